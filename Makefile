@@ -1,0 +1,24 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA := $(if $(FILM_DATA),--data $(FILM_DATA)/quora)
+JOBS ?= 2
+
+.PHONY: demo test clean
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+demo: $(VENV)/ready
+	$(BIN)/python -m benchmarks.quora $(DATA) --out out/demo
+
+test: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -n $(JOBS) -q
+
+clean:
+	rm -rf $(VENV) out

@@ -1,0 +1,1 @@
+"""Similarity of sentences: the mathematics, as pure functions and small classes over arrays."""

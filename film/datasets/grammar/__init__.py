@@ -1,0 +1,1 @@
+"""The grammar behind `film.datasets.make_question_pairs`."""

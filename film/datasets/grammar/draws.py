@@ -1,0 +1,50 @@
+"""Random choices that are cheap one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+__all__ = ["Draws"]
+
+_Item = TypeVar("_Item")
+
+
+class Draws:
+    """Random choices from blocks of uniform numbers: single draws are slow."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._block: list[float] = []
+
+    def uniform(self) -> float:
+        """Return a number in [0, 1)."""
+        if not self._block:
+            self._block = self._generator.random(4096).tolist()
+        return self._block.pop()
+
+    def below(self, bound: int) -> int:
+        """Return one of 0 … bound - 1."""
+        return int(self.uniform() * bound)
+
+    def chance(self, probability: float) -> bool:
+        """Return True with this probability."""
+        return self.uniform() < probability
+
+    def one(self, items: Sequence[_Item]) -> _Item:
+        """Return one of the items."""
+        return items[self.below(len(items))]
+
+    def common(self, items: Sequence[_Item]) -> _Item:
+        """Return one of the items, early ones more often, as words are used."""
+        return items[int(self.uniform() ** 2 * len(items))]
+
+    def other(self, items: Sequence[_Item], than: _Item) -> _Item:
+        """Return one of the items that is not `than`, early ones more often."""
+        return self.common([item for item in items if item != than])
+
+    def order(self, n: int) -> list[int]:
+        """Return 0 … n - 1 in random order."""
+        return self._generator.permutation(n).tolist()

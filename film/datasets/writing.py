@@ -1,0 +1,197 @@
+"""Writing files that are either whole or not there."""
+
+from __future__ import annotations
+
+import csv
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["atomic_writer", "write_submission"]
+
+
+@contextmanager
+def atomic_writer(
+    path: str | os.PathLike[str],
+    mode: str = "w",
+    newline: str | None = None,
+    encoding: str | None = "utf-8",
+) -> Iterator[IO[Any]]:
+    """Open a file for writing that replaces `path` only once it is whole.
+
+    The text goes to a temporary file beside the target, which is flushed to the disk and
+    then renamed. On any error inside the ``with`` block, a full disk or a keyboard
+    interrupt among them, the temporary file is removed and what stood at `path` stays.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file to make or to replace; its folder must exist. A symbolic link is
+        followed.
+    mode : {"w", "wb"}, default="w"
+        Text or bytes.
+    newline : str or None, default=None
+        As in `open`; the `csv` module wants ``""``.
+    encoding : str, default="utf-8"
+        Of text; left aside when `mode` is "wb".
+
+    Yields
+    ------
+    handle : file object
+        Open for writing, not yet at `path`.
+
+    Raises
+    ------
+    ValueError
+        When `mode` is neither "w" nor "wb".
+    FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
+        When the folder is missing, is no folder, may not be written to, or `path` is
+        itself a folder (`FileExistsError` for a device); before anything is written.
+    OSError
+        When writing fails, as on a full disk, with `path` and the remedy in its text and
+        the original error as its cause.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "report.txt"
+    >>> with atomic_writer(path) as handle:
+    ...     _ = handle.write("done")
+    >>> path.read_text(encoding="utf-8")
+    'done'
+    >>> folder.cleanup()
+    """
+    if mode not in ("w", "wb"):
+        raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}; other modes cannot be atomic")
+    target = Path(os.path.realpath(path))
+    _check_place(target)
+    temporary = target.with_name(f".{target.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    binary = mode == "wb"
+    try:
+        handle: IO[Any] = open(
+            temporary,
+            "xb" if binary else "x",
+            newline=None if binary else newline,
+            encoding=None if binary else encoding,
+        )
+    except OSError as error:
+        raise _failure(target, error) from error
+    try:
+        yield handle
+        handle.flush()
+        os.fsync(handle.fileno())
+        handle.close()
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException as error:
+        # Closing flushes once more and may fail as the write did; the first error counts.
+        with suppress(OSError):
+            handle.close()
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            raise _failure(target, error) from error
+        raise
+
+
+def write_submission(
+    path: str | os.PathLike[str],
+    ids: Sequence[str] | ArrayLike,
+    probabilities: ArrayLike,
+    *,
+    id_name: str = "test_id",
+    value_name: str = "is_duplicate",
+) -> None:
+    """Write duplicate probabilities as a Kaggle submission, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The CSV file to make or to replace.
+    ids : array-like of shape (n,)
+        Names of the pairs, as in `QuestionPairs.ids`.
+    probabilities : array-like of shape (n,)
+        Probability that a pair is a duplicate, finite and in [0, 1]. Written with as many
+        digits as it takes to read back the same float64.
+    id_name, value_name : str, default="test_id", "is_duplicate"
+        Header of the two columns.
+
+    Raises
+    ------
+    ValueError
+        When lengths differ, or a probability is not finite or outside [0, 1]; before
+        anything is written.
+    OSError
+        As in `atomic_writer`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "submission.csv"
+    >>> write_submission(path, ["11", "20"], [0.25, 1.0])
+    >>> path.read_text(encoding="utf-8").split()
+    ['test_id,is_duplicate', '11,0.25', '20,1.0']
+    >>> folder.cleanup()
+    """
+    names = np.asarray(ids, dtype=object)
+    values = np.asarray(probabilities, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(
+            f"probabilities must have shape (n,), got {values.shape}; of predict_proba's "
+            "result give the column of class 1, proba[:, 1]"
+        )
+    if names.shape != values.shape:
+        raise ValueError(
+            f"ids and probabilities must have one entry a pair, got shapes {names.shape} "
+            f"and {values.shape}"
+        )
+    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if len(wrong):
+        raise ValueError(
+            f"probabilities must be finite and in [0, 1], got {values[wrong[0]]} at position "
+            f"{wrong[0]} (id {names[wrong[0]]!r}); {len(wrong)} such of {len(values)}"
+        )
+    with atomic_writer(path, newline="") as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow((id_name, value_name))
+        writer.writerows(zip(names.tolist(), values.tolist(), strict=True))
+
+
+def _check_place(target: Path) -> None:
+    """Raise unless a regular file can stand at `target`."""
+    folder = target.parent
+    if target.is_dir():
+        raise IsADirectoryError(f"path: {target} is a folder; add a file name to it")
+    if not folder.exists():
+        raise FileNotFoundError(
+            f"path: the folder {folder} of {target.name} does not exist; make it first or "
+            "write to another folder"
+        )
+    if not folder.is_dir():
+        raise NotADirectoryError(
+            f"path: {folder} is a file, so {target} cannot stand in it; give another folder"
+        )
+    # Renaming onto a device would put a plain file in the device's place.
+    if target.exists() and not target.is_file():
+        raise FileExistsError(f"path: {target} is a device or pipe; give the path of a file")
+
+
+def _failure(target: Path, error: OSError) -> OSError:
+    """Say that `target` was not written, why, and what to do."""
+    if isinstance(error, PermissionError):
+        remedy = f"change the permissions of the folder {target.parent} or write to another one"
+    else:
+        remedy = "free some space or write to another folder"
+    text = f"could not write {target}: {error.strerror or error}; nothing there was changed; "
+    # With an error number, OSError makes the subclass that stands for it.
+    return OSError(error.errno, text + remedy) if error.errno else OSError(text + remedy)

@@ -1,0 +1,207 @@
+"""Files are written whole or not at all."""
+
+import errno
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from film.datasets import QuestionPairs, atomic_writer, write_submission
+from film.datasets import writing as module
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+class FullDisk:
+    """A handle on a disk that takes `room` characters and no more."""
+
+    def __init__(self, handle, room):
+        self._handle = handle
+        self._room = room
+
+    def write(self, text):
+        self._room -= len(text)
+        if self._room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return self._handle.write(text)
+
+    def __getattr__(self, name):
+        return getattr(self._handle, name)
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    def opened(*args, **kwargs):
+        return FullDisk(open(*args, **kwargs), 200)
+
+    monkeypatch.setattr(module, "open", opened, raising=False)
+
+
+def test_file_appears_only_when_whole(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("old", encoding="utf-8")
+    with atomic_writer(path) as handle:
+        handle.write("new é")
+        assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text(encoding="utf-8") == "new é"
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_bytes_and_newlines(tmp_path):
+    with atomic_writer(tmp_path / "raw", mode="wb") as handle:
+        handle.write(b"\x00\xff\r\n")
+    assert (tmp_path / "raw").read_bytes() == b"\x00\xff\r\n"
+    with atomic_writer(tmp_path / "text", newline="\r\n") as handle:
+        handle.write("a\n")
+    assert (tmp_path / "text").read_bytes() == b"a\r\n"
+
+
+def test_full_disk_leaves_the_old_file_and_no_other(tmp_path, full_disk):
+    path = tmp_path / "submission.csv"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(
+        OSError, match=r"could not write .*submission\.csv.*free some space"
+    ) as info:
+        write_submission(path, np.arange(1000), np.linspace(0, 1, 1000))
+    assert info.value.errno == errno.ENOSPC
+    assert path.read_text(encoding="utf-8") == "old"
+    assert names(tmp_path) == ["submission.csv"]
+
+
+def test_full_disk_at_the_last_flush(tmp_path, monkeypatch):
+    def fsync(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module.os, "fsync", fsync)
+    with pytest.raises(OSError, match="could not write"):
+        write_submission(tmp_path / "new.csv", ["1"], [0.5])
+    assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are a Unix matter")
+def test_a_real_limit_on_size(tmp_path):
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OSError, match="could not write"):
+            write_submission(tmp_path / "new.csv", np.arange(5000), np.full(5000, 0.25))
+        left = names(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert left == []
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt(), OSError(2, "x", "other")])
+def test_errors_of_the_caller_pass_through_and_leave_nothing(tmp_path, error):
+    with pytest.raises(type(error)) as info, atomic_writer(tmp_path / "new") as handle:
+        handle.write("half")
+        raise error
+    assert info.value is error
+    assert names(tmp_path) == []
+
+
+def test_text_that_has_no_bytes_leaves_nothing(tmp_path):
+    with pytest.raises(UnicodeEncodeError), atomic_writer(tmp_path / "new") as handle:
+        handle.write("\ud800")
+    assert names(tmp_path) == []
+
+
+def test_missing_folder_is_named_with_the_remedy(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"folder .*nowhere .*make it first"):
+        write_submission(tmp_path / "nowhere" / "out.csv", ["1"], [0.5])
+
+
+def test_folder_and_file_mixed_up(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(NotADirectoryError, match="is a file"):
+        write_submission(tmp_path / "file" / "out.csv", ["1"], [0.5])
+    with pytest.raises(IsADirectoryError, match="add a file name"):
+        write_submission(tmp_path, ["1"], [0.5])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipes_and_devices_are_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(FileExistsError, match="device or pipe"):
+        write_submission(path, ["1"], [0.5])
+    assert path.is_fifo() and names(tmp_path) == ["pipe"]
+
+
+def test_unwritable_folder_is_named_with_the_remedy(tmp_path, monkeypatch):
+    def denied(path, *args, **kwargs):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(module, "open", denied, raising=False)
+    with pytest.raises(PermissionError, match=r"could not write .*change the permissions"):
+        write_submission(tmp_path / "out.csv", ["1"], [0.5])
+
+
+@pytest.mark.parametrize("mode", ["a", "r", "x", "w+"])
+def test_other_modes_are_refused(tmp_path, mode):
+    with (
+        pytest.raises(ValueError, match="mode must be 'w' or 'wb'"),
+        atomic_writer(tmp_path / "out", mode=mode),
+    ):
+        pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permission bits are a Unix matter")
+def test_permissions_are_kept_and_links_followed(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("old", encoding="utf-8")
+    path.chmod(0o640)
+    link = tmp_path / "link.txt"
+    link.symlink_to(path)
+    with atomic_writer(link) as handle:
+        handle.write("new")
+    assert link.is_symlink() and path.read_text(encoding="utf-8") == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_long_and_foreign_file_names(tmp_path):
+    path = tmp_path / ("质" * 80 + ".csv")
+    write_submission(path, ["1"], [0.5])
+    assert names(tmp_path) == [path.name]
+
+
+def test_submission_reads_back_exactly(tmp_path):
+    probabilities = np.random.default_rng(0).random(200)
+    path = tmp_path / "s.csv"
+    write_submission(path, [str(i * 3) for i in range(200)], probabilities)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "test_id,is_duplicate"
+    rows = [line.split(",") for line in lines[1:]]
+    assert [row[0] for row in rows] == [str(i * 3) for i in range(200)]
+    np.testing.assert_array_equal([float(row[1]) for row in rows], probabilities)
+
+
+def test_submission_takes_ids_of_question_pairs_and_other_names(tmp_path):
+    ids = np.array(["a,b", 'c"d'], dtype=object)
+    data = QuestionPairs(np.full((2, 2), "x", dtype=object), None, ids)
+    path = tmp_path / "s.csv"
+    write_submission(
+        path, data.ids, np.array([0, 1], dtype=np.float32), id_name="pair", value_name="probability"
+    )
+    assert path.read_bytes() == b'pair,probability\n"a,b",0.0\n"c""d",1.0\n'
+
+
+@pytest.mark.parametrize(
+    ("ids", "probabilities", "message"),
+    [
+        (["1"], [0.5, 0.5], "one entry a pair"),
+        (["1", "2"], [[0.5, 0.5], [0.1, 0.9]], r"proba\[:, 1\]"),
+        (["1", "2"], [0.5, np.nan], r"got nan at position 1 \(id '2'\); 1 such of 2"),
+        (["1", "2"], [np.inf, 0.5], "got inf at position 0"),
+        (["1", "2"], [-1e-9, 1.5], "finite and in .* 2 such of 2"),
+    ],
+)
+def test_wrong_submissions_raise_before_writing(tmp_path, ids, probabilities, message):
+    with pytest.raises(ValueError, match=message):
+        write_submission(tmp_path / "s.csv", ids, probabilities)
+    assert names(tmp_path) == []
