@@ -7,10 +7,12 @@ from estimators.model_selection import (
     disjoint_pairs_split,
     question_groups,
 )
+from estimators.pairwise_knn import PairwiseKNNClassifier
 
 __all__ = [
     "FILM",
     "DisjointPairsKFold",
+    "PairwiseKNNClassifier",
     "Triplets",
     "disjoint_pairs_split",
     "question_groups",

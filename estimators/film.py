@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     rank : int, default=600
         Rank of the decomposition of X. ``d`` > ``rank`` and ``rank`` > min(n_samples, n_features)
         are reduced with one warning.
-    margin : float, default=0.3
+    margin : float, default=1.0
         By how much a similar point must be closer, relative to the mean squared length ‖y‖² of
         the first, all-active map. Large values keep every anchor in play; small ones concentrate
         on violated ones.
@@ -52,9 +54,9 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Random dissimilar points an anchor, where triplets are mined from labels.
     n_nearest : int, default=0
         Nearest dissimilar points an anchor, where triplets are mined from labels.
-    max_iter : int, default=15
+    max_iter : int, default=50
         Most rounds; passes over the triplets for "minibatch".
-    tol : float, default=1e-3
+    tol : float, default=3e-3
         Stop when the objective improves by less than this share over three rounds.
     batch_size : int, default=1024
         Triplets a batch, for "minibatch".
@@ -114,13 +116,13 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         d: int = 100,
         *,
         rank: int = 600,
-        margin: float = 0.3,
+        margin: float = 1.0,
         whitening: float = 0.5,
         solver: str = "eigen",
         n_random: int = 5,
         n_nearest: int = 0,
-        max_iter: int = 15,
-        tol: float = 1e-3,
+        max_iter: int = 50,
+        tol: float = 3e-3,
         batch_size: int = 1024,
         random_state: Any = None,
         verbose: int = 0,
@@ -165,12 +167,17 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Costs O(nnz r + D r²) for the decomposition and O(m r² + r³) a round, m anchors.
         """
         self._check_parameters()
-        points, labels, triplets = self._check_data(X, y, reset=True)
-        rng = _generator(self.random_state)
-        if self.solver == "minibatch":
-            triplets = self._mined(points, labels, rng) if triplets is None else triplets
-            return self._fit_batches(points, triplets, rng)
-        return self._fit_full(points, labels, triplets, rng)
+        with _unchanged_on_error(self):
+            points, labels, triplets = self._check_data(X, y, reset=True)
+            if not _any_nonzero(points):
+                raise ValueError(
+                    "X has only zeros, so there is nothing to learn from; check the data"
+                )
+            rng = _generator(self.random_state)
+            if self.solver == "minibatch":
+                triplets = self._mined(points, labels, rng) if triplets is None else triplets
+                return self._fit_batches(points, triplets, rng)
+            return self._fit_full(points, labels, triplets, rng)
 
     def partial_fit(self, X: Any, y: Any = None) -> FILM:
         """Take one mini-batch step, from a random projection or the map fitted so far.
@@ -189,17 +196,22 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         first = not hasattr(self, "components_")
-        points, labels, triplets = self._check_data(X, y, reset=first)
-        rng = _generator(self.random_state)
-        triplets = self._mined(points, labels, rng) if triplets is None else triplets
-        if first:
-            self.components_ = initial_components(self.d, points.shape[1], rng, points.dtype)
-            self.n_iter_ = 0
-            self.loss_curve_ = np.empty(0)
-        self._n_batches = getattr(self, "_n_batches", self.n_iter_)
-        self._take_batch(points, triplets, rng)
-        self.n_triplets_ = len(triplets)
-        self.convergence_reason_ = "partial_fit: one step a call; convergence is the caller's"
+        with _unchanged_on_error(self):
+            points, labels, triplets = self._check_data(X, y, reset=first)
+            rng = _generator(self.random_state)
+            triplets = self._mined(points, labels, rng) if triplets is None else triplets
+            if first:
+                D = points.shape[1]
+                d = min(self.d, D)
+                if d < self.d:
+                    self._warn_reduced(min(self.rank, D), d, points.shape, stacklevel=3)
+                self.components_ = initial_components(d, D, rng, points.dtype)
+                self.n_iter_ = 0
+                self.loss_curve_ = np.empty(0)
+            self._n_batches = getattr(self, "_n_batches", self.n_iter_)
+            self._take_batch(points, triplets, rng)
+            self.n_triplets_ = len(triplets)
+            self.convergence_reason_ = "partial_fit: one step a call; convergence is the caller's"
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -296,7 +308,13 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"y has {len(labels)} labels for {points.shape[0]} rows of X; give one label a "
                 "row, or triplets of shape (n_triplets, 3)"
             )
-        check_classification_targets(labels)
+        with warnings.catch_warnings():
+            # Groups of duplicates are small, so there may be nearly as many as samples.
+            warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
+            check_classification_targets(labels)
+        counts = np.unique(labels, return_counts=True)[1]
+        if len(counts) < 2 or counts.max() < 2:
+            raise _nothing_mined(len(counts), len(labels))
         return points, labels, None
 
     def _check_points(self, X: Any, reset: bool) -> Any:
@@ -331,12 +349,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             random_state=rng,
         )
         if len(triplets) == 0:
-            n_classes = len(np.unique(labels))
-            raise ValueError(
-                f"no triplet can be mined from y: it has {n_classes} class"
-                f"{'' if n_classes == 1 else 'es'} for {len(labels)} samples; at least two "
-                "classes are needed, one of them with two samples or more"
-            )
+            raise _nothing_mined(len(np.unique(labels)), len(labels))
         return triplets
 
     def _fit_full(
@@ -346,15 +359,15 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         triplets: np.ndarray | None,
         rng: np.random.Generator,
     ) -> FILM:
-        if points.dtype.kind == "f" and not _any_nonzero(points):
-            raise ValueError("X has only zeros, so there is nothing to learn from; check the data")
         rank = min(self.rank, *points.shape)
         with progress_bar(self.verbose, "FILM") as progress:
             low = truncated_svd(points, rank, random_state=rng, progress=progress)
             sigma = low.singular_values / low.singular_values[0]
             d = min(self.d, len(sigma))
             self._warn_reduced(len(sigma), d, points.shape)
-            coordinates = low.left * sigma ** (1 - self.whitening)
+            # A NumPy number as parameter would turn float32 into float64.
+            whitening = float(self.whitening)
+            coordinates = low.left * sigma ** (1 - whitening)
             if triplets is None:
                 triplets = self._mined(points, labels, rng, low.left * sigma)
             anchors, pulls = anchor_sums(triplets, coordinates)
@@ -363,14 +376,14 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 pulls,
                 np.square(coordinates).mean(axis=0),
                 d,
-                margin=self.margin,
+                margin=float(self.margin),
                 method="eigen" if self.solver == "eigen" else "cayley",
                 max_iter=self.max_iter,
                 tol=self.tol,
                 random_state=rng,
                 progress=progress,
             )
-        weighted = solution.P * np.sqrt(solution.s) / (sigma**self.whitening)[:, None]
+        weighted = solution.P * np.sqrt(solution.s) / (sigma**whitening)[:, None]
         self.components_ = np.ascontiguousarray((low.right @ weighted).T)
         self.singular_values_ = low.singular_values
         self.n_iter_ = solution.n_iter
@@ -384,7 +397,10 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _fit_batches(self, points: Any, triplets: np.ndarray, rng: np.random.Generator) -> FILM:
-        self.components_ = initial_components(self.d, points.shape[1], rng, points.dtype)
+        rank = min(self.rank, *points.shape)
+        d = min(self.d, rank)
+        self._warn_reduced(rank, d, points.shape)
+        self.components_ = initial_components(d, points.shape[1], rng, points.dtype)
         self._n_batches, self.n_iter_, self.loss_curve_ = 0, 0, np.empty(0)
         reason = StopReason.MAX_ITER
         with progress_bar(self.verbose, "FILM") as progress:
@@ -416,7 +432,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             points,
             triplets,
             n_steps=self._n_batches,
-            margin=self.margin,
+            margin=float(self.margin),
             rank=self.rank,
             random_state=rng,
         )
@@ -431,14 +447,34 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not reason.converged:
             warnings.warn(f"FILM: {reason.value}", ConvergenceWarning, stacklevel=4)
 
-    def _warn_reduced(self, rank: int, d: int, shape: tuple[int, int]) -> None:
+    def _warn_reduced(self, rank: int, d: int, shape: tuple[int, int], stacklevel: int = 4) -> None:
         if rank < self.rank or d < self.d:
             warnings.warn(
                 f"rank={self.rank} and d={self.d} were reduced to {rank} and {d}: X of shape "
                 f"{shape} has no higher rank; set rank and d lower to silence this",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
+
+
+@contextmanager
+def _unchanged_on_error(estimator: FILM) -> Iterator[None]:
+    """Give the estimator back the state it had, where fitting raises."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def _nothing_mined(n_classes: int, n_samples: int) -> ValueError:
+    return ValueError(
+        f"no triplet can be mined from y: it has {n_classes} class"
+        f"{'' if n_classes == 1 else 'es'} for {n_samples} samples; at least two "
+        "classes are needed, one of them with two samples or more"
+    )
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -452,8 +488,14 @@ def _any_nonzero(X: Any) -> bool:
 def _batches(triplets: np.ndarray, size: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Batches of whole anchors, in random order."""
     anchors, position = np.unique(triplets[:, 0], return_inverse=True)
-    order = np.argsort(rng.permutation(len(anchors))[position], kind="stable")
-    return np.array_split(triplets[order], max(1, round(len(triplets) / size)))
+    place = rng.permutation(len(anchors))[position]
+    order = np.argsort(place, kind="stable")
+    n_batches = max(1, round(len(triplets) / size))
+    counts = np.bincount(place)
+    # An anchor goes where its first triplet would; split, its average would be two others.
+    batch = (np.cumsum(counts) - counts) * n_batches // len(triplets)
+    edges = np.flatnonzero(np.diff(batch[place[order]])) + 1
+    return np.split(triplets[order], edges)
 
 
 def _pass_settled(losses: np.ndarray, start: int, tol: float) -> bool:

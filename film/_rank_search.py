@@ -87,16 +87,12 @@ class RankSearch:
         starts = range(0, n_queries, self.block_size)
         with ThreadPoolExecutor(self.n_threads) as pool:
             each = pool.map if self.n_threads > 1 else map
-            try:
-                for start, counts in zip(starts, each(self._count_block, starts), strict=True):
-                    edge = self.task_edges[start]
-                    closer[edge : edge + len(counts)] = counts
-                    if progress is not None:
-                        progress(f"ranks {min(start + self.block_size, n_queries)}/{n_queries}")
-            except BaseException:
-                # Leaving the block waits for the pool: without this, for all of its queue.
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            # An error here closes the iterator of results, and that empties the pool's queue.
+            for start, counts in zip(starts, each(self._count_block, starts), strict=True):
+                edge = self.task_edges[start]
+                closer[edge : edge + len(counts)] = counts
+                if progress is not None:
+                    progress(f"ranks {min(start + self.block_size, n_queries)}/{n_queries}")
         return closer
 
     def self_is_closer(self) -> NDArray[np.bool_]:
@@ -139,6 +135,7 @@ class RankSearch:
         possible = cosines > self.surely_not[task]
         goal = self.column_of[self.goal[task]]
         if goal >= 0:
+            # A tie by definition; left in, it would send every task on to float64.
             possible[goal] = False
         n_possible = np.count_nonzero(possible)
         if n_possible == 0:

@@ -114,8 +114,9 @@ def truncated_svd(
     """Leading singular triplets of X by subspace iteration on the feature side.
 
     Only (D, r) blocks are orthogonalised, by Cholesky-QR done twice; the tall sentence side is
-    never factorised, which is where the general routines spend their time. Singular values below
-    ``eps * max(n, D)`` of the largest are dropped, so the rank can come back smaller.
+    never factorised, which is where the general routines spend their time. Singular values that
+    rounding can make are dropped, so the rank can come back smaller: those below ``10 √eps`` of
+    the largest, or ``eps · max(n, D)`` where the decomposition is exact (see Notes).
 
     Parameters
     ----------
@@ -136,7 +137,8 @@ def truncated_svd(
     Returns
     -------
     factors : LowRank
-        V, σ, U; each column of U has a positive entry of largest magnitude.
+        V, σ, U; each column of U has a positive entry of largest magnitude. Where X has only
+        zeros, one triplet with σ = 0.
 
     Raises
     ------
@@ -146,8 +148,8 @@ def truncated_svd(
     Notes
     -----
     Cost O(n_iter (nnz r + D r²) + n r²). Subspace iteration: Halko, Martinsson and Tropp (2011),
-    algorithm 4.4. Where r is most of min(n, D), the small side's Gram matrix is diagonalised
-    instead, which is exact.
+    algorithm 4.4. Where r is half of min(n, D) or more, a dense SVD of X is taken instead, which
+    is exact.
 
     Examples
     --------
@@ -182,33 +184,33 @@ def truncated_svd(
     scores = threaded_product(X, basis)
     gram = (scores.T @ scores).astype(np.float64)
     values, vectors = scipy.linalg.eigh(gram, subset_by_index=[width - rank, width - 1])
-    return _assemble(scores, basis, values[::-1], vectors[:, ::-1], max(n, D))
+    return _assemble(scores, basis, values[::-1], vectors[:, ::-1])
 
 
 def _exact_svd(X: Matrix, rank: int) -> LowRank:
     dense = X.toarray() if sp.issparse(X) else X
     left, values, right_t = scipy.linalg.svd(dense, full_matrices=False)
-    kept = _numerical_rank(values[:rank], max(dense.shape))
+    kept = _numerical_rank(values[:rank], np.finfo(values.dtype).eps * max(dense.shape))
     signs = _column_signs(right_t[:kept].T)
     return LowRank(left[:, :kept] * signs, values[:kept], right_t[:kept].T * signs)
 
 
 def _assemble(
-    scores: np.ndarray, basis: np.ndarray, values: np.ndarray, vectors: np.ndarray, size: int
+    scores: np.ndarray, basis: np.ndarray, values: np.ndarray, vectors: np.ndarray
 ) -> LowRank:
     singular = np.sqrt(np.maximum(values, 0.0)).astype(scores.dtype)
-    kept = _numerical_rank(singular, size)
+    # The Gram matrix squares the condition number: a value of τ times the largest is exact to
+    # eps/τ² of itself, and so is the length of its column of V.
+    kept = _numerical_rank(singular, 10 * np.sqrt(np.finfo(singular.dtype).eps))
     rotation = vectors[:, :kept].astype(scores.dtype)
     right = basis @ rotation
     signs = _column_signs(right)
-    return LowRank((scores @ rotation) * (signs / singular[:kept]), singular[:kept], right * signs)
+    inverse = 1 / singular[:kept] if singular[0] > 0 else np.zeros(1, dtype=scores.dtype)
+    return LowRank((scores @ rotation) * (signs * inverse), singular[:kept], right * signs)
 
 
-def _numerical_rank(singular: np.ndarray, size: int) -> int:
-    # The Gram matrix squares the condition number, hence the root.
-    tolerance = singular[0] * np.sqrt(np.finfo(singular.dtype).eps) * min(1.0, size / 1e4)
-    tolerance = max(tolerance, singular[0] * np.finfo(singular.dtype).eps * size)
-    return max(1, int((singular > tolerance).sum()))
+def _numerical_rank(singular: np.ndarray, tolerance: float) -> int:
+    return max(1, int((singular > tolerance * singular[0]).sum()))
 
 
 def _column_signs(block: np.ndarray) -> np.ndarray:

@@ -138,7 +138,7 @@ def batch_step(
         return BatchStep(components, float("nan"), 0.0)
     sums = sums / V.dtype.type(scale)
 
-    m = margin * float((P**2 @ s).sum()) / n
+    m = margin * float((P**2 @ s).sum()) / n / scale
     z = hinge_arguments(P, s, points, sums)
     active = active_anchors(z, m)
     if not active.any():
@@ -161,7 +161,7 @@ def batch_step(
 
 
 def project(X: Matrix, components: np.ndarray) -> np.ndarray:
-    """y = L x for every row of X.
+    """Map every row of X to y = L x.
 
     Parameters
     ----------

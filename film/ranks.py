@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -55,8 +56,8 @@ def neighbour_ranks(
         Queries multiplied at once. By default as many as keep all blocks of cosines together
         within 128 MiB. No effect on the result.
     n_threads : int, optional
-        Blocks at work at the same time, 1 when None: the products use BLAS's own threads, and on
-        two cores threads over blocks gained nothing on top of them. No effect on the result.
+        Blocks at work at the same time, 1 when None: BLAS brings its own threads, on top of which
+        these gained nothing. Raise it where BLAS is held to one. No effect on the result.
     progress : callable, optional
         Called with a short line after each block.
 
@@ -70,7 +71,8 @@ def neighbour_ranks(
     Raises
     ------
     TypeError
-        If points is sparse or not numeric, or pairs or corpus do not hold integers.
+        If points is sparse or not numeric, pairs or corpus do not hold integers, or
+        ``block_size`` or ``n_threads`` is not one.
     ValueError
         If a shape is wrong, points hold NaN or infinity, an index is out of range, corpus is empty
         or repeats an index, or ``block_size`` or ``n_threads`` is below 1.
@@ -190,7 +192,7 @@ def rule(ranks: ArrayLike, k: int, mode: Mode = "both") -> NDArray[np.bool_]:
     Raises
     ------
     TypeError
-        If ranks do not hold integers.
+        If ranks do not hold integers, or k is not one.
     ValueError
         If k < 1, or as in `effective_ranks`.
 
@@ -372,10 +374,10 @@ def _checked_points(points: ArrayLike) -> Floats:
         array = array.astype(np.float64)
     finite = np.isfinite(array)
     if not finite.all():
-        row = int(np.flatnonzero(~finite.all(axis=1))[0])
+        row, column = np.argwhere(~finite)[0].tolist()
         raise ValueError(
-            f"points row {row} holds NaN or infinity, {array[row]}; entries must be finite: "
-            "drop the row, or set it to zeros for a point without direction."
+            f"points[{row}, {column}] is {array[row, column]}; entries must be finite: drop the "
+            "row, or set it to zeros for a point without direction."
         )
     return array
 
@@ -440,6 +442,11 @@ def _check_not_negative(name: str, array: Integers) -> None:
 
 
 def _check_at_least_one(name: str, value: int) -> int:
+    if not isinstance(value, Integral):
+        raise TypeError(
+            f"{name} must be an integer, got {value!r} of type {type(value).__name__}: "
+            "convert it with int()."
+        )
     if value < 1:
         raise ValueError(f"{name} must be at least 1, got {value!r}: give a positive integer.")
     return int(value)

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg
 
-from film.descent import minimize_on_stiefel
+from film.descent import ConvergenceReason, minimize_on_stiefel
 from film.objective import (
     active_anchors,
     curvatures,
@@ -69,7 +69,7 @@ class Solution:
     s : ndarray of shape (d,)
         Weights ≥ 0 in units of the first, all-active map's largest.
     objective : float
-        Lowest true objective met, in the same units.
+        Lowest true objective met by a map other than zero, in the same units.
     n_iter : int
         Rounds done.
     reason : StopReason
@@ -201,13 +201,14 @@ def solve(
         for _ in range(max_iter):
             P, s, norm = inner.step(K)
             if not losses:
-                m = margin * float(np.einsum("rl,rl,r,l->", P, P, second_moment, s))
+                # z is in units of 1/scale since the pulls are, and m has to share them.
+                m = margin * float(np.einsum("rl,rl,r,l->", P, P, second_moment, s)) / scale
             z = hinge_arguments(P, s, anchors, pulls)
             active = active_anchors(z, m)
             losses.append(true_objective(z, s, m))
             norms.append(norm)
             shares.append(float(active.mean()))
-            if best is None or losses[-1] < best[0]:
+            if s.any() and (best is None or losses[-1] < best[0]):
                 best = losses[-1], P, s
             if progress is not None:
                 progress(f"loss {losses[-1]:.4g}, active {shares[-1]:.1%}")
@@ -261,8 +262,13 @@ class _Inner:
                 max_iter=self._n_iter,
                 initial_step=self._step,
             )
+            if result.reason is ConvergenceReason.INTERRUPTED:
+                raise KeyboardInterrupt
             P, self._step = result.point, result.step
             k = curvatures(P, K)
+            if not (k > 0).any():
+                # Softplus is flat far below zero, so a descent that starts there stays there.
+                k, P = leading_eigenvectors(K, self._d)
         self._P = P
         return P, np.maximum(k, 0), norm
 

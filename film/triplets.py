@@ -88,6 +88,7 @@ def triplets_from_pairs(
     n_random: int = 1,
     max_similar: int = 10,
     nearest: NearestDissimilar | None = None,
+    null: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> np.ndarray:
     """Mine triplets from labelled pairs.
@@ -111,6 +112,10 @@ def triplets_from_pairs(
         At most this many mates an anchor, so that a cluster of m costs m · max_similar.
     nearest : callable, optional
         Finds nearest dissimilar points; needed when ``n_nearest`` > 0.
+    null : int, optional
+        Row of a zero point, in no pair. Where given, a labelled negative pair counts even if an
+        end has no known similar point: as (end, null, other end), which asks that the ends be no
+        closer than nothing is. Most negatives of a pair corpus are of this kind.
     random_state : int, Generator or None
         Seeds the choice of mates and of random dissimilar points.
 
@@ -137,7 +142,12 @@ def triplets_from_pairs(
     negatives = pairs[~y]
     negatives = negatives[clusters[negatives[:, 0]] != clusters[negatives[:, 1]]]
     labelled = np.vstack([negatives, negatives[:, ::-1]])
-    return _combine(clusters, labelled, n_nearest, n_random, max_similar, nearest, random_state)
+    triplets = _combine(clusters, labelled, n_nearest, n_random, max_similar, nearest, random_state)
+    if null is None:
+        return triplets
+    alone = np.unique(labelled[~np.isin(labelled[:, 0], triplets[:, 0])], axis=0)
+    both = np.vstack([triplets, np.insert(alone, 1, null, axis=1)])
+    return both[np.argsort(both[:, 0], kind="stable")]
 
 
 def triplets_from_labels(

@@ -123,6 +123,14 @@ class _Writer:
         """Take a meaning for the present family, unless another family has it."""
         return self._family_of.setdefault(meaning, self.family) == self.family
 
+    def fresh(self, topic: str | None = None) -> _Question:
+        """Word a meaning that no family has had."""
+        while True:
+            meaning = draw_meaning(self._draws, topic)
+            if meaning not in self._family_of and (question := self.write(meaning)):
+                self.claim(meaning)
+                return question
+
     def write(
         self, meaning: Meaning, like: _Question | None = None, keep: float = 0.0
     ) -> _Question | None:
@@ -141,14 +149,14 @@ class _Writer:
 def _family(writer: _Writer, draws: Draws) -> list[tuple[int, str, str]]:
     """Make some pairs around one meaning, connected to no other family."""
     writer.family += 1
-    seed = _fresh(writer, draws)
+    seed = writer.fresh()
     same = [seed, *_paraphrases(seed, draws.one((0, 1, 1, 2, 3)), writer, draws)]
     made: set[frozenset[str]] = set()
     pairs: list[tuple[int, str, str]] = []
 
     def add(first: _Question, second: _Question) -> None:
         key = frozenset((normalize_text(first.text), normalize_text(second.text)))
-        if len(key) == 2 and key not in made:
+        if key not in made:
             made.add(key)
             pairs.append((int(first.meaning == second.meaning), first.text, second.text))
 
@@ -164,13 +172,6 @@ def _family(writer: _Writer, draws: Draws) -> list[tuple[int, str, str]]:
             _chain(cluster, add, draws)
             add(draws.one(same), draws.one(cluster))
     return pairs
-
-
-def _fresh(writer: _Writer, draws: Draws, topic: str | None = None) -> _Question:
-    while True:
-        meaning = draw_meaning(draws, topic)
-        if writer.claim(meaning) and (question := writer.write(meaning)):
-            return question
 
 
 def _paraphrases(question: _Question, n: int, writer: _Writer, draws: Draws) -> list[_Question]:
@@ -191,9 +192,9 @@ def _unlike(base: _Question, writer: _Writer, draws: Draws) -> _Question | None:
     """Word another meaning: a near miss, one of the same topic, or any."""
     kind = draws.uniform()
     if kind > 0.78:
-        return _fresh(writer, draws)
+        return writer.fresh()
     if kind > 0.55:
-        return _fresh(writer, draws, base.meaning.topic)
+        return writer.fresh(base.meaning.topic)
     meaning = near_miss(base.meaning, draws)
     if meaning == base.meaning or not writer.claim(meaning):
         return None

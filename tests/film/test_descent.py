@@ -133,8 +133,9 @@ def test_memory_zero_is_monotone_and_the_default_is_not():
 
 
 @pytest.mark.parametrize("decrease", [1e-4, 0.3, 0.6])
-def test_the_first_trial_under_zhang_and_hagers_reference_is_taken(decrease):
-    objective, _, _ = brockett(20, 5)
+@pytest.mark.parametrize(("r", "d"), [(20, 5), (9, 9)])
+def test_the_first_trial_under_zhang_and_hagers_reference_is_taken(r, d, decrease):
+    objective, _, _ = brockett(r, d)
     trials, outcomes = [], []
 
     def watched(P):
@@ -150,7 +151,7 @@ def test_the_first_trial_under_zhang_and_hagers_reference_is_taken(decrease):
 
     # Stopped while decreases are far above rounding.
     options = DescentOptions(decrease=decrease)
-    start = random_point(20, 5, 0)
+    start = random_point(r, d, 1)
     minimize_on_stiefel(watched, start, max_iter=40, options=options, callback=callback)
     reference, weight = outcomes[0][0][0][0], 1.0
     for (before, *tried), step in outcomes:
@@ -321,9 +322,13 @@ def test_a_line_search_stuck_where_less_than_ftol_is_to_gain_is_convergence(ftol
 def test_the_gradient_is_trusted_where_values_drown_in_rounding(seed):
     objective, _, _ = brockett(12, 4, seed)
 
+    calls = []
+
     def drowned(P):
+        # The last bits of a value near 1e8, which is 1.5e-8 apart from the next, come and go.
+        calls.append(1)
         value, gradient = objective(P)
-        return value + 1e8, gradient
+        return value + 1e8 + 3e-8 * (len(calls) % 3), gradient
 
     result = minimize_on_stiefel(
         drowned, random_point(12, 4, 1), gtol=1e-9, xtol=0, ftol=0, max_iter=2000
@@ -336,7 +341,13 @@ def test_the_gradient_is_trusted_where_values_drown_in_rounding(seed):
 @pytest.mark.parametrize("initial_step", [1e-300, 1e-20, 1e20, 1e300])
 def test_an_absurd_first_step_is_outgrown(initial_step):
     objective, _, _ = brockett(12, 4)
-    result = minimize_on_stiefel(objective, random_point(12, 4, 1), initial_step=initial_step)
+    # From 1e-30 it takes many steps that leave P as it is, which must not pass for convergence.
+    result = minimize_on_stiefel(
+        objective,
+        random_point(12, 4, 1),
+        initial_step=initial_step,
+        options=DescentOptions(min_move=1e-30),
+    )
     assert result.reason is ConvergenceReason.GRADIENT
 
 

@@ -1,0 +1,381 @@
+"""The Pairwise kNN rule: two texts are duplicates if each is among the other's nearest."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted, check_memory
+
+from estimators._pairs import check_pair_labels, check_pairs, conflicting_pairs
+from estimators._texts import TextIndex, as_texts, check_texts
+from estimators._validation import check_choice, check_integer
+from estimators.film import FILM
+from estimators.model_selection import DisjointPairsKFold
+from film.groups import connected_groups
+from film.ranks import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
+from film.triplets import triplets_from_pairs
+
+MODES = ("both", "either")
+COUNTS = ("texts", "questions")
+
+
+class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
+    """Classify pairs of texts by their neighbour ranks in a learned space.
+
+    rank(x → x′) counts the unique texts of a corpus that are strictly closer to x than x′ is. A
+    pair is a duplicate when its rank is below ``k`` from both sides. One rank answers every k.
+
+    Parameters
+    ----------
+    embedder : estimator, default=None
+        Texts → dense vectors. It is fitted as ``embedder.fit(texts, triplets)`` on the unique
+        texts of the pairs and triplets mined from their labels, so a pipeline that ends in `FILM`
+        learns from them. None is ``make_pipeline(TfidfVectorizer(), FILM())``.
+    k : int, default=36
+        Neighbourhood size; the paper's choice.
+    mode : {"both", "either"}, default="both"
+        Whether both ranks have to be below k, as in the paper, or one is enough.
+    corpus : iterable of str, default=None
+        None is *inductive* mode: ranks run over the fitted texts, and a prediction depends on
+        nothing but its own pair. With texts it is *collection* mode: these texts, the ones to be
+        judged among them, are known though unlabelled, and belong to the corpus as the fitted
+        texts do.
+    cv : int or splitter, default=5
+        Question-disjoint folds by which the two rates are measured out of fold.
+    count : {"texts", "questions"}, default="texts"
+        What ranks count: unique texts, as in the paper, or questions, where the texts of a
+        cluster of known duplicates count once, so that a question with many copies does not push
+        a new copy out of its neighbourhood.
+    n_random : int, default=5
+        Random dissimilar texts an anchor, in mining.
+    memory : str or joblib.Memory, default=None
+        Where to cache embeddings and ranks, by texts and parameters of the embedder but not by
+        ``k`` or ``mode``: a search over k then costs one fit. It must be a folder of your own.
+    random_state : int, default=0
+        Seeds mining and folds. Fixed by default, so that the candidates of a search share fits.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels, the second one is that of duplicates.
+    embedder_ : estimator
+        Fitted embedder.
+    out_of_fold_ranks_ : ndarray of int64, shape (n_pairs, 2)
+        Ranks of the training pairs under embedders that saw none of their questions.
+    inside_rate_, outside_rate_ : float
+        Share of duplicates among out-of-fold pairs inside and outside k, smoothed by Laplace's
+        rule: what `predict_proba` answers.
+
+    See Also
+    --------
+    FILM : The metric.
+    DisjointPairsKFold : Folds without shared questions.
+
+    References
+    ----------
+    FILM paper, section 3.3.
+
+    Examples
+    --------
+    >>> from estimators import FILM, PairwiseKNNClassifier
+    >>> from film.datasets import make_question_pairs
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> data = make_question_pairs(400, random_state=0)
+    >>> embedder = make_pipeline(TfidfVectorizer(), FILM(d=20, rank=100, random_state=0))
+    >>> knn = PairwiseKNNClassifier(embedder, k=5, cv=3).fit(data.pairs, data.y)
+    >>> knn.predict_proba(data.pairs[:3]).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        embedder: Any = None,
+        k: int = 36,
+        *,
+        mode: str = "both",
+        corpus: Any = None,
+        cv: Any = 5,
+        count: str = "texts",
+        n_random: int = 5,
+        memory: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.embedder = embedder
+        self.k = k
+        self.mode = mode
+        self.corpus = corpus
+        self.cv = cv
+        self.count = count
+        self.n_random = n_random
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, pairs: Any, y: Any, similar: Any = None) -> PairwiseKNNClassifier:
+        """Fit the embedder and measure the rule's two rates out of fold.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts; order within a pair does not matter.
+        y : array-like of shape (n_pairs,)
+            Two classes; the greater one is that of duplicates.
+        similar : array-like of str, shape (n_similar, 2), default=None
+            More pairs known to be duplicates. They train the embedder and nothing else: the two
+            rates and their prior come from ``pairs``. Out of fold, those linked to a held-out
+            question are left out; in a cross-validation around this estimator that is up to you.
+
+        Returns
+        -------
+        self : PairwiseKNNClassifier
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y has one class only, a parameter is out of range, or no triplet
+            can be mined; before any work.
+
+        Notes
+        -----
+        Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks.
+        """
+        pairs = check_pairs(pairs)
+        y = check_pair_labels(y, len(pairs))
+        more = pairs[:0] if similar is None else check_pairs(similar, name="similar")
+        check_integer("k", self.k, 1)
+        check_integer("n_random", self.n_random, 1)
+        check_choice("mode", self.mode, MODES)
+        check_choice("count", self.count, COUNTS)
+        corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
+        conflicts = conflicting_pairs(pairs, y)
+        if conflicts:
+            warnings.warn(
+                f"{len(conflicts)} pairs occur with both labels, the first at rows "
+                f"{conflicts[0].tolist()}; they count with both, and as similar in mining",
+                UserWarning,
+                stacklevel=2,
+            )
+        embedder = self._embedder()
+        classes, labels = np.unique(y, return_inverse=True)
+        problem = _Problem(pairs, labels, more, corpus, self)
+        cache = check_memory(self.memory).cache
+        out_of_fold = cache(_out_of_fold_ranks)(embedder, problem, self._splitter())
+        fitted = cache(_fit).call_and_shelve(embedder, problem)
+        self.classes_ = classes
+        self.out_of_fold_ranks_ = out_of_fold
+        self._problem, self._unfitted, self._fitted = problem, embedder, fitted
+        rates = rates_over_k(effective_ranks(out_of_fold, self._mode), labels, [self.k])
+        self.inside_rate_ = float(rates.inside_rate[0])
+        self.outside_rate_ = float(rates.outside_rate[0])
+        return self
+
+    @property
+    def embedder_(self) -> Any:
+        """Fitted embedder, read from the cache where there is one."""
+        check_is_fitted(self)
+        return self._fitted.get()
+
+    def rank(self, pairs: Any) -> np.ndarray:
+        """Rank of each text among the other's neighbours.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        ranks : ndarray of int64, shape (n_pairs, 2)
+            rank(x → x′) and rank(x′ → x). A text without any known word is nobody's neighbour:
+            `film.ranks.INFINITE_RANK`. Texts that read alike after normalisation have rank 0.
+        """
+        check_is_fitted(self)
+        pairs = check_pairs(pairs)
+        ranks = check_memory(self.memory).cache(_ranks_of, ignore=["fitted"])
+        return ranks(self._unfitted, self._problem, pairs, fitted=self._fitted)
+
+    def predict(self, pairs: Any) -> np.ndarray:
+        """Apply the rule at k.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_pairs,)
+            The second class where the ranks are below k.
+        """
+        return self.classes_[rule(self.rank(pairs), self.k, self._mode).astype(int)]
+
+    def predict_proba(self, pairs: Any) -> np.ndarray:
+        """Share of duplicates that training showed inside or outside k.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_pairs, 2)
+            Columns as in `classes_`.
+        """
+        inside = rule(self.rank(pairs), self.k, self._mode)
+        duplicate = np.where(inside, self.inside_rate_, self.outside_rate_)
+        return np.column_stack([1 - duplicate, duplicate])
+
+    def k_curve(self, pairs: Any, y: Any, ks: Any = range(1, 56)) -> Rates:
+        """All rates of the rule for every k at once (paper, figure 4).
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : array-like of shape (n_pairs,)
+            Their classes.
+        ks : iterable of int, default=range(1, 56)
+            Values of k.
+
+        Returns
+        -------
+        rates : Rates
+            Arrays over ks. Its inside and outside rates are those of the given pairs.
+        """
+        ranks = effective_ranks(self.rank(pairs), self._mode)
+        labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
+        return rates_over_k(ranks, labels, list(ks))
+
+    @property
+    def _mode(self) -> Any:
+        return self.mode
+
+    def _embedder(self) -> Any:
+        if self.embedder is None:
+            return make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
+        return clone(self.embedder)
+
+    def _splitter(self) -> Any:
+        if hasattr(self.cv, "split"):
+            return self.cv
+        folds = check_integer("cv", self.cv, 2)
+        return DisjointPairsKFold(folds, random_state=self.random_state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class _Problem:
+    """Training pairs as numbers of unique texts; hashed by caches, so only what decides."""
+
+    def __init__(
+        self,
+        pairs: np.ndarray,
+        labels: np.ndarray,
+        similar: np.ndarray,
+        corpus: list[str],
+        settings: PairwiseKNNClassifier,
+    ) -> None:
+        index = TextIndex()
+        self.codes = index.add_pairs(pairs)
+        self.similar = index.add_pairs(similar)
+        self.n_fitted = len(index.texts)
+        index.add(corpus)
+        self.corpus = np.arange(len(index.texts)) if corpus else None
+        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
+        self.null = int(index.add([""])[0])
+        self.texts = index.texts
+        self.labels = labels
+        self.groups = connected_groups(np.vstack([self.codes, self.similar]), len(index.texts))
+        self.count = settings.count
+        self.n_random = settings.n_random
+        self.seed = settings.random_state
+
+    def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Some of the pairs, with the similar ones that no other pair is linked to."""
+        held_out = np.setdiff1d(np.arange(len(self.codes)), rows)
+        foreign = self.groups[self.codes[held_out, 0]]
+        # Folds are disjoint over the pairs, but further similar pairs may link two of them.
+        free = ~np.isin(self.groups[self.similar[:, 0]], foreign)
+        pairs = np.vstack([self.codes[rows], self.similar[free]])
+        return pairs, np.append(self.labels[rows], np.ones(int(free.sum()), dtype=int))
+
+    def triplets(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the texts of some pairs, and triplets of positions among them."""
+        pairs, labels = self.supervision(rows)
+        used, local = np.unique(np.append(pairs.ravel(), self.null), return_inverse=True)
+        triplets = triplets_from_pairs(
+            local[:-1].reshape(-1, 2),
+            labels,
+            len(used),
+            n_random=self.n_random,
+            null=int(local[-1]),
+            random_state=self.seed,
+        )
+        if not labels.any() or len(triplets) == 0:
+            raise ValueError(
+                f"no triplet can be mined from the {len(rows)} training pairs: they need at least "
+                "one duplicate pair and a third text; give more pairs"
+            )
+        return used, triplets
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Numbers of the texts that ranks count, where some of the pairs are the known ones."""
+        pairs, labels = self.supervision(rows)
+        texts = np.unique(pairs) if self.corpus is None else self.corpus
+        if self.count == "texts":
+            return texts
+        clusters = connected_groups(pairs[labels == 1], len(self.texts))[texts]
+        return texts[np.unique(clusters, return_index=True)[1]]
+
+
+def _fit(embedder: Any, problem: _Problem) -> Any:
+    return _fit_rows(embedder, problem, np.arange(len(problem.codes)))[0]
+
+
+def _fit_rows(embedder: Any, problem: _Problem, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+    used, triplets = problem.triplets(rows)
+    texts = as_texts([problem.texts[code] for code in used])
+    return clone(embedder).fit(texts, triplets), used
+
+
+def _embed(fitted: Any, texts: list[str]) -> np.ndarray:
+    points = fitted.transform(as_texts(texts))
+    if sp.issparse(points):
+        raise TypeError(
+            "embedder gives sparse vectors; end it with a step that gives dense ones, such as "
+            "FILM or TruncatedSVD"
+        )
+    return np.asarray(points)
+
+
+def _out_of_fold_ranks(embedder: Any, problem: _Problem, splitter: Any) -> np.ndarray:
+    ranks = np.empty(problem.codes.shape, dtype=np.int64)
+    # Numbers stand for normalised texts already, so they are what folds must not share.
+    named = problem.codes.astype(str).astype(object)
+    for train, test in splitter.split(named, problem.labels):
+        fitted, _ = _fit_rows(embedder, problem, train)
+        points = _embed(fitted, problem.texts)
+        ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))
+    return ranks
+
+
+def _ranks_of(embedder: Any, problem: _Problem, pairs: np.ndarray, fitted: Any) -> np.ndarray:
+    index = TextIndex()
+    index.add(problem.texts)
+    codes = index.add_pairs(pairs)
+    points = _embed(fitted.get(), index.texts)
+    everything = np.arange(len(problem.codes))
+    return neighbour_ranks(points, codes, problem.counted(everything))
