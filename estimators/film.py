@@ -72,9 +72,11 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_iter_ : int
         Rounds, or batches, done.
     objective_ : float
-        Σ max(0, z + m) + ½‖s‖² of the map kept, in units of the first map's leading weight.
+        Σ max(0, z + m) + ½‖s‖² of the map kept, in units of the first map's leading weight; the
+        last of ``loss_curve_`` for "minibatch".
     loss_curve_ : ndarray of shape (n_iter_,)
-        That objective, a round; mean hinge of the batch for "minibatch".
+        That objective, a round; for "minibatch" the mean hinge of a batch's anchors before its
+        step, in units of the batch's mean ‖y‖².
     gradient_norm_curve_ : ndarray
         ‖F(P)‖ of f2 at the start of each round (paper, figure 2); empty for "minibatch".
     active_share_ : float
@@ -310,7 +312,9 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         with warnings.catch_warnings():
             # Groups of duplicates are small, so there may be nearly as many as samples.
-            warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
+            warnings.filterwarnings(
+                "ignore", "The number of unique classes is greater", UserWarning
+            )
             check_classification_targets(labels)
         counts = np.unique(labels, return_counts=True)[1]
         if len(counts) < 2 or counts.max() < 2:

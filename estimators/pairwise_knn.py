@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib.memory import NotMemorizedResult
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -47,7 +48,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         judged among them, are known though unlabelled, and belong to the corpus as the fitted
         texts do.
     cv : int or splitter, default=5
-        Question-disjoint folds by which the two rates are measured out of fold.
+        Question-disjoint folds by which the two rates are measured out of fold; each pair is in
+        one test fold.
     count : {"texts", "questions"}, default="texts"
         What ranks count: unique texts, as in the paper, or questions, where the texts of a
         cluster of known duplicates count once, so that a question with many copies does not push
@@ -165,7 +167,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         embedder = self._embedder()
         classes, labels = np.unique(y, return_inverse=True)
         problem = _Problem(pairs, labels, more, corpus, self)
-        cache = check_memory(self.memory).cache
+        cache: Any = check_memory(self.memory).cache
         out_of_fold = cache(_out_of_fold_ranks)(embedder, problem, self._splitter())
         fitted = cache(_fit).call_and_shelve(embedder, problem)
         self.classes_ = classes
@@ -175,6 +177,14 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         self.inside_rate_ = float(rates.inside_rate[0])
         self.outside_rate_ = float(rates.outside_rate[0])
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is saved must outlive the cache folder.
+        inherited: Any = super().__getstate__()
+        state = dict(inherited)
+        if "_fitted" in state:
+            state["_fitted"] = NotMemorizedResult(state["_fitted"].get())
+        return state
 
     @property
     def embedder_(self) -> Any:
@@ -198,7 +208,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        ranks = check_memory(self.memory).cache(_ranks_of, ignore=["fitted"])
+        cache: Any = check_memory(self.memory).cache
+        ranks = cache(_ranks_of, ignore=["fitted"])
         return ranks(self._unfitted, self._problem, pairs, fitted=self._fitted)
 
     def predict(self, pairs: Any) -> np.ndarray:
@@ -289,13 +300,13 @@ class _Problem:
         settings: PairwiseKNNClassifier,
     ) -> None:
         index = TextIndex()
+        # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
+        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
+        self.null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
         self.codes = index.add_pairs(pairs)
         self.similar = index.add_pairs(similar)
-        self.n_fitted = len(index.texts)
-        index.add(corpus)
-        self.corpus = np.arange(len(index.texts)) if corpus else None
-        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
-        self.null = int(index.add([""])[0])
+        known = [self.codes.ravel(), self.similar.ravel(), index.add(sorted(corpus))]
+        self.corpus = np.unique(np.concatenate(known)) if corpus else None
         self.texts = index.texts
         self.labels = labels
         self.groups = connected_groups(np.vstack([self.codes, self.similar]), len(index.texts))
@@ -304,7 +315,7 @@ class _Problem:
         self.seed = settings.random_state
 
     def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Some of the pairs, with the similar ones that no other pair is linked to."""
+        """Give some of the pairs, with the similar ones that no other pair is linked to."""
         held_out = np.setdiff1d(np.arange(len(self.codes)), rows)
         foreign = self.groups[self.codes[held_out, 0]]
         # Folds are disjoint over the pairs, but further similar pairs may link two of them.
@@ -316,15 +327,16 @@ class _Problem:
         """Numbers of the texts of some pairs, and triplets of positions among them."""
         pairs, labels = self.supervision(rows)
         used, local = np.unique(np.append(pairs.ravel(), self.null), return_inverse=True)
+        told = self._has_words(pairs)
         triplets = triplets_from_pairs(
-            local[:-1].reshape(-1, 2),
-            labels,
+            local[:-1].reshape(-1, 2)[told],
+            labels[told],
             len(used),
             n_random=self.n_random,
             null=int(local[-1]),
             random_state=self.seed,
         )
-        if not labels.any() or len(triplets) == 0:
+        if not labels[told].any() or len(triplets) == 0:
             raise ValueError(
                 f"no triplet can be mined from the {len(rows)} training pairs: they need at least "
                 "one duplicate pair and a third text; give more pairs"
@@ -337,18 +349,23 @@ class _Problem:
         texts = np.unique(pairs) if self.corpus is None else self.corpus
         if self.count == "texts":
             return texts
-        clusters = connected_groups(pairs[labels == 1], len(self.texts))[texts]
+        links = pairs[(labels == 1) & self._has_words(pairs)]
+        clusters = connected_groups(links, len(self.texts))[texts]
         return texts[np.unique(clusters, return_index=True)[1]]
+
+    def _has_words(self, pairs: np.ndarray) -> np.ndarray:
+        """Pairs that say something: all texts without words are one, and duplicates of none."""
+        return (pairs != self.null).all(axis=1)
 
 
 def _fit(embedder: Any, problem: _Problem) -> Any:
-    return _fit_rows(embedder, problem, np.arange(len(problem.codes)))[0]
+    return _fit_rows(embedder, problem, np.arange(len(problem.codes)))
 
 
-def _fit_rows(embedder: Any, problem: _Problem, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+def _fit_rows(embedder: Any, problem: _Problem, rows: np.ndarray) -> Any:
     used, triplets = problem.triplets(rows)
-    texts = as_texts([problem.texts[code] for code in used])
-    return clone(embedder).fit(texts, triplets), used
+    fresh: Any = clone(embedder)
+    return fresh.fit(as_texts([problem.texts[code] for code in used]), triplets)
 
 
 def _embed(fitted: Any, texts: list[str]) -> np.ndarray:
@@ -365,9 +382,15 @@ def _out_of_fold_ranks(embedder: Any, problem: _Problem, splitter: Any) -> np.nd
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
     # Numbers stand for normalised texts already, so they are what folds must not share.
     named = problem.codes.astype(str).astype(object)
-    for train, test in splitter.split(named, problem.labels):
-        fitted, _ = _fit_rows(embedder, problem, train)
-        points = _embed(fitted, problem.texts)
+    folds = list(splitter.split(named, problem.labels))
+    tested = np.concatenate([np.arange(len(ranks))[test] for _, test in folds])
+    if not np.array_equal(np.sort(tested), np.arange(len(ranks))):
+        raise ValueError(
+            f"cv={splitter!r} must test each of the {len(ranks)} pairs in exactly one fold; give "
+            "a number of folds, or a splitter such as DisjointPairsKFold(5)"
+        )
+    for train, test in folds:
+        points = _embed(_fit_rows(embedder, problem, train), problem.texts)
         ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))
     return ranks
 
@@ -376,6 +399,13 @@ def _ranks_of(embedder: Any, problem: _Problem, pairs: np.ndarray, fitted: Any) 
     index = TextIndex()
     index.add(problem.texts)
     codes = index.add_pairs(pairs)
-    points = _embed(fitted.get(), index.texts)
+    alike = codes[:, 0] == codes[:, 1]
+    # Spellings of one new text may embed apart: were one to stand for all, a prediction would
+    # depend on which pair of the batch came first.
+    new = codes >= len(problem.texts)
+    spellings, code = np.unique(pairs[new], return_inverse=True)
+    codes[new] = len(problem.texts) + code
+    codes[alike, 1] = codes[alike, 0]
+    points = _embed(fitted.get(), problem.texts + spellings.tolist())
     everything = np.arange(len(problem.codes))
     return neighbour_ranks(points, codes, problem.counted(everything))

@@ -12,8 +12,14 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from film.threads import one_blas_thread
+
 Matrix = Any
 """A dense ``(n, D)`` array or a SciPy sparse matrix of that shape."""
+
+
+DENSE_ENTRIES = 4_000_000
+"""Up to this size a matrix of almost full rank is factorised whole, which is exact."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +176,9 @@ def truncated_svd(
     else:
         X = np.asarray(X, dtype=dtype)
     width = rank + (max(10, rank // 10) if oversampling is None else oversampling)
-    if 2 * width >= min(n, D):
+    if 2 * width >= min(n, D) and n * D <= DENSE_ENTRIES:
         return _exact_svd(X, rank)
+    width = min(width, n, D)
 
     rng = np.random.default_rng(random_state)
     # A plain transpose of CSR is CSC, whose product cannot be split by rows.
@@ -183,13 +190,15 @@ def truncated_svd(
             progress(f"svd {step + 1}/{n_iter}")
     scores = threaded_product(X, basis)
     gram = (scores.T @ scores).astype(np.float64)
-    values, vectors = scipy.linalg.eigh(gram, subset_by_index=[width - rank, width - 1])
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(gram, subset_by_index=[width - rank, width - 1])
     return _assemble(scores, basis, values[::-1], vectors[:, ::-1])
 
 
 def _exact_svd(X: Matrix, rank: int) -> LowRank:
     dense = X.toarray() if sp.issparse(X) else X
-    left, values, right_t = scipy.linalg.svd(dense, full_matrices=False)
+    with one_blas_thread():
+        left, values, right_t = scipy.linalg.svd(dense, full_matrices=False)
     kept = _numerical_rank(values[:rank], np.finfo(values.dtype).eps * max(dense.shape))
     signs = _column_signs(right_t[:kept].T)
     return LowRank(left[:, :kept] * signs, values[:kept], right_t[:kept].T * signs)
@@ -223,11 +232,14 @@ def _orthonormalise(block: np.ndarray) -> np.ndarray:
     for _ in range(2):
         norms = np.linalg.norm(block, axis=0)
         block = block / np.where(norms > 0, norms, 1)
-        try:
-            factor = scipy.linalg.cholesky(block.T @ block, check_finite=False)
-        except scipy.linalg.LinAlgError:
-            return np.linalg.qr(block)[0]
-        block = scipy.linalg.solve_triangular(
-            factor, block.T, trans=1, check_finite=False, overwrite_b=True
-        ).T
-    return np.ascontiguousarray(block)
+        gram = block.T @ block
+        with one_blas_thread():
+            try:
+                factor = scipy.linalg.cholesky(gram, check_finite=False)
+            except scipy.linalg.LinAlgError:
+                return np.linalg.qr(block)[0]
+            inverse = scipy.linalg.solve_triangular(
+                factor, np.eye(len(gram), dtype=block.dtype), check_finite=False
+            )
+        block = block @ inverse
+    return block

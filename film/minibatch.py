@@ -13,7 +13,6 @@ from film.objective import (
     curvatures,
     hinge_arguments,
     pull_matrix,
-    true_objective,
 )
 from film.solver import leading_eigenvectors, retract_step
 from film.triplets import anchor_sums
@@ -28,7 +27,8 @@ class BatchStep:
     components : ndarray of shape (d, D)
         The new L.
     loss : float
-        True objective of the batch, an anchor, before the step.
+        Mean hinge of the batch's anchors before the step, in units of its mean ‖y‖²; NaN where
+        the batch gives no direction.
     active_share : float
         Share of the batch's anchors that were active.
     """
@@ -138,26 +138,30 @@ def batch_step(
         return BatchStep(components, float("nan"), 0.0)
     sums = sums / V.dtype.type(scale)
 
-    m = margin * float((P**2 @ s).sum()) / n / scale
+    total = float(s.sum())
+    m = margin * total / n / scale
     z = hinge_arguments(P, s, points, sums)
     active = active_anchors(z, m)
+    share = float(active.mean())
+    loss = float((z + m)[active].sum()) / len(anchors) * n * scale / total if total > 0 else margin
     if not active.any():
-        return BatchStep(components, true_objective(z, s, m) / len(anchors), 0.0)
+        return BatchStep(components, loss, share)
     K = pull_matrix(points, sums, active)
     rate = 1.0 / np.sqrt(n_steps)
     P = retract_step(P, K, rate)
     weights = np.maximum(curvatures(P, K), 0)
     if not weights.any():
-        return BatchStep(components, true_objective(z, s, m) / len(anchors), float(active.mean()))
-    # L's scale is free under cosine. Batches agree on one: that of the map they started from.
-    weights *= s.sum() / weights.sum() if s.sum() > 0 else 1.0
+        return BatchStep(components, loss, share)
+    # L's scale is free under cosine. Batches agree on one: that of the map they started from, so
+    # that neither the target nor the average of two maps that point apart is shorter than it.
+    weights *= total / weights.sum() if total > 0 else 1.0
     target = (Q[:, :width] * np.sqrt(weights)) @ P.T / sigma
-    moved = components + components.dtype.type(rate) * ((target - restricted) @ U.T)
-    return BatchStep(
-        moved.astype(components.dtype, copy=False),
-        true_objective(z, s, m) / len(anchors),
-        float(active.mean()),
-    )
+    mixed = restricted + restricted.dtype.type(rate) * (target - restricted)
+    length = np.square(mixed * sigma, dtype=np.float64).sum()
+    if total > 0 and length > 0:
+        mixed *= restricted.dtype.type(np.sqrt(total / length))
+    moved = components + (mixed - restricted) @ U.T
+    return BatchStep(moved.astype(components.dtype, copy=False), loss, share)
 
 
 def project(X: Matrix, components: np.ndarray) -> np.ndarray:

@@ -30,6 +30,7 @@ from film.objective import (
     true_objective,
 )
 from film.stiefel import polar_retraction, random_point, tangent_gradient
+from film.threads import one_blas_thread
 
 Method = Literal["eigen", "cayley"]
 
@@ -117,9 +118,10 @@ def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]
            [1.]]))
     """
     r = len(K)
-    values, vectors = scipy.linalg.eigh(
-        -(K + K.T) / 2, subset_by_index=[r - d, r - 1], check_finite=False
-    )
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(
+            -(K + K.T) / 2, subset_by_index=[r - d, r - 1], check_finite=False
+        )
     return values[::-1], _fix_signs(vectors[:, ::-1])
 
 

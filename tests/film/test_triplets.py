@@ -295,3 +295,57 @@ def test_zero_rows_have_cosine_zero_and_ties_count_a_half():
     assert ordered_share(points, np.array([[1, 0, 2]])) == 0.5
     assert ordered_share(points, np.array([[0, 1, 3]])) == 1.0
     assert ordered_share(points, np.array([[0, 1, 4]])) == 0.0
+
+
+def one_sided(pairs, y, clusters, null):
+    """Rows (end, null, other end) of the labelled negatives whose end is in no cluster of two."""
+    sizes = np.bincount(clusters)
+    return {
+        (end, null, other)
+        for pair, label in zip(pairs.tolist(), y, strict=True)
+        for end, other in (pair, pair[::-1])
+        if not label and clusters[end] != clusters[other] and sizes[clusters[end]] == 1
+    }
+
+
+@pytest.mark.parametrize("n_random", [0, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_negatives_without_a_mate_name_the_null_point(seed, n_random):
+    pairs, y = random_pairs(seed)
+    clusters = closure(pairs, y, 31)
+    plain = triplets_from_pairs(pairs, y, 31, n_random=n_random, random_state=seed)
+    got = triplets_from_pairs(pairs, y, 31, n_random=n_random, null=30, random_state=seed)
+    wanted = one_sided(pairs, y, clusters, 30)
+    assert len(wanted) > 5
+    # The others are untouched, even where a random dissimilar point happens to be the null one.
+    assert sorted(rows_of(got)) == sorted([*rows_of(plain), *wanted])
+    assert len(set(rows_of(got))) == len(got)
+    assert np.all(np.diff(got[:, 0]) >= 0)
+    assert got.dtype == plain.dtype
+    check_triplets(got, 31)
+
+
+def test_both_ends_of_a_one_sided_negative_are_anchors():
+    got = triplets_from_pairs(np.array([[0, 1]]), np.array([0]), 3, n_random=0, null=2)
+    assert rows_of(got) == [(0, 2, 1), (1, 2, 0)]
+
+
+def test_only_the_end_without_a_mate_meets_the_null_point():
+    pairs = np.array([[0, 1], [1, 2]])
+    got = triplets_from_pairs(pairs, np.array([1, 0]), 4, n_random=0, null=3)
+    assert rows_of(got) == [(1, 0, 2), (2, 3, 1)]
+
+
+def test_one_sided_negatives_are_left_out_without_a_null_point():
+    assert len(triplets_from_pairs(np.array([[0, 1]]), np.array([0]), 3, n_random=1)) == 0
+
+
+def test_a_one_sided_negative_met_twice_comes_once():
+    pairs = np.array([[0, 1], [1, 0], [0, 1]])
+    got = triplets_from_pairs(pairs, np.zeros(3), 3, n_random=0, null=2)
+    assert rows_of(got) == [(0, 2, 1), (1, 2, 0)]
+
+
+def test_contradicted_and_self_negatives_never_meet_the_null_point():
+    pairs = np.array([[0, 1], [1, 0], [2, 2]])
+    assert len(triplets_from_pairs(pairs, np.array([1, 0, 0]), 4, n_random=0, null=3)) == 0

@@ -1,0 +1,375 @@
+"""From question pairs to a submission: FILM, the Pairwise kNN rule and their baselines.
+
+``python -m benchmarks.quora --data DIR --out DIR`` fits on ``DIR/train.csv``, chooses margin and k
+inside it, reports on ``DIR/dev.csv`` and writes a submission for ``DIR/test.csv``. Without
+``--data`` it runs on pairs that it generates itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+
+from benchmarks._quora_data import Splits, generated, read_folder
+from benchmarks._record import record
+from estimators import FILM, PairwiseKNNClassifier
+from film.datasets import atomic_writer, write_submission
+from film.metrics import binary_log_loss, prior_weights, shift_prior
+from film.ranks import effective_ranks, rates_over_k
+from film.text import normalize_text
+
+PAPER_KS = range(1, 56)
+WIDE_KS = [*PAPER_KS, *range(60, 101, 10), *range(125, 401, 25)]
+MARGINS = (0.5, 1.0, 2.0)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be used."""
+    options = _parser().parse_args(arguments)
+    out = Path(options.out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with atomic_writer(out / "metrics.json") as file:  # writable? found before the work
+            file.write("{}\n")
+        data = _load(options)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.quora: {error}", file=sys.stderr)
+        return 2
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    started = time.perf_counter()
+    metrics = run(data, options, out)
+    metrics["seconds"] = round(time.perf_counter() - started, 1)
+    with atomic_writer(out / "metrics.json") as file:
+        json.dump(metrics, file, indent=1, allow_nan=False)
+        file.write("\n")
+    _report(metrics, out, options)
+    return 0
+
+
+def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
+    """Fit, choose, judge and write; gives what ``metrics.json`` holds."""
+    seed, prior = options.seed, options.prior
+    _say(
+        f"{data.name}: {len(data.train)} training pairs ({data.y_train.mean():.1%} duplicates), "
+        f"{len(data.dev)} dev, {len(data.test)} test, "
+        f"{0 if data.similar is None else len(data.similar)} more duplicates; "
+        f"{data.n_excluded} rows excluded, {data.n_skipped} skipped"
+    )
+    known = [*data.train.ravel(), *data.dev.ravel(), *data.test.ravel()]
+    margin, k, search = choose(data, known, options)
+    _say(f"chosen inside train: margin={margin}, k={k}")
+
+    rule = _rule(options, margin, k, corpus=known).fit(data.train, data.y_train, data.similar)
+    film = rule.embedder_
+    rows: dict[str, Any] = {}
+    for name, rows_of in _cosines(data, options).items():
+        rows[name] = _cosine_row(rows_of, data, prior)
+    rows["FILM cosine"] = {
+        "roc_auc": float(roc_auc_score(data.y_dev, pair_cosines(film, data.dev)))
+    }
+    rows["Pairwise kNN, collection"] = _rule_row(rule, data.dev, data.y_dev, prior)
+    curve = rule.k_curve(data.dev, data.y_dev, PAPER_KS)
+    k55 = _rule(options, margin, search["k_up_to_55"], corpus=known)
+    k55.fit(data.train, data.y_train, data.similar)
+    rows["Pairwise kNN, collection, k up to 55"] = _rule_row(k55, data.dev, data.y_dev, prior)
+    _say("inductive mode")
+    inductive = _rule(options, margin, k, corpus=None).fit(data.train, data.y_train, data.similar)
+    inductive.set_params(k=best_k(inductive, data.y_train, prior, WIDE_KS))
+    inductive.fit(data.train, data.y_train, data.similar)
+    rows["Pairwise kNN, inductive"] = _rule_row(inductive, data.dev, data.y_dev, prior)
+    _say("question-random split, for comparison only")
+    rows |= _optimistic(data, options, margin, k, prior)
+
+    probabilities = shift_prior(
+        rule.predict_proba(data.test)[:, 1], float(data.y_train.mean()), prior
+    )
+    write_submission(out / "submission.csv", data.test_ids, probabilities)
+    metrics = {
+        "data": data.name,
+        "n_train": len(data.train),
+        "n_dev": len(data.dev),
+        "n_test": len(data.test),
+        "n_excluded": data.n_excluded,
+        "data_prior": float(data.y_train.mean()),
+        "submission_prior": prior,
+        "chosen": {"margin": margin, "k": k, "search": search},
+        "dev": rows,
+        "k_curve": {
+            "k": curve.ks.tolist(),
+            "tpr": curve.tpr.tolist(),
+            "tnr": curve.tnr.tolist(),
+            "fpr": curve.fpr.tolist(),
+            "fnr": curve.fnr.tolist(),
+            "accuracy": curve.accuracy.tolist(),
+            "cross_entropy": curve.log_loss.tolist(),
+        },
+        "film": {
+            "n_iter": film[-1].n_iter_,
+            "objective": film[-1].objective_,
+            "active_share": film[-1].active_share_,
+            "convergence_reason": film[-1].convergence_reason_,
+            "n_triplets": film[-1].n_triplets_,
+        },
+    }
+    _draw(out, film, probabilities, curve, options)
+    if options.record:
+        _record_rows(metrics, seed)
+    return metrics
+
+
+def choose(data: Splits, known: list[str], options: argparse.Namespace) -> tuple[float, int, Any]:
+    """Margin and k of the lowest out-of-fold log loss inside train, at the submission's prior.
+
+    `PairwiseKNNClassifier` measures its rates question-disjoint out of fold, and one array of
+    ranks answers every k, so that one fit a margin is the whole search.
+    """
+    found = []
+    for margin in MARGINS[1:2] if options.quick else MARGINS:
+        rule = _rule(options, margin, 36, corpus=known)
+        rule.fit(data.train, data.y_train, data.similar)
+        ranks = effective_ranks(rule.out_of_fold_ranks_, "both")
+        wide = rates_over_k(ranks, data.y_train, WIDE_KS).log_loss_at(options.prior)
+        paper = rates_over_k(ranks, data.y_train, PAPER_KS).log_loss_at(options.prior)
+        found.append(
+            {
+                "margin": margin,
+                "k": int(WIDE_KS[int(wide.argmin())]),
+                "log_loss": float(wide.min()),
+                "k_up_to_55": int(PAPER_KS[int(paper.argmin())]),
+                "log_loss_up_to_55": float(paper.min()),
+            }
+        )
+        _say(f"margin {margin}: out-of-fold log loss {wide.min():.4f} at k={found[-1]['k']}")
+    best = min(found, key=lambda row: row["log_loss"])
+    return best["margin"], best["k"], {"tried": found, "k_up_to_55": best["k_up_to_55"]}
+
+
+def best_k(rule: PairwiseKNNClassifier, y: np.ndarray, prior: float, ks: Any) -> int:
+    """K of the lowest out-of-fold log loss."""
+    ranks = effective_ranks(rule.out_of_fold_ranks_, "both")
+    return int(list(ks)[int(rates_over_k(ranks, y, list(ks)).log_loss_at(prior).argmin())])
+
+
+def make_embedder(options: argparse.Namespace, margin: float) -> Pipeline:
+    """Words and character n-grams of normalised text, then FILM."""
+    words = TfidfVectorizer(
+        preprocessor=normalize_text, token_pattern=r"\w+", sublinear_tf=True, dtype=np.float32
+    )
+    pieces = TfidfVectorizer(
+        preprocessor=normalize_text,
+        analyzer="char_wb",
+        ngram_range=(3, 5),
+        sublinear_tf=True,
+        min_df=3,
+        dtype=np.float32,
+    )
+    union = FeatureUnion(
+        [("words", words), ("pieces", pieces)], transformer_weights={"words": 1.0, "pieces": 0.6}
+    )
+    film = FILM(d=options.d, rank=options.rank, margin=margin, random_state=options.seed)
+    return Pipeline([("tfidf", union), ("film", film)])
+
+
+def pair_cosines(embedder: Any, pairs: np.ndarray) -> np.ndarray:
+    """Cosine of the two texts of each pair; 0 where one has no known word."""
+    first, second = (embedder.transform(pairs[:, side]) for side in (0, 1))
+    if hasattr(first, "multiply"):
+        dot = np.asarray(first.multiply(second).sum(axis=1)).ravel()
+        norms = [np.sqrt(np.asarray(z.multiply(z).sum(axis=1)).ravel()) for z in (first, second)]
+    else:
+        dot = np.einsum("nd,nd->n", first, second)
+        norms = [np.linalg.norm(z, axis=1) for z in (first, second)]
+    length = norms[0] * norms[1]
+    return np.divide(dot, length, out=np.zeros(len(dot)), where=length > 0)
+
+
+class _Whitener(TruncatedSVD):
+    """LSA with every direction brought to the same length, as the paper's L without learning."""
+
+    def transform(self, X: Any) -> np.ndarray:
+        return super().transform(X) / self.singular_values_
+
+
+def _cosines(data: Splits, options: argparse.Namespace) -> dict[str, Any]:
+    texts = np.unique(data.train.ravel())
+    vectors = TfidfVectorizer()
+    n_features = vectors.fit_transform(texts).shape[1]
+    rank = min(options.rank, n_features - 1, len(texts) - 1)
+    return {
+        "TF-IDF cosine": make_pipeline(TfidfVectorizer()).fit(texts),
+        f"LSA cosine, rank {rank}": make_pipeline(
+            TfidfVectorizer(), TruncatedSVD(rank, random_state=options.seed)
+        ).fit(texts),
+        f"whitened LSA cosine, rank {rank}": make_pipeline(
+            TfidfVectorizer(), _Whitener(rank, random_state=options.seed)
+        ).fit(texts),
+    }
+
+
+def _cosine_row(embedder: Any, data: Splits, prior: float) -> dict[str, float]:
+    """Unsupervised cosine, turned into a probability by logistic regression on train."""
+    train = pair_cosines(embedder, data.train)[:, None]
+    dev = pair_cosines(embedder, data.dev)
+    head = LogisticRegression().fit(train, data.y_train)
+    p = head.predict_proba(dev[:, None])[:, 1]
+    return {"roc_auc": float(roc_auc_score(data.y_dev, dev))} | _losses(
+        p, p > 0.5, data.y_dev, float(data.y_train.mean()), prior
+    )
+
+
+def _losses(
+    p: np.ndarray, decided: np.ndarray, y: np.ndarray, data_prior: float, prior: float
+) -> dict[str, float]:
+    return {
+        "accuracy": float(accuracy_score(y, decided)),
+        "log_loss": binary_log_loss(y, p),
+        "log_loss_at_prior": binary_log_loss(
+            y, shift_prior(p, data_prior, prior), prior_weights(y, prior)
+        ),
+    }
+
+
+def _rule(options: argparse.Namespace, margin: float, k: int, corpus: Any) -> PairwiseKNNClassifier:
+    return PairwiseKNNClassifier(
+        make_embedder(options, margin),
+        k=k,
+        corpus=corpus,
+        count="questions",
+        cv=options.folds,
+        memory=str(Path(options.out) / "cache"),
+        random_state=options.seed,
+    )
+
+
+def _rule_row(
+    rule: PairwiseKNNClassifier, pairs: np.ndarray, y: np.ndarray, prior: float
+) -> dict[str, Any]:
+    ranks = effective_ranks(rule.rank(pairs), "both")
+    p = rule.predict_proba(pairs)[:, 1]
+    trained = float((rule._problem.labels == 1).mean())
+    return {"k": rule.k, "roc_auc": float(roc_auc_score(y, -np.minimum(ranks, 10**9)))} | _losses(
+        p, rule.predict(pairs) == rule.classes_[1], y, trained, prior
+    )
+
+
+def _optimistic(
+    data: Splits, options: argparse.Namespace, margin: float, k: int, prior: float
+) -> dict[str, Any]:
+    """Judge on a split by rows, whose sides share questions and clusters."""
+    train, held, y_train, y_held = train_test_split(
+        data.train, data.y_train, test_size=0.15, stratify=data.y_train, random_state=options.seed
+    )
+    rule = _rule(options, margin, k, corpus=[*data.train.ravel()]).set_params(cv=2)
+    rule.fit(train, y_train)
+    return {
+        "optimistic (question-random split): FILM cosine": {
+            "roc_auc": float(roc_auc_score(y_held, pair_cosines(rule.embedder_, held)))
+        },
+        "optimistic (question-random split): Pairwise kNN": _rule_row(rule, held, y_held, prior),
+    }
+
+
+def _draw(out: Path, film: Any, probabilities: np.ndarray, curve: Any, options: Any) -> None:
+    try:
+        from benchmarks import _figures
+    except ImportError:
+        _say("figures need matplotlib: pip install 'film-metric[plot]'")
+        return
+    _figures.draw_all(out, film, probabilities, curve)
+
+
+def _record_rows(metrics: dict[str, Any], seed: int) -> None:
+    reference = metrics["dev"]["TF-IDF cosine"]
+    for case, row in metrics["dev"].items():
+        for metric, value in row.items():
+            if metric == "k":
+                continue
+            record(
+                "quora",
+                f"{metrics['data']}: {case}",
+                metric,
+                value,
+                rival="TF-IDF cosine",
+                rival_value=reference.get(metric),
+                seed=seed,
+            )
+
+
+def _report(metrics: dict[str, Any], out: Path, options: argparse.Namespace) -> None:
+    prior = metrics["submission_prior"]
+    print(f"\n{'dev':58s} {'AUC':>6s} {'acc':>6s} {'loss':>6s} {f'@{prior:.4g}':>7s}")
+    for name, row in metrics["dev"].items():
+        cells = [row.get(key) for key in ("roc_auc", "accuracy", "log_loss", "log_loss_at_prior")]
+        shown = " ".join(f"{'':>6s}" if cell is None else f"{cell:6.4f}" for cell in cells)
+        title = name + (f", k={row['k']}" if "k" in row else "")
+        print(f"{title:58s} {shown}")
+    print(f"\n{metrics['seconds']} s; {out}/submission.csv, {out}/metrics.json, {out}/*.png")
+    if options.data is None:
+        print(
+            "\nNext, on your own pairs: put train.csv (question1,question2,is_duplicate) and "
+            "test.csv\n(test_id,question1,question2) into a folder and run\n"
+            f"    {sys.executable} -m benchmarks.quora --data FOLDER --out out/mine"
+        )
+
+
+def _load(options: argparse.Namespace) -> Splits:
+    if options.data is None:
+        return generated(1200 if options.quick else 8000, options.seed)
+    limit = 1500 if options.quick else None
+    return read_folder(
+        Path(options.data), on_error=options.on_error, limit=limit, seed=options.seed
+    )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _prior(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} must lie between 0 and 1")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quora",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", metavar="DIR", help="folder with train.csv, dev.csv, test.csv")
+    parser.add_argument("--out", metavar="DIR", default="out/quora", help="where results go")
+    parser.add_argument(
+        "--prior", type=_prior, default=0.1746, help="share of duplicates in the test set"
+    )
+    parser.add_argument(
+        "--on-error", choices=("raise", "skip"), default="raise", help="what to do with wrong rows"
+    )
+    parser.add_argument("--d", type=int, default=100, help="dimensions learned")
+    parser.add_argument("--rank", type=int, default=600, help="rank of the decomposition")
+    parser.add_argument("--folds", type=int, default=3, help="question-disjoint folds inside train")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="a small part, under a minute")
+    parser.add_argument(
+        "--record", action="store_true", help="append to benchmarks/results/quora.jsonl"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""One BLAS thread where more are slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread.
+
+    NumPy and SciPy each bring a pool of BLAS threads that spin while they wait. Factorisations of
+    a few hundred rows gain nothing from threads on an idle machine and lose a factor of 10 to 100
+    where the two pools, or other programs, share its cores.
+
+    Examples
+    --------
+    >>> from film.threads import one_blas_thread
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
