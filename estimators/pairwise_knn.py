@@ -225,7 +225,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_pairs,)
             The second class where the ranks are below k.
         """
-        return self.classes_[rule(self.rank(pairs), self.k, self._mode).astype(int)]
+        inside = rule(self.rank(pairs), self.k, self._mode)
+        return self.classes_[inside.astype(int)]
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Share of duplicates that training showed inside or outside k.

@@ -120,12 +120,33 @@ def test_components_are_l_of_the_paper_written_in_features(whitening):
 
 @quiet
 @pytest.mark.parametrize("solver", ["eigen", "cayley"])
+def test_the_margin_is_in_units_of_the_mean_squared_length_of_all_rows(solver):
+    # Triplets among the shorter half of the rows, so that their own mean would be another.
+    X, labels = groups()
+    X[60:] *= 3
+    triplets = mined(labels[:60])
+    metric = small(solver, max_iter=1, margin=0.3).fit(X, triplets)
+    Y = metric.transform(X)
+    m = 0.3 * np.mean(np.sum(Y**2, axis=1))
+    active = []
+    for i in np.unique(triplets[:, 0]):
+        own = triplets[triplets[:, 0] == i]
+        z = Y[i] @ (Y[own[:, 2]] - Y[own[:, 1]]).sum(axis=0) / (len(own) + 1)
+        active.append(z + m > 0)
+    assert 0 < np.mean(active) < 1
+    assert metric.active_share_ == np.mean(active)
+
+
+@quiet
+@pytest.mark.parametrize("solver", ["eigen", "cayley"])
 def test_units_of_the_data_do_not_matter(solver):
     X, labels = groups()
     triplets = mined(labels)
     plain, larger = (small(solver, max_iter=6).fit(M, triplets) for M in (X, 10 * X))
     assert np.allclose(cosines(plain.transform(X)), cosines(larger.transform(X)), atol=1e-5)
-    assert larger.active_share_ == plain.active_share_ < 1
+    # Two of the 120 anchors may stand at the edge, where rounding decides.
+    assert larger.active_share_ == pytest.approx(plain.active_share_, abs=0.02)
+    assert plain.active_share_ < 1
 
 
 @quiet
@@ -136,7 +157,7 @@ def test_twice_the_rows_are_the_same_metric(with_triplets):
     doubled = np.vstack([triplets, triplets + len(X)]) if with_triplets else triplets
     plain = small().fit(X, triplets)
     twice = small().fit(np.vstack([X, X]), doubled)
-    assert twice.active_share_ == pytest.approx(plain.active_share_)
+    assert twice.active_share_ == pytest.approx(plain.active_share_, abs=0.02)
     assert np.allclose(cosines(plain.transform(X)), cosines(twice.transform(X)), atol=1e-6)
 
 
@@ -190,7 +211,7 @@ def test_sparse_data_is_dense_data(solver, wrap):
     dense, sparse = (small(solver, max_iter=4).fit(M, triplets) for M in (X, wrap(X)))
     assert np.allclose(sparse.components_, dense.components_, atol=1e-7)
     assert np.allclose(sparse.transform(wrap(X)), dense.transform(X), atol=1e-6)
-    assert sparse.score(wrap(X), triplets) == dense.score(X, triplets)
+    assert sparse.score(wrap(X), triplets) == pytest.approx(dense.score(X, triplets), abs=1e-3)
 
 
 @quiet
@@ -292,6 +313,17 @@ def test_the_descent_reaches_the_objective_of_the_closed_form():
     assert cayley.objective_ == pytest.approx(eigen.objective_, rel=0.02)
     both = [cosines(metric.transform(X)).ravel() for metric in (eigen, cayley)]
     assert np.corrcoef(both)[0, 1] > 0.99
+
+
+@quiet
+def test_each_solver_is_the_one_it_is_named_after():
+    X, labels = groups()
+    triplets = mined(labels)
+    # One descent of few steps stops short of the eigenvectors; batches have no rounds.
+    eigen, cayley, batches = (small(solver, max_iter=1).fit(X, triplets) for solver in SOLVERS)
+    assert not np.allclose(cayley.components_, eigen.components_, atol=1e-9)
+    assert eigen.n_iter_ == cayley.n_iter_ == 1 < batches.n_iter_
+    assert not hasattr(batches, "singular_values_")
 
 
 @quiet
@@ -424,6 +456,18 @@ def test_bad_data_is_named_and_leaves_the_fitted_state_alone(solver, case, fitte
     else:
         with pytest.raises(NotFittedError):
             metric.transform(groups()[0])
+
+
+@solvers
+@pytest.mark.parametrize("case", ["one class", "all distinct", "outside", "zeros"])
+def test_bad_data_is_named_before_any_work(solver, case, monkeypatch):
+    def work(*args, **settings):
+        raise AssertionError("the decomposition began")
+
+    monkeypatch.setattr(film_module, "truncated_svd", work)
+    X, y, message = failing_fits()[case]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        small(solver, n_random=0, n_nearest=1).fit(X, y)
 
 
 @solvers

@@ -1,0 +1,123 @@
+"""Time, peak memory and quality of one FILM fit, decomposition included, beside its rivals.
+
+``python -m benchmarks.film_speed [--data DIR]``. Every case runs in a process of its own, so that
+its peak memory is its own, one after the other on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import roc_auc_score
+
+from benchmarks._quora_data import Splits, generated, read_folder
+from benchmarks._record import record
+from benchmarks.quora import pair_cosines
+from estimators import FILM
+from estimators._texts import TextIndex, as_texts
+from film.triplets import triplets_from_pairs
+
+CASES = ("FILM eigen", "FILM cayley", "FILM minibatch", "TruncatedSVD alone")
+RIVAL = "TruncatedSVD alone"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run all cases, or one of them where this is its process."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.film_speed", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--rank", type=int, default=600)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.case:
+        print(json.dumps(measure(options.case, _data(options), _rank(options))))
+        return 0
+    found: dict[str, dict[str, float]] = {}
+    for case in CASES:
+        command = [sys.executable, "-m", "benchmarks.film_speed", "--case", case]
+        command += ["--rank", str(options.rank), *(["--quick"] if options.quick else [])]
+        command += ["--data", options.data] if options.data else []
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found[case] = json.loads(done.stdout.splitlines()[-1])
+        print(case, found[case], flush=True)
+    for case, row in found.items():
+        for metric, value in row.items():
+            unit = {"seconds": "s", "peak": "MB"}.get(metric, "")
+            record(
+                "film_speed",
+                f"{'quora' if options.data else 'generated'}, rank {_rank(options)}: {case}",
+                metric,
+                value,
+                unit,
+                rival=RIVAL,
+                rival_value=found[RIVAL].get(metric),
+                seed=0,
+                folder=options.out,
+            )
+    return 0
+
+
+def measure(case: str, data: Splits, rank: int) -> dict[str, float]:
+    """Fit one case."""
+    warnings.simplefilter("ignore")
+    index = TextIndex()
+    codes = index.add_pairs(data.train)
+    index.add([""])
+    vectors = TfidfVectorizer().fit(index.texts)
+    X = vectors.transform(as_texts(index.texts))
+    model: Any
+    started = time.perf_counter()
+    if case == RIVAL:
+        model = TruncatedSVD(rank, n_iter=4, random_state=0).fit(X)
+    else:
+        triplets = triplets_from_pairs(
+            codes,
+            data.y_train,
+            len(index.texts),
+            n_random=5,
+            null=len(index.texts) - 1,
+            random_state=0,
+        )
+        solver = case.split()[1]
+        rounds = 3 if solver == "minibatch" else 50
+        model = FILM(rank=rank, solver=solver, max_iter=rounds, random_state=0).fit(X, triplets)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+    class Both:
+        transform = staticmethod(lambda texts: model.transform(vectors.transform(texts)))
+
+    auc = roc_auc_score(data.y_dev, pair_cosines(Both, data.dev))
+    row = {"seconds": round(seconds, 2), "peak": round(peak), "roc_auc": round(float(auc), 4)}
+    if case != RIVAL:
+        row["rounds"] = model.n_iter_
+        row["objective"] = float(np.round(model.objective_, 6))
+    return row
+
+
+def _data(options: argparse.Namespace) -> Splits:
+    if options.data:
+        return read_folder(
+            Path(options.data), on_error="raise", limit=1500 if options.quick else None, seed=0
+        )
+    return generated(1500 if options.quick else 20000, 0)
+
+
+def _rank(options: argparse.Namespace) -> int:
+    return min(options.rank, 100) if options.quick else options.rank
+
+
+if __name__ == "__main__":
+    sys.exit(main())

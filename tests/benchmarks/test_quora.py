@@ -1,0 +1,93 @@
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="the figures need the extra plot")
+
+from benchmarks import quora
+from benchmarks._quora_data import read_folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("quora")
+    assert quora.main(["--quick", "--out", str(out)]) == 0
+    return out
+
+
+def test_submission_has_kaggles_columns_and_one_probability_a_test_pair(finished: Path):
+    metrics = json.loads((finished / "metrics.json").read_text())
+    with open(finished / "submission.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["test_id", "is_duplicate"]
+    assert len(rows) == metrics["n_test"]
+    values = np.array([float(row["is_duplicate"]) for row in rows])
+    assert ((values > 0) & (values < 1)).all()
+    # The rule has two answers, shifted from the data's prior to the lower one of the test set.
+    assert len(np.unique(values)) == 2
+
+
+def test_metrics_hold_the_rates_for_every_k_of_the_paper(finished: Path):
+    metrics = json.loads((finished / "metrics.json").read_text())
+    curve = metrics["k_curve"]
+    assert curve["k"] == list(range(1, 56))
+    assert np.allclose(np.add(curve["tpr"], curve["fnr"]), 1)
+    assert np.allclose(np.add(curve["tnr"], curve["fpr"]), 1)
+    assert (np.diff(curve["tpr"]) >= 0).all()
+    row = metrics["dev"]["Pairwise kNN, collection"]
+    assert {"accuracy", "log_loss", "log_loss_at_prior", "roc_auc", "k"} <= set(row)
+
+
+def test_learning_beats_the_baselines_on_the_generated_pairs(finished: Path):
+    rows = json.loads((finished / "metrics.json").read_text())["dev"]
+    assert rows["FILM cosine"]["roc_auc"] > rows["TF-IDF cosine"]["roc_auc"] + 0.02
+    prior = json.loads((finished / "metrics.json").read_text())["submission_prior"]
+    entropy = -(prior * np.log(prior) + (1 - prior) * np.log(1 - prior))
+    assert rows["Pairwise kNN, collection"]["log_loss_at_prior"] < entropy
+
+
+def test_five_figures_are_drawn(finished: Path):
+    drawn = sorted(path.name for path in finished.glob("figure_*.png"))
+    assert [name[:8] for name in drawn] == [f"figure_{i}" for i in range(1, 6)]
+    assert all((finished / name).stat().st_size > 2000 for name in drawn)
+
+
+def test_a_folder_without_training_pairs_is_refused_with_the_remedy(tmp_path: Path, capsys):
+    assert quora.main(["--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "train.csv" in capsys.readouterr().err
+
+
+def test_an_output_that_is_a_file_is_refused_before_the_work(tmp_path: Path, capsys):
+    place = tmp_path / "taken"
+    place.write_text("mine")
+    assert quora.main(["--quick", "--out", str(place)]) == 2
+    assert place.read_text() == "mine"
+    assert str(place) in capsys.readouterr().err
+
+
+def test_a_prior_outside_0_1_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        quora.main(["--prior", "1.5"])
+    assert "between 0 and 1" in capsys.readouterr().err
+
+
+def test_ones_own_folder_with_train_alone_is_enough(tmp_path: Path):
+    lines = ["question1,question2,is_duplicate"]
+    lines += [f"what is thing {i},what be thing {i},{i % 2}" for i in range(40)]
+    (tmp_path / "train.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    data = read_folder(tmp_path, on_error="raise", limit=None, seed=0)
+    assert len(data.train) + len(data.dev) == 40
+    assert set(data.train.ravel()).isdisjoint(data.dev.ravel())
+
+
+@pytest.mark.skipif("FILM_DATA" not in os.environ, reason="FILM_DATA is not set")
+def test_excluded_rows_are_dropped_from_training_and_counted():
+    folder = Path(os.environ["FILM_DATA"]) / "quora"
+    data = read_folder(folder, on_error="raise", limit=None, seed=0)
+    assert data.n_excluded == 2
+    assert len(data.train) == 38_725
+    assert len(data.test) == 7_844

@@ -1,0 +1,30 @@
+import json
+
+from benchmarks import _record, tables
+
+
+def test_readme_tables_are_those_of_the_result_files():
+    assert tables.main(["--check"]) == 0
+
+
+def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path, monkeypatch):
+    _record.record("bench", "ours", "accuracy", 0.5, folder=tmp_path)
+    _record.record("bench", "theirs", "accuracy", 0.75, folder=tmp_path)
+    _record.record("bench", "ours", "accuracy", 0.625, folder=tmp_path)
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    shown = tables.table("bench")
+    assert "| ours | 0.6250 |" in shown
+    assert "0.5000" not in shown
+    assert shown.index("ours") < shown.index("theirs")
+
+
+def test_a_result_names_hardware_versions_and_commit(tmp_path):
+    _record.record("bench", "case", "seconds", 1.5, "s", rival="r", rival_value=3.0, folder=tmp_path)
+    row = json.loads((tmp_path / "bench.jsonl").read_text())
+    assert row["hardware"] and row["commit"] and row["date"]
+    assert {"python", "numpy", "scikit-learn"} <= set(row["versions"])
+
+
+def test_a_bench_without_results_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    assert tables.table("nothing") == "not measured\n"
