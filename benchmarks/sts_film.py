@@ -1,0 +1,298 @@
+"""FILM on the supervised STS Benchmark: the FILM paper's Table 2, as cosine in the learned space.
+
+``python -m benchmarks.sts_film [--data DIR] [--out DIR] [--quick] [--search]`` fits on
+``sts-train.csv`` alone, texts of dev and test included in nothing, and reports Pearson and
+Spearman × 100 of plain cosines with the scores of ``sts-test.csv``; those of ``sts-dev.csv`` are
+for information. ``--search`` chooses the settings again, by question-disjoint folds of the
+training pairs. ``--quick`` takes a few hundred training pairs and records only where ``--out``
+says so, for its figures are no results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import pearsonr, spearmanr
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import normalize
+
+from benchmarks._record import record
+from estimators import FILM, DisjointPairsKFold
+from film.datasets import ScoredPairs, read_sts_benchmark
+from film.lowrank import truncated_svd
+from film.text import normalize_text
+from film.triplets import triplets_from_pairs
+
+Similarity = Callable[[np.ndarray], np.ndarray]
+
+WHERE = (
+    "the STS Benchmark is public: download Stsbenchmark.tar.gz from "
+    "http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark, unpack it and give its folder, the "
+    "one with sts-train.csv, as --data DIR (or set FILM_DATA to a folder that holds it as "
+    "sts/STSBenchmark)"
+)
+FILES = ("sts-train.csv", "sts-dev.csv", "sts-test.csv")
+MAIN, BASELINE = "FILM cosine", "TF-IDF cosine, words"
+QUICK_PAIRS = 600
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``--search`` chooses; the defaults are what it chose."""
+
+    ngrams: tuple[int, int] = (2, 3)
+    high: float = 3.5
+    low: float = 2.0
+    n_random: int = 5
+    d: int = 1000
+    rank: int = 1500
+    whitening: float = 0.5
+    margin: float = 0.3
+
+
+CANDIDATES: dict[str, tuple[Any, ...]] = {
+    "ngrams": ((2, 3), (3, 3), (2, 4)),
+    "rank": (600, 1500, 2000),
+    "d": (300, 1000),
+    "whitening": (0.25, 0.5, 0.75),
+    "margin": (0.1, 0.3, 1.0),
+    "high": (3.0, 3.5, 4.0),
+    "low": (1.0, 2.0, 3.0),
+}
+TFIDF_WEIGHTS = (0.1, 0.3, 1.0)
+"""Of the raw TF-IDF vectors beside FILM's, relative to FILM's mean squared length."""
+TFIDF_WEIGHT = 0.3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sts_film", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with sts-train.csv and the others")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--quick", action="store_true", help="a few hundred training pairs")
+    parser.add_argument("--search", action="store_true", help="choose the settings again in train")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    try:
+        train, dev, test = (read_sts_benchmark(find_folder(options.data) / f) for f in FILES)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.sts_film: {error}", file=sys.stderr)
+        return 2
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    settings = Settings()
+    if options.quick:
+        train, settings = _first(train, QUICK_PAIRS), replace(settings, rank=300, d=100)
+    if options.search:
+        settings, _ = search(train, settings, options.seed)
+    print(f"{len(train)} training pairs, {len(dev)} dev, {len(test)} test; {settings}")
+    models = fit_all(train, settings, options.seed)
+    for part, data in (("test", test), ("dev", dev)):
+        found = {case: correlations(of(data.pairs), data.scores) for case, of in models.items()}
+        for case, row in found.items():
+            shown = ", ".join(f"{metric} {value:.2f}" for metric, value in row.items())
+            print(f"{part}: {case}: {shown}")
+        if options.out or not options.quick:
+            _record(found, part, options)
+    return 0
+
+
+def find_folder(data: str | None) -> Path:
+    """Folder of the three files, from ``--data`` or FILM_DATA; an error says where to get it."""
+    given = data or os.environ.get("FILM_DATA")
+    if not given:
+        raise FileNotFoundError(f"no data: neither --data nor FILM_DATA is given; {WHERE}")
+    for folder in (Path(given), Path(given) / "STSBenchmark", Path(given) / "sts/STSBenchmark"):
+        if all((folder / name).is_file() for name in FILES):
+            return folder
+    raise FileNotFoundError(f"{given} does not hold {', '.join(FILES)}; {WHERE}")
+
+
+def fit_all(train: ScoredPairs, settings: Settings, seed: int) -> dict[str, Similarity]:
+    """Fit FILM and its rivals on the same pairs; each gives the similarities of new pairs."""
+    texts, _ = distinct_texts(train.pairs)
+    words, characters = TfidfVectorizer().fit(texts), vectorizer(settings).fit(texts)
+    lsa_words = lsa(words, texts, settings.d, seed)
+    lsa_characters = lsa(characters, texts, settings.rank, seed)
+    started = time.perf_counter()
+    metric = fit_film(train.pairs, train.scores, settings, seed)
+    model: FILM = metric[-1]
+    print(
+        f"FILM fitted in {time.perf_counter() - started:.0f} s: {model.n_triplets_} triplets, "
+        f"{model.n_iter_} rounds, {model.active_share_:.0%} active; {model.convergence_reason_}"
+    )
+    return {
+        BASELINE: lambda pairs: pair_cosines(words.transform, pairs),
+        "TF-IDF cosine, characters": lambda pairs: pair_cosines(characters.transform, pairs),
+        f"LSA cosine, words, rank {settings.d}": lambda pairs: pair_cosines(lsa_words, pairs),
+        f"LSA cosine, characters, rank {settings.rank}": lambda pairs: pair_cosines(
+            lsa_characters, pairs
+        ),
+        MAIN: lambda pairs: pair_cosines(metric.transform, pairs),
+        "FILM beside its TF-IDF, cosine": lambda pairs: pair_cosines(
+            beside(metric, texts, TFIDF_WEIGHT), pairs
+        ),
+    }
+
+
+def vectorizer(settings: Settings) -> TfidfVectorizer:
+    """Character n-grams inside words: few enough features that pairs teach something of each."""
+    return TfidfVectorizer(
+        analyzer="char_wb",
+        ngram_range=settings.ngrams,
+        min_df=3,
+        sublinear_tf=True,
+        preprocessor=normalize_text,
+        dtype=np.float32,
+    )
+
+
+def fit_film(pairs: np.ndarray, scores: np.ndarray, settings: Settings, seed: int) -> Pipeline:
+    """Text → learned vectors, from graded pairs alone."""
+    texts, codes = distinct_texts(pairs)
+    vectors = vectorizer(settings)
+    # A row of zeros after the texts stands for the similar sentence that an anchor may lack.
+    X = vectors.fit_transform(texts)
+    X = sp.vstack([X, sp.csr_matrix((1, X.shape[1]), dtype=X.dtype)], format="csr")
+    largest = min(X.shape)
+    metric = FILM(
+        d=min(settings.d, largest),
+        rank=min(settings.rank, largest),
+        margin=settings.margin,
+        whitening=settings.whitening,
+        random_state=seed,
+    ).fit(X, graded_triplets(codes, scores, len(texts), settings, seed))
+    return Pipeline([("vectorizer", vectors), ("film", metric)])
+
+
+def graded_triplets(
+    codes: np.ndarray, scores: np.ndarray, n_texts: int, settings: Settings, seed: int
+) -> np.ndarray:
+    """Triplets of the pairs scored high and low; those between say neither.
+
+    Row ``n_texts`` is the zero row: a low pair counts even where its anchor has no similar one.
+    """
+    clear = ((scores >= settings.high) | (scores <= settings.low)) & (codes[:, 0] != codes[:, 1])
+    return triplets_from_pairs(
+        codes[clear],
+        scores[clear] >= settings.high,
+        n_texts,
+        n_random=settings.n_random,
+        null=n_texts,
+        random_state=seed,
+    )
+
+
+def search(train: ScoredPairs, start: Settings, seed: int) -> tuple[Settings, float]:
+    """Choose one setting after the other by Pearson over question-disjoint folds of train."""
+    folds = list(DisjointPairsKFold(3, random_state=seed).split(train.pairs))
+    known: dict[Settings, float] = {}
+
+    def value(settings: Settings) -> float:
+        if settings not in known:
+            known[settings] = _cross_validated(train, settings, folds, seed)
+        return known[settings]
+
+    best = start
+    for name, values in CANDIDATES.items():
+        best = max((replace(best, **{name: v}) for v in values), key=value)
+        print(f"search: {name}={getattr(best, name)}, Pearson {value(best):.2f}", flush=True)
+    return best, value(best)
+
+
+def _cross_validated(train: ScoredPairs, settings: Settings, folds: list, seed: int) -> float:
+    """Pearson × 100 out of fold; prints it beside its rivals' in the same folds."""
+    names = [MAIN, "TF-IDF", *(f"beside TF-IDF × {weight}" for weight in TFIDF_WEIGHTS)]
+    similarity = np.empty((len(names), len(train)))
+    for rows, held in folds:
+        metric = fit_film(train.pairs[rows], train.scores[rows], settings, seed)
+        texts, _ = distinct_texts(train.pairs[rows])
+        maps = [metric.transform, metric[0].transform]
+        maps += [beside(metric, texts, weight) for weight in TFIDF_WEIGHTS]
+        for place, embed in zip(similarity, maps, strict=True):
+            place[held] = pair_cosines(embed, train.pairs[held])
+    values = [correlations(row, train.scores)["pearson"] for row in similarity]
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values, strict=True))
+    print(f"search: {settings}: {shown}", flush=True)
+    return values[0]
+
+
+def lsa(vectors: TfidfVectorizer, texts: np.ndarray, rank: int, seed: int) -> Callable:
+    """Text → its TF-IDF vector in the leading right singular directions of the training texts."""
+    X = vectors.transform(texts)
+    right = truncated_svd(X, min(rank, *X.shape), random_state=seed).right
+    return lambda new: np.asarray(vectors.transform(new) @ right)
+
+
+def beside(metric: Pipeline, texts: np.ndarray, weight: float) -> Callable:
+    """FILM's vectors and the raw TF-IDF vectors side by side: the metric LᵀL plus an identity.
+
+    TF-IDF keeps what lies outside the decomposition. ``weight`` is its squared length relative to
+    FILM's mean one over ``texts``.
+    """
+    mean = float(np.square(metric.transform(texts)).sum(axis=1).mean())
+
+    def embed(new: np.ndarray) -> sp.csr_matrix:
+        X = metric[0].transform(new)
+        return sp.hstack([sp.csr_matrix(metric[-1].transform(X)), X * (weight * mean) ** 0.5])
+
+    return embed
+
+
+def pair_cosines(embed: Callable, pairs: np.ndarray) -> np.ndarray:
+    """Cosine of the two sentences of each pair; 0 where one has no known feature."""
+    first, second = (normalize(embed(pairs[:, side])) for side in (0, 1))
+    if sp.issparse(first):
+        return np.asarray(first.multiply(second).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("nd,nd->n", first, second, dtype=np.float64)
+
+
+def distinct_texts(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each sentence once, and the pairs as rows of them."""
+    texts, codes = np.unique(pairs.ravel(), return_inverse=True)
+    return texts, codes.reshape(-1, 2)
+
+
+def correlations(similarity: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """Pearson's r and Spearman's ρ, times 100."""
+    return {
+        "pearson": 100 * float(pearsonr(similarity, scores)[0]),
+        "spearman": 100 * float(spearmanr(similarity, scores)[0]),
+    }
+
+
+def _first(data: ScoredPairs, n_pairs: int) -> ScoredPairs:
+    # Spread over the file, whose rows are sorted by genre.
+    rows = np.unique(np.linspace(0, len(data) - 1, n_pairs).astype(int))
+    return ScoredPairs(data.pairs[rows], data.scores[rows], data.genres[rows])
+
+
+def _record(found: dict[str, dict[str, float]], part: str, options: argparse.Namespace) -> None:
+    for case, row in found.items():
+        for metric, value in row.items():
+            record(
+                "sts_film",
+                f"STS-B {part}: {case}{' (quick)' if options.quick else ''}",
+                metric,
+                value,
+                "x100",
+                rival=BASELINE,
+                rival_value=found[BASELINE][metric],
+                seed=options.seed,
+                folder=options.out,
+            )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

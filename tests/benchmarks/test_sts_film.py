@@ -1,0 +1,71 @@
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import sts_film
+from benchmarks.sts_film import Settings, beside, fit_film, graded_triplets, main, pair_cosines
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("FILM_DATA"), reason="FILM_DATA is not set: the STS Benchmark is not here"
+)
+
+
+def test_without_data_it_says_where_to_get_it_and_exits_with_2(monkeypatch, capsys):
+    monkeypatch.delenv("FILM_DATA", raising=False)
+    assert main(["--quick"]) == 2
+    assert "http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark" in capsys.readouterr().err
+
+
+def test_a_folder_without_the_files_exits_with_2(tmp_path, capsys):
+    assert main(["--data", str(tmp_path)]) == 2
+    assert "does not hold sts-train.csv" in capsys.readouterr().err
+
+
+def test_wrong_rows_exit_with_2_and_are_named(tmp_path, capsys):
+    for name in sts_film.FILES:
+        (tmp_path / name).write_text("genre\tfile\tyear\t1\tfive\ta\tb\n", encoding="utf-8")
+    assert main(["--data", str(tmp_path)]) == 2
+    assert "line 1: score must be a number" in capsys.readouterr().err
+
+
+def test_triplets_take_clear_pairs_only():
+    codes = np.array([[0, 1], [2, 3], [4, 5], [6, 6]])
+    scores = np.array([4.0, 1.0, 2.8, 5.0])
+    found = graded_triplets(codes, scores, 7, Settings(n_random=0), 0)
+    # Sentences 2 and 3 have no similar partner: the zero row 7 stands in.
+    assert found.tolist() == [[2, 7, 3], [3, 7, 2]]
+
+
+def test_random_dissimilar_sentences_never_include_the_zero_row():
+    codes = np.array([[0, 1]])
+    found = graded_triplets(codes, np.array([5.0]), 4, Settings(n_random=50), 0)
+    assert set(found[:, 2]) == {2, 3}
+
+
+def test_cosine_is_zero_without_known_features_and_tfidf_beside_film_changes_it():
+    pairs = np.array(
+        [["red car here", "red auto here"], ["blue sky above", "red car above"]] * 6, dtype=object
+    )
+    pairs += np.array([[f" w{i // 4}"] for i in range(12)], dtype=object)
+    metric = fit_film(pairs, np.array([5.0, 0.0] * 6), Settings(n_random=2, rank=5, d=3), 0)
+    asked = np.array([["red car", "red auto"], ["red car", "!!"]], dtype=object)
+    alone = pair_cosines(metric.transform, asked)
+    both = pair_cosines(beside(metric, pairs.ravel(), 1.0), asked)
+    tfidf = pair_cosines(metric[0].transform, asked)
+    assert alone[1] == both[1] == tfidf[1] == 0
+    low, high = sorted((alone[0], tfidf[0]))
+    assert low < both[0] < high
+
+
+@needs_data
+def test_quick_run_beats_chance_and_records_every_row(tmp_path):
+    assert main(["--quick", "--out", str(tmp_path)]) == 0
+    lines = Path(tmp_path, "sts_film.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    test = {r["case"]: r["value"] for r in rows if r["metric"] == "pearson" and "test" in r["case"]}
+    assert len(test) == 6 and len(rows) == 24
+    assert test["STS-B test: FILM cosine (quick)"] > 60
+    assert all(r["rival_value"] is not None for r in rows)
