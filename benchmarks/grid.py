@@ -23,7 +23,7 @@ from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
 from estimators import FILM, DisjointPairsKFold, PairwiseKNNClassifier
 
-MARGINS = (0.5, 1.0, 2.0)
+MARGINS = (0.1, 0.2, 0.5)
 
 
 def main(arguments: list[str] | None = None) -> int:

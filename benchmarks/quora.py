@@ -34,7 +34,7 @@ from film.text import normalize_text
 
 PAPER_KS = range(1, 56)
 WIDE_KS = [*PAPER_KS, *range(60, 101, 10), *range(125, 401, 25)]
-MARGINS = (0.5, 1.0, 2.0)
+MARGINS = (0.1, 0.2, 0.5)
 
 
 def main(arguments: list[str] | None = None) -> int:

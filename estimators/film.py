@@ -40,7 +40,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     rank : int, default=600
         Rank of the decomposition of X. ``d`` > ``rank`` and ``rank`` > min(n_samples, n_features)
         are reduced with one warning.
-    margin : float, default=1.0
+    margin : float, default=0.2
         By how much a similar point must be closer, relative to the mean squared length ‖y‖² of
         the first, all-active map. Large values keep every anchor in play; small ones concentrate
         on violated ones.
@@ -118,7 +118,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         d: int = 100,
         *,
         rank: int = 600,
-        margin: float = 1.0,
+        margin: float = 0.2,
         whitening: float = 0.5,
         solver: str = "eigen",
         n_random: int = 5,

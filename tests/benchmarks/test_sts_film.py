@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from benchmarks import sts_film
-from benchmarks.sts_film import Settings, beside, fit_film, graded_triplets, main, pair_cosines
+from benchmarks.sts_film import (
+    Settings,
+    beside,
+    fit_film,
+    graded_triplets,
+    main,
+    pair_cosines,
+    ranked_partners,
+)
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("FILM_DATA"), reason="FILM_DATA is not set: the STS Benchmark is not here"
@@ -37,6 +45,13 @@ def test_triplets_take_clear_pairs_only():
     found = graded_triplets(codes, scores, 7, Settings(n_random=0), 0)
     # Sentences 2 and 3 have no similar partner: the zero row 7 stands in.
     assert found.tolist() == [[2, 7, 3], [3, 7, 2]]
+
+
+def test_partners_are_ranked_where_their_scores_are_far_enough_apart():
+    codes = np.array([[0, 1], [2, 0], [0, 3], [0, 3], [0, 0]])
+    scores = np.array([2.9, 1.5, 0.4, 5.0, 5.0])
+    found = ranked_partners(codes, scores, 1.2)
+    assert sorted(found.tolist()) == [[0, 1, 2], [0, 1, 3], [0, 3, 1], [0, 3, 2]]
 
 
 def test_random_dissimilar_sentences_never_include_the_zero_row():

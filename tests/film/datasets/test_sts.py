@@ -74,7 +74,7 @@ def test_bytes_that_are_not_utf8_are_named_by_line(tmp_path):
 
 
 def test_many_wrong_rows_are_counted(tmp_path):
-    with pytest.raises(ValueError, match="12 wrong rows of 12.*and 2 more"):
+    with pytest.raises(ValueError, match=r"12 wrong rows of 12.*and 2 more"):
         read_sts_benchmark(write(tmp_path, *["bad"] * 12))
 
 
