@@ -40,6 +40,8 @@ MARGINS = (0.1, 0.2, 0.5)
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be used."""
     options = _parser().parse_args(arguments)
+    if options.quick:
+        options.rank = min(options.rank, 150)
     out = Path(options.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -358,7 +360,7 @@ def _parser() -> argparse.ArgumentParser:
         "--on-error", choices=("raise", "skip"), default="raise", help="what to do with wrong rows"
     )
     parser.add_argument("--d", type=int, default=100, help="dimensions learned")
-    parser.add_argument("--rank", type=int, default=600, help="rank of the decomposition")
+    parser.add_argument("--rank", type=int, default=800, help="rank of the decomposition")
     parser.add_argument("--folds", type=int, default=3, help="question-disjoint folds inside train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="a small part, under a minute")

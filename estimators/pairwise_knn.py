@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -156,20 +159,15 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         check_choice("mode", self.mode, MODES)
         check_choice("count", self.count, COUNTS)
         corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
-        conflicts = conflicting_pairs(pairs, y)
-        if conflicts:
-            warnings.warn(
-                f"{len(conflicts)} pairs occur with both labels, the first at rows "
-                f"{conflicts[0].tolist()}; they count with both, and as similar in mining",
-                UserWarning,
-                stacklevel=2,
-            )
         embedder = self._embedder()
         classes, labels = np.unique(y, return_inverse=True)
         problem = _Problem(pairs, labels, more, corpus, self)
         cache: Any = check_memory(self.memory).cache
-        out_of_fold = cache(_out_of_fold_ranks)(embedder, problem, self._splitter())
-        fitted = cache(_fit).call_and_shelve(embedder, problem)
+        key, ignored = problem.key, ["problem"]
+        out_of_fold = cache(_out_of_fold_ranks, ignore=ignored)(
+            embedder, key, self._splitter(), problem=problem
+        )
+        fitted = cache(_fit, ignore=ignored).call_and_shelve(embedder, key, problem=problem)
         self.classes_ = classes
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
@@ -209,8 +207,9 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         pairs = check_pairs(pairs)
         cache: Any = check_memory(self.memory).cache
-        ranks = cache(_ranks_of, ignore=["fitted"])
-        return ranks(self._unfitted, self._problem, pairs, fitted=self._fitted)
+        ranks = cache(_ranks_of, ignore=["problem", "pairs", "fitted"])
+        key = self._problem.key, _digest(pairs.ravel().tolist())
+        return ranks(self._unfitted, key, problem=self._problem, pairs=pairs, fitted=self._fitted)
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Apply the rule at k.
@@ -290,7 +289,11 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
 
 
 class _Problem:
-    """Training pairs as numbers of unique texts; hashed by caches, so only what decides."""
+    """Training pairs as numbers of unique texts.
+
+    Caches know it by its key. Numbering texts costs far more than the key, and where the caches
+    answer, as for most candidates of a search over k, it never happens.
+    """
 
     def __init__(
         self,
@@ -300,20 +303,65 @@ class _Problem:
         corpus: list[str],
         settings: PairwiseKNNClassifier,
     ) -> None:
-        index = TextIndex()
-        # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
-        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
-        self.null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
-        self.codes = index.add_pairs(pairs)
-        self.similar = index.add_pairs(similar)
-        known = [self.codes.ravel(), self.similar.ravel(), index.add(sorted(corpus))]
-        self.corpus = np.unique(np.concatenate(known)) if corpus else None
-        self.texts = index.texts
         self.labels = labels
-        self.groups = connected_groups(np.vstack([self.codes, self.similar]), len(index.texts))
         self.count = settings.count
         self.n_random = settings.n_random
         self.seed = settings.random_state
+        self._raw = pairs, similar, corpus
+        self.key = _digest(
+            [pairs.ravel().tolist(), similar.ravel().tolist(), corpus, labels.tolist()],
+            [self.count, int(self.n_random), int(self.seed)],
+        )
+
+    @cached_property
+    def _numbered(self) -> tuple[list[str], int, np.ndarray, np.ndarray, np.ndarray | None]:
+        pairs, similar, corpus = self._raw
+        conflicts = conflicting_pairs(pairs, self.labels)
+        if conflicts:
+            warnings.warn(
+                f"{len(conflicts)} pairs occur with both labels, the first at rows "
+                f"{conflicts[0].tolist()}; they count with both, and as similar in mining",
+                UserWarning,
+                stacklevel=2,
+            )
+        index = TextIndex()
+        # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
+        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
+        null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
+        codes, more = index.add_pairs(pairs), index.add_pairs(similar)
+        known = [codes.ravel(), more.ravel(), index.add(sorted(set(corpus)))]
+        counted = np.unique(np.concatenate(known)) if corpus else None
+        return index.texts, null, codes, more, counted
+
+    @property
+    def texts(self) -> list[str]:
+        """Unique texts, one spelling each."""
+        return self._numbered[0]
+
+    @property
+    def null(self) -> int:
+        """Number of the text without words."""
+        return self._numbered[1]
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Numbers of the pairs' texts, (n, 2)."""
+        return self._numbered[2]
+
+    @property
+    def similar(self) -> np.ndarray:
+        """Numbers of the texts of further similar pairs."""
+        return self._numbered[3]
+
+    @property
+    def corpus(self) -> np.ndarray | None:
+        """Numbers of all known texts in collection mode."""
+        return self._numbered[4]
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """Group of linked texts of each text."""
+        return connected_groups(np.vstack([self.codes, self.similar]), len(self.texts))
 
     def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give some of the pairs, with the similar ones that no other pair is linked to."""
@@ -359,7 +407,11 @@ class _Problem:
         return (pairs != self.null).all(axis=1)
 
 
-def _fit(embedder: Any, problem: _Problem) -> Any:
+def _digest(*parts: Any) -> str:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+def _fit(embedder: Any, key: str, problem: _Problem) -> Any:
     return _fit_rows(embedder, problem, np.arange(len(problem.codes)))
 
 
@@ -379,7 +431,7 @@ def _embed(fitted: Any, texts: list[str]) -> np.ndarray:
     return np.asarray(points)
 
 
-def _out_of_fold_ranks(embedder: Any, problem: _Problem, splitter: Any) -> np.ndarray:
+def _out_of_fold_ranks(embedder: Any, key: str, splitter: Any, problem: _Problem) -> np.ndarray:
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
     # Numbers stand for normalised texts already, so they are what folds must not share.
     named = problem.codes.astype(str).astype(object)
@@ -396,7 +448,9 @@ def _out_of_fold_ranks(embedder: Any, problem: _Problem, splitter: Any) -> np.nd
     return ranks
 
 
-def _ranks_of(embedder: Any, problem: _Problem, pairs: np.ndarray, fitted: Any) -> np.ndarray:
+def _ranks_of(
+    embedder: Any, key: tuple[str, str], problem: _Problem, pairs: np.ndarray, fitted: Any
+) -> np.ndarray:
     index = TextIndex()
     index.add(problem.texts)
     codes = index.add_pairs(pairs)

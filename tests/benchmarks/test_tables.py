@@ -19,7 +19,9 @@ def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path, monkeypatch)
 
 
 def test_a_result_names_hardware_versions_and_commit(tmp_path):
-    _record.record("bench", "case", "seconds", 1.5, "s", rival="r", rival_value=3.0, folder=tmp_path)
+    _record.record(
+        "bench", "case", "seconds", 1.5, "s", rival="r", rival_value=3.0, folder=tmp_path
+    )
     row = json.loads((tmp_path / "bench.jsonl").read_text())
     assert row["hardware"] and row["commit"] and row["date"]
     assert {"python", "numpy", "scikit-learn"} <= set(row["versions"])
