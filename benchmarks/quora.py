@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be used."""
     options = _parser().parse_args(arguments)
     if options.quick:
-        options.rank = min(options.rank, 150)
+        options.rank = min(options.rank, 300)
     out = Path(options.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -84,6 +84,7 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     }
     rows["Pairwise kNN, collection"] = _rule_row(rule, data.dev, data.y_dev, share, prior)
     curve = rule.k_curve(data.dev, data.y_dev, PAPER_KS)
+    wide = rule.k_curve(data.dev, data.y_dev, WIDE_KS)
     narrow = fit_rule(data, options, margin, PAPER_KS, known)
     rows["Pairwise kNN, collection, k up to 55"] = _rule_row(
         narrow, data.dev, data.y_dev, share, prior
@@ -115,6 +116,12 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
             "accuracy": curve.accuracy.tolist(),
             "cross_entropy": curve.log_loss.tolist(),
         },
+        "k_curve_wide": {
+            "k": wide.ks.tolist(),
+            "accuracy": wide.accuracy.tolist(),
+            "cross_entropy": wide.log_loss.tolist(),
+            "cross_entropy_at_prior": wide.log_loss_at(prior).tolist(),
+        },
         "film": {
             "n_iter": film[-1].n_iter_,
             "objective": film[-1].objective_,
@@ -140,15 +147,15 @@ def choose_margin(data: Splits, known: list[str], options: argparse.Namespace) -
     tried = []
     for margin in MARGINS[1:2] if options.quick else MARGINS:
         rule = _rule(cheap, margin, 36, corpus=known).fit(data.train, data.y_train)
-        losses = _out_of_fold_losses(rule, data.y_train, options.prior, WIDE_KS)
+        losses = _out_of_fold_losses(rule, data.y_train, WIDE_KS)
         tried.append({"margin": margin, "log_loss": float(losses.min())})
         _say(f"margin {margin}: out-of-fold log loss {losses.min():.4f}")
     return min(tried, key=lambda row: row["log_loss"])["margin"], tried
 
 
-def _out_of_fold_losses(rule: Any, y: np.ndarray, prior: float, ks: Any) -> np.ndarray:
+def _out_of_fold_losses(rule: Any, y: np.ndarray, ks: Any) -> np.ndarray:
     ranks = effective_ranks(rule.out_of_fold_ranks_, "both")
-    return rates_over_k(ranks, y, list(ks)).log_loss_at(prior)
+    return rates_over_k(ranks, y, list(ks)).log_loss
 
 
 def fit_rule(
@@ -156,7 +163,7 @@ def fit_rule(
 ) -> PairwiseKNNClassifier:
     """Fit the rule on all of train, with the k of the lowest out-of-fold log loss."""
     rule = _rule(options, margin, 36, corpus).fit(data.train, data.y_train, data.similar)
-    losses = _out_of_fold_losses(rule, data.y_train, options.prior, ks)
+    losses = _out_of_fold_losses(rule, data.y_train, ks)
     rule.set_params(k=int(list(ks)[int(losses.argmin())]))
     return rule.fit(data.train, data.y_train, data.similar)  # embeddings come from the cache
 
@@ -327,7 +334,7 @@ def _report(metrics: dict[str, Any], out: Path, options: argparse.Namespace) -> 
 
 def _load(options: argparse.Namespace) -> Splits:
     if options.data is None:
-        return generated(1200 if options.quick else 8000, options.seed)
+        return generated(2500 if options.quick else 8000, options.seed)
     limit = 1500 if options.quick else None
     return read_folder(
         Path(options.data), on_error=options.on_error, limit=limit, seed=options.seed
@@ -360,7 +367,7 @@ def _parser() -> argparse.ArgumentParser:
         "--on-error", choices=("raise", "skip"), default="raise", help="what to do with wrong rows"
     )
     parser.add_argument("--d", type=int, default=100, help="dimensions learned")
-    parser.add_argument("--rank", type=int, default=800, help="rank of the decomposition")
+    parser.add_argument("--rank", type=int, default=1000, help="rank of the decomposition")
     parser.add_argument("--folds", type=int, default=3, help="question-disjoint folds inside train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="a small part, under a minute")

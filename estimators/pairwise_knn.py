@@ -163,11 +163,17 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         classes, labels = np.unique(y, return_inverse=True)
         problem = _Problem(pairs, labels, more, corpus, self)
         cache: Any = check_memory(self.memory).cache
-        key, ignored = problem.key, ["problem"]
-        out_of_fold = cache(_out_of_fold_ranks, ignore=ignored)(
-            embedder, key, self._splitter(), problem=problem
+        everything = np.arange(len(pairs))
+
+        def fit_rows(rows: np.ndarray) -> Any:
+            # The corpus is no part of this key: both modes share their embedders.
+            fit = cache(_fit_embedder, ignore=["problem"])
+            return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
+
+        out_of_fold = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
+            embedder, problem.key, self._splitter(), problem=problem, fit_rows=fit_rows
         )
-        fitted = cache(_fit, ignore=ignored).call_and_shelve(embedder, key, problem=problem)
+        fitted = fit_rows(everything)
         self.classes_ = classes
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
@@ -308,10 +314,11 @@ class _Problem:
         self.n_random = settings.n_random
         self.seed = settings.random_state
         self._raw = pairs, similar, corpus
-        self.key = _digest(
-            [pairs.ravel().tolist(), similar.ravel().tolist(), corpus, labels.tolist()],
-            [self.count, int(self.n_random), int(self.seed)],
+        self.training_key = _digest(
+            [pairs.ravel().tolist(), similar.ravel().tolist(), labels.tolist()],
+            [int(self.n_random), int(self.seed)],
         )
+        self.key = _digest(self.training_key, corpus, self.count)
 
     @cached_property
     def _numbered(self) -> tuple[list[str], int, np.ndarray, np.ndarray, np.ndarray | None]:
@@ -411,11 +418,7 @@ def _digest(*parts: Any) -> str:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
-def _fit(embedder: Any, key: str, problem: _Problem) -> Any:
-    return _fit_rows(embedder, problem, np.arange(len(problem.codes)))
-
-
-def _fit_rows(embedder: Any, problem: _Problem, rows: np.ndarray) -> Any:
+def _fit_embedder(embedder: Any, key: str, rows: np.ndarray, problem: _Problem) -> Any:
     used, triplets = problem.triplets(rows)
     fresh: Any = clone(embedder)
     return fresh.fit(as_texts([problem.texts[code] for code in used]), triplets)
@@ -443,7 +446,7 @@ def _out_of_fold_ranks(embedder: Any, key: str, splitter: Any, problem: _Problem
             "a number of folds, or a splitter such as DisjointPairsKFold(5)"
         )
     for train, test in folds:
-        points = _embed(_fit_rows(embedder, problem, train), problem.texts)
+        points = _embed(fit_rows(train).get(), problem.texts)
         ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))
     return ranks
 
