@@ -434,7 +434,9 @@ def _embed(fitted: Any, texts: list[str]) -> np.ndarray:
     return np.asarray(points)
 
 
-def _out_of_fold_ranks(embedder: Any, key: str, splitter: Any, problem: _Problem) -> np.ndarray:
+def _out_of_fold_ranks(
+    embedder: Any, key: str, splitter: Any, problem: _Problem, fit_rows: Any
+) -> np.ndarray:
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
     # Numbers stand for normalised texts already, so they are what folds must not share.
     named = problem.codes.astype(str).astype(object)
