@@ -308,7 +308,7 @@ def test_the_descent_reaches_the_objective_of_the_closed_form():
     X, labels = groups()
     triplets = mined(labels)
     eigen, cayley = (
-        small(solver, max_iter=60, tol=1e-6).fit(X, triplets) for solver in SOLVERS[:2]
+        small(solver, margin=1.0, max_iter=60, tol=1e-6).fit(X, triplets) for solver in SOLVERS[:2]
     )
     assert cayley.objective_ == pytest.approx(eigen.objective_, rel=0.02)
     both = [cosines(metric.transform(X)).ravel() for metric in (eigen, cayley)]
