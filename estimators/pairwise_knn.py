@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import warnings
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,14 +12,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted, check_memory
 
-from estimators._pairs import check_pair_labels, check_pairs, conflicting_pairs
+from estimators._pair_problem import PairProblem, digest
+from estimators._pairs import check_pair_labels, check_pairs
 from estimators._texts import TextIndex, as_texts, check_texts
 from estimators._validation import check_choice, check_integer
 from estimators.film import FILM
 from estimators.model_selection import DisjointPairsKFold
-from film.groups import connected_groups
 from film.ranks import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
-from film.triplets import triplets_from_pairs
 
 MODES = ("both", "either")
 COUNTS = ("texts", "questions")
@@ -161,7 +156,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
         embedder = self._embedder()
         classes, labels = np.unique(y, return_inverse=True)
-        problem = _Problem(pairs, labels, more, corpus, self)
+        problem = PairProblem(pairs, labels, more, corpus, self)
         cache: Any = check_memory(self.memory).cache
         everything = np.arange(len(pairs))
 
@@ -214,7 +209,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         pairs = check_pairs(pairs)
         cache: Any = check_memory(self.memory).cache
         ranks = cache(_ranks_of, ignore=["problem", "pairs", "fitted"])
-        key = self._problem.key, _digest(pairs.ravel().tolist())
+        key = self._problem.key, digest(pairs.ravel().tolist())
         return ranks(self._unfitted, key, problem=self._problem, pairs=pairs, fitted=self._fitted)
 
     def predict(self, pairs: Any) -> np.ndarray:
@@ -294,131 +289,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class _Problem:
-    """Training pairs as numbers of unique texts.
-
-    Caches know it by its key. Numbering texts costs far more than the key, and where the caches
-    answer, as for most candidates of a search over k, it never happens.
-    """
-
-    def __init__(
-        self,
-        pairs: np.ndarray,
-        labels: np.ndarray,
-        similar: np.ndarray,
-        corpus: list[str],
-        settings: PairwiseKNNClassifier,
-    ) -> None:
-        self.labels = labels
-        self.count = settings.count
-        self.n_random = settings.n_random
-        self.seed = settings.random_state
-        self._raw = pairs, similar, corpus
-        self.training_key = _digest(
-            [pairs.ravel().tolist(), similar.ravel().tolist(), labels.tolist()],
-            [int(self.n_random), int(self.seed)],
-        )
-        self.key = _digest(self.training_key, corpus, self.count)
-
-    @cached_property
-    def _numbered(self) -> tuple[list[str], int, np.ndarray, np.ndarray, np.ndarray | None]:
-        pairs, similar, corpus = self._raw
-        conflicts = conflicting_pairs(pairs, self.labels)
-        if conflicts:
-            warnings.warn(
-                f"{len(conflicts)} pairs occur with both labels, the first at rows "
-                f"{conflicts[0].tolist()}; they count with both, and as similar in mining",
-                UserWarning,
-                stacklevel=2,
-            )
-        index = TextIndex()
-        # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
-        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
-        null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
-        codes, more = index.add_pairs(pairs), index.add_pairs(similar)
-        known = [codes.ravel(), more.ravel(), index.add(sorted(set(corpus)))]
-        counted = np.unique(np.concatenate(known)) if corpus else None
-        return index.texts, null, codes, more, counted
-
-    @property
-    def texts(self) -> list[str]:
-        """Unique texts, one spelling each."""
-        return self._numbered[0]
-
-    @property
-    def null(self) -> int:
-        """Number of the text without words."""
-        return self._numbered[1]
-
-    @property
-    def codes(self) -> np.ndarray:
-        """Numbers of the pairs' texts, (n, 2)."""
-        return self._numbered[2]
-
-    @property
-    def similar(self) -> np.ndarray:
-        """Numbers of the texts of further similar pairs."""
-        return self._numbered[3]
-
-    @property
-    def corpus(self) -> np.ndarray | None:
-        """Numbers of all known texts in collection mode."""
-        return self._numbered[4]
-
-    @cached_property
-    def groups(self) -> np.ndarray:
-        """Group of linked texts of each text."""
-        return connected_groups(np.vstack([self.codes, self.similar]), len(self.texts))
-
-    def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give some of the pairs, with the similar ones that no other pair is linked to."""
-        held_out = np.setdiff1d(np.arange(len(self.codes)), rows)
-        foreign = self.groups[self.codes[held_out, 0]]
-        # Folds are disjoint over the pairs, but further similar pairs may link two of them.
-        free = ~np.isin(self.groups[self.similar[:, 0]], foreign)
-        pairs = np.vstack([self.codes[rows], self.similar[free]])
-        return pairs, np.append(self.labels[rows], np.ones(int(free.sum()), dtype=int))
-
-    def triplets(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the texts of some pairs, and triplets of positions among them."""
-        pairs, labels = self.supervision(rows)
-        used, local = np.unique(np.append(pairs.ravel(), self.null), return_inverse=True)
-        told = self._has_words(pairs)
-        triplets = triplets_from_pairs(
-            local[:-1].reshape(-1, 2)[told],
-            labels[told],
-            len(used),
-            n_random=self.n_random,
-            null=int(local[-1]),
-            random_state=self.seed,
-        )
-        if not labels[told].any() or len(triplets) == 0:
-            raise ValueError(
-                f"no triplet can be mined from the {len(rows)} training pairs: they need at least "
-                "one duplicate pair and a third text; give more pairs"
-            )
-        return used, triplets
-
-    def counted(self, rows: np.ndarray) -> np.ndarray:
-        """Numbers of the texts that ranks count, where some of the pairs are the known ones."""
-        pairs, labels = self.supervision(rows)
-        texts = np.unique(pairs) if self.corpus is None else self.corpus
-        if self.count == "texts":
-            return texts
-        links = pairs[(labels == 1) & self._has_words(pairs)]
-        clusters = connected_groups(links, len(self.texts))[texts]
-        return texts[np.unique(clusters, return_index=True)[1]]
-
-    def _has_words(self, pairs: np.ndarray) -> np.ndarray:
-        """Pairs that say something: all texts without words are one, and duplicates of none."""
-        return (pairs != self.null).all(axis=1)
-
-
-def _digest(*parts: Any) -> str:
-    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
-
-
-def _fit_embedder(embedder: Any, key: str, rows: np.ndarray, problem: _Problem) -> Any:
+def _fit_embedder(embedder: Any, key: str, rows: np.ndarray, problem: PairProblem) -> Any:
     used, triplets = problem.triplets(rows)
     fresh: Any = clone(embedder)
     return fresh.fit(as_texts([problem.texts[code] for code in used]), triplets)
@@ -435,7 +306,7 @@ def _embed(fitted: Any, texts: list[str]) -> np.ndarray:
 
 
 def _out_of_fold_ranks(
-    embedder: Any, key: str, splitter: Any, problem: _Problem, fit_rows: Any
+    embedder: Any, key: str, splitter: Any, problem: PairProblem, fit_rows: Any
 ) -> np.ndarray:
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
     # Numbers stand for normalised texts already, so they are what folds must not share.
@@ -454,7 +325,7 @@ def _out_of_fold_ranks(
 
 
 def _ranks_of(
-    embedder: Any, key: tuple[str, str], problem: _Problem, pairs: np.ndarray, fitted: Any
+    embedder: Any, key: tuple[str, str], problem: PairProblem, pairs: np.ndarray, fitted: Any
 ) -> np.ndarray:
     index = TextIndex()
     index.add(problem.texts)
