@@ -46,7 +46,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         on violated ones.
     whitening : float in [0, 1], default=0.5
         Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the
-        data's own scale.
+        data's own scale. "minibatch" does without.
     solver : {"eigen", "cayley", "minibatch"}, default="eigen"
         "eigen" solves each round in closed form; "cayley" descends on the Stiefel manifold as in
         the paper, to the same objective; "minibatch" never decomposes all of X.
@@ -506,6 +506,4 @@ def _pass_settled(losses: np.ndarray, start: int, tol: float) -> bool:
     """Whether the mean loss of a pass (batch_size fixed) fell by less than tol of itself."""
     now = losses[start:]
     before = losses[max(0, start - len(now)) : start]
-    return len(before) == len(now) and bool(
-        abs(before.mean() - now.mean()) <= tol * abs(before.mean())
-    )
+    return len(before) == len(now) and bool(before.mean() - now.mean() <= tol * before.mean())

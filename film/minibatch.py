@@ -132,21 +132,18 @@ def batch_step(
 
     anchors, sums = anchor_sums(triplets, V)
     points = V[anchors]
-    K_all = pull_matrix(points, sums, np.ones(len(anchors), dtype=bool))
-    scale = float(leading_eigenvectors(K_all, 1)[0][0])
-    if not scale > np.finfo(V.dtype).eps * float(np.linalg.norm(K_all)):
-        return BatchStep(components, float("nan"), 0.0)
-    sums = sums / V.dtype.type(scale)
-
     total = float(s.sum())
-    m = margin * total / n / scale
+    m = margin * total / n
     z = hinge_arguments(P, s, points, sums)
     active = active_anchors(z, m)
     share = float(active.mean())
-    loss = float((z + m)[active].sum()) / len(anchors) * n * scale / total if total > 0 else margin
-    if not active.any():
+    loss = float((z + m)[active].sum()) / len(anchors) * n / total if total > 0 else margin
+    K_all = pull_matrix(points, sums, np.ones(len(anchors), dtype=bool))
+    scale = float(leading_eigenvectors(K_all, 1)[0][0])
+    directed = scale > np.finfo(V.dtype).eps * float(np.linalg.norm(K_all))
+    if not (directed and active.any()):
         return BatchStep(components, loss, share)
-    K = pull_matrix(points, sums, active)
+    K = pull_matrix(points, sums, active) / V.dtype.type(scale)
     rate = 1.0 / np.sqrt(n_steps)
     P = retract_step(P, K, rate)
     weights = np.maximum(curvatures(P, K), 0)

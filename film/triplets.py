@@ -128,7 +128,7 @@ def triplets_from_pairs(
     Raises
     ------
     ValueError
-        If ``n_nearest`` > 0 without ``nearest``.
+        If ``n_nearest`` > 0 without ``nearest``, y is not 0 or 1, or an index is out of range.
 
     Examples
     --------
@@ -137,7 +137,18 @@ def triplets_from_pairs(
     >>> triplets_from_pairs(np.array([[0, 1], [1, 2]]), np.array([1, 0]), 3, n_random=0)
     array([[1, 0, 2]])
     """
-    pairs, y = np.asarray(pairs, dtype=np.intp), np.asarray(y).astype(bool)
+    pairs, y = np.asarray(pairs, dtype=np.intp), np.asarray(y)
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError(
+            f"y holds {np.setdiff1d(y, (0, 1))[0]!r}; labels of pairs are 1 (similar) and 0 "
+            "(dissimilar)"
+        )
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < n_points:
+        raise ValueError(
+            f"pairs point to rows {pairs.min()} … {pairs.max()}, of {n_points} points; indices "
+            f"must lie between 0 and {n_points - 1}"
+        )
+    y = y.astype(bool)
     clusters = connected_groups(pairs[y], n_points)
     negatives = pairs[~y]
     negatives = negatives[clusters[negatives[:, 0]] != clusters[negatives[:, 1]]]

@@ -194,8 +194,9 @@ def test_a_batch_without_a_direction_changes_nothing():
     L = np.array([[1.0, 2.0]])
     step = batch_step(L, X, np.array([[0, 1, 2]]), n_steps=1, margin=1.0, rank=2)
     assert np.array_equal(step.components, L)
-    assert np.isnan(step.loss)
-    assert step.active_share == 0
+    # y = 1, -1, 1: z = ½ (y0 y2 - y0 y1) = 1, mean ‖y‖² = 1 and so m = 1.
+    assert step.loss == pytest.approx(2.0)
+    assert step.active_share == 1
 
 
 @pytest.mark.parametrize("size", [3, 80])

@@ -349,3 +349,14 @@ def test_a_one_sided_negative_met_twice_comes_once():
 def test_contradicted_and_self_negatives_never_meet_the_null_point():
     pairs = np.array([[0, 1], [1, 0], [2, 2]])
     assert len(triplets_from_pairs(pairs, np.array([1, 0, 0]), 4, n_random=0, null=3)) == 0
+
+
+def test_labels_of_pairs_other_than_0_and_1_are_refused():
+    with pytest.raises(ValueError, match="similar"):
+        triplets_from_pairs(np.array([[0, 1], [1, 2]]), np.array([1, -1]), 3)
+
+
+@pytest.mark.parametrize("pair", [[1, 3], [-1, 2]])
+def test_pairs_out_of_range_are_refused(pair):
+    with pytest.raises(ValueError, match="between 0 and 2"):
+        triplets_from_pairs(np.array([[0, 1], pair]), np.array([1, 0]), 3)
