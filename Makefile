@@ -17,7 +17,7 @@ demo: $(VENV)/ready
 test: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n $(JOBS) -q
 
 clean:
