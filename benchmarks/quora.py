@@ -33,7 +33,7 @@ from film.ranks import Rates, effective_ranks, rates_over_k
 from film.text import normalize_text
 
 PAPER_KS = range(1, 56)
-WIDE_KS = [*PAPER_KS, *range(60, 101, 10), *range(125, 401, 25), *range(450, 801, 50)]
+WIDE_KS = [*PAPER_KS, *range(60, 101, 10), *range(125, 401, 25)]
 MARGINS = (0.1, 0.2, 0.5)
 
 
