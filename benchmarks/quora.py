@@ -75,7 +75,10 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     margin, tried = choose_margin(data, known, options)
     rule = fit_rule(data, options, margin, known)
     likely = fit_rule(data, options, margin, known, by="log loss")
-    _say(f"chosen inside train: margin={margin}; k={rule.k} by accuracy, {likely.k} by log loss")
+    _say(
+        f"chosen inside train: margin={margin}; k={rule.k} by accuracy; "
+        f"k={likely.k}, {likely.mode} by log loss"
+    )
     film = rule.embedder_
     rows: dict[str, Any] = {}
     for name, rows_of in _cosines(data, options).items():
@@ -84,7 +87,7 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
         "roc_auc": float(roc_auc_score(data.y_dev, pair_cosines(film, data.dev)))
     }
     rows["Pairwise kNN, collection"] = _rule_row(rule, data.dev, data.y_dev, share, prior)
-    rows["Pairwise kNN, collection, k by log loss"] = _rule_row(
+    rows[f"Pairwise kNN, collection, k and mode ({likely.mode}) by log loss"] = _rule_row(
         likely, data.dev, data.y_dev, share, prior
     )
     curve = rule.k_curve(data.dev, data.y_dev, PAPER_KS)
@@ -113,6 +116,7 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
             "margin": margin,
             "k": rule.k,
             "k_by_log_loss": likely.k,
+            "mode_by_log_loss": likely.mode,
             "k_up_to_55": narrow.k,
             "tried": tried,
         },
@@ -163,8 +167,8 @@ def choose_margin(data: Splits, known: list[str], options: argparse.Namespace) -
     return min(tried, key=lambda row: row["log_loss"])["margin"], tried
 
 
-def _out_of_fold_rates(rule: Any, y: np.ndarray, ks: Any) -> Rates:
-    return rates_over_k(effective_ranks(rule.out_of_fold_ranks_, "both"), y, list(ks))
+def _out_of_fold_rates(rule: Any, y: np.ndarray, ks: Any, mode: Any = "both") -> Rates:
+    return rates_over_k(effective_ranks(rule.out_of_fold_ranks_, mode), y, list(ks))
 
 
 def fit_rule(
@@ -176,11 +180,18 @@ def fit_rule(
     ks: Any = WIDE_KS,
     by: str = "accuracy",
 ) -> PairwiseKNNClassifier:
-    """Fit the rule on all of train, with the k that is best out of fold."""
+    """Fit the rule on all of train, with the k, and by log loss the mode, best out of fold."""
     rule = _rule(options, margin, 36, corpus).fit(data.train, data.y_train, data.similar)
-    rates = _out_of_fold_rates(rule, data.y_train, ks)
-    best = rates.accuracy.argmax() if by == "accuracy" else rates.log_loss.argmin()
-    rule.set_params(k=int(rates.ks[best]))
+    if by == "accuracy":
+        rates = _out_of_fold_rates(rule, data.y_train, ks)
+        rule.set_params(k=int(rates.ks[rates.accuracy.argmax()]))
+    else:
+        found = []
+        for mode in ("both", "either"):
+            losses = _out_of_fold_rates(rule, data.y_train, ks, mode).log_loss
+            found.append((losses.min(), mode, int(list(ks)[int(losses.argmin())])))
+        _, mode, k = min(found)
+        rule.set_params(mode=mode, k=k)
     return rule.fit(data.train, data.y_train, data.similar)  # embeddings come from the cache
 
 
@@ -278,7 +289,8 @@ def _rule(options: argparse.Namespace, margin: float, k: int, corpus: Any) -> Pa
 def _rule_row(
     rule: PairwiseKNNClassifier, pairs: np.ndarray, y: np.ndarray, data_prior: float, prior: float
 ) -> dict[str, Any]:
-    ranks = effective_ranks(rule.rank(pairs), "both")
+    mode: Any = rule.mode
+    ranks = effective_ranks(rule.rank(pairs), mode)
     p = rule.predict_proba(pairs)[:, 1]
     return {"k": rule.k, "roc_auc": float(roc_auc_score(y, -np.minimum(ranks, 10**9)))} | _losses(
         p, rule.predict(pairs) == rule.classes_[1], y, data_prior, prior
@@ -333,12 +345,12 @@ def _record_rows(metrics: dict[str, Any], seed: int) -> None:
 
 def _report(metrics: dict[str, Any], out: Path, options: argparse.Namespace) -> None:
     prior = metrics["submission_prior"]
-    print(f"\n{'dev':58s} {'AUC':>6s} {'acc':>6s} {'loss':>6s} {f'@{prior:.4g}':>7s}")
+    print(f"\n{'dev':66s} {'AUC':>6s} {'acc':>6s} {'loss':>6s} {f'@{prior:.4g}':>7s}")
     for name, row in metrics["dev"].items():
         cells = [row.get(key) for key in ("roc_auc", "accuracy", "log_loss", "log_loss_at_prior")]
         shown = " ".join(f"{'':>6s}" if cell is None else f"{cell:6.4f}" for cell in cells)
         title = name + (f", k={row['k']}" if "k" in row else "")
-        print(f"{title:58s} {shown}")
+        print(f"{title:66s} {shown}")
     print(f"\n{metrics['seconds']} s; {out}/submission.csv, {out}/metrics.json, {out}/*.png")
     if options.data is None:
         print(
