@@ -33,7 +33,7 @@ from film.ranks import Rates, effective_ranks, rates_over_k
 from film.text import normalize_text
 
 PAPER_KS = range(1, 56)
-WIDE_KS = [*PAPER_KS, *range(60, 101, 10), *range(125, 401, 25)]
+WIDE_KS = [*PAPER_KS, *range(60, 101, 10), *range(125, 401, 25), *range(450, 801, 50)]
 MARGINS = (0.1, 0.2, 0.5)
 
 
@@ -208,9 +208,7 @@ def make_embedder(options: argparse.Namespace, margin: float) -> Pipeline:
         min_df=3,
         dtype=np.float32,
     )
-    union = FeatureUnion(
-        [("words", words), ("pieces", pieces)], transformer_weights={"words": 1.0, "pieces": 0.6}
-    )
+    union = FeatureUnion([("words", words), ("pieces", pieces)])
     film = FILM(d=options.d, rank=options.rank, margin=margin, random_state=options.seed)
     return Pipeline([("tfidf", union), ("film", film)])
 
@@ -395,7 +393,7 @@ def _parser() -> argparse.ArgumentParser:
         "--on-error", choices=("raise", "skip"), default="raise", help="what to do with wrong rows"
     )
     parser.add_argument("--d", type=int, default=100, help="dimensions learned")
-    parser.add_argument("--rank", type=int, default=1000, help="rank of the decomposition")
+    parser.add_argument("--rank", type=int, default=600, help="rank of the decomposition")
     parser.add_argument("--folds", type=int, default=3, help="question-disjoint folds inside train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="a small part, under a minute")
