@@ -371,14 +371,17 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._warn_reduced(len(sigma), d, points.shape)
             # A NumPy number as parameter would turn float32 into float64.
             whitening = float(self.whitening)
-            coordinates = low.left * sigma ** (1 - whitening)
+            # In place: at full size each (n, rank) copy is a fifth of the peak memory.
+            coordinates = low.left
+            coordinates *= sigma ** (1 - whitening)
             if triplets is None:
-                triplets = self._mined(points, labels, rng, low.left * sigma)
+                space = coordinates * sigma**whitening if self.n_nearest else None
+                triplets = self._mined(points, labels, rng, space)
             anchors, pulls = anchor_sums(triplets, coordinates)
             solution = solve(
                 coordinates[anchors],
                 pulls,
-                np.square(coordinates).mean(axis=0),
+                np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates),
                 d,
                 margin=float(self.margin),
                 method="eigen" if self.solver == "eigen" else "cayley",

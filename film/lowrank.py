@@ -215,7 +215,7 @@ def _assemble(
     right = basis @ rotation
     signs = _column_signs(right)
     inverse = 1 / singular[:kept] if singular[0] > 0 else np.zeros(1, dtype=scores.dtype)
-    return LowRank((scores @ rotation) * (signs * inverse), singular[:kept], right * signs)
+    return LowRank(scores @ (rotation * (signs * inverse)), singular[:kept], right * signs)
 
 
 def _numerical_rank(singular: np.ndarray, tolerance: float) -> int:

@@ -189,8 +189,8 @@ def solve(
     if not scale > floor:
         return _no_direction(len(K_all), d, anchors.dtype)
     # ‖K‖ depends on n and on the units of X; softplus and tolerances need it near one.
-    pulls = pulls / anchors.dtype.type(scale)
-    K_all = K_all / anchors.dtype.type(scale)
+    unit = anchors.dtype.type(scale)
+    K_all = K_all / unit
 
     inner = _Inner(method, d, inner_iter, np.random.default_rng(random_state))
     K, activity = K_all, np.ones(len(anchors), dtype=np.float64)
@@ -205,7 +205,7 @@ def solve(
             if not losses:
                 # z is in units of 1/scale since the pulls are, and m has to share them.
                 m = margin * float(np.einsum("rl,rl,r,l->", P, P, second_moment, s)) / scale
-            z = hinge_arguments(P, s, anchors, pulls)
+            z = hinge_arguments(P, s, anchors, pulls) / unit
             active = active_anchors(z, m)
             losses.append(true_objective(z, s, m))
             norms.append(norm)
@@ -222,7 +222,9 @@ def solve(
             if _settled(losses, tol):
                 reason = StopReason.CHANGE
                 break
-            K, activity = _move_activity(K, K_all, activity, active, anchors, pulls, P, s, m)
+            K, activity = _move_activity(
+                K, K_all, activity, active, (anchors, pulls, unit), P, s, m
+            )
     except KeyboardInterrupt:
         reason = StopReason.INTERRUPTED
         if best is None:
@@ -280,8 +282,7 @@ def _move_activity(
     K_all: np.ndarray,
     activity: np.ndarray,
     active: np.ndarray,
-    anchors: np.ndarray,
-    pulls: np.ndarray,
+    moments: tuple[np.ndarray, np.ndarray, np.floating],
     P: np.ndarray,
     s: np.ndarray,
     m: float,
@@ -291,10 +292,11 @@ def _move_activity(
     The dual is m Σλ − ½ ‖[−K_sym(λ)]₊‖², and the projection [·]₊ does not expand, so its
     curvature along the move is at most ‖ΔK_sym‖².
     """
+    anchors, pulls, unit = moments
     if 2 * active.sum() <= len(active):
-        target = pull_matrix(anchors, pulls, active)
+        target = pull_matrix(anchors, pulls, active) / unit
     else:
-        target = K_all - pull_matrix(anchors, pulls, ~active)
+        target = K_all - pull_matrix(anchors, pulls, ~active) / unit
     change = target - K
     slope = m * float((active - activity).sum()) - float(curvatures(P, change) @ s)
     curvature = float(np.square((change + change.T) / 2, dtype=np.float64).sum())

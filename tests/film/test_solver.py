@@ -247,7 +247,7 @@ def test_activities_move_by_the_step_that_maximises_the_bound_of_the_dual(seed, 
     m = -np.quantile(z, share)
     target = z + m > 0
     K_new, new = solver_module._move_activity(
-        K, pull(np.ones(len(anchors))), activity, target, anchors, pulls, P, s, m
+        K, pull(np.ones(len(anchors))), activity, target, (anchors, pulls, np.float64(1)), P, s, m
     )
     line = target - activity
     slope = (dual(activity + 1e-6 * line) - dual(activity - 1e-6 * line)) / 2e-6
