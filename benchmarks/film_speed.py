@@ -92,7 +92,7 @@ def measure(case: str, data: Splits, rank: int) -> dict[str, float]:
         )
         solver = case.split()[1]
         # One pass in large batches: what a corpus too large for the others would get.
-        small = {"rank": min(rank, 200), "batch_size": 8192, "max_iter": 1}
+        small = {"rank": min(rank, 100), "batch_size": 8192, "max_iter": 1}
         settings = {"rank": rank} | (small if solver == "minibatch" else {})
         model = FILM(solver=solver, random_state=0, **settings).fit(X, triplets)
     seconds = time.perf_counter() - started
