@@ -1,6 +1,9 @@
 """Scikit-learn estimators for sentence similarity and duplicate detection."""
 
+from estimators.duplicate_classifier import DuplicateClassifier
+from estimators.fast_duplicates import fast_duplicates
 from estimators.film import FILM
+from estimators.lexical import LexicalFeatures
 from estimators.model_selection import (
     DisjointPairsKFold,
     Triplets,
@@ -8,12 +11,17 @@ from estimators.model_selection import (
     question_groups,
 )
 from estimators.pairwise_knn import PairwiseKNNClassifier
+from estimators.word_differences import WordDifferences
 
 __all__ = [
     "FILM",
     "DisjointPairsKFold",
+    "DuplicateClassifier",
+    "LexicalFeatures",
     "PairwiseKNNClassifier",
     "Triplets",
+    "WordDifferences",
     "disjoint_pairs_split",
+    "fast_duplicates",
     "question_groups",
 ]

@@ -63,9 +63,8 @@ class PairProblem:
         # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
         null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
         codes, more = index.add_pairs(pairs), index.add_pairs(similar)
-        known = [codes.ravel(), more.ravel(), index.add(sorted(set(corpus)))]
-        counted = np.unique(np.concatenate(known)) if corpus else None
-        return index.texts, null, codes, more, counted
+        asked = np.unique(index.add(sorted(set(corpus)))) if corpus else None
+        return index.texts, null, codes, more, asked
 
     @property
     def texts(self) -> list[str]:
@@ -88,9 +87,16 @@ class PairProblem:
         return self._numbered[3]
 
     @property
+    def asked(self) -> np.ndarray | None:
+        """Numbers of the corpus texts in collection mode, the ones to be judged."""
+        return self._numbered[4]
+
+    @cached_property
     def corpus(self) -> np.ndarray | None:
         """Numbers of all known texts in collection mode."""
-        return self._numbered[4]
+        if self.asked is None:
+            return None
+        return np.unique(np.concatenate([self.codes.ravel(), self.similar.ravel(), self.asked]))
 
     @cached_property
     def groups(self) -> np.ndarray:

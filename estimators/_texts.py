@@ -63,3 +63,36 @@ def check_texts(texts: Any, name: str) -> list[str]:
     if not found:
         raise ValueError(f"{name} is empty; give at least one text, or None")
     return found
+
+
+def place_pairs(known: list[str], pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Give numbers to the texts of pairs beside known texts.
+
+    Parameters
+    ----------
+    known : list of str
+        Normalised texts, each once.
+    pairs : ndarray of str, shape (n, 2)
+        Checked pairs.
+
+    Returns
+    -------
+    new : list of str
+        Texts that are not known, as they are spelt: they are numbered from ``len(known)`` on.
+        Spellings of one new text may embed apart; were one to stand for all, a prediction would
+        depend on which pair of the batch came first.
+    codes : ndarray of int, shape (n, 2)
+        Numbers. Texts of a pair that read alike share one, whichever comes first.
+    """
+    number = {text: code for code, text in enumerate(known)}
+    spelt, position = np.unique(pairs, return_inverse=True)
+    normal = [normalize_text(text) for text in spelt.tolist()]
+    code = np.array([number.get(text, -1) for text in normal], dtype=np.intp)
+    is_new = np.flatnonzero(code < 0)
+    code[is_new] = len(known) + np.arange(len(is_new))
+    _, reading = np.unique(np.asarray(normal, dtype=object), return_inverse=True)
+    position = position.reshape(pairs.shape)
+    codes = code[position]
+    alike = reading[position[:, 0]] == reading[position[:, 1]]
+    codes[alike] = codes[alike].min(axis=1, keepdims=True)
+    return [spelt[row] for row in is_new], codes

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib.memory import NotMemorizedResult
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted, check_memory
 
+from estimators._embedding import embed, fit_embedder
 from estimators._pair_problem import PairProblem, digest
 from estimators._pairs import check_pair_labels, check_pairs
-from estimators._texts import TextIndex, as_texts, check_texts
+from estimators._texts import check_texts, place_pairs
 from estimators._validation import check_choice, check_integer
 from estimators.film import FILM
 from estimators.model_selection import DisjointPairsKFold
 from film.ranks import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
+from film.text import normalize_text
 
 MODES = ("both", "either")
 COUNTS = ("texts", "questions")
@@ -162,7 +163,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
 
         def fit_rows(rows: np.ndarray) -> Any:
             # The corpus is no part of this key: both modes share their embedders.
-            fit = cache(_fit_embedder, ignore=["problem"])
+            fit = cache(fit_embedder, ignore=["problem"])
             return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
 
         out_of_fold = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
@@ -289,22 +290,6 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _fit_embedder(embedder: Any, key: str, rows: np.ndarray, problem: PairProblem) -> Any:
-    used, triplets = problem.triplets(rows)
-    fresh: Any = clone(embedder)
-    return fresh.fit(as_texts([problem.texts[code] for code in used]), triplets)
-
-
-def _embed(fitted: Any, texts: list[str]) -> np.ndarray:
-    points = fitted.transform(as_texts(texts))
-    if sp.issparse(points):
-        raise TypeError(
-            "embedder gives sparse vectors; end it with a step that gives dense ones, such as "
-            "FILM or TruncatedSVD"
-        )
-    return np.asarray(points)
-
-
 def _out_of_fold_ranks(
     embedder: Any, key: str, splitter: Any, problem: PairProblem, fit_rows: Any
 ) -> np.ndarray:
@@ -319,7 +304,7 @@ def _out_of_fold_ranks(
             "a number of folds, or a splitter such as DisjointPairsKFold(5)"
         )
     for train, test in folds:
-        points = _embed(fit_rows(train).get(), problem.texts)
+        points = embed(fit_rows(train).get(), problem.texts)
         ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))
     return ranks
 
@@ -327,16 +312,7 @@ def _out_of_fold_ranks(
 def _ranks_of(
     embedder: Any, key: tuple[str, str], problem: PairProblem, pairs: np.ndarray, fitted: Any
 ) -> np.ndarray:
-    index = TextIndex()
-    index.add(problem.texts)
-    codes = index.add_pairs(pairs)
-    alike = codes[:, 0] == codes[:, 1]
-    # Spellings of one new text may embed apart: were one to stand for all, a prediction would
-    # depend on which pair of the batch came first.
-    new = codes >= len(problem.texts)
-    spellings, code = np.unique(pairs[new], return_inverse=True)
-    codes[new] = len(problem.texts) + code
-    codes[alike, 1] = codes[alike, 0]
-    points = _embed(fitted.get(), problem.texts + spellings.tolist())
+    new, codes = place_pairs([normalize_text(text) for text in problem.texts], pairs)
+    points = embed(fitted.get(), problem.texts + new)
     everything = np.arange(len(problem.codes))
     return neighbour_ranks(points, codes, problem.counted(everything))

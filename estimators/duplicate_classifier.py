@@ -1,0 +1,574 @@
+"""Calibrated probability that two texts mean the same, stacked from several members."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import column_or_1d
+from sklearn.utils.metadata_routing import (
+    MetadataRequest,
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.validation import check_is_fitted, check_memory
+
+from estimators import _members as members_of
+from estimators._compat import visual_block
+from estimators._pair_problem import PairProblem
+from estimators._pairs import check_pair_labels, check_pairs
+from estimators._progress import progress_bar
+from estimators._texts import as_texts, check_texts
+from estimators._validation import check_choice, check_integer
+from estimators.lexical import LexicalFeatures
+from estimators.model_selection import DisjointPairsKFold
+from film.metrics import shift_prior
+
+BOOSTING_PAIRS = 2000
+"""From this many labelled pairs on, the default final model is boosted trees."""
+
+
+class DuplicateClassifier(ClassifierMixin, BaseEstimator):
+    """Judge pairs of texts by several members and lexical features, as one calibrated probability.
+
+    Each member is fitted on question-disjoint folds and speaks about held-out pairs only; a final
+    model learns from what the members said and from lexical features how likely a duplicate is.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+        Named members. One that is a classifier or regressor is fitted as ``fit(pairs, y)`` and
+        says one number a pair: log-odds, or its prediction. Any other is an embedder, texts →
+        dense vectors, fitted as ``fit(texts, triplets)`` on triplets mined from the labels; it
+        says the cosine of a pair and both neighbour ranks.
+    final_estimator : classifier, default=None
+        Has `predict_proba`. None is gradient boosting that minimises log loss from
+        `BOOSTING_PAIRS` pairs on, and below a logistic regression on standardised features.
+    features : {"lexical"}, transformer or None, default="lexical"
+        Pairs → dense features beside the members'. It sees no labels. "lexical" is
+        `LexicalFeatures`.
+    cv : int or splitter, default=5
+        Question-disjoint folds; each pair is in one test fold.
+    prior : float, default=None
+        Share of duplicates where predictions are made: probabilities are shifted to it by Bayes'
+        rule. None keeps that of the training pairs.
+    corpus : iterable of str, default=None
+        What ranks run over. None is *inductive* mode: texts of the training pairs, so that a
+        prediction depends on nothing but its own pair. With texts it is *collection* mode: these
+        texts, the ones to be judged among them, are known though unlabelled, and belong to the
+        corpus as those of the training pairs do.
+    memory : str or joblib.Memory, default=None
+        Where to cache fitted members and what they said. It must be a folder of your own. After
+        an interruption, a fit with the same folder goes on from the last finished fold.
+    random_state : int, default=0
+        Seeds mining, folds and the default final model.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels, the second one is that of duplicates.
+    members_ : list of (str, estimator)
+        Members fitted on all pairs.
+    final_estimator_ : classifier
+        Fitted final model.
+    features_ : transformer or None
+        Fitted lexical features.
+    feature_names_out_ : list of str
+        Names of the final model's inputs, "member: column" first.
+    out_of_fold_ : ndarray of float64, shape (n_pairs, n_features)
+        What the final model learned from.
+    train_prior_ : float
+        Share of duplicates among the training pairs.
+    typical_ : ndarray of float64, shape (n_features,)
+        Median of every input, which `explain` compares with.
+
+    See Also
+    --------
+    fast_duplicates : A good choice of members that needs no GPU.
+    DuplicateFinder : Duplicates of a whole corpus.
+
+    Notes
+    -----
+    Costs ``cv + 1`` fits of every member.
+
+    Examples
+    --------
+    >>> from estimators import fast_duplicates
+    >>> from film.datasets import make_question_pairs
+    >>> data = make_question_pairs(400, random_state=0)
+    >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs[:300], data.y[:300])
+    >>> model.predict_proba(data.pairs[300:]).shape
+    (100, 2)
+    """
+
+    def __init__(
+        self,
+        members: Any,
+        final_estimator: Any = None,
+        *,
+        features: Any = "lexical",
+        cv: Any = 5,
+        prior: float | None = None,
+        corpus: Any = None,
+        memory: Any = None,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.members = members
+        self.final_estimator = final_estimator
+        self.features = features
+        self.cv = cv
+        self.prior = prior
+        self.corpus = corpus
+        self.memory = memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, pairs: Any, y: Any, similar: Any = None, **fit_params: Any) -> Any:
+        """Fit the members out of fold, then the final model on what they said.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts; order within a pair does not matter.
+        y : array-like of shape (n_pairs,)
+            Two classes; the greater one is that of duplicates.
+        similar : array-like of str, shape (n_similar, 2), default=None
+            More pairs known to be duplicates. They train embedders and nothing else. Out of fold,
+            those linked to a held-out question are left out.
+        **fit_params : dict
+            With metadata routing on, what members and final model request. Without, only
+            ``sample_weight``, which goes to the final model.
+
+        Returns
+        -------
+        self : DuplicateClassifier
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y has one class only, a parameter is wrong or no triplet can be
+            mined; before any work.
+        """
+        pairs = check_pairs(pairs)
+        y = check_pair_labels(y, len(pairs))
+        more = pairs[:0] if similar is None else check_pairs(similar, name="similar")
+        members = self._checked_members()
+        final = self._final(len(pairs))
+        features = self._features()
+        self._check_prior()
+        check_integer("random_state", self.random_state, 0)
+        corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
+        routed = self._routed(fit_params, final, len(pairs))
+        settings = SimpleNamespace(count="texts", n_random=5, random_state=self.random_state)
+        classes, labels = np.unique(y, return_inverse=True)
+        problem = PairProblem(pairs, labels, more, corpus, settings)
+        folds = self._folds(problem)
+        everything = np.arange(len(pairs))
+        cache: Any = check_memory(self.memory).cache
+        fit_member = cache(members_of.fit_member, ignore=["problem", "pairs"])
+        judge = cache(_fit_and_judge, ignore=["problem", "pairs", "fit_member"])
+        seen = None
+        if features is not None:
+            seen = _dense(features.fit(_with_corpus(pairs, corpus)).transform(pairs))
+
+        blocks, names, fitted, collections = [], [], [], {}
+        with progress_bar(self.verbose, "DuplicateClassifier") as advance:
+            for name, member in members:
+                said = np.empty((len(pairs), len(members_of.columns(member))))
+                for number, (train, test) in enumerate(folds):
+                    said[test] = judge(
+                        member,
+                        problem.key,
+                        train,
+                        test,
+                        problem=problem,
+                        pairs=pairs,
+                        fit_params=routed[name],
+                        fit_member=fit_member,
+                    )
+                    if advance:
+                        advance(f"{name}, fold {number + 1} of {len(folds)}")
+                whole = fit_member(
+                    member,
+                    problem.training_key,
+                    everything,
+                    problem=problem,
+                    pairs=pairs,
+                    fit_params=routed[name],
+                )
+                if not members_of.is_predictor(member):
+                    collections[name] = members_of.make_collection(whole, problem, folds[0][0])
+                if advance:
+                    advance(f"{name}, all pairs")
+                blocks.append(said)
+                names += [f"{name}: {column}" for column in members_of.columns(member)]
+                fitted.append((name, whole))
+            if seen is not None:
+                blocks.append(seen)
+                names += _names(features, seen.shape[1])
+            inputs = np.column_stack(blocks)
+            final.fit(inputs, labels, **routed["final_estimator"])
+            if advance:
+                advance("final model")
+
+        self.classes_ = classes
+        self.members_ = fitted
+        self.final_estimator_ = final
+        self.features_ = features
+        self.feature_names_out_ = names
+        self.out_of_fold_ = inputs
+        self.train_prior_ = float(labels.mean())
+        self.typical_ = np.median(inputs, axis=0)
+        self._collections = collections
+        return self
+
+    @property
+    def prior_(self) -> float:
+        """Share of duplicates that the probabilities are made for."""
+        check_is_fitted(self)
+        return self.train_prior_ if self.prior is None else float(self.prior)
+
+    def inputs(self, pairs: Any) -> np.ndarray:
+        """Give what members and features say about pairs: the final model's inputs.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        inputs : ndarray of float64, shape (n_pairs, n_features)
+            Columns `feature_names_out_`.
+        """
+        check_is_fitted(self)
+        pairs = check_pairs(pairs)
+        blocks = []
+        for name, member in self.members_:
+            if name in self._collections:
+                blocks.append(self._collections[name].judge(member, pairs))
+            else:
+                blocks.append(members_of.judge_pairs(member, pairs))
+        if self.features_ is not None:
+            blocks.append(_dense(self.features_.transform(pairs)))
+        return np.column_stack(blocks)
+
+    def predict_proba(self, pairs: Any) -> np.ndarray:
+        """Probability that pairs are duplicates.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n_pairs, 2)
+            Columns as in `classes_`, at the prior `prior_`.
+        """
+        self._check_prior()
+        return self.probabilities_of(self.inputs(pairs))
+
+    def probabilities_of(self, inputs: np.ndarray) -> np.ndarray:
+        """Probability from the final model's inputs, at the prior `prior_`.
+
+        Parameters
+        ----------
+        inputs : ndarray of shape (n_pairs, n_features)
+            From `inputs`.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n_pairs, 2)
+            Columns as in `classes_`.
+        """
+        check_is_fitted(self)
+        p = self.final_estimator_.predict_proba(inputs)[:, 1].astype(np.float64)
+        if self.prior is not None:
+            p = shift_prior(p, self.train_prior_, self.prior_)
+        return np.column_stack([1 - p, p])
+
+    def predict(self, pairs: Any) -> np.ndarray:
+        """Call pairs duplicates whose probability, at the prior, is above one half.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_pairs,)
+            Values of `classes_`.
+        """
+        return self.classes_[(self.predict_proba(pairs)[:, 1] > 0.5).astype(int)]
+
+    def explain(self, pairs: Any) -> list[Any]:
+        """Say why: what each member and feature said, and word by word where a member can.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        explanations : list of Verdict
+            One a pair.
+
+        See Also
+        --------
+        estimators.inspection.Verdict : What an explanation holds.
+        """
+        from estimators.inspection.verdict import explain_verdicts
+
+        return explain_verdicts(self, check_pairs(pairs))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, those of the members under their names.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to give nested parameters, such as ``film__film__margin``.
+
+        Returns
+        -------
+        params : dict
+            By name.
+        """
+        params = super().get_params(deep=deep)
+        if deep and isinstance(self.members, list):
+            for name, member in self.members:
+                params[name] = member
+                for key, value in member.get_params(deep=True).items():
+                    params[f"{name}__{key}"] = value
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, a member by its name and nested ones as in a pipeline.
+
+        Parameters
+        ----------
+        **params : dict
+            By name.
+
+        Returns
+        -------
+        self : DuplicateClassifier
+            The same.
+        """
+        if "members" in params:
+            self.members = params.pop("members")
+        names = [name for name, _ in self.members] if isinstance(self.members, list) else []
+        replaced = {name: params.pop(name) for name in names if name in params}
+        if replaced:
+            self.members = [(name, replaced.get(name, member)) for name, member in self.members]
+        super().set_params(**params)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who asks for which metadata in `fit`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            Of the members that judge pairs, and the final model.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        for name, member in self.members:
+            if members_of.is_predictor(member):
+                router.add(**{name: member}, method_mapping=mapping)
+        final = self.final_estimator
+        if final is None:
+            # Both defaults take weights, and nobody could ask for them in their name.
+            final = MetadataRequest(owner="final_estimator")
+            final.fit.add_request(param="sample_weight", alias=True)
+        return router.add(final_estimator=final, method_mapping=mapping)
+
+    def _routed(self, fit_params: dict[str, Any], final: Any, n: int) -> dict[str, dict[str, Any]]:
+        routed: dict[str, dict[str, Any]] = {name: {} for name, _ in self.members}
+        routed["final_estimator"] = {}
+        if sklearn.get_config().get("enable_metadata_routing"):
+            if fit_params:
+                found = process_routing(self, "fit", **fit_params)
+                routed |= {name: dict(found[name].fit) for name in routed if name in found}
+            return routed
+        unknown = set(fit_params) - {"sample_weight"}
+        if unknown:
+            raise TypeError(
+                f"fit got {sorted(unknown)}; without metadata routing it takes sample_weight "
+                "alone: sklearn.set_config(enable_metadata_routing=True), then set_fit_request "
+                "on the members that want more"
+            )
+        weight = fit_params.get("sample_weight")
+        if weight is not None:
+            weight = column_or_1d(weight)
+            if len(weight) != n:
+                raise ValueError(
+                    f"sample_weight has {len(weight)} entries for {n} pairs: give one a pair"
+                )
+            step = f"{final.steps[-1][0]}__" if isinstance(final, Pipeline) else ""
+            routed["final_estimator"] = {f"{step}sample_weight": weight}
+        return routed
+
+    def _checked_members(self) -> list[tuple[str, Any]]:
+        example = 'give a list such as [("film", make_pipeline(TfidfVectorizer(), FILM()))]'
+        if not isinstance(self.members, list) or not self.members:
+            raise TypeError(f"members={self.members!r} is no list of (name, estimator): {example}")
+        taken = set(super().get_params(deep=False))
+        for entry in self.members:
+            if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)):
+                raise TypeError(f"members holds {entry!r}, not a (name, estimator): {example}")
+            name, member = entry
+            if not name or "__" in name or name in taken:
+                raise ValueError(
+                    f"members: the name {name!r} is empty, holds '__', or is taken by a parameter "
+                    "or another member; choose another"
+                )
+            taken.add(name)
+            if not members_of.is_predictor(member) and not hasattr(member, "transform"):
+                raise TypeError(
+                    f"member {name!r} is {type(member).__name__}, which neither judges pairs "
+                    "(a classifier or regressor) nor embeds texts (has transform)"
+                )
+        return [(name, clone(member)) for name, member in self.members]
+
+    def _final(self, n_pairs: int) -> Any:
+        if self.final_estimator is not None:
+            if not is_classifier(self.final_estimator) or not hasattr(
+                self.final_estimator, "predict_proba"
+            ):
+                raise TypeError(
+                    f"final_estimator={self.final_estimator!r} has no predict_proba; give a "
+                    "classifier of probabilities, or None"
+                )
+            return clone(self.final_estimator)
+        if n_pairs < BOOSTING_PAIRS:
+            return make_logistic()
+        # Small leaves and steps: the inputs are few and strong, and probabilities are the aim.
+        return HistGradientBoostingClassifier(
+            learning_rate=0.05,
+            max_iter=300,
+            max_leaf_nodes=15,
+            min_samples_leaf=60,
+            l2_regularization=5.0,
+            early_stopping=False,
+            random_state=self.random_state,
+        )
+
+    def _features(self) -> Any:
+        if self.features is None:
+            return None
+        if isinstance(self.features, str):
+            check_choice("features", self.features, ("lexical",))
+            return LexicalFeatures()
+        if not hasattr(self.features, "transform"):
+            raise TypeError(
+                f"features={self.features!r} must be 'lexical', None, or a transformer of pairs"
+            )
+        return clone(self.features)
+
+    def _check_prior(self) -> None:
+        prior: Any = self.prior
+        if prior is None:
+            return
+        if isinstance(prior, bool) or not isinstance(prior, (int, float, np.number)):
+            raise TypeError(f"prior={prior!r} must be a number between 0 and 1, or None")
+        if not 0 < float(prior) < 1:
+            raise ValueError(
+                f"prior={prior!r} must lie strictly between 0 and 1: it is the share of "
+                "duplicates where predictions are made; None keeps that of training"
+            )
+
+    def _folds(self, problem: PairProblem) -> list[tuple[np.ndarray, np.ndarray]]:
+        splitter = self.cv
+        if not hasattr(splitter, "split"):
+            n_folds = check_integer("cv", self.cv, 2)
+            splitter = DisjointPairsKFold(n_folds, random_state=self.random_state)
+        # Numbers stand for normalised texts already, so they are what folds must not share.
+        named = problem.codes.astype(str).astype(object)
+        folds = list(splitter.split(named, problem.labels))
+        tested = np.sort(np.concatenate([np.arange(len(named))[test] for _, test in folds]))
+        if not np.array_equal(tested, np.arange(len(named))):
+            raise ValueError(
+                f"cv={splitter!r} must test each of the {len(named)} pairs in exactly one fold; "
+                "give a number of folds, or a splitter such as DisjointPairsKFold(5)"
+            )
+        return folds
+
+    def _sk_visual_block_(self) -> Any:
+        names, members = zip(*self.members, strict=True)
+        shown = self.final_estimator
+        if shown is None:
+            shown = "boosted trees or logistic regression"
+        parts = visual_block("parallel", list(members), names=list(names), dash_wrapped=False)
+        final = visual_block("parallel", [shown], names=["final_estimator"], dash_wrapped=False)
+        return visual_block("serial", (parts, final), dash_wrapped=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def make_logistic() -> Any:
+    """Give the final model of few pairs: strongly regularised, on standardised inputs."""
+    scaler, model = StandardScaler(), LogisticRegression(C=0.05, max_iter=1000)
+    if sklearn.get_config().get("enable_metadata_routing"):
+        scaler.set_fit_request(sample_weight=False)
+        model.set_fit_request(sample_weight=True)
+    return make_pipeline(scaler, model)
+
+
+def _fit_and_judge(
+    member: Any,
+    key: str,
+    train: np.ndarray,
+    test: np.ndarray,
+    problem: PairProblem,
+    pairs: np.ndarray,
+    fit_params: dict[str, Any],
+    fit_member: Any,
+) -> np.ndarray:
+    fitted = fit_member(
+        member, problem.training_key, train, problem=problem, pairs=pairs, fit_params=fit_params
+    )
+    return members_of.judge_fold(fitted, problem, pairs, train, test)
+
+
+def _with_corpus(pairs: np.ndarray, corpus: list[str]) -> np.ndarray:
+    """Add known texts to pairs, each as a pair with itself, so that features know rare words."""
+    known = as_texts(corpus)
+    return np.vstack([pairs, np.column_stack([known, known])])
+
+
+def _dense(features: Any) -> np.ndarray:
+    if hasattr(features, "toarray"):
+        raise TypeError(
+            "features gives a sparse matrix; give a transformer of a few dense features, and make "
+            "a sparse one a member: make_pipeline(transformer, LogisticRegression())"
+        )
+    return np.asarray(features, dtype=np.float64)
+
+
+def _names(features: Any, n: int) -> list[str]:
+    try:
+        return [str(name) for name in features.get_feature_names_out()]
+    except AttributeError:  # also of a pipeline, when one of its steps names nothing
+        return [f"feature {number}" for number in range(n)]

@@ -1,0 +1,337 @@
+"""Why a pair of texts is similar: what every pair of tokens contributes to the similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators._validation import check_integer
+from estimators.inspection._explanation_html import explanation_html
+from estimators.inspection._printable import printable
+
+__all__ = ["Explanation"]
+
+SUM_TOLERANCE = 1e-6
+"""Most by which contributions may miss the similarity, absolute below 1 and relative above."""
+
+_SHOWN_PAIRS = 10
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Explanation:
+    """What each pair of tokens contributes to the similarity of two texts.
+
+    Parameters
+    ----------
+    text1, text2 : str
+        The two texts.
+    tokens1, tokens2 : list of str
+        Their tokens, t1 and t2 of them, special ones included.
+    offsets1, offsets2 : array-like of int, shapes (t1, 2) and (t2, 2)
+        First character of each token in its text and the one after its last; (0, 0) for special
+        tokens.
+    contributions : array-like of float, shape (t1, t2)
+        Shares of the similarity, to which they sum; may be negative.
+    similarity : float
+        The estimator's raw similarity.
+    special1, special2 : array-like of bool, shapes (t1,) and (t2,), optional
+        Tokens that stand for no part of the text, such as [CLS]. Display leaves them out and says
+        what they contributed. By default there are none.
+    title : str, default=""
+        Heading, for instance what gave the similarity.
+
+    Attributes
+    ----------
+    offsets1, offsets2 : ndarray of int64
+    contributions : ndarray of float64
+    special1, special2 : ndarray of bool
+        The parameters as arrays; the others are kept as given.
+
+    Raises
+    ------
+    TypeError
+        If texts, tokens or title are not strings, or a mask does not hold booleans.
+    ValueError
+        If a shape does not fit, an offset lies outside its text, a number is not finite, or the
+        contributions do not sum to the similarity within 1e-6.
+
+    See Also
+    --------
+    explain_words : Explanations of a linear embedder.
+    AlignmentDisplay : The heat map.
+
+    Notes
+    -----
+    Explains the similarity, not a probability made from it. ``dataclasses.replace`` makes a copy
+    with another title.
+
+    Examples
+    --------
+    >>> from estimators.inspection import Explanation
+    >>> explanation = Explanation(
+    ...     text1="Hi you",
+    ...     text2="Hello",
+    ...     tokens1=["[CLS]", "Hi", "you"],
+    ...     tokens2=["[CLS]", "Hello"],
+    ...     offsets1=[(0, 0), (0, 2), (3, 6)],
+    ...     offsets2=[(0, 0), (0, 5)],
+    ...     contributions=[[0.1, 0.0], [0.0, 0.5], [0.0, -0.2]],
+    ...     similarity=0.4,
+    ...     special1=[True, False, False],
+    ...     special2=[True, False],
+    ... )
+    >>> explanation.top(1)
+    [('Hi', 'Hello', 0.5)]
+    >>> print(explanation)
+    similarity 0.4000
+    1: Hi you
+    2: Hello
+      +0.5000  Hi ~ Hello
+      -0.2000  you ~ Hello
+      +0.1000  special tokens
+    """
+
+    text1: str
+    text2: str
+    tokens1: list[str]
+    tokens2: list[str]
+    offsets1: Any
+    offsets2: Any
+    contributions: Any
+    similarity: float
+    special1: Any = None
+    special2: Any = None
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("text1", "text2", "title"):
+            _check_string(name, getattr(self, name))
+        for side in ("1", "2"):
+            self._check_side(side)
+        contributions = np.asarray(self.contributions, dtype=np.float64)
+        shape = (len(self.tokens1), len(self.tokens2))
+        # A list of no rows cannot say how many columns it has.
+        if contributions.size == 0 == shape[0] * shape[1]:
+            contributions = contributions.reshape(shape)
+        if contributions.shape != shape:
+            raise ValueError(
+                f"contributions has shape {contributions.shape}, but there are {shape[0]} tokens "
+                f"in tokens1 and {shape[1]} in tokens2: give shape {shape}, special tokens "
+                "included and padding cut off."
+            )
+        similarity = float(self.similarity)
+        if not (np.isfinite(similarity) and np.isfinite(contributions).all()):
+            raise ValueError(
+                "similarity and contributions must be finite, but one of them is NaN or infinite: "
+                "a text without direction has similarity 0."
+            )
+        total = float(contributions.sum())
+        if abs(total - similarity) > SUM_TOLERANCE * max(1.0, abs(similarity)):
+            raise ValueError(
+                f"contributions sum to {total:.9g}, but similarity is {similarity:.9g}: they must "
+                f"agree within {SUM_TOLERANCE:g}; sum in float64, and give contributions of all "
+                "tokens, special ones included."
+            )
+        object.__setattr__(self, "contributions", contributions)
+        object.__setattr__(self, "similarity", similarity)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
+        """Draw the contributions as a heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to `AlignmentDisplay.plot`.
+
+        Returns
+        -------
+        display : AlignmentDisplay
+            With the artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        from estimators.inspection.alignment import AlignmentDisplay
+
+        return AlignmentDisplay.from_explanation(self, ax=ax, **kwargs)
+
+    def top(self, n: int = 10) -> list[tuple[str, str, float]]:
+        """Pairs of tokens that contribute most, for or against.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Most pairs given.
+
+        Returns
+        -------
+        pairs : list of (str, str, float)
+            Token of each text and contribution, by decreasing absolute size; ties in the order of
+            the texts. Special tokens, and pairs that contribute nothing, are left out.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If n is not an integer, or below 1.
+        """
+        check_integer("n", n, 1)
+        shown = np.where(np.outer(~self.special1, ~self.special2), self.contributions, 0.0)
+        order = np.argsort(-np.abs(shown), axis=None, kind="stable")[:n]
+        places = zip(*np.unravel_index(order, shown.shape), strict=True)
+        return [
+            (self.tokens1[i], self.tokens2[j], float(shown[i, j])) for i, j in places if shown[i, j]
+        ]
+
+    @property
+    def special_contribution(self) -> float:
+        """Sum of the contributions in which a special token takes part."""
+        return float(self.contributions[np.logical_or.outer(self.special1, self.special2)].sum())
+
+    def to_html(self, standalone: bool = False) -> str:
+        """Write both texts as HTML, in which pointing at a word highlights its partners.
+
+        Parameters
+        ----------
+        standalone : bool, default=False
+            Whether to give a whole page instead of a fragment for one.
+
+        Returns
+        -------
+        html : str
+            Everything from the texts is escaped, nothing is loaded, and any number of such
+            fragments can stand on one page. Where scripts are off, words keep their shades and
+            say their partners in a tooltip.
+        """
+        return explanation_html(self, standalone)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in lists, strings and numbers, ready for JSON.
+
+        Returns
+        -------
+        data : dict
+            Keys are the parameters of the class.
+        """
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in data.items()
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
+        """Make an explanation from what `to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            All keys of `to_dict`, no other.
+
+        Returns
+        -------
+        explanation : Explanation
+            Checked as in the constructor.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a key is missing or unknown, or as in the constructor.
+        """
+        names = {field.name for field in fields(cls)}
+        if set(data) != names:
+            raise ValueError(
+                f"data lacks {sorted(names - set(data))} and has unknown "
+                f"{sorted(set(data) - names)}: give what to_dict() gave."
+            )
+        return cls(**data)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Explanation similarity={self.similarity:.4f}, {len(self.tokens1)} x "
+            f"{len(self.tokens2)} tokens, text1={printable(self.text1, 40)!r}, "
+            f"text2={printable(self.text2, 40)!r}>"
+        )
+
+    def __str__(self) -> str:
+        heading = f"{printable(self.title, _SHOWN_CHARACTERS)}: " if self.title else ""
+        lines = [
+            f"{heading}similarity {self.similarity:.4f}",
+            f"1: {printable(self.text1, _SHOWN_CHARACTERS)}",
+            f"2: {printable(self.text2, _SHOWN_CHARACTERS)}",
+        ]
+        shown = self.top(_SHOWN_PAIRS)
+        for token1, token2, value in shown:
+            names = [printable(token, _SHOWN_CHARACTERS) for token in (token1, token2)]
+            lines.append(f"  {value:+.4f}  {' ~ '.join(names)}")
+        ordinary = np.outer(~self.special1, ~self.special2)
+        others = int(np.count_nonzero(self.contributions[ordinary])) - len(shown)
+        if others:
+            rest = self.contributions[ordinary].sum() - sum(value for _, _, value in shown)
+            lines.append(f"  {rest:+.4f}  {others} other pair{'s' * (others > 1)}")
+        if not ordinary.all():
+            lines.append(f"  {self.special_contribution:+.4f}  special tokens")
+        return "\n".join(lines)
+
+    def _check_side(self, side: str) -> None:
+        text, tokens = getattr(self, f"text{side}"), getattr(self, f"tokens{side}")
+        if isinstance(tokens, str):
+            raise TypeError(f"tokens{side} is one string; give a list of tokens.")
+        tokens = list(tokens)
+        for position, token in enumerate(tokens):
+            _check_string(f"tokens{side}[{position}]", token)
+        special = _checked_mask(f"special{side}", getattr(self, f"special{side}"), len(tokens))
+        offsets = _checked_offsets(f"offsets{side}", getattr(self, f"offsets{side}"), tokens, text)
+        object.__setattr__(self, f"tokens{side}", tokens)
+        object.__setattr__(self, f"special{side}", special)
+        object.__setattr__(self, f"offsets{side}", offsets)
+
+
+def _check_string(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; give a str.")
+
+
+def _checked_mask(name: str, mask: Any, n: int) -> NDArray[np.bool_]:
+    if mask is None:
+        return np.zeros(n, dtype=bool)
+    array = np.asarray(mask)
+    if array.size and array.dtype != np.bool_:
+        raise TypeError(f"{name} must hold booleans, got dtype {array.dtype}: give a mask.")
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {array.shape}, but there are {n} tokens: give one entry a token."
+        )
+    return array.astype(bool)
+
+
+def _checked_offsets(name: str, offsets: Any, tokens: list[str], text: str) -> NDArray[np.int64]:
+    array = np.asarray(offsets)
+    if array.shape == (0,):
+        array = np.zeros((0, 2), dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers, got dtype {array.dtype}.")
+    if array.shape != (len(tokens), 2):
+        raise ValueError(
+            f"{name} has shape {array.shape}, but there are {len(tokens)} tokens: give shape "
+            f"({len(tokens)}, 2), start and end of each token."
+        )
+    start, end = array.T
+    wrong = np.flatnonzero((start < 0) | (start > end) | (end > len(text)))
+    if len(wrong):
+        raise ValueError(
+            f"{name}[{wrong[0]}] is {array[wrong[0]].tolist()}, but the text has {len(text)} "
+            "characters: give 0 <= start <= end <= length, and (0, 0) for special tokens."
+        )
+    return array.astype(np.int64)

@@ -1,0 +1,153 @@
+"""Rates of the Pairwise kNN rule over k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimators.inspection._plotting import axes_for, check_response, panel_below
+from film.ranks import Rates
+
+__all__ = ["KCurveDisplay"]
+
+_RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("fpr", "FPR"), ("fnr", "FNR"), ("accuracy", "accuracy"))
+
+
+class KCurveDisplay:
+    """Rates and cross-entropy of the Pairwise kNN rule over k (FILM paper, figure 4).
+
+    Parameters
+    ----------
+    rates : Rates
+        From `film.ranks.rates_over_k` or `PairwiseKNNClassifier.k_curve`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the rates.
+    cost_ax_ : matplotlib Axes
+        Axes below, with the cross-entropy.
+    figure_ : matplotlib Figure
+        Figure that holds both.
+    lines_ : dict of str to matplotlib Line2D
+        Curves by attribute of `Rates`: "tpr", "tnr", "fpr", "fnr", "accuracy", "log_loss".
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from estimators.inspection import KCurveDisplay
+    >>> from film.ranks import rates_over_k
+    >>> rates = rates_over_k([0, 2, 5, 9], y=[1, 1, 0, 0], ks=range(1, 11))
+    >>> display = KCurveDisplay.from_rates(rates)
+    >>> sorted(display.lines_)
+    ['accuracy', 'fnr', 'fpr', 'log_loss', 'tnr', 'tpr']
+    """
+
+    def __init__(self, rates: Rates) -> None:
+        self.rates = rates
+
+    @classmethod
+    def from_rates(cls, rates: Rates, *, ax: Any = None, **kwargs: Any) -> KCurveDisplay:
+        """Draw rates that were computed before.
+
+        Parameters
+        ----------
+        rates : Rates
+            Of at least one k.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``plot``, for all curves.
+
+        Returns
+        -------
+        display : KCurveDisplay
+            Drawn.
+        """
+        return cls(rates).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls, knn: Any, pairs: Any, y: Any, ks: Any = range(1, 56), *, ax: Any = None, **kwargs: Any
+    ) -> KCurveDisplay:
+        """Draw the rates of a fitted rule on labelled pairs.
+
+        Parameters
+        ----------
+        knn : PairwiseKNNClassifier
+            Fitted.
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : array-like of shape (n_pairs,)
+            Their classes.
+        ks : iterable of int, default=range(1, 56)
+            Values of k.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``plot``, for all curves.
+
+        Returns
+        -------
+        display : KCurveDisplay
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If the estimator has no ``k_curve``.
+        """
+        check_response(knn, ("k_curve",))
+        return cls.from_rates(knn.k_curve(pairs, y, ks), ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> KCurveDisplay:
+        """Draw the curves; dots mark the best accuracy and the least cross-entropy.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``plot``, for all curves.
+
+        Returns
+        -------
+        self : KCurveDisplay
+            With the artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If the rates are of no k.
+        """
+        rates = self.rates
+        if len(rates.ks) == 0:
+            raise ValueError("rates are of no k, so there is nothing to draw: give some ks.")
+        self.ax_ = axes_for(ax, (6.4, 5.2))
+        self.figure_ = self.ax_.figure
+        self.cost_ax_ = panel_below(self.ax_, 0.5)
+        order = rates.ks.argsort(kind="stable")
+        ks = rates.ks[order]
+        self.lines_ = {}
+        for attribute, label in _RATES:
+            values = getattr(rates, attribute)[order]
+            if attribute == "accuracy":
+                best = values.argmax()
+                label = f"accuracy, best {values[best]:.3f} at k = {ks[best]}"
+            (line,) = self.ax_.plot(ks, values, **{"label": label} | kwargs)
+            self.lines_[attribute] = line
+            if attribute == "accuracy":
+                self.ax_.plot(ks[best], values[best], "o", color=line.get_color())
+        cost = rates.log_loss[order]
+        least = cost.argmin()
+        label = f"least {cost[least]:.3f} at k = {ks[least]}"
+        (line,) = self.cost_ax_.plot(ks, cost, **{"label": label, "color": "k"} | kwargs)
+        self.cost_ax_.plot(ks[least], cost[least], "o", color=line.get_color())
+        self.lines_["log_loss"] = line
+        self.ax_.set(ylabel="rate", ylim=(-0.02, 1.02))
+        self.ax_.legend(fontsize="small", ncols=2)
+        self.cost_ax_.set(xlabel="k", ylabel="cross-entropy")
+        self.cost_ax_.legend(fontsize="small")
+        return self

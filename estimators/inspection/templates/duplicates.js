@@ -1,0 +1,385 @@
+const { texts, merges, pairs } = data;
+const n = texts.length;
+const MEMBERS = 100;
+const ALIGNED = Object.keys(data.alignments).length > 0;
+const key = (i, j) => (i < j ? i * n + j : j * n + i);
+const directScores = new Map(pairs.map(([i, j, score]) => [key(i, j), score]));
+const size = (i) => 1 + texts[i].copies.length;
+const total = texts.reduce((sum, _, i) => sum + size(i), 0);
+
+// Merges fall in score, so a cut keeps the first of them.
+function mergesKept(threshold) {
+  let low = 0;
+  let high = merges.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (merges[middle][2] >= threshold) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function groupsAt(threshold) {
+  const kept = mergesKept(threshold);
+  const top = new Int32Array(n + kept).fill(-1);
+  for (let i = 0; i < kept; i++) top[merges[i][0]] = top[merges[i][1]] = n + i;
+  for (let node = n + kept - 1; node >= 0; node--) {
+    top[node] = top[node] < 0 ? node : top[top[node]];
+  }
+  const found = new Map();
+  for (let i = 0; i < n; i++) {
+    if (top[i] === i && size(i) === 1) continue;
+    let group = found.get(top[i]);
+    if (!group) {
+      const score = top[i] < n ? Infinity : merges[top[i] - n][2];
+      group = { members: [], size: 0, score, scored: 0, lowest: Infinity, lowestPair: null };
+      found.set(top[i], group);
+    }
+    group.members.push(i);
+    group.size += size(i);
+  }
+  for (const [i, j, score] of pairs) {
+    if (top[i] !== top[j]) continue;
+    const group = found.get(top[i]);
+    group.scored += 1;
+    if (group.lowestPair === null || score < group.lowest) {
+      group.lowest = score;
+      group.lowestPair = [i, j];
+    }
+  }
+  const groups = [...found.values()];
+  for (const group of groups) {
+    const m = group.members.length;
+    group.unscored = (m * (m - 1)) / 2 - group.scored;
+    group.weakest = group.unscored ? -Infinity : group.lowest;
+  }
+  return groups;
+}
+
+const ORDERS = {
+  size: (a, b) => compare(a.size, b.size),
+  score: (a, b) => compare(a.score, b.score),
+  weakest: (a, b) => compare(a.weakest, b.weakest),
+  text: (a, b) => collator.compare(texts[a.members[0]].text, texts[b.members[0]].text),
+};
+
+function sorted(groups, order) {
+  const [by, direction] = order.split("-");
+  const sign = direction === "down" ? -1 : 1;
+  return [...groups].sort((a, b) => sign * ORDERS[by](a, b) || a.members[0] - b.members[0]);
+}
+
+let searchable = null;
+function matcher(query) {
+  const wanted = query.trim().toLowerCase();
+  if (!wanted) return null;
+  searchable ??= texts.map(({ id, text, copies }) => [text, id, ...copies].join("\n").toLowerCase());
+  return (i) => searchable[i].includes(wanted);
+}
+
+function firstUnscored(members) {
+  for (let a = 0; a < members.length; a++) {
+    for (let b = a + 1; b < members.length; b++) {
+      if (!directScores.has(key(members[a], members[b]))) return [members[a], members[b]];
+    }
+  }
+}
+
+// What two texts share, as stretches with weights; the first list belongs to text i.
+function shared(i, j) {
+  const straight = data.alignments[`${i},${j}`];
+  const links = straight ?? data.alignments[`${j},${i}`]?.map(([k, l, weight]) => [l, k, weight]);
+  return links ? aligned(i, j, links) : inCommon(texts[i].text, texts[j].text);
+}
+
+function aligned(i, j, links) {
+  return [i, j].map((text, side) => {
+    const weights = new Map();
+    for (const link of links) weights.set(link[side], (weights.get(link[side]) ?? 0) + link[2]);
+    return stretches(texts[text].text, data.tokens[text])
+      .map(({ start, end, tokens }) => {
+        return { start, end, weight: tokens.reduce((sum, t) => sum + (weights.get(t) ?? 0), 0) };
+      })
+      .filter(({ weight }) => weight);
+  });
+}
+
+const WORD = /[\p{L}\p{N}][\p{L}\p{M}\p{N}'\u2019]*/gu;
+const plainWord = (word) => word.toLowerCase().replace(/['\u2019]+$/, "").replaceAll("\u2019", "'");
+function inCommon(one, other) {
+  const words = [one, other].map((text) => [...text.matchAll(WORD)]);
+  const sets = words.map((found) => new Set(found.map(([word]) => plainWord(word))));
+  return words.map((found, side) =>
+    found
+      .filter(([word]) => sets[1 - side].has(plainWord(word)))
+      .map((match) => ({ start: match.index, end: match.index + match[0].length, weight: 1 })),
+  );
+}
+
+function paint(block, ranges) {
+  const { shown, length } = block.folded;
+  const most = largest(ranges.map(({ weight }) => weight));
+  const parts = [];
+  let position = 0;
+  for (const { start, end, weight } of ranges) {
+    if (start >= length) break;
+    const stop = Math.min(end, length);
+    const mark = element("mark", {}, shown.slice(start, stop));
+    shade(mark, weight, most);
+    parts.push(shown.slice(position, start), mark);
+    position = stop;
+  }
+  block.replaceChildren(...parts, shown.slice(position));
+}
+
+function textBlock(i) {
+  const block = element("div", { class: "text", dir: "auto" });
+  const holder = element("div", { class: "body" }, block);
+  foldable(block, visible(texts[i].text), (shown, length) => {
+    block.folded = { shown, length };
+    block.replaceChildren(shown);
+  });
+  return { block, holder };
+}
+
+function copiesOf(i) {
+  const { copies } = texts[i];
+  return element(
+    "details",
+    { class: "copies" },
+    element("summary", {}, plural(copies.length, "exact copy", "exact copies")),
+    element("p", { class: "id", dir: "auto" }, copies.map(visible).join(", ")),
+  );
+}
+
+function scoreLabel(reference, i) {
+  if (i === reference) return element("span", { class: "score quiet" }, "first text");
+  const score = directScores.get(key(reference, i));
+  if (score === undefined) return element("span", { class: "score quiet" }, "never scored");
+  return element("span", { class: "score" }, decimals(score));
+}
+
+function memberList(group) {
+  const list = element("ol", { class: "members" });
+  const [reference] = group.members;
+  let first = null;
+  const entry = (i) => {
+    const { block, holder } = textBlock(i);
+    if (texts[i].copies.length) holder.append(copiesOf(i));
+    const id = element("span", { class: "id", dir: "auto" }, visible(texts[i].id));
+    const item = element("li", { class: "member" }, id, holder, scoreLabel(reference, i));
+    if (i === reference) {
+      first = block;
+      return item;
+    }
+    item.setAttribute("tabindex", "0");
+    const show = () => {
+      const [ofFirst, ofThis] = shared(reference, i);
+      paint(first, ofFirst);
+      paint(block, ofThis);
+    };
+    const clear = () => {
+      paint(first, []);
+      paint(block, []);
+    };
+    item.addEventListener("mouseenter", show);
+    item.addEventListener("mouseleave", clear);
+    item.addEventListener("focusin", show);
+    item.addEventListener("focusout", clear);
+    return item;
+  };
+  const more = element("button", { type: "button", class: "more" });
+  const extend = () => {
+    const shown = list.children.length;
+    list.append(...group.members.slice(shown, shown + MEMBERS).map(entry));
+    const left = group.members.length - list.children.length;
+    more.textContent = `Show ${whole(Math.min(left, MEMBERS))} of ${plural(left, "more text", "more texts")}`;
+    if (!left) more.remove();
+  };
+  more.addEventListener("click", extend);
+  extend();
+  return group.members.length > MEMBERS ? [list, more] : [list];
+}
+
+const quoted = (i) =>
+  element("q", {}, element("bdi", {}, visible(beginning(texts[i].text, 160))));
+
+function weakestLine(group) {
+  const line = element("p", { class: "weakest" });
+  if (group.members.length === 1) {
+    line.append("All are exact copies of one text.");
+    return line;
+  }
+  const [i, j] = group.unscored ? firstUnscored(group.members) : group.lowestPair;
+  line.append(
+    element("strong", {}, "Weakest link: "),
+    group.unscored ? "never scored" : decimals(group.lowest),
+    ", ",
+    quoted(i),
+    " and ",
+    quoted(j),
+  );
+  if (group.unscored) {
+    const m = group.members.length;
+    line.append(` (${whole(group.unscored)} of ${plural((m * (m - 1)) / 2, "pair was", "pairs were")} never scored`);
+    line.append(group.scored ? `, the lowest scored one has ${decimals(group.lowest)})` : ")");
+  }
+  return line;
+}
+
+const opened = new Set();
+let matches = null;
+
+function cell(name, value) {
+  return element("span", { class: "cell" }, element("span", { class: "name" }, name), value);
+}
+
+function weakestCell(group) {
+  if (group.members.length === 1) return "exact";
+  return group.unscored ? "never scored" : decimals(group.weakest);
+}
+
+function groupEntry(group) {
+  const [reference, ...others] = group.members;
+  const preview = element("span", { class: "preview" });
+  preview.append(element("span", { class: "line", dir: "auto" }, visible(beginning(texts[reference].text, 300))));
+  // A search that hit a later text shows that one.
+  const other = (matches && !matches(reference) && others.find(matches)) || others[0];
+  if (other !== undefined) {
+    preview.append(element("span", { class: "line second", dir: "auto" }, visible(beginning(texts[other].text, 300))));
+  }
+  const summary = element(
+    "summary",
+    {},
+    preview,
+    cell("Texts", whole(group.size)),
+    cell("Score", group.score === Infinity ? "exact" : decimals(group.score)),
+    cell("Weakest link", weakestCell(group)),
+  );
+  const details = element("details", { class: "group" }, summary);
+  const fill = () => {
+    if (details.children.length > 1) return;
+    details.append(element("div", { class: "inside" }, weakestLine(group), ...memberList(group)));
+  };
+  details.addEventListener("toggle", () => {
+    if (details.open) {
+      opened.add(reference);
+      fill();
+    } else {
+      opened.delete(reference);
+    }
+  });
+  if (opened.has(reference)) {
+    details.open = true;
+    fill();
+  }
+  return details;
+}
+
+function csvField(value) {
+  const text = String(value);
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function csv(groups) {
+  const lines = ["group,id,text,score"];
+  groups.forEach((group, number) => {
+    const [reference] = group.members;
+    for (const i of group.members) {
+      const score = directScores.get(key(reference, i)) ?? "";
+      for (const id of [texts[i].id, ...texts[i].copies]) {
+        lines.push([number + 1, id, texts[i].text, score].map(csvField).join(","));
+      }
+    }
+  });
+  return lines.join("\r\n") + "\r\n";
+}
+
+const slider = byId("slider");
+const number = byId("threshold");
+const order = byId("order");
+const search = byId("search");
+let threshold = data.threshold;
+let groups = [];
+let listed = [];
+
+const list = pagedList(100, "Groups", groupEntry, () =>
+  groups.length ? "No group holds what you search for." : "No group at this threshold; a lower one joins more.",
+);
+
+function arrange() {
+  matches = matcher(search.value);
+  const found = matches ? groups.filter((group) => group.members.some(matches)) : groups;
+  listed = sorted(found, order.value);
+  list.show(listed);
+  byId("download").disabled = !listed.length;
+}
+
+function regroup() {
+  groups = groupsAt(threshold);
+  const duplicates = groups.reduce((sum, group) => sum + group.size - 1, 0);
+  byId("counts").replaceChildren(
+    ...[
+      [total, "text", "texts"],
+      [groups.length, "group", "groups"],
+      [duplicates, "duplicate", "duplicates"],
+    ].map(([count, one, many]) =>
+      element("span", {}, element("strong", {}, whole(count)), ` ${count === 1 ? one : many} `),
+    ),
+  );
+  byId("reset").disabled = threshold === data.threshold;
+  arrange();
+}
+
+const redraw = coalesced(regroup);
+const highest = Math.max(1, data.threshold, merges.length ? merges[0][2] : 0);
+const written = (value) => String(Number(value.toFixed(4)));
+
+function choose(value, from) {
+  threshold = Math.min(highest, Math.max(data.lowest, value));
+  if (from !== slider) slider.value = Math.round(threshold * 100);
+  if (from !== number) number.value = written(threshold);
+  slider.setAttribute("aria-valuetext", written(threshold));
+  redraw();
+}
+
+// Whole hundredths keep what the slider gives equal to the decimal number shown.
+slider.min = Math.ceil(data.lowest * 100 - 1e-9);
+slider.max = Math.ceil(highest * 100 - 1e-9);
+number.min = written(data.lowest);
+number.max = written(highest);
+byId("score-name").textContent = data.score_name;
+byId("shading").textContent =
+  (ALIGNED
+    ? "The words that align with the first text of the group, stronger where they count more, dashed where they count against it; where no alignment was computed, the words in common."
+    : "The words in common with the first text of the group.") +
+  " Point at a text, or go to it with Tab.";
+if (data.notes.length) {
+  byId("notes").append(...data.notes.map((note) => element("li", { dir: "auto" }, visible(note))));
+  byId("notes").hidden = false;
+}
+
+slider.addEventListener("input", () => choose(Number(slider.value) / 100, slider));
+number.addEventListener("input", () => {
+  if (number.value !== "" && number.validity.valid) choose(Number(number.value), number);
+});
+number.addEventListener("change", () => choose(number.value === "" ? threshold : Number(number.value)));
+byId("reset").addEventListener("click", () => choose(data.threshold));
+order.addEventListener("change", arrange);
+search.addEventListener("input", coalesced(arrange));
+for (const [button, open] of [["open-all", true], ["close-all", false]]) {
+  byId(button).addEventListener("click", () => {
+    for (const details of document.querySelectorAll("details.group")) details.open = open;
+  });
+}
+byId("download").addEventListener("click", () => {
+  const url = URL.createObjectURL(new Blob([csv(listed)], { type: "text/csv;charset=utf-8" }));
+  const link = element("a", { href: url, download: "groups.csv" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+});
+
+slider.value = Math.round(threshold * 100);
+number.value = written(threshold);
+slider.setAttribute("aria-valuetext", written(threshold));
+regroup();

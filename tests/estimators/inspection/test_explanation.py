@@ -1,0 +1,201 @@
+import copy
+import json
+import pickle
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimators.inspection import Explanation
+
+GIVEN: dict[str, Any] = {
+    "text1": "Hi you",
+    "text2": "Hello",
+    "tokens1": ["[CLS]", "Hi", "you"],
+    "tokens2": ["[CLS]", "Hello"],
+    "offsets1": [(0, 0), (0, 2), (3, 6)],
+    "offsets2": [(0, 0), (0, 5)],
+    "contributions": [[0.1, 0.01], [0.03, 0.5], [0.0, -0.2]],
+    "similarity": 0.44,
+    "special1": [True, False, False],
+    "special2": [True, False],
+    "title": "RCMD",
+}
+
+
+def explanation(**changes):
+    return Explanation(**(GIVEN | changes))
+
+
+def random_explanation(seed, t1=5, t2=7, **changes):
+    rng = np.random.default_rng(seed)
+    contributions = np.round(rng.normal(size=(t1, t2)), 1)
+    words: dict[str, Any] = {
+        f"{what}{side}": value
+        for side, t in (("1", t1), ("2", t2))
+        for what, value in (
+            ("text", " ".join("abcdefgh"[:t])),
+            ("tokens", list("abcdefgh"[:t])),
+            ("offsets", [(2 * i, 2 * i + 1) for i in range(t)]),
+        )
+    }
+    given = words | {"contributions": contributions, "similarity": contributions.sum()}
+    return Explanation(**(given | changes))
+
+
+def test_arrays_have_stated_types():
+    told = explanation()
+    assert told.contributions.dtype == np.float64 and told.contributions.shape == (3, 2)
+    assert told.offsets1.dtype == told.offsets2.dtype == np.int64
+    assert told.special1.dtype == told.special2.dtype == np.bool_
+    assert isinstance(told.similarity, float)
+    plain = explanation(special1=None, special2=None)
+    assert plain.special1.tolist() == [False] * 3 and plain.special2.tolist() == [False] * 2
+    assert explanation(title="").title == "" and explanation(tokens1=("a", "b", "c")).tokens1 == [
+        "a",
+        "b",
+        "c",
+    ]
+
+
+def test_it_cannot_be_changed_but_copied():
+    told = explanation()
+    with pytest.raises(AttributeError):
+        setattr(told, "similarity", 1.0)  # noqa: B010
+    assert replace(told, title="other").title == "other"
+    for other in (copy.deepcopy(told), pickle.loads(pickle.dumps(told))):
+        assert other.to_dict() == told.to_dict()
+
+
+def test_dictionaries_go_through_json_and_back():
+    told = explanation()
+    data = told.to_dict()
+    assert data["offsets1"] == [[0, 0], [0, 2], [3, 6]]
+    assert data["special2"] == [True, False]
+    assert data["contributions"] == GIVEN["contributions"]
+    assert set(data) == set(GIVEN)
+    again = Explanation.from_dict(json.loads(json.dumps(data)))
+    assert again.to_dict() == data
+    sides: dict[str, Any] = {"text": "", "tokens": [], "offsets": []}
+    nothing: dict[str, Any] = {f"{a}{b}": value for a, value in sides.items() for b in "12"}
+    empty = Explanation(**nothing, contributions=[], similarity=0)
+    assert Explanation.from_dict(json.loads(json.dumps(empty.to_dict()))).contributions.size == 0
+    assert "similarity 0.0000" in str(empty)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_texts_without_tokens(shape):
+    told = random_explanation(0, *shape)
+    assert told.contributions.shape == shape and told.top() == []
+    again = Explanation.from_dict(json.loads(json.dumps(told.to_dict())))
+    assert again.contributions.shape == shape
+
+
+def test_dictionaries_with_other_keys_are_refused():
+    data = explanation().to_dict()
+    with pytest.raises(ValueError, match=r"lacks \['title'\] and has unknown \['heading'\]"):
+        Explanation.from_dict({("heading" if k == "title" else k): v for k, v in data.items()})
+    with pytest.raises(ValueError, match=r"has unknown \['heading'\]"):
+        Explanation.from_dict(data | {"heading": "x"})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_top_is_a_sorted_list(seed):
+    special = {"special1": np.arange(5) == 1, "special2": np.arange(7) == 6}
+    told = random_explanation(seed, **special)
+    pairs = [
+        (told.tokens1[i], told.tokens2[j], told.contributions[i, j])
+        for i in range(5)
+        for j in range(7)
+        if i != 1 and j != 6 and told.contributions[i, j] != 0
+    ]
+    pairs.sort(key=lambda pair: -abs(pair[2]))
+    for n in (1, 4, 1000):
+        assert told.top(n) == pairs[:n]
+    outside = told.contributions.sum() - sum(value for *_, value in pairs)
+    assert told.special_contribution == pytest.approx(outside, abs=1e-12)
+
+
+def test_it_reads_well_in_a_terminal():
+    assert str(explanation()).splitlines() == [
+        "RCMD: similarity 0.4400",
+        "1: Hi you",
+        "2: Hello",
+        "  +0.5000  Hi ~ Hello",
+        "  -0.2000  you ~ Hello",
+        "  +0.1400  special tokens",
+    ]
+    assert repr(explanation()) == (
+        "<Explanation similarity=0.4400, 3 x 2 tokens, text1='Hi you', text2='Hello'>"
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_printed_numbers_sum_to_the_similarity(seed):
+    told = random_explanation(seed, special1=np.arange(5) == 0)
+    numbers = [float(n) for n in re.findall(r"^  ([+-]\d\.\d{4})  ", str(told), re.MULTILINE)]
+    assert len(numbers) == 12
+    assert sum(numbers) == pytest.approx(told.similarity, abs=12 * 0.00005)
+    shown = np.count_nonzero(told.contributions[1:])
+    assert f"  {shown - 10} other pairs\n" in str(told)
+
+
+def test_one_other_pair_is_singular():
+    contributions = np.ones((2, 8))
+    contributions[1, 3:] = 0
+    told = random_explanation(0, 2, 8, contributions=contributions, similarity=11)
+    assert str(told).endswith("+1.0000  1 other pair")
+
+
+def test_texts_cannot_steer_a_terminal():
+    hostile = "\x1b[2J\rtwo\nlines\u202e" + "x" * 500
+    told = explanation(text1=hostile, tokens1=["[CLS]", "\x1b[0m", hostile], title="\x07")
+    for shown in (str(told), repr(told)):
+        assert not set(shown) & set("\x1b\r\u202e\x07")
+        assert "…" in shown
+    assert len(str(told).splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"contributions": [[1.0]]}, ValueError, r"contributions has shape \(1, 1\).*3 tokens"),
+        ({"contributions": np.zeros((2, 3))}, ValueError, r"contributions has shape \(2, 3\)"),
+        ({"contributions": []}, ValueError, r"contributions has shape \(0,\)"),
+        ({"contributions": np.full((3, 2), np.nan)}, ValueError, "must be finite"),
+        ({"similarity": np.inf}, ValueError, "must be finite"),
+        ({"similarity": 0.440002}, ValueError, "sum to 0.44, but similarity is 0.440002"),
+        ({"text1": None}, TypeError, "text1 is None"),
+        ({"title": 3}, TypeError, "title is 3"),
+        ({"tokens2": "Hello"}, TypeError, "tokens2 is one string"),
+        ({"tokens1": ["a", b"b", "c"]}, TypeError, r"tokens1\[1\] is b'b'"),
+        ({"special1": [True]}, ValueError, r"special1 has shape \(1,\), but there are 3"),
+        ({"special2": [0, 1]}, TypeError, "special2 must hold booleans"),
+        ({"offsets1": [(0, 0), (0, 2)]}, ValueError, r"offsets1 has shape \(2, 2\)"),
+        ({"offsets1": []}, ValueError, r"offsets1 has shape \(0, 2\)"),
+        ({"offsets1": np.zeros((3, 0), dtype=int)}, ValueError, r"offsets1 has shape \(3, 0\)"),
+        ({"offsets2": [(0, 0), (0, 5.5)]}, ValueError, "offsets2 must hold integers"),
+        ({"offsets2": [(0, 0), (0, 6)]}, ValueError, r"offsets2\[1\] is \[0, 6\].*5 characters"),
+        ({"offsets2": [(0, 0), (-1, 5)]}, ValueError, r"offsets2\[1\] is \[-1, 5\]"),
+        ({"offsets2": [(0, 0), (3, 2)]}, ValueError, r"offsets2\[1\] is \[3, 2\]"),
+    ],
+)
+def test_bad_input_is_named(changes, error, message):
+    with pytest.raises(error, match=message):
+        explanation(**changes)
+
+
+def test_tolerance_of_the_sum_grows_with_the_similarity():
+    large = np.array(GIVEN["contributions"]) * 1e6
+    assert explanation(contributions=large, similarity=0.44e6 + 0.4).similarity == 440000.4
+    with pytest.raises(ValueError, match="contributions sum to"):
+        explanation(contributions=large, similarity=0.44e6 + 0.5)
+    assert explanation(similarity=0.4400009).similarity == 0.4400009
+
+
+@pytest.mark.parametrize(("n", "error"), [(0, ValueError), (2.0, TypeError)])
+def test_top_checks_its_number(n, error):
+    with pytest.raises(error, match="n="):
+        explanation().top(n)

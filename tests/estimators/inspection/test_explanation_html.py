@@ -1,0 +1,250 @@
+import json
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimators.inspection import Explanation
+
+VOID = {"meta"}
+SIGNED = [[0, 0, 0], [0.5, 0, 0], [0.125, 0, 0], [-0.25, 0, 0]]
+
+
+class Document(HTMLParser):
+    """Elements of a page with their attributes and text; fails on tags that do not nest."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.elements: list[dict[str, Any]] = []
+        self._open: list[dict[str, Any]] = []
+        self.feed(html)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(set(names)) == len(names)
+        element = {"tag": tag, "text": "", **dict(attrs)}
+        self.elements.append(element)
+        if tag not in VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self._open:
+            element["text"] += data
+
+    def of_class(self, name):
+        return [e for e in self.elements if name in (e.get("class") or "").split()]
+
+
+def told(**changes):
+    given: dict[str, Any] = {
+        "text1": "Hi, you there",
+        "text2": "Hello you",
+        "tokens1": ["[CLS]", "Hi", "you", "there"],
+        "tokens2": ["Hello", "you", "[SEP]"],
+        "offsets1": [(0, 0), (0, 2), (4, 7), (8, 13)],
+        "offsets2": [(0, 5), (6, 9), (0, 0)],
+        "contributions": [[0, 0, 0.25], [0.5, 0, 0], [0, 0.125, 0], [-0.25, 0, 0]],
+        "similarity": 0.625,
+        "special1": [True, False, False, False],
+        "special2": [False, False, True],
+    }
+    return Explanation(**(given | changes))
+
+
+def test_lines_are_the_texts_and_words_their_tokens():
+    page = Document(told().to_html())
+    assert [e["text"] for e in page.of_class("film-text")] == ["Hi, you there", "Hello you"]
+    words = ["Hi", "you", "there", "Hello", "you"]
+    assert [e["text"] for e in page.of_class("film-word")] == words
+    (box,) = page.of_class("film-explanation")
+    assert json.loads(box["data-contributions"]) == [[0.5, 0], [0, 0.125], [-0.25, 0]]
+    assert "similarity 0.6250" in box["text"]
+    assert "Special tokens, not shown, add +0.2500." in box["text"]
+
+
+def test_words_are_shaded_by_what_they_add_and_name_their_partners():
+    words = Document(told().to_html()).of_class("film-word")
+    assert [float(word["data-share"]) for word in words] == [1, 0.25, -0.5, 1, 0.5]
+    assert words[0]["style"] == "background-color:rgba(37,117,235,0.580)"
+    assert words[2]["style"] == "background-color:rgba(224,86,32,0.330)"
+    assert words[0]["title"] == "Hello +0.5"
+    assert words[3]["title"] == "Hi +0.5, there -0.25"
+    silent = told(contributions=np.zeros((4, 3)), similarity=0)
+    assert {(w["title"], w["style"]) for w in Document(silent.to_html()).of_class("film-word")} == {
+        ("no partner", "")
+    }
+
+
+def test_without_special_tokens_none_are_mentioned():
+    plain = told(special1=None, special2=None, offsets1=[(0, 1), (1, 2), (4, 7), (8, 13)])
+    plain = replace(plain, offsets2=[(0, 5), (6, 8), (8, 9)])
+    assert "Special tokens" not in plain.to_html()
+    assert len(Document(plain.to_html()).of_class("film-word")) == 7
+
+
+def test_tokens_of_the_same_characters_share_a_word():
+    pieces = told(
+        text1="a🎸b",
+        offsets1=[(0, 1), (1, 2), (1, 2), (2, 3)],
+        special1=None,
+        tokens1=["a", "Ġ1", "Ġ2", "b"],
+    )
+    page = Document(pieces.to_html())
+    words = page.of_class("film-word")
+    assert [word["text"] for word in words[:3]] == ["a", "🎸", "b"]
+    (box,) = page.of_class("film-explanation")
+    assert json.loads(box["data-contributions"]) == [[0, 0], [0.5, 0.125], [-0.25, 0]]
+
+
+def test_a_token_inside_another_shares_its_word():
+    nested = told(offsets1=[(0, 0), (0, 7), (4, 5), (8, 13)])
+    words = Document(nested.to_html()).of_class("film-word")
+    assert [word["text"] for word in words[:2]] == ["Hi, you", "there"]
+
+
+def test_partners_are_named_by_size_of_either_sign():
+    page = Document(told(contributions=SIGNED, similarity=0.375).to_html())
+    assert page.of_class("film-word")[3]["title"] == "Hi +0.5, there -0.25, you +0.12"
+
+
+def test_tokens_without_characters_count_as_not_shown():
+    page = told(offsets1=[(0, 0), (0, 2), (4, 4), (8, 13)]).to_html()
+    assert "Special tokens, not shown, add +0.3750." in page
+    assert [w["text"] for w in Document(page).of_class("film-word")][:2] == ["Hi", "there"]
+
+
+def test_tokens_may_come_in_any_order():
+    turned = told(offsets1=[(0, 0), (8, 13), (4, 7), (0, 2)])
+    page = Document(turned.to_html())
+    assert page.of_class("film-text")[0]["text"] == "Hi, you there"
+    (box,) = page.of_class("film-explanation")
+    assert json.loads(box["data-contributions"]) == [[-0.25, 0], [0, 0.125], [0.5, 0]]
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"' onmouseover='alert(1)' x=\"",
+    "</p></div><img src=x onerror=alert(1)>",
+    "<!-- <style>*{display:none}",
+    "]]>&lt;b&gt;&amp;{body}{title}%s",
+    "\u202eevil \x00 \ud800 🎸",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("standalone", [False, True])
+def test_everything_from_the_texts_is_escaped(text, standalone):
+    one = {"tokens1": [text], "offsets1": [(0, len(text))], "special1": None}
+    hostile = told(
+        text1=text, title=text, contributions=[[0.25, 0.125, 0.25]], similarity=0.625, **one
+    )
+    html = hostile.to_html(standalone)
+    html.encode("utf-8")
+    page = Document(html)
+    readable = text.encode("utf-8", "replace").decode()
+    assert page.of_class("film-text")[0]["text"] == readable
+    assert page.of_class("film-word")[0]["text"] == readable
+    assert page.of_class("film-word")[1]["title"] == f"{readable} +0.25"
+    assert {e["tag"] for e in page.elements} == {
+        *("div", "style", "p", "strong", "span", "script"),
+        *(("html", "head", "meta", "title", "body", "style") if standalone else ()),
+    }
+    assert not any(name.startswith("on") for e in page.elements for name in e)
+    assert html.count("<script") == 1
+
+
+def test_nothing_is_loaded():
+    for html in (told().to_html(), told().to_html(standalone=True)):
+        page = Document(html)
+        assert not any(name in e for e in page.elements for name in ("src", "href", "srcset"))
+        assert "://" not in html and "@import" not in html and "url(" not in html
+
+
+def test_a_page_is_whole_and_a_notebook_gets_the_fragment():
+    page = told(title="RCMD").to_html(standalone=True)
+    assert page.startswith("<!DOCTYPE html>") and told()._repr_html_() == told().to_html()
+    elements = Document(page).elements
+    assert next(e for e in elements if e["tag"] == "title")["text"] == "RCMD"
+    assert {"tag": "meta", "text": "", "charset": "utf-8"} in elements
+    assert "color-scheme:light dark" in page
+    untitled = Document(told().to_html(standalone=True)).elements
+    assert next(e for e in untitled if e["tag"] == "title")["text"] == "Explanation"
+
+
+def test_texts_without_tokens():
+    nothing = told(tokens1=[], offsets1=[], special1=None, text1="", contributions=[], similarity=0)
+    page = Document(nothing.to_html())
+    assert [word["text"] for word in page.of_class("film-word")] == ["Hello", "you"]
+    (box,) = page.of_class("film-explanation")
+    assert json.loads(box["data-contributions"]) == []
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and driver):
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=900,900"):
+        options.add_argument(argument)
+    service = pytest.importorskip("selenium.webdriver.chrome.service").Service(driver)
+    running = webdriver.Chrome(options=options, service=service)
+    yield running
+    running.quit()
+
+
+def test_pointing_at_a_word_highlights_its_partners(browser, tmp_path):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    hostile = told(title=HOSTILE[0])
+    signed = told(contributions=SIGNED, similarity=0.375)
+    body = told().to_html() + told().to_html() + signed.to_html()
+    page = hostile.to_html(standalone=True).replace("</body>", f"{body}</body>")
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    browser.get((tmp_path / "page.html").as_uri())
+    boxes = browser.find_elements("css selector", ".film-explanation")
+    assert len(boxes) == 4
+
+    def words(box):
+        return boxes[box].find_elements("css selector", ".film-word")
+
+    def note(box):
+        return boxes[box].find_element("css selector", ".film-partners").text
+
+    def colours(box):
+        return [
+            browser.execute_script("return arguments[0].style.backgroundColor", word)
+            for word in words(box)
+        ]
+
+    resting, first = note(0), colours(0)
+    ActionChains(browser).move_to_element(words(1)[3]).perform()
+    assert note(1) == "Hello: Hi +0.50, there \u22120.25"
+    assert colours(1) == [
+        "rgba(37, 117, 235, 0.58)",
+        "transparent",
+        "rgba(224, 86, 32, 0.33)",
+        "transparent",
+        "transparent",
+    ]
+    assert "film-on" in words(1)[3].get_attribute("class")
+    assert note(0) == note(2) == resting and colours(0) == first
+    ActionChains(browser).move_to_element(words(2)[1]).perform()
+    assert note(2) == "you: you +0.13" and note(1) == resting and colours(1) == first
+    assert "film-on" not in words(1)[3].get_attribute("class")
+    assert not any(word.get_attribute("title") for word in words(1))
+    ActionChains(browser).move_to_element(words(3)[3]).perform()
+    assert note(3) == "Hello: Hi +0.50, there \u22120.25, you +0.13"
+    words(0)[0].send_keys("\ue004")
+    assert note(0) == "you: you +0.13"
+    assert browser.get_log("browser") == []

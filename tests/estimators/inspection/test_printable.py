@@ -1,0 +1,12 @@
+from estimators.inspection._printable import printable
+
+
+def test_lengths():
+    assert printable("abcde", 5) == "abcde"
+    assert printable("abcdef", 5) == "abcd…"
+
+
+def test_scripts_stay_and_controls_do_not():
+    assert printable("می\u200cخواهم क्\u200dष 東京 é", 50) == "می\u200cخواهم क्\u200dष 東京 é"
+    assert printable("a\tb\u3000c\u00a0d", 50) == "a b c d"
+    assert printable("\x00\x9b\u202e\ud800", 50) == r"\x00\x9b\u202e\ud800"
