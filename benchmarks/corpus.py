@@ -1,0 +1,252 @@
+"""Duplicates of a whole corpus: time, memory, planted copies, groups, and a rival.
+
+``python -m benchmarks.corpus --data DIR`` takes Quora's questions; without ``--data`` it takes
+texts that it generates itself. semhash runs on the finder's own vectors, in an environment that the
+benchmark makes for it (``--rivals`` names it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._edits import edited
+from benchmarks._quora_data import Splits, generated, read_folder
+from benchmarks._record import record
+from estimators import fast_duplicates
+from estimators._texts import TextIndex
+from estimators.duplicate_finder import DuplicateFinder
+from film.groups import connected_groups
+
+UNITS = {"seconds": "s", "peak": "MB"}
+CASES = ("plain", "classifier", "planted", "groups", "semhash")
+SEMHASH = ("semhash==0.5.0", "numpy", "scikit-learn")
+PLANTED_SHARE = 0.1
+RECALL = 0.6
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run all cases, each in a process of its own."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.corpus", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with Quora's files")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--rivals", metavar="DIR", default="out/semhash", help="its environment")
+    parser.add_argument("--size", type=int, default=100_000, help="questions of the corpus")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.case:
+        print(json.dumps(measure(options, options.case)))
+        return 0
+    name = "quora" if options.data else "generated"
+    for case in CASES[:-1] if options.quick else CASES:
+        command = [sys.executable, "-m", "benchmarks.corpus", "--case", case]
+        command += ["--size", str(options.size), "--rivals", options.rivals]
+        command += ["--data", options.data] if options.data else []
+        command += ["--quick"] if options.quick else []
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        for title, row in json.loads(done.stdout.splitlines()[-1]).items():
+            print(title, row, flush=True)
+            for metric, value in row.items():
+                record(
+                    "corpus",
+                    f"{name}: {title}",
+                    metric,
+                    value,
+                    UNITS.get(metric, ""),
+                    seed=0,
+                    folder=options.out,
+                )
+    return 0
+
+
+def measure(options: argparse.Namespace, case: str) -> dict[str, dict[str, float]]:
+    """Run one case; gives rows by title."""
+    data = _data(options)
+    if case == "groups":
+        return _groups(data)
+    texts, clusters = known_texts(data, options.size)
+    if case in ("planted", "semhash"):
+        return _planted(texts, clusters, options, case)
+    classifier = None
+    if case == "classifier":
+        small = {"d": 20, "rank": 60, "cv": 2} if options.quick else {}
+        classifier = fast_duplicates(**small).fit(data.train, data.y_train, data.similar)
+    started = time.perf_counter()
+    finder = DuplicateFinder(classifier).fit(texts)
+    found = finder.find(threshold=0.8)
+    groups = finder.groups(threshold=0.8)
+    seconds = time.perf_counter() - started
+    score = "probability" if classifier else "similarity"
+    row = {
+        "seconds": round(seconds, 1),
+        "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000),
+        "pairs": len(found.pairs),
+        "groups": len(groups.groups),
+    }
+    return {f"{len(texts)} questions, {score} at 0.8, {found.index} index": row}
+
+
+def known_texts(data: Splits, size: int) -> tuple[list[str], np.ndarray]:
+    """Give unique questions, and which of them are known duplicates of each other."""
+    index = TextIndex()
+    codes = index.add_pairs(data.train)
+    similar = codes[data.y_train == 1]
+    for pairs, y in ((data.dev, data.y_dev), (data.test, None), (data.similar, 1)):
+        if pairs is None:
+            continue
+        more = index.add_pairs(pairs)
+        same = more if np.ndim(y) == 0 and y == 1 else more[y == 1] if y is not None else more[:0]
+        similar = np.vstack([similar, same])
+    clusters = connected_groups(similar, len(index.texts))
+    rng = np.random.default_rng(0)
+    kept = rng.permutation(len(index.texts))[:size]
+    return [index.texts[i] for i in kept], clusters[kept]
+
+
+def _planted(
+    texts: list[str], clusters: np.ndarray, options: argparse.Namespace, case: str
+) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(1)
+    n = int(len(texts) * (1 - PLANTED_SHARE))
+    texts, clusters = texts[:n], clusters[:n]
+    origins = rng.choice(n, int(n * PLANTED_SHARE / (1 - PLANTED_SHARE)), replace=False)
+    every = texts + [edited(texts[i], rng) for i in origins]
+    origin = np.concatenate([np.full(n, -1), origins])
+    cluster = np.concatenate([clusters, clusters[origins]])
+    started = time.perf_counter()
+    finder = DuplicateFinder().fit(every)
+    if case == "planted":
+        found = finder.find(threshold=0.3)
+        seconds = time.perf_counter() - started
+        row = planted_figures(found.pairs, found.scores, origin, cluster)
+        return {f"planted copies, {len(every)} rows, similarity": row | {"seconds": seconds}}
+    return _semhash(every, origin, cluster, options)
+
+
+def planted_figures(
+    pairs: np.ndarray, scores: np.ndarray, origin: np.ndarray, cluster: np.ndarray
+) -> dict[str, float]:
+    """Precision of the pairs with a planted side, at the score where 60 % of copies are found.
+
+    A pair is right where its two rows have one origin, or their origins are known duplicates. A
+    copy is found where a pair joins it to its origin.
+    """
+    planted = origin >= 0
+    touched = planted[pairs].any(axis=1)
+    pairs, scores = pairs[touched], scores[touched]
+    order = np.argsort(-scores, kind="stable")
+    pairs = pairs[order]
+    source = np.where(planted, origin, np.arange(len(origin)))
+    right = cluster[pairs[:, 0]] == cluster[pairs[:, 1]]
+    right |= source[pairs[:, 0]] == source[pairs[:, 1]]
+    home = (origin[pairs[:, 0]] == pairs[:, 1]) | (origin[pairs[:, 1]] == pairs[:, 0])
+    recall = np.cumsum(home) / planted.sum()
+    precision = np.cumsum(right) / np.arange(1, len(right) + 1)
+    row = {"recall": float(recall[-1]), "precision": float(precision[-1])}
+    if recall[-1] >= RECALL:
+        at = int(np.searchsorted(recall, RECALL))
+        row = {
+            "recall": float(recall[at]),
+            "precision": float(precision[at]),
+            "score": float(scores[order][at]),
+        }
+    return row
+
+
+def _groups(data: Splits) -> dict[str, dict[str, float]]:
+    """Pairwise precision of groups against transitive closure at equal recall."""
+    index = TextIndex()
+    codes = index.add_pairs(data.train)
+    truth = connected_groups(codes[data.y_train == 1], len(index.texts))
+    if data.similar is not None:
+        more = index.add_pairs(data.similar)
+        similar = np.vstack([codes[data.y_train == 1], more])
+        truth = connected_groups(similar, len(index.texts))
+    finder = DuplicateFinder().fit(index.texts)
+    thresholds = np.linspace(0.3, 0.95, 27)
+    found = finder.find(threshold=float(thresholds[0]))
+    closure, linked = [], []
+    for threshold in thresholds:
+        kept = found.scores >= threshold
+        labels = connected_groups(found.pairs[kept], len(index.texts))
+        closure.append(pairwise(labels, truth))
+        linked.append(pairwise(finder.groups(threshold=float(threshold)).labels, truth))
+    rows: dict[str, dict[str, float]] = {}
+    for recall in (0.2, 0.3, 0.4):
+        for name, curve in (("average link", linked), ("transitive closure", closure)):
+            precision = precision_at(curve, recall)
+            if precision is not None:
+                rows[f"groups by {name}, recall {recall}"] = {
+                    "recall": recall,
+                    "precision": precision,
+                }
+    return rows
+
+
+def pairwise(labels: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """Recall and precision over pairs of rows in one group; negative labels stand alone."""
+    labels = np.where(labels < 0, labels.max() + 1 + np.arange(len(labels)), labels)
+    _, both = np.unique(np.column_stack([labels, truth]), axis=0, return_counts=True)
+    n_both, n_found, n_true = (
+        float((counts * (counts - 1) / 2).sum())
+        for counts in (
+            both.astype(float),
+            np.unique(labels, return_counts=True)[1].astype(float),
+            np.unique(truth, return_counts=True)[1].astype(float),
+        )
+    )
+    return n_both / n_true, n_both / n_found if n_found else 1.0
+
+
+def precision_at(curve: list[tuple[float, float]], recall: float) -> float | None:
+    """Best precision of a threshold that reaches a recall; None where none does."""
+    reached = [precision for found, precision in curve if found >= recall]
+    return max(reached) if reached else None
+
+
+def _semhash(
+    texts: list[str], origin: np.ndarray, cluster: np.ndarray, options: argparse.Namespace
+) -> dict[str, dict[str, float]]:
+    """Run the rival on character trigrams in 256 dimensions, as the finder's candidates are."""
+    python = rival_environment(Path(options.rivals))
+    script = Path(__file__).with_name("_semhash_rival.py")
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "texts.json"), Path(folder, "pairs.npz")
+        source.write_text(json.dumps(texts), encoding="utf-8")
+        subprocess.run([str(python), str(script), str(source), str(target)], check=True)
+        found = np.load(target)
+        row = planted_figures(found["pairs"], found["scores"], origin, cluster)
+        row["seconds"] = float(found["seconds"])
+    return {f"planted copies, {len(texts)} rows, semhash": row}
+
+
+def rival_environment(folder: Path) -> Path:
+    """Give the Python of semhash's environment, made where it is not there yet."""
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    if not (folder / "ready").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *SEMHASH], check=True)
+        (folder / "ready").touch()
+    return python.absolute()
+
+
+def _data(options: argparse.Namespace) -> Splits:
+    if options.data:
+        return read_folder(
+            Path(options.data), on_error="raise", limit=1500 if options.quick else None, seed=0
+        )
+    return generated(600 if options.quick else 20000, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

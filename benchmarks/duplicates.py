@@ -1,0 +1,269 @@
+"""Duplicate classification without a GPU, beside rivals: metrics, time and memory.
+
+``python -m benchmarks.duplicates --data DIR`` fits on ``DIR/train.csv`` and judges ``DIR/dev.csv``.
+Without ``--data`` it runs on pairs that it generates itself. The metric learners of the package
+metric-learn run in an environment that the benchmark makes for them (``--rivals`` names it), since
+they need an older scikit-learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, normalize
+
+from benchmarks._quora_data import Splits, generated, read_folder
+from benchmarks._record import record
+from benchmarks.quora import pair_cosines
+from estimators import FILM, LexicalFeatures, fast_duplicates
+from estimators._texts import TextIndex, as_texts
+from film.calibration import calibration_error, calibration_interval
+from film.groups import connected_groups
+from film.lexical import row_cosines
+from film.metrics import binary_log_loss, prior_weights, shift_prior
+from film.triplets import triplets_from_pairs
+
+PRIOR = 0.1746
+CASES = ("collection", "inductive")
+RIVALS = ("ITML", "SCML", "LMNN", "NCA", "NCA of scikit-learn")
+RIVAL_PACKAGES = ("metric-learn==0.7.0", "scikit-learn==1.5.2", "numpy<2.3", "scipy<1.16")
+REDUCED = 100
+UNITS = {"seconds": "s", "peak": "MB"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run everything, or one case where this is its process."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--rivals", metavar="DIR", default="out/rivals", help="their environment")
+    parser.add_argument("--rival-pairs", type=int, default=6000, help="pairs they learn from")
+    parser.add_argument("--time-limit", type=float, default=900.0, help="seconds a rival may take")
+    parser.add_argument("--only", choices=("stack", "metric"), help="one half of the benchmark")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    if options.case:
+        print(json.dumps(measure_stack(_data(options), options.case, options.quick)))
+        return 0
+    name = "quora" if options.data else "generated"
+    if options.only != "metric":
+        _stack_rows(options, name)
+    if options.only != "stack":
+        _metric_rows(options, name)
+    return 0
+
+
+def measure_stack(data: Splits, case: str, quick: bool) -> dict[str, dict[str, float]]:
+    """Fit the classifier in one mode; judge it, and the same without ranks, on dev."""
+    corpus = [*data.dev.ravel(), *data.test.ravel()] if case == "collection" else None
+    small = {"d": 20, "rank": 60, "cv": 2} if quick else {}
+    started = time.perf_counter()
+    model = fast_duplicates(corpus=corpus, **small).fit(data.train, data.y_train, data.similar)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    inputs = model.inputs(data.dev)
+    share = float(data.y_train.mean())
+    rows = {case: judged(model.probabilities_of(inputs)[:, 1], data.y_dev, share)}
+    rows[case] |= {"seconds": round(seconds, 1), "peak": round(peak)}
+    kept = [i for i, name in enumerate(model.feature_names_out_) if ": rank" not in name]
+    plain = clone(model.final_estimator_).fit(model.out_of_fold_[:, kept], data.y_train)
+    p = plain.predict_proba(inputs[:, kept])[:, 1]
+    rows[f"{case}, without ranks"] = judged(p, data.y_dev, share)
+    return rows
+
+
+def judged(p: np.ndarray, y: np.ndarray, share: float) -> dict[str, float]:
+    """All figures of probabilities learned where the share of duplicates was ``share``."""
+    low, high = calibration_interval(y, p, n_bins=15, random_state=0)
+    at_prior = shift_prior(p, share, PRIOR)
+    return {
+        "roc_auc": float(roc_auc_score(y, p)),
+        "accuracy": float(np.mean((p > 0.5) == y)),
+        "log_loss": binary_log_loss(y, p),
+        "log_loss_at_prior": binary_log_loss(y, at_prior, prior_weights(y, PRIOR)),
+        "calibration_error": float(calibration_error(y, p, n_bins=15)),
+        "calibration_low": float(low),
+        "calibration_high": float(high),
+    }
+
+
+def _stack_rows(options: argparse.Namespace, name: str) -> None:
+    data = _data(options)
+    share = float(data.y_train.mean())
+    rows: dict[str, dict[str, float]] = {}
+    texts = np.unique(data.train.ravel())
+    tfidf = TfidfVectorizer().fit(as_texts(texts.tolist()))
+    head = LogisticRegression().fit(pair_cosines(tfidf, data.train)[:, None], data.y_train)
+    p = head.predict_proba(pair_cosines(tfidf, data.dev)[:, None])[:, 1]
+    rows["TF-IDF cosine, logistic regression"] = judged(p, data.y_dev, share)
+    started = time.perf_counter()
+    lexical = make_pipeline(
+        LexicalFeatures(), StandardScaler(), LogisticRegression(max_iter=2000)
+    ).fit(data.train, data.y_train)
+    seconds = time.perf_counter() - started
+    p = lexical.predict_proba(data.dev)[:, 1]
+    rows["lexical features, logistic regression"] = judged(p, data.y_dev, share)
+    rows["lexical features, logistic regression"]["seconds"] = round(seconds, 1)
+    for case in CASES:
+        command = [sys.executable, "-m", "benchmarks.duplicates", "--case", case]
+        command += ["--data", options.data] if options.data else []
+        command += ["--quick"] if options.quick else []
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout.splitlines()[-1])
+        rows |= {f"fast_duplicates, {key}": row for key, row in found.items()}
+    baseline = rows["lexical features, logistic regression"]
+    for case, row in rows.items():
+        print(case, {key: round(value, 4) for key, value in row.items()}, flush=True)
+        for metric, value in row.items():
+            record(
+                "duplicates",
+                f"{name}: {case}",
+                metric,
+                value,
+                UNITS.get(metric, ""),
+                rival="lexical features, logistic regression",
+                rival_value=baseline.get(metric),
+                seed=0,
+                folder=options.out,
+            )
+
+
+def _metric_rows(options: argparse.Namespace, name: str) -> None:
+    """FILM and its rivals on the same reduced features, pairs and triplets."""
+    data = _data(options)
+    n_pairs = min(options.rival_pairs, 300 if options.quick else len(data.train), len(data.train))
+    problem, dev = reduced_problem(data, n_pairs, 20 if options.quick else REDUCED)
+    rows = {"no learning": {"roc_auc": _auc(np.eye(problem["points"].shape[1]), dev, data.y_dev)}}
+    rows["FILM"] = _film_row(problem, dev, data.y_dev)
+    python = rival_environment(Path(options.rivals))
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "problem.npz"), Path(folder, "found.npz")
+        np.savez(source, **problem)
+        script = Path(__file__).with_name("_metric_rivals.py")
+        for rival in RIVALS:
+            command = [str(python), str(script), rival, str(source), str(target)]
+            started = time.perf_counter()
+            try:
+                subprocess.run(
+                    command, check=True, capture_output=True, text=True, timeout=options.time_limit
+                )
+            except subprocess.TimeoutExpired:
+                rows[f"{rival} (no result in time)"] = {"seconds": options.time_limit}
+                continue
+            except subprocess.CalledProcessError as error:
+                said = error.stderr.strip().splitlines()[-1]
+                seconds = round(time.perf_counter() - started, 1)
+                rows[f"{rival} (failed: {said})"] = {"seconds": seconds}
+                continue
+            found = np.load(target)
+            rows[rival] = {
+                "seconds": round(float(found["seconds"]), 2),
+                "roc_auc": _auc(found["components"], dev, data.y_dev),
+            }
+    judged_rivals = {key: rows[key] for key in RIVALS if "roc_auc" in rows[key]}
+    best = max(judged_rivals, key=lambda key: judged_rivals[key]["roc_auc"])
+    for case, row in rows.items():
+        print(case, row, flush=True)
+        for metric, value in row.items():
+            record(
+                "metric_learners",
+                f"{name}, {n_pairs} pairs, {problem['points'].shape[1]} features: {case}",
+                metric,
+                value,
+                UNITS.get(metric, ""),
+                rival=best,
+                rival_value=rows[best].get(metric),
+                seed=0,
+                folder=options.out,
+            )
+
+
+def reduced_problem(
+    data: Splits, n_pairs: int, n_features: int
+) -> tuple[dict[str, Any], tuple[np.ndarray, np.ndarray]]:
+    """Points, pairs, triplets and groups of some training pairs, and both sides of dev."""
+    pairs, y = data.train[:n_pairs], data.y_train[:n_pairs]
+    index = TextIndex()
+    codes = index.add_pairs(pairs)
+    tfidf = TfidfVectorizer(sublinear_tf=True).fit(as_texts(index.texts))
+    svd = TruncatedSVD(n_features, random_state=0).fit(tfidf.transform(as_texts(index.texts)))
+
+    def reduce(texts: Any) -> np.ndarray:
+        return normalize(svd.transform(tfidf.transform(texts)))
+
+    groups = connected_groups(codes[y == 1], len(index.texts))
+    sizes = np.bincount(groups)
+    problem = {
+        "points": reduce(as_texts(index.texts)),
+        "pairs": codes,
+        "y": y,
+        "triplets": triplets_from_pairs(codes, y, len(index.texts), n_random=5, random_state=0),
+        "groups": groups,
+        "grouped": sizes[groups] > 1,
+        "d": n_features // 2,
+    }
+    return problem, (reduce(data.dev[:, 0]), reduce(data.dev[:, 1]))
+
+
+def _film_row(problem: dict[str, Any], dev: Any, y: np.ndarray) -> dict[str, float]:
+    points = problem["points"]
+    index = len(points)
+    started = time.perf_counter()
+    # FILM's own way with labelled pairs: their triplets, with a zero row for lone negatives.
+    triplets = triplets_from_pairs(
+        problem["pairs"], problem["y"], index + 1, n_random=5, null=index, random_state=0
+    )
+    with_null = np.vstack([points, np.zeros((1, points.shape[1]))])
+    film = FILM(d=int(problem["d"]), rank=points.shape[1], random_state=0).fit(with_null, triplets)
+    seconds = time.perf_counter() - started
+    return {"seconds": round(seconds, 2), "roc_auc": _auc(film.components_, dev, y)}
+
+
+def _auc(components: np.ndarray, dev: Any, y: np.ndarray) -> float:
+    """ROC AUC by cosine or by the learned distance, whichever serves the map better."""
+    first, second = (side @ np.asarray(components).T for side in dev)
+    distance = np.linalg.norm(first - second, axis=1)
+    return float(max(roc_auc_score(y, row_cosines(first, second)), roc_auc_score(y, -distance)))
+
+
+def rival_environment(folder: Path) -> Path:
+    """Give the Python of the rivals' environment, made where it is not there yet."""
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    if not (folder / "ready").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "--quiet", *RIVAL_PACKAGES], check=True
+        )
+        (folder / "ready").touch()
+    return python.absolute()
+
+
+def _data(options: argparse.Namespace) -> Splits:
+    if options.data:
+        return read_folder(
+            Path(options.data), on_error="raise", limit=1500 if options.quick else None, seed=0
+        )
+    return generated(600 if options.quick else 20000, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
