@@ -22,9 +22,8 @@ import numpy as np
 from benchmarks._edits import edited
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
-from estimators import fast_duplicates
+from estimators import DuplicateFinder, fast_duplicates
 from estimators._texts import TextIndex
-from estimators.duplicate_finder import DuplicateFinder
 from film.groups import connected_groups
 
 UNITS = {"seconds": "s", "peak": "MB"}

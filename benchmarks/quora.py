@@ -1,4 +1,4 @@
-"""From question pairs to a submission: FILM, the Pairwise kNN rule and their baselines.
+"""From question pairs to a submission: FILM, the Pairwise kNN rule, the stack, and baselines.
 
 ``python -m benchmarks.quora --data DIR --out DIR`` fits on ``DIR/train.csv``, chooses margin and k
 inside it, reports on ``DIR/dev.csv`` and writes a submission for ``DIR/test.csv``. Without
@@ -26,8 +26,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
-from estimators import FILM, PairwiseKNNClassifier
-from film.datasets import atomic_writer, write_submission
+from estimators import FILM, PairwiseKNNClassifier, fast_duplicates
+from estimators.submission import write_predictions
+from film.datasets import atomic_writer
 from film.metrics import binary_log_loss, prior_weights, shift_prior
 from film.ranks import Rates, effective_ranks, rates_over_k
 from film.text import normalize_text
@@ -102,8 +103,18 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     _say("question-random split, for comparison only")
     rows |= _optimistic(data, options, margin, rule.k, prior)
 
-    probabilities = shift_prior(likely.predict_proba(data.test)[:, 1], share, prior)
-    write_submission(out / "submission.csv", data.test_ids, probabilities)
+    _say("the stack of FILM, word differences and lexical features")
+    asked = [*data.dev.ravel(), *data.test.ravel()]
+    stack = fast_duplicates(
+        rank=min(options.rank, 300), cv=options.folds, corpus=asked, random_state=seed
+    ).fit(data.train, data.y_train, data.similar)
+    p = stack.predict_proba(data.dev)[:, 1]
+    rows["fast_duplicates, collection"] = {
+        "roc_auc": float(roc_auc_score(data.y_dev, p))
+    } | _losses(p, p > 0.5, data.y_dev, share, prior)
+    probabilities = write_predictions(
+        stack, data.test, data.test_ids, out / "submission.csv", prior=prior
+    )
     metrics = {
         "data": data.name,
         "n_train": len(data.train),

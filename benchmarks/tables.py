@@ -22,12 +22,19 @@ HEADINGS = {
     "accuracy": "accuracy",
     "log_loss": "log loss",
     "log_loss_at_prior": "log loss at 17.46 %",
+    "calibration_error": "calibration error",
+    "calibration_low": "95 % from",
+    "calibration_high": "to",
+    "precision": "precision",
+    "recall": "recall",
     "pearson": "Pearson × 100",
     "spearman": "Spearman × 100",
     "seconds": "seconds",
     "peak": "peak MB",
     "rounds": "rounds",
     "objective": "objective",
+    "pairs": "pairs",
+    "groups": "groups",
 }
 
 

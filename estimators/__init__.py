@@ -1,6 +1,7 @@
 """Scikit-learn estimators for sentence similarity and duplicate detection."""
 
 from estimators.duplicate_classifier import DuplicateClassifier
+from estimators.duplicate_finder import DuplicateFinder
 from estimators.fast_duplicates import fast_duplicates
 from estimators.film import FILM
 from estimators.lexical import LexicalFeatures
@@ -17,6 +18,7 @@ __all__ = [
     "FILM",
     "DisjointPairsKFold",
     "DuplicateClassifier",
+    "DuplicateFinder",
     "LexicalFeatures",
     "PairwiseKNNClassifier",
     "Triplets",

@@ -41,7 +41,7 @@ class Collection:
         new, codes = place_pairs(self.texts, pairs)
         points = self.points
         if new:
-            points = np.vstack([points, embed(embedder, new)])
+            points = np.vstack([points, embed(embedder, new).astype(points.dtype)])
         return _similarity_and_ranks(points, codes, self.counted)
 
 

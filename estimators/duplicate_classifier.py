@@ -313,7 +313,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_pairs,)
             Values of `classes_`.
         """
-        return self.classes_[(self.predict_proba(pairs)[:, 1] > 0.5).astype(int)]
+        duplicate = self.predict_proba(pairs)[:, 1] > 0.5
+        return self.classes_[duplicate.astype(int)]
 
     def explain(self, pairs: Any) -> list[Any]:
         """Say why: what each member and feature said, and word by word where a member can.
@@ -350,8 +351,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
             By name.
         """
         params = super().get_params(deep=deep)
-        if deep and isinstance(self.members, list):
-            for name, member in self.members:
+        if deep:
+            for name, member in self._named_members():
                 params[name] = member
                 for key, value in member.get_params(deep=True).items():
                     params[f"{name}__{key}"] = value
@@ -372,12 +373,18 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         """
         if "members" in params:
             self.members = params.pop("members")
-        names = [name for name, _ in self.members] if isinstance(self.members, list) else []
+        names = [name for name, _ in self._named_members()]
         replaced = {name: params.pop(name) for name in names if name in params}
         if replaced:
             self.members = [(name, replaced.get(name, member)) for name, member in self.members]
         super().set_params(**params)
         return self
+
+    def _named_members(self) -> list[tuple[str, Any]]:
+        """Members, none of them where the list is so wrong that `fit` has to say so."""
+        found = self.members if isinstance(self.members, list) else []
+        pairs = all(isinstance(entry, tuple) and len(entry) == 2 for entry in found)
+        return found if pairs else []
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who asks for which metadata in `fit`.
@@ -440,7 +447,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
                     "or another member; choose another"
                 )
             taken.add(name)
-            if not members_of.is_predictor(member) and not hasattr(member, "transform"):
+            judges = hasattr(member, "fit") and members_of.is_predictor(member)
+            if not (judges or hasattr(member, "transform")):
                 raise TypeError(
                     f"member {name!r} is {type(member).__name__}, which neither judges pairs "
                     "(a classifier or regressor) nor embeds texts (has transform)"
@@ -449,8 +457,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
 
     def _final(self, n_pairs: int) -> Any:
         if self.final_estimator is not None:
-            if not is_classifier(self.final_estimator) or not hasattr(
-                self.final_estimator, "predict_proba"
+            if not hasattr(self.final_estimator, "predict_proba") or not is_classifier(
+                self.final_estimator
             ):
                 raise TypeError(
                     f"final_estimator={self.final_estimator!r} has no predict_proba; give a "
@@ -496,7 +504,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
 
     def _folds(self, problem: PairProblem) -> list[tuple[np.ndarray, np.ndarray]]:
         splitter = self.cv
-        if not hasattr(splitter, "split"):
+        if isinstance(splitter, str) or not hasattr(splitter, "split"):
             n_folds = check_integer("cv", self.cv, 2)
             splitter = DisjointPairsKFold(n_folds, random_state=self.random_state)
         # Numbers stand for normalised texts already, so they are what folds must not share.

@@ -282,8 +282,7 @@ def edit_features(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
     """
     features = np.zeros((len(first), len(EDIT_NAMES)))
     for row, pair in enumerate(zip(first, second, strict=True)):
-        # One order for both, since the best part is looked for in the other text.
-        x, z = sorted((text[:EDIT_CHARACTERS] for text in pair), key=lambda text: (len(text), text))
+        x, z = (text[:EDIT_CHARACTERS] for text in pair)
         features[row] = (
             fuzz.ratio(x, z) / 100,
             fuzz.partial_ratio(x, z) / 100,

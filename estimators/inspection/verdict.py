@@ -150,19 +150,18 @@ class Verdict:
     def _repr_html_(self) -> str:
         rows = [*self.members, *self.features[:SHOWN_FEATURES]]
         cells = "".join(
-            f"<tr><td>{escape(row.name)}</td><td>{row.value:.3g}</td><td>{row.effect:+.2f}</td>"
-            "</tr>"
+            f"<tr><td>{_html(row.name)}</td><td>{row.value:.3g}</td><td>{row.effect:+.2f}</td></tr>"
             for row in rows
         )
         words = (
             "".join(
-                f"<p>{escape(name)}</p>{found._repr_html_()}" for name, found in self.words.items()
+                f"<p>{_html(name)}</p>{found._repr_html_()}" for name, found in self.words.items()
             )
-            or f"<p>{escape(self.text1)}<br>{escape(self.text2)}</p>"
+            or f"<p>{_html(self.text1)}<br>{_html(self.text2)}</p>"
         )
         terms = "".join(
-            f"<p>{escape(name)}: "
-            + ", ".join(f"{escape(term)} ({weight:+.2f})" for term, weight in said)
+            f"<p>{_html(name)}: "
+            + ", ".join(f"{_html(term)} ({weight:+.2f})" for term, weight in said)
             + "</p>"
             for name, said in self.terms.items()
         )
@@ -244,6 +243,11 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
             )
         )
     return found
+
+
+def _html(text: str) -> str:
+    # A lone surrogate cannot be written to any file.
+    return escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _line(text: str) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from estimators._pairs import check_pairs, normalized_codes
-from estimators._texts import TextIndex, as_texts, check_texts
+from estimators._texts import TextIndex, as_texts, check_texts, place_pairs
+from film.text import normalize_text
 
 
 def test_texts_that_read_alike_share_a_number():
@@ -88,3 +89,53 @@ def test_series_of_texts_become_a_list():
 def test_what_is_no_list_of_texts_is_named(texts, error, message):
     with pytest.raises(error, match=re.escape(message)):
         check_texts(texts, "corpus")
+
+
+KNOWN = ["who is it", "why not", "red car"]
+
+
+def placed(pairs):
+    """Reading of each new number, and numbers."""
+    new, codes = place_pairs(KNOWN, check_pairs(pairs))
+    return new, codes.tolist()
+
+
+def test_known_texts_keep_their_numbers_however_they_are_spelt():
+    new, codes = placed([("Who is it?", "RED car"), ("Why not", "why NOT!!"), ("red-car", "new")])
+    assert new == ["new"]
+    assert codes == [[0, 2], [1, 1], [2, 3]]
+    assert placed([("WHO IS IT", "red car.")]) == ([], [[0, 2]])
+
+
+def test_new_texts_are_numbered_after_the_known_ones_each_spelling_apart():
+    new, codes = placed([("zebra", "Zebra zoo"), ("Zebra", "zebra"), ("Zebra zoo", "zoo")])
+    numbers = {text: len(KNOWN) + place for place, text in enumerate(new)}
+    assert set(new) == {"zebra", "Zebra", "Zebra zoo", "zoo"}
+    assert codes[0] == [numbers["zebra"], numbers["Zebra zoo"]]
+    assert codes[2] == [numbers["Zebra zoo"], numbers["zoo"]]
+    # They read alike, so they are one point, and it is not of those that the others are.
+    assert codes[1] == [numbers["Zebra"]] * 2
+
+
+def test_which_text_of_a_pair_comes_first_moves_no_number():
+    rng = np.random.default_rng(0)
+    forms = ["q{}", "Q{}?", " q{} ", "Who is it", "who IS it"]
+    texts = [forms[rng.integers(5)].format(rng.integers(4)) for _ in range(120)]
+    pairs = np.array(texts, dtype=object).reshape(-1, 2)
+    new, codes = place_pairs(KNOWN, pairs)
+    again, swapped = place_pairs(KNOWN, pairs[:, ::-1])
+    assert new == again
+    assert np.array_equal(codes, swapped[:, ::-1])
+    alike = [normalize_text(a) == normalize_text(b) for a, b in pairs]
+    assert np.array_equal(codes[:, 0] == codes[:, 1], alike)
+    for (first, second), pair_codes in zip(pairs, codes, strict=True):
+        for text, code in zip((first, second), pair_codes, strict=True):
+            held = KNOWN[code] if code < len(KNOWN) else new[code - len(KNOWN)]
+            assert normalize_text(held) == normalize_text(text)
+
+
+def test_pairs_beside_nothing_known_are_all_new():
+    new, codes = place_pairs([], check_pairs([("b", "a"), ("", "?")]))
+    assert sorted(new) == ["", "?", "a", "b"]
+    assert [[new[code] for code in row] for row in codes.tolist()] == [["b", "a"], ["", ""]]
+    assert codes.dtype == np.intp

@@ -214,6 +214,8 @@ def test_pointing_at_a_word_highlights_its_partners(browser, tmp_path):
     browser.get((tmp_path / "page.html").as_uri())
     boxes = browser.find_elements("css selector", ".film-explanation")
     assert len(boxes) == 4
+    # Each box is started once, though every fragment brings the script.
+    assert [box.get_attribute("data-ready") for box in boxes] == ["1"] * 4
 
     def words(box):
         return boxes[box].find_elements("css selector", ".film-word")

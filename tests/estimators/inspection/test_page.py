@@ -184,6 +184,11 @@ def test_missing_optional_parts_are_empty():
     assert content(duplicates_page(nothing))["texts"] == []
 
 
+def test_merges_of_equal_score_are_in_order():
+    tied = duplicates(merges=[(0, 1, 0.9), (2, 3, 0.9)])
+    assert content(duplicates_page(tied))["merges"] == [[0, 1, 0.9], [2, 3, 0.9]]
+
+
 def test_explanations_without_tokens():
     bare = explanation(text1="", offsets1=[], special1=[], contributions=[])
     assert content(explanations_page([bare]))["pairs"][0]["contributions"] == []
@@ -267,6 +272,7 @@ def test_bad_explanations_are_named(changes, error, message):
     [
         ([], "one entry an explanation, got 0 for 1"),
         ([verdict(probability=1.5)], r"verdicts\[0\]\['probability'\] must be in \[0, 1\]"),
+        ([verdict(probability=-0.1)], r"must be in \[0, 1\], got -0.1"),
         ([verdict(probability=np.nan)], "must be finite"),
         ([{"probability": 0.5}], r"verdicts\[0\] lacks \['members', 'features'\]"),
         ([verdict(members=[{"name": "m", "value": 1}])], r"'members'\] lacks \['effect'\]"),

@@ -1,0 +1,356 @@
+"""Explanations of a stack's probabilities: complete, by occlusion, and true to each member."""
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from estimators import DuplicateClassifier, LexicalFeatures, WordDifferences, fast_duplicates
+from estimators.inspection.explanation import Explanation
+from estimators.inspection.verdict import SHOWN_FEATURES, SHOWN_WORDS, Evidence, Verdict
+from film.datasets import make_question_pairs
+
+DATA = make_question_pairs(260, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:200], np.asarray(DATA.y)[:200]
+NEW = np.asarray(DATA.pairs, dtype=object)[200:]
+ODD = np.array(
+    [("", "?!"), ("zyx wvu", "Zyx, wvu!"), ("", NEW[0, 0]), (NEW[1, 0], NEW[1, 0]), ("東京", "é")],
+    dtype=object,
+)
+JUDGED = np.vstack([NEW[:8], PAIRS[:4], ODD])
+HOSTILE = '<img src=x onerror="window.hacked=1">\x1b[2J\u202e\ud800'
+
+
+class Pairs(ClassifierMixin, BaseEstimator):
+    """A pair classifier that no one can take apart."""
+
+    def fit(self, pairs, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, pairs):
+        p = np.array([1 / (2 + abs(len(first) - len(second))) for first, second in pairs])
+        return np.column_stack([1 - p, p])
+
+
+class Lengths(TransformerMixin, BaseEstimator):
+    """An embedder without words."""
+
+    def fit(self, texts, triplets):
+        self.fitted_ = True
+        return self
+
+    def transform(self, texts):
+        return np.array([[len(text), text.count(" ") + 1.0] for text in texts])
+
+
+def stack(*members, **params):
+    members = [(f"m{number}", member) for number, member in enumerate(members)]
+    return DuplicateClassifier(members, cv=2, **{"features": None} | params).fit(PAIRS, Y)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fast_duplicates(d=8, rank=25, cv=2, prior=0.2).fit(PAIRS, Y)
+
+
+@pytest.fixture(scope="module")
+def verdicts(fitted):
+    return fitted.explain(JUDGED)
+
+
+def log_odds(p):
+    return np.log(p) - np.log1p(-p)
+
+
+def test_every_member_and_feature_says_what_it_said(fitted, verdicts):
+    inputs = fitted.inputs(JUDGED)
+    probabilities = fitted.predict_proba(JUDGED)[:, 1]
+    for row, verdict in enumerate(verdicts):
+        assert (verdict.text1, verdict.text2) == tuple(JUDGED[row])
+        assert verdict.probability == probabilities[row]
+        said = {evidence.name: evidence.value for evidence in verdict.members}
+        assert said == {"film": inputs[row, 0], "words": inputs[row, 3]}
+        features = {evidence.name: evidence.value for evidence in verdict.features}
+        names = LexicalFeatures().get_feature_names_out()
+        assert features == dict(zip(names, inputs[row, 4:], strict=True))
+    assert len(verdicts) == len(JUDGED)
+
+
+def test_effects_are_what_leaving_an_input_out_changes(fitted, verdicts):
+    columns = {"film": [0, 1, 2], "words": [3]}
+    columns |= {name: [4 + i] for i, name in enumerate(LexicalFeatures().get_feature_names_out())}
+    for pair, verdict in zip(JUDGED, verdicts, strict=True):
+        inputs = fitted.inputs([pair])
+        whole = log_odds(fitted.probabilities_of(inputs)[0, 1])
+        for evidence in [*verdict.members, *verdict.features]:
+            without = inputs.copy()
+            without[0, columns[evidence.name]] = np.median(
+                fitted.out_of_fold_[:, columns[evidence.name]], axis=0
+            )
+            wanted = whole - log_odds(fitted.probabilities_of(without)[0, 1])
+            assert evidence.effect == pytest.approx(wanted, abs=1e-9)
+
+
+def test_effects_come_strongest_first(verdicts):
+    for verdict in verdicts:
+        for found in (verdict.members, verdict.features):
+            effects = [abs(evidence.effect) for evidence in found]
+            assert effects == sorted(effects, reverse=True)
+    assert len({verdict.features[0].name for verdict in verdicts}) > 1
+
+
+def test_certain_probabilities_have_finite_effects():
+    class Certain(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X):
+            p = (X[:, 0] > np.median(X[:, 0])).astype(float)
+            return np.column_stack([1 - p, p])
+
+    for verdict in stack(Pairs(), final_estimator=Certain()).explain(NEW[:10]):
+        assert verdict.probability in (0.0, 1.0)
+        assert np.isfinite(verdict.members[0].effect)
+
+
+def test_words_sum_to_what_the_member_said(fitted, verdicts):
+    inputs = fitted.inputs(JUDGED)
+    for row, verdict in enumerate(verdicts):
+        words = verdict.words["film"]
+        assert list(verdict.words) == ["film"]
+        assert (words.text1, words.text2) == tuple(JUDGED[row])
+        assert words.contributions.sum() == pytest.approx(words.similarity, abs=1e-9)
+        # The fitted points are single precision.
+        assert words.similarity == pytest.approx(inputs[row, 0], abs=1e-5)
+        assert verdict.top(3) == words.top(3)
+    assert inputs[:, 0].std() > 0.1
+
+
+def test_terms_are_coefficients_times_features(fitted, verdicts):
+    member = dict(fitted.members_)["words"]
+    differences, model = member[0], member[-1]
+    names = differences.get_feature_names_out()
+    features = differences.transform(JUDGED).toarray()
+    for row, verdict in enumerate(verdicts):
+        products = features[row] * model.coef_[0]
+        wanted = {names[i]: products[i] for i in np.flatnonzero(features[row])}
+        found = dict(verdict.terms["words"])
+        assert len(found) == min(SHOWN_WORDS, len(wanted))
+        assert found == pytest.approx({name: wanted[name] for name in found}, abs=1e-12)
+        shown = [abs(value) for _, value in verdict.terms["words"]]
+        assert shown == sorted(shown, reverse=True)
+        assert sorted(map(abs, wanted.values()), reverse=True)[: len(shown)] == pytest.approx(shown)
+
+
+def test_all_terms_and_the_intercept_are_the_members_log_odds():
+    model = stack(make_pipeline(WordDifferences(CountVectorizer()), LogisticRegression()))
+    judged = [("How can I go", "Where can I go"), ("how how how", "how sell"), ("", "")]
+    linear = model.members_[0][1][-1]
+    for pair, verdict in zip(judged, model.explain(judged), strict=True):
+        total = sum(value for _, value in verdict.terms["m0"]) + linear.intercept_[0]
+        assert total == pytest.approx(model.inputs([pair])[0, 0], abs=1e-9)
+    assert verdict.terms == {"m0": []}
+
+
+@pytest.mark.parametrize(
+    ("member", "has_terms"),
+    [
+        (make_pipeline(LexicalFeatures(), StandardScaler(), LogisticRegression()), True),
+        (make_pipeline(WordDifferences(), SVC(kernel="linear")), True),
+        (make_pipeline(WordDifferences(), SVC(kernel="rbf")), False),
+        (
+            make_pipeline(
+                LexicalFeatures(), FunctionTransformer(lambda X: X[:, :5] + 0), LogisticRegression()
+            ),
+            False,
+        ),
+        (Pairs(), False),
+    ],
+    ids=["dense", "sparse coefficients", "no coefficients", "no names", "no pipeline"],
+)
+def test_terms_are_those_of_linear_members_with_names(member, has_terms):
+    model = stack(member)
+    verdict = model.explain(NEW[:1])[0]
+    assert verdict.words == {}
+    assert list(verdict.terms) == ["m0"] * has_terms
+    if has_terms:
+        assert 0 < len(verdict.terms["m0"]) <= SHOWN_WORDS
+    assert [evidence.name for evidence in verdict.members] == ["m0"]
+    assert verdict.members[0].value == model.inputs(NEW[:1])[0, 0]
+
+
+def test_members_are_told_apart_however_they_are_named():
+    members = [("a", Lengths()), ("a: b", Pairs()), ("words", Pairs())]
+    features = FunctionTransformer(
+        lambda pairs: np.array([[len(first), len(second)] for first, second in pairs]),
+        feature_names_out=lambda self, names: ["a: x", "words: y"],
+    )
+    model = DuplicateClassifier(members, features=features, cv=2).fit(PAIRS, Y)
+    inputs = model.inputs(NEW[:1])[0]
+    verdict = model.explain(NEW[:1])[0]
+    assert {e.name: e.value for e in verdict.members} == {
+        "a": inputs[0],
+        "a: b": inputs[3],
+        "words": inputs[4],
+    }
+    assert {e.name: e.value for e in verdict.features} == {
+        "a: x": inputs[5],
+        "words: y": inputs[6],
+    }
+
+
+def test_members_without_words_cannot_be_plotted():
+    verdict = stack(Lengths()).explain(NEW[:1])[0]
+    assert verdict.words == verdict.terms == {}
+    assert [evidence.name for evidence in verdict.members] == ["m0"]
+    for call in (verdict.plot, verdict.top):
+        with pytest.raises(ValueError, match=r"no member .* taken apart into words: give it one"):
+            call()
+
+
+def test_the_first_member_with_words_is_plotted():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    svd = make_pipeline(TfidfVectorizer(), TruncatedSVD(5, random_state=0))
+    counts = make_pipeline(CountVectorizer(), TruncatedSVD(3, random_state=0))
+    verdict = stack(Lengths(), svd, counts).explain(NEW[:1])[0]
+    assert list(verdict.words) == ["m1", "m2"]
+    assert verdict.top(2) == verdict.words["m1"].top(2) != verdict.words["m2"].top(2)
+    display = verdict.plot()
+    assert display.ax_.figure is not None
+    _, ax = pyplot.subplots()
+    assert verdict.plot(ax=ax).ax_ is ax
+    pyplot.close("all")
+
+
+def test_json_holds_everything(verdicts):
+    for verdict in verdicts:
+        data = json.loads(json.dumps(verdict.to_dict()))
+        again = Verdict(
+            data["text1"],
+            data["text2"],
+            data["probability"],
+            [Evidence(**evidence) for evidence in data["members"]],
+            [Evidence(**evidence) for evidence in data["features"]],
+            {name: Explanation.from_dict(words) for name, words in data["words"].items()},
+            {name: [tuple(term) for term in terms] for name, terms in data["terms"].items()},
+        )
+        assert replace(again, words={}) == replace(verdict, words={})
+        for name, words in verdict.words.items():
+            assert np.array_equal(again.words[name].contributions, words.contributions)
+        assert str(again) == str(verdict)
+
+
+def test_text_says_the_strongest(verdicts):
+    verdict = verdicts[0]
+    lines = str(verdict).splitlines()
+    assert lines[0] == f"{verdict.probability:.1%} duplicate"
+    assert lines[1:3] == [f"  {verdict.text1}", f"  {verdict.text2}"]
+    assert sum("  member " in line for line in lines) == 2
+    assert sum("  feature " in line for line in lines) == SHOWN_FEATURES
+    strongest = verdict.features[0]
+    assert any(
+        f"{strongest.effect:+6.2f}  feature {strongest.name} = {strongest.value:.3g}" in line
+        for line in lines
+    )
+    term, weight = verdict.terms["words"][0]
+    assert f"{term} {weight:+.2f}" in str(verdict)
+    assert f"film, cosine {verdict.words['film'].similarity:.3f}: " in str(verdict)
+    for member, most in [("words: ", SHOWN_FEATURES), ("film, cosine", 5)]:
+        (line,) = (line for line in lines if line.startswith(f"  {member}"))
+        assert line.split(": ", 1)[1].count(", ") == most - 1
+
+
+class Tags(HTMLParser):
+    """Tags and text of a page, attributes that run code noted."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text, self.handlers = [], "", []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(page):
+    parser = Tags()
+    parser.feed(page)
+    return parser
+
+
+def hostile_verdict(words):
+    evidence = [Evidence(HOSTILE, 0.5, 1.0)]
+    terms = {HOSTILE: [(HOSTILE, 0.25)]}
+    return Verdict(HOSTILE, HOSTILE, 0.5, evidence, evidence, words, terms)
+
+
+def hostile_words():
+    return {
+        HOSTILE: Explanation(
+            text1=HOSTILE,
+            text2=HOSTILE,
+            tokens1=[HOSTILE],
+            tokens2=[HOSTILE],
+            offsets1=[(0, len(HOSTILE))],
+            offsets2=[(0, len(HOSTILE))],
+            contributions=[[0.5]],
+            similarity=0.5,
+        )
+    }
+
+
+@pytest.mark.parametrize("words", [{}, hostile_words()], ids=["no words", "words"])
+def test_hostile_texts_steer_neither_terminal_nor_page(words):
+    verdict = hostile_verdict(words)
+    shown = str(verdict)
+    assert all(c.isprintable() or c == "\n" for c in shown)
+    shown.encode("utf-8")
+    # Texts, member, feature, member of the terms, term, and member and both tokens of the words.
+    assert shown.count("onerror") == 6 + 3 * bool(words)
+    page = verdict._repr_html_()
+    page.encode("utf-8")
+    page = read(page)
+    assert "img" not in page.tags
+    assert page.handlers == []
+    assert page.text.count("onerror") >= 6
+    assert "50.0% duplicate" in page.text
+
+
+def test_long_texts_are_cut_in_a_terminal():
+    verdict = Verdict("a" * 100_000, "b", 0.5, [], [], {}, {})
+    assert len(str(verdict)) < 300
+
+
+def test_the_page_names_every_member_and_the_strongest_features(fitted, verdicts):
+    page = read(verdicts[0]._repr_html_())
+    for name in ["film", "words", *(e.name for e in verdicts[0].features[:SHOWN_FEATURES])]:
+        assert name in page.text
+    assert page.tags.count("tr") == 1 + 2 + SHOWN_FEATURES
+    assert verdicts[0].features[SHOWN_FEATURES].name not in page.text
+    # A judgement of no pair in particular would be of no use.
+    wordless = stack(Lengths()).explain(NEW[:1])[0]
+    assert wordless.text1 in read(wordless._repr_html_()).text
+
+
+def test_real_hostile_pairs_are_explained(fitted):
+    pairs = [(HOSTILE, NEW[0, 0]), ("", ""), ("<b>", "</b>"), ("word " * 2000, "\x00")]
+    for verdict in fitted.explain(pairs):
+        assert np.isfinite(verdict.probability)
+        str(verdict).encode("utf-8")
+        page = read(verdict._repr_html_())
+        assert "img" not in page.tags
+        json.dumps(verdict.to_dict())

@@ -1,0 +1,151 @@
+"""Word differences as a transformer: names, order, spelling and what a vectoriser may be."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import (
+    check_get_params_invariance,
+    check_no_attributes_set_in_init,
+)
+
+from estimators import WordDifferences
+from film.datasets import make_question_pairs
+from film.text import normalize_text
+
+DATA = make_question_pairs(100, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object), np.asarray(DATA.y)
+ODD = [("", "zebra"), ("?", ""), ("Où est l'École", "où est ecole"), ("\ud800", "a" * 100_000)]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return WordDifferences().fit(PAIRS)
+
+
+def terms(text):
+    words = normalize_text(text).split()
+    return {*words, *(f"{a} {b}" for a, b in pairwise(words))}
+
+
+def said(differences, pair):
+    row = differences.transform([pair]).tocoo()
+    names = differences.get_feature_names_out()
+    return {names[column]: value for column, value in zip(row.col, row.data, strict=True)}
+
+
+def test_a_pair_says_which_words_and_bigrams_it_shares(fitted):
+    known = set.union(*(terms(text) for text in PAIRS.flat))
+    for first, second in [*PAIRS[:30].tolist(), *ODD, (PAIRS[0, 0] * 2, PAIRS[1, 1])]:
+        x, z = terms(first) & known, terms(second) & known
+        wanted = {f"both: {term}": 1.0 for term in x & z} | {f"one: {term}": 1.0 for term in x ^ z}
+        assert said(fitted, (first, second)) == wanted
+
+
+def test_names_are_as_many_as_columns(fitted):
+    names = fitted.get_feature_names_out()
+    features = fitted.transform(PAIRS)
+    assert features.shape == (100, len(names))
+    assert len(set(names)) == len(names) == 2 * len(fitted.vectorizer_.vocabulary_)
+    assert isinstance(features, sp.csr_array)
+    assert features.dtype == np.float32
+
+
+def test_order_spelling_and_company_change_nothing(fitted):
+    pairs = np.array([*PAIRS, *ODD], dtype=object)
+    found = fitted.transform(pairs)
+    assert (found != fitted.transform(pairs[:, ::-1])).nnz == 0
+    assert (found != fitted.transform(pairs[::-1])[::-1]).nnz == 0
+    assert (found[[3]] != fitted.transform(pairs[3:4])).nnz == 0
+    loud = [[f" {text.upper().replace(' ', '_')}!" for text in pair] for pair in PAIRS]
+    assert (fitted.transform(loud) != fitted.transform(PAIRS)).nnz == 0
+
+
+def many(n):
+    return [(f"a {2 * i}", f"a {2 * i + 1}") for i in range(n)]
+
+
+def test_of_many_texts_words_that_occur_once_are_left_out():
+    assert set(WordDifferences().fit(many(501)).vectorizer_.vocabulary_) == {"a"}
+    assert "a 7" in WordDifferences().fit(many(500)).vectorizer_.vocabulary_
+
+
+def test_a_vectoriser_of_your_own_is_cloned_and_weighs():
+    own = TfidfVectorizer(stop_words="english")
+    differences = WordDifferences(own).fit(PAIRS)
+    assert not hasattr(own, "vocabulary_")
+    first, second = (differences.vectorizer_.transform(side).toarray() for side in PAIRS.T)
+    wanted = np.hstack([np.minimum(first, second), np.abs(first - second)])
+    assert np.allclose(differences.transform(PAIRS).toarray(), wanted, rtol=0, atol=1e-15)
+
+
+class Lengths(TransformerMixin, BaseEstimator):
+    """A dense vectoriser."""
+
+    def fit(self, texts, y=None):
+        self.seen_ = list(texts)
+        return self
+
+    def transform(self, texts):
+        return np.array([[len(text), text.count(" ")] for text in texts])
+
+    def get_feature_names_out(self, input_features=None):
+        return np.array(["length", "spaces"], dtype=object)
+
+
+def test_the_vectoriser_sees_each_text_once_and_may_be_dense():
+    differences = WordDifferences(Lengths()).fit([("a b", "a"), ("a", "a b c")])
+    assert differences.vectorizer_.seen_ == ["a", "a b", "a b c"]
+    assert said(differences, ("a b", "abcdef g")) == {
+        "both: length": 3,
+        "both: spaces": 1,
+        "one: length": 5,
+    }
+
+
+def test_a_word_missing_on_one_side_is_learned():
+    pairs = [(f"w{i} x", f"w{i} {extra}x") for i in range(40) for extra in ("", "not ", "so ")]
+    y = [1, 0, 1] * 40
+    model = make_pipeline(WordDifferences(CountVectorizer()), LogisticRegression()).fit(pairs, y)
+    assert model.predict([("q x", "q not x"), ("q not x", "q not x"), ("so q", "q")]).tolist() == [
+        0,
+        1,
+        1,
+    ]
+
+
+def test_it_is_a_scikit_learn_estimator(fitted):
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert (copy.transform(PAIRS) != fitted.transform(PAIRS)).nnz == 0
+    assert not hasattr(clone(fitted), "vectorizer_")
+    own = WordDifferences(CountVectorizer()).set_params(vectorizer__ngram_range=(2, 2))
+    assert own.fit(PAIRS).vectorizer_.ngram_range == (2, 2)
+    check_get_params_invariance("WordDifferences", WordDifferences())
+    check_no_attributes_set_in_init("WordDifferences", WordDifferences())
+
+
+@pytest.mark.parametrize(
+    ("pairs", "error", "message"),
+    [
+        ([("a", float("nan"))], ValueError, "row 0, column 1 is missing"),
+        ([("a", b"b")], TypeError, "decode it"),
+        ([("?", "!")], ValueError, "empty vocabulary"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named(pairs, error, message):
+    with pytest.raises(error, match=message):
+        WordDifferences().fit(pairs)
+
+
+def test_it_must_be_fitted_first():
+    with pytest.raises(NotFittedError):
+        WordDifferences().transform(PAIRS)
+    with pytest.raises(NotFittedError):
+        WordDifferences().get_feature_names_out()
