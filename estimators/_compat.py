@@ -10,5 +10,7 @@ def visual_block(kind: str, estimators: Any, **options: Any) -> Any:
     try:
         from sklearn.utils._repr_html.estimator import _VisualBlock
     except ImportError:  # scikit-learn 1.6
-        from sklearn.utils._estimator_html_repr import _VisualBlock
+        from sklearn.utils._estimator_html_repr import (  # pyright: ignore[reportMissingImports]
+            _VisualBlock,
+        )
     return _VisualBlock(kind, estimators, **options)

@@ -411,7 +411,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         routed["final_estimator"] = {}
         if sklearn.get_config().get("enable_metadata_routing"):
             if fit_params:
-                found = process_routing(self, "fit", **fit_params)
+                found: Any = process_routing(self, "fit", **fit_params)
                 routed |= {name: dict(found[name].fit) for name in routed if name in found}
             return routed
         unknown = set(fit_params) - {"sample_weight"}
@@ -467,6 +467,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
             return clone(self.final_estimator)
         if n_pairs < BOOSTING_PAIRS:
             return make_logistic()
+        never: Any = False
         # Small leaves and steps: the inputs are few and strong, and probabilities are the aim.
         return HistGradientBoostingClassifier(
             learning_rate=0.05,
@@ -474,7 +475,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
             max_leaf_nodes=15,
             min_samples_leaf=60,
             l2_regularization=5.0,
-            early_stopping=False,
+            early_stopping=never,
             random_state=self.random_state,
         )
 

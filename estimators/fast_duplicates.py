@@ -41,8 +41,9 @@ def fast_duplicates(
     >>> [name for name, _ in fast_duplicates(prior=0.17).members]
     ['film', 'words']
     """
+    single: Any = np.float32
     vectorizer = TfidfVectorizer(
-        preprocessor=normalize_text, token_pattern=r"\w+", sublinear_tf=True, dtype=np.float32
+        preprocessor=normalize_text, token_pattern=r"\w+", sublinear_tf=True, dtype=single
     )
     film = Pipeline(
         [("tfidf", vectorizer), ("film", FILM(d=d, rank=rank, random_state=random_state))]

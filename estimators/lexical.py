@@ -108,14 +108,14 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         pairs = check_pairs(pairs)
         texts, codes = np.unique(pairs, return_inverse=True)
-        normal = as_texts([normalize_text(text) for text in texts.tolist()])
+        normal: Any = as_texts([normalize_text(text) for text in texts.tolist()])
         first, second = codes.reshape(pairs.shape).T
         words = self.words_.transform(normal)
         cosines = [row_cosines(words[first], words[second])]
         for vectorizer in (self.bigrams_, self.characters_):
             rows = vectorizer.transform(normal)
             cosines.append(row_cosines(rows[first], rows[second]))
-        split = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
+        split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
         return np.column_stack(
             [
                 *cosines,

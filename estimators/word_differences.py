@@ -26,7 +26,7 @@ class WordDifferences(TransformerMixin, BaseEstimator):
     ----------
     vectorizer : estimator, default=None
         Texts → sparse non-negative features. None counts words and bigrams of normalised text,
-        present or not, that occur in at least two texts.
+        present or not; of more than 1000 texts, those that occur in at least two.
 
     Attributes
     ----------
@@ -74,18 +74,19 @@ class WordDifferences(TransformerMixin, BaseEstimator):
             If a text is missing, or no word occurs often enough.
         """
         texts = np.unique(check_pairs(pairs))
-        if self.vectorizer is None:
-            self.vectorizer_ = CountVectorizer(
+        vectorizer: Any = self.vectorizer
+        if vectorizer is None:
+            single: Any = np.float32
+            vectorizer = CountVectorizer(
                 preprocessor=normalize_text,
                 token_pattern=r"\w+",
                 ngram_range=(1, 2),
                 min_df=2 if len(texts) > 1000 else 1,
                 binary=True,
-                dtype=np.float32,
+                dtype=single,
             )
-        else:
-            self.vectorizer_ = clone(self.vectorizer)
-        self.vectorizer_.fit(as_texts(texts.tolist()))
+        fresh: Any = clone(vectorizer)
+        self.vectorizer_ = fresh.fit(as_texts(texts.tolist()))
         return self
 
     def transform(self, pairs: Any) -> sp.csr_array:

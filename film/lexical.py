@@ -172,7 +172,7 @@ def _occurs(matrix: Any) -> sp.csr_array:
     return found
 
 
-def _row_max(matrix: sp.csr_array) -> np.ndarray:
+def _row_max(matrix: Any) -> np.ndarray:
     if 0 in matrix.shape:
         return np.zeros(matrix.shape[0])
     return matrix.max(axis=1).toarray().ravel()

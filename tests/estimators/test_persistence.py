@@ -237,7 +237,7 @@ def objects(values, shape=None):
         np.float64,
         str,
     ],
-    ids=repr,
+    ids=lambda value: repr(sorted(value) if isinstance(value, (set, frozenset)) else value),
 )
 def test_values_come_back(holder, value, tmp_path):
     again = round_trip(holder(value), tmp_path).value

@@ -140,8 +140,10 @@ def test_it_is_a_scikit_learn_estimator(fitted):
     ],
 )
 def test_what_cannot_be_fitted_is_named(pairs, error, message):
+    differences = WordDifferences().fit(PAIRS)
     with pytest.raises(error, match=message):
-        WordDifferences().fit(pairs)
+        differences.fit(pairs)
+    assert differences.transform(PAIRS).nnz > 0
 
 
 def test_it_must_be_fitted_first():

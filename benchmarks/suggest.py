@@ -1,0 +1,134 @@
+"""200 suggested labels against 200 random ones, for the same classifier.
+
+``python -m benchmarks.suggest [--data DIR] [--out DIR] [--quick]``. The pool is Quora's train with
+its labels hidden; five seeds start from nothing and ask for 50 labels at a time, and
+`few_label_duplicates` is fitted at 50, 100 and 200 of them and judged on dev. Without ``--data``
+pairs are generated. ``--quick`` records only where ``--out`` says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+
+from benchmarks._quora_data import Splits, generated, read_folder
+from benchmarks._record import record
+from estimators.duplicate_classifier import DuplicateClassifier
+from estimators.few_labels import few_label_duplicates
+from estimators.suggestion import suggest_pairs
+from film.metrics import binary_log_loss
+
+BATCH = 50
+BUDGETS = (50, 100, 200)
+SEEDS, QUICK_SEEDS = 5, 2
+METRICS = ("roc_auc", "accuracy", "log_loss")
+SUGGESTED, RANDOM = "suggested", "random"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.suggest", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--quick", action="store_true", help="a few hundred pairs, two seeds")
+    options = parser.parse_args(arguments)
+    try:
+        data = read(options.data, options.quick)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.suggest: {error}", file=sys.stderr)
+        return 2
+    # A pair that stands in Quora with both labels is part of the task.
+    warnings.filterwarnings("ignore", message=".*occur with both labels")
+    seeds = range(QUICK_SEEDS if options.quick else SEEDS)
+    started = time.perf_counter()
+    found = compare(data, seeds, rank=50 if options.quick else 300)
+    print(f"{time.perf_counter() - started:.0f} s for {len(data.train)} pairs, {len(seeds)} seeds")
+    for budget in BUDGETS:
+        for way in (SUGGESTED, RANDOM):
+            mean, spread = (f(found[way, budget], axis=0) for f in (np.mean, np.std))
+            shown = zip(METRICS, mean, spread, strict=True)
+            text = ", ".join(f"{name} {m:.4f} ± {s:.4f}" for name, m, s in shown)
+            print(f"{budget} labels, {way}: {text}")
+    if options.out or not options.quick:
+        _record(found, data.name, options)
+    return 0
+
+
+def read(folder: str | None, quick: bool) -> Splits:
+    """Read the pool and the pairs to judge by."""
+    if folder:
+        limit = 800 if quick else None
+        return read_folder(Path(folder), on_error="raise", limit=limit, seed=0)
+    return generated(1000 if quick else 4000, 0)
+
+
+def compare(data: Splits, seeds: range, rank: int) -> dict[tuple[str, int], np.ndarray]:
+    """Judge both ways of choosing at each budget: METRICS, one row a seed."""
+    if len(data.train) < max(BUDGETS):
+        raise ValueError(f"the pool holds {len(data.train)} pairs, fewer than {max(BUDGETS)}")
+    rows: dict[tuple[str, int], list] = {(w, b): [] for w in (SUGGESTED, RANDOM) for b in BUDGETS}
+    model = few_label_duplicates(data.train, rank=rank)
+    for seed in seeds:
+        orders = {
+            SUGGESTED: suggested(data, seed),
+            RANDOM: np.random.default_rng(seed).permutation(len(data.train)),
+        }
+        for way, order in orders.items():
+            for budget in BUDGETS:
+                rows[way, budget].append(judge(model, data, order[:budget], seed))
+        auc = {way: rows[way, max(BUDGETS)][-1][0] for way in orders}
+        print(f"seed {seed}: ROC AUC at {max(BUDGETS)} labels {auc}", flush=True)
+    return {key: np.array(values) for key, values in rows.items()}
+
+
+def suggested(data: Splits, seed: int) -> np.ndarray:
+    """Rows in the order of asking; only the labels asked for are looked at."""
+    rows = np.empty(0, dtype=np.intp)
+    while len(rows) < max(BUDGETS):
+        more = suggest_pairs(
+            data.train, BATCH, labelled=rows, y=data.y_train[rows], random_state=seed
+        )
+        if len(more) == 0:
+            raise ValueError(f"the pool ran out at {len(rows)} different pairs")
+        rows = np.concatenate([rows, more])
+    return rows
+
+
+def judge(
+    model: DuplicateClassifier, data: Splits, rows: np.ndarray, seed: int
+) -> tuple[float, ...]:
+    """METRICS on dev of a model fitted to the labels of some rows."""
+    fresh = clone(model).set_params(random_state=seed, final_estimator__random_state=seed)
+    p = fresh.fit(data.train[rows], data.y_train[rows]).predict_proba(data.dev)[:, 1]
+    hits = (p > 0.5) == data.y_dev
+    return float(roc_auc_score(data.y_dev, p)), float(hits.mean()), binary_log_loss(data.y_dev, p)
+
+
+def _record(
+    found: dict[tuple[str, int], np.ndarray], name: str, options: argparse.Namespace
+) -> None:
+    for (way, budget), rows in found.items():
+        for column, metric in enumerate(METRICS):
+            for suffix, of in (("", np.mean), ("_std", np.std)):
+                rival = found[RANDOM, budget][:, column]
+                record(
+                    "suggest",
+                    f"{name}: {budget} labels, {way}, mean of {len(rows)} seeds"
+                    f"{' (quick)' if options.quick else ''}",
+                    metric + suffix,
+                    round(float(of(rows[:, column])), 5),
+                    rival=RANDOM if way == SUGGESTED else None,
+                    rival_value=round(float(of(rival)), 5) if way == SUGGESTED else None,
+                    folder=options.out,
+                )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

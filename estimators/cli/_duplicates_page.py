@@ -1,0 +1,117 @@
+"""What the page of duplicates shows, from a duplicate finder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import FeatureUnion
+
+from estimators.inspection.words import explain_words
+from film.text import normalize_text
+
+ALIGNED_PAIRS = 1000
+LINKS = 12
+_LEAST_LINK = 0.005
+
+
+def page_data(finder: Any, threshold: float, linkage: str) -> dict[str, Any]:
+    """Gather groups, scores and word alignments for `estimators.inspection.page.duplicates_page`.
+
+    Parameters
+    ----------
+    finder : DuplicateFinder
+        Fitted.
+    threshold : float in (0, 1]
+        Where the slider starts; it can go down to half of that.
+    linkage : {"average", "complete"}
+        As in `DuplicateFinder.groups`.
+
+    Returns
+    -------
+    data : dict
+        Texts that are in a pair or group at the lowest threshold, one entry for all copies. Words
+        are aligned in the best `ALIGNED_PAIRS` pairs.
+    """
+    lowest = threshold / 2
+    groups = finder.groups(lowest, linkage=linkage)
+    found = finder.find(threshold=lowest)
+    rows = np.union1d(found.pairs, np.flatnonzero(groups.labels >= 0)).astype(int).tolist()
+    place: dict[str, int] = {}
+    texts: list[dict[str, Any]] = []
+    of_row: dict[int, int] = {}
+    for row in rows:
+        text, name = finder.texts_[row], str(finder.ids_[row])
+        of_row[row] = place.setdefault(normalize_text(text), len(texts))
+        if of_row[row] == len(texts):
+            texts.append({"id": name, "text": text, "copies": []})
+        else:
+            texts[of_row[row]]["copies"].append(name)
+    similar = found.kind == "similar"
+    pairs = [(of_row[a], of_row[b]) for a, b in found.pairs[similar].tolist()]
+    aligned, tokens = _alignments(finder, pairs[:ALIGNED_PAIRS], texts)
+    notes = [f"Groups by {linkage} link of {found.score_name}. Exact copies are one entry."]
+    if len(pairs) > ALIGNED_PAIRS:
+        notes.append(f"Words are aligned in the {ALIGNED_PAIRS} pairs with the best scores.")
+    return {
+        "score_name": found.score_name,
+        "threshold": threshold,
+        "lowest": lowest,
+        "texts": texts,
+        "merges": _merges(groups.merges, len(finder.texts_), of_row, len(texts)),
+        "pairs": [
+            (a, b, score)
+            for (a, b), score in zip(pairs, found.scores[similar].tolist(), strict=True)
+        ],
+        "alignments": aligned,
+        "tokens": tokens,
+        "notes": notes,
+    }
+
+
+def _merges(
+    merges: np.ndarray, n_rows: int, of_row: dict[int, int], n_texts: int
+) -> list[tuple[int, int, float]]:
+    """Renumber merges of rows as merges of different texts."""
+    node = dict(of_row)
+    renumbered = []
+    for i, (a, b, score) in enumerate(merges.tolist()):
+        first, second = node[int(a)], node[int(b)]
+        node[n_rows + i] = first
+        if first != second:
+            node[n_rows + i] = n_texts + len(renumbered)
+            renumbered.append((first, second, score))
+    return renumbered
+
+
+def _alignments(
+    finder: Any, pairs: list[tuple[int, int]], texts: list[dict[str, Any]]
+) -> tuple[dict[str, list[tuple[int, int, float]]], dict[int, list[list[int]]]]:
+    """Find which words meet, by the embedder that can be taken apart into words."""
+    aligned: dict[str, list[tuple[int, int, float]]] = {}
+    tokens: dict[int, list[list[int]]] = {}
+    embedder = _embedder(finder) if pairs else None
+    if embedder is None:
+        return aligned, tokens
+    wanted = np.array([[texts[i]["text"] for i in pair] for pair in pairs], dtype=object)
+    for (i, j), said in zip(pairs, explain_words(embedder, wanted), strict=True):
+        strongest = np.argsort(-said.contributions, axis=None)[:LINKS]
+        links = np.column_stack(np.unravel_index(strongest, said.contributions.shape)).tolist()
+        aligned[f"{i},{j}"] = [
+            (left, right, float(said.contributions[left, right]))
+            for left, right in links
+            if said.contributions[left, right] >= _LEAST_LINK
+        ]
+        tokens[i], tokens[j] = said.offsets1.tolist(), said.offsets2.tolist()
+    return aligned, tokens
+
+
+def _embedder(finder: Any) -> Any:
+    """Give the embedder behind the scores, or behind the first member that is one."""
+    if finder.classifier is None:
+        space = finder._index._space
+        return FeatureUnion([("words", space._words), ("trigrams", space._trigrams)])
+    collections = finder.classifier._collections
+    return next(
+        (member for name, member in finder.classifier.members_ if name in collections), None
+    )

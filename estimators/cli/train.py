@@ -1,0 +1,177 @@
+"""``film train``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
+
+from estimators.cli import _reading as reading
+from estimators.cli._console import Failure, examples, leaves, note, quiet_option, verbosity
+from estimators.cli._figures import as_text, figures
+from estimators.cli._folds import usable_folds
+from estimators.cli._writing import check_places
+from estimators.fast_duplicates import fast_duplicates
+from estimators.model_selection import DisjointPairsKFold
+from estimators.persistence import save_model
+
+PRIOR = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command(
+    epilog=examples(
+        "film train train.csv --model duplicates.skops",
+        "film train pairs.tsv -1 left -2 right -l same -m duplicates.skops --prior 0.17",
+    ),
+    short_help="Learn from labelled pairs.",
+)
+@click.argument("pairs", metavar="PAIRS")
+@reading.pair_options
+@reading.label_option
+@click.option("-m", "--model", metavar="FILE", required=True, help="Where the model goes.")
+@click.option(
+    "--more-duplicates",
+    metavar="FILE",
+    help="More pairs known to be duplicates, a table without labels.",
+)
+@click.option(
+    "--corpus",
+    metavar="FILE",
+    help="The texts that will be judged, where they are known: neighbours are then counted among "
+    "them too. Without, a probability depends on its own pair alone.",
+)
+@click.option("-t", "--text", metavar="COLUMN", help="Texts of --corpus, else as in duplicates.")
+@click.option(
+    "--prior",
+    type=PRIOR,
+    help="Share of duplicates where the model will be used. Without: as in PAIRS.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--rank",
+    type=click.IntRange(2),
+    default=300,
+    show_default=True,
+    help="Rank of the decomposition; less is faster.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="Question-disjoint folds; more take longer.",
+)
+@click.option(
+    "--cache",
+    metavar="FOLDER",
+    help="Keep finished folds in a folder of your own: after Ctrl-C the same command goes on.",
+)
+@quiet_option
+def train(
+    pairs: str,
+    text1: str | None,
+    text2: str | None,
+    label: str | None,
+    model: str,
+    more_duplicates: str | None,
+    corpus: str | None,
+    text: str | None,
+    prior: float | None,
+    seed: int,
+    rank: int,
+    folds: int,
+    cache: str | None,
+    encoding: str | None,
+) -> None:
+    """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
+
+    Tells on standard error how good the model is on pairs whose questions it has not seen.
+    """
+    if text is not None and corpus is None:
+        raise click.UsageError("--text names a column of --corpus; give that too")
+    check_places({"--model": model}, [pairs, more_duplicates, corpus])
+    kept = "no model was written"
+    if cache is not None:
+        _check_folder(cache)
+        kept += f"; finished folds are in {cache}: run the same command to go on"
+    leaves(kept)
+    table = reading.open_table(pairs, encoding)
+    columns = reading.choose_pair_columns(table, text1, text2)
+    named = reading.choose_column(table, label, reading.LABEL_COLUMNS, "--label", "the labels")
+    rows, y = reading.labels_of(table, named)
+    texts = reading.pairs_of(table, columns)[rows]
+    if y.min() == y.max():
+        raise Failure(
+            f"{table.source}: all {len(y)} labels in column {named!r} are {y[0]}; training needs "
+            "duplicates and others"
+        )
+    usable = usable_folds(texts, y, folds, seed)
+    if usable < folds:
+        remedy = f"give --folds {usable}" if usable else "two folds are too many already: give"
+        raise Failure(
+            f"{table.source}: {len(y)} labelled pairs do not fill --folds {folds} that share no "
+            f"question and hold both labels; {remedy}{' or' if usable else ''} more pairs"
+        )
+    classifier = fast_duplicates(
+        rank=rank,
+        random_state=seed,
+        cv=folds,
+        prior=prior,
+        corpus=_corpus(corpus, text, encoding),
+        memory=cache,
+        verbose=verbosity(),
+    )
+    similar = _similar(more_duplicates, text1, text2, encoding)
+    note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
+    classifier.fit(texts, y, similar)
+    note(
+        "out of fold, on questions that were not learned from:\n"
+        + as_text(_out_of_fold(classifier, texts, y)).rstrip()
+    )
+    save_model(classifier.set_params(memory=None, verbose=0), model)
+    note(f"wrote {model}")
+
+
+def _out_of_fold(classifier: Any, pairs: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Judge the final model on folds that neither it nor the members were fitted on."""
+    folds = DisjointPairsKFold(classifier.cv, random_state=classifier.random_state)
+    said = cross_val_predict(
+        clone(classifier.final_estimator_),
+        classifier.out_of_fold_,
+        y,
+        cv=list(folds.split(pairs, y)),
+        method="predict_proba",
+    )
+    p = np.asarray(said)[:, 1]
+    return figures(
+        y, p, prior_from=classifier.train_prior_, prior=classifier.prior, calibration=False
+    )
+
+
+def _corpus(path: str | None, text: str | None, encoding: str | None) -> list[str] | None:
+    if path is None:
+        return None
+    table = reading.open_table(path, encoding)
+    column = reading.choose_column(table, text, reading.TEXT_COLUMNS, "--text", "the texts")
+    return table.column(column)
+
+
+def _similar(
+    path: str | None, text1: str | None, text2: str | None, encoding: str | None
+) -> np.ndarray | None:
+    if path is None:
+        return None
+    table = reading.open_table(path, encoding)
+    if text1 not in table.columns or text2 not in table.columns:
+        # Often another table than the pairs, with names of its own.
+        text1 = text2 = None
+    return reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+
+
+def _check_folder(path: str) -> None:
+    os.makedirs(path, exist_ok=True)
+    check_places({"--cache": os.path.join(path, "writable")}, [])

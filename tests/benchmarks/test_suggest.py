@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import suggest
+from benchmarks._quora_data import generated
+from benchmarks.suggest import RANDOM, SUGGESTED, compare, main, suggested
+
+
+@pytest.fixture(scope="module")
+def data():
+    return generated(300, 0)
+
+
+def test_a_folder_without_the_file_exits_with_2(tmp_path, capsys):
+    assert main(["--data", str(tmp_path)]) == 2
+    assert "holds no train.csv" in capsys.readouterr().err
+
+
+def test_only_labels_that_were_asked_for_are_looked_at(data, monkeypatch):
+    monkeypatch.setattr(suggest, "BATCH", 10)
+    monkeypatch.setattr(suggest, "BUDGETS", (10, 30))
+    calls = []
+
+    def spy(pairs, n, *, labelled, y, random_state):
+        np.testing.assert_array_equal(y, data.y_train[labelled])
+        calls.append((n, len(labelled), random_state))
+        return np.setdiff1d(np.arange(len(pairs)), labelled)[:n]
+
+    monkeypatch.setattr(suggest, "suggest_pairs", spy)
+    assert suggested(data, 7).tolist() == list(range(30))
+    assert calls == [(10, 0, 7), (10, 10, 7), (10, 20, 7)]
+
+
+def test_a_pool_that_runs_out_is_an_error(data, monkeypatch):
+    monkeypatch.setattr(suggest, "suggest_pairs", lambda *_, **__: np.empty(0, dtype=np.intp))
+    with pytest.raises(ValueError, match="ran out at 0"):
+        suggested(data, 0)
+
+
+def test_a_pool_below_the_budget_is_an_error(data):
+    with pytest.raises(ValueError, match="pool holds 192 pairs, fewer than 200"):
+        compare(data, range(1), rank=10)
+
+
+def test_quick_run_records_both_ways(tmp_path, monkeypatch):
+    monkeypatch.setattr(suggest, "BUDGETS", (50, 100))
+    monkeypatch.setattr(suggest, "read", lambda *_: generated(300, 0))
+    assert main(["--quick", "--out", str(tmp_path)]) == 0
+    lines = Path(tmp_path, "suggest.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 2 * 2 * 6
+    value = {(row["case"], row["metric"]): row for row in rows}
+    for budget in (50, 100):
+        cases = [
+            f"generated: {budget} labels, {way}, mean of 2 seeds (quick)"
+            for way in (SUGGESTED, RANDOM)
+        ]
+        for metric in ("roc_auc", "accuracy", "log_loss"):
+            ours, theirs = (value[case, metric] for case in cases)
+            assert ours["rival"] == RANDOM and theirs["rival"] is None
+            assert ours["rival_value"] == theirs["value"]
+            assert metric != "roc_auc" or ours["value"] != theirs["value"]
+            assert 0 < ours["value"] < 1
+            assert value[cases[0], f"{metric}_std"]["value"] < 0.2
+        assert value[cases[1], "roc_auc"]["value"] > 0.55

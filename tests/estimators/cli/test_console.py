@@ -1,0 +1,145 @@
+import os
+import re
+import signal
+import warnings
+
+import numpy as np
+import pytest
+
+from estimators.cli import _reading, main, score
+from film.datasets import make_question_pairs
+from tests.estimators.cli.commands import (
+    ROOT,
+    finished,
+    refused,
+    run,
+    start,
+    wait_for,
+    write_csv,
+)
+
+COMMANDS = ["train", "score", "duplicates", "label", "explain", "evaluate", "submit"]
+
+
+def test_results_and_notes_are_kept_apart(shelf):
+    ran = start("score", "-", "-m", shelf / "model.skops")
+    code, out, err = finished(ran, "text1,text2\nкак дела,дела как\n".encode())
+    assert code == 0
+    assert out.startswith("text1,text2,probability,duplicate\nкак дела,дела как,0.")
+    assert err.count("\n") == 1 and err.startswith("film: standard input: most letters are not")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_interruption_ends_with_its_status(shelf, tmp_path):
+    data = make_question_pairs(4000, random_state=0)
+    rows = [[*pair, y] for pair, y in zip(data.pairs.tolist(), data.y.tolist(), strict=True)]
+    path = write_csv(tmp_path / "train.csv", ["text1", "text2", "label"], rows)
+    cache, model = tmp_path / "cache", tmp_path / "m.skops"
+    model.write_bytes(b"old")
+    process = start("train", path, "-m", model, "--cache", cache)
+    wait_for(process, b"training on 4000 pairs")
+    process.send_signal(signal.SIGINT)
+    code, out, err = finished(process)
+    assert (code, out) == (130, "")
+    assert f"film: interrupted; no model was written; finished folds are in {cache}" in err
+    assert "Traceback" not in err
+    assert model.read_bytes() == b"old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "m.skops", "train.csv"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_a_reader_that_has_seen_enough_is_no_error(shelf):
+    process = start("score", shelf / "dev.csv", "-m", shelf / "model.skops")
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_behind_standard_output(shelf):
+    with open("/dev/full", "w") as full:
+        process = start("explain", "-p", "a b", "b a", "-m", shelf / "model.skops", stdout=full)
+    code, _, err = finished(process)
+    assert code == 2
+    assert err.startswith("film: error:") and err.count("\n") == 1
+
+
+def test_the_estimators_do_not_need_click():
+    for path in (ROOT / "estimators").rglob("*.py"):
+        if path.parent.name != "cli":
+            imports = re.findall(
+                r"^\s*(?:import|from) (\S+)", path.read_text("utf-8"), re.MULTILINE
+            )
+            assert not [name for name in imports if name.startswith(("click", "estimators.cli"))]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(command):
+    ran = run(command, "--help")
+    assert ran.code == 0
+    assert f"\n    film {command} " in ran.out.split("Examples:")[1]
+    assert "--quiet" in ran.out and run(command, "-h").out == ran.out
+
+
+def test_help_names_the_commands():
+    ran = run("--help")
+    assert ran.code == 0
+    assert sorted(main.commands) == sorted(COMMANDS)
+    for command in COMMANDS:
+        assert f"\n  {command} " in ran.out
+    assert "No such command" in refused("merge")
+    assert "No such option" in refused("score", "--fast")
+
+
+def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
+    arguments = ["score", shelf / "dev.csv", "-m", shelf / "model.skops"]
+
+    def raising(error):
+        def read(*args, **kwargs):
+            raise error
+
+        return read
+
+    # What is raised here comes from the module of the tests, as it would from a library.
+    monkeypatch.setattr(score, "duplicate_probabilities", raising(ValueError("of a library")))
+    with pytest.raises(ValueError, match="of a library"):
+        run(*arguments)
+    # No frame of the library tells that this one is not our own.
+    monkeypatch.setattr(score, "duplicate_probabilities", lambda *args, **kwargs: np.ones(7))
+    with pytest.raises(ValueError, match="zip"):
+        run(*arguments)
+    monkeypatch.setattr(score, "duplicate_probabilities", raising(TypeError("a bug")))
+    with pytest.raises(TypeError, match="a bug"):
+        run(*arguments)
+    monkeypatch.setattr(score, "duplicate_probabilities", raising(MemoryError()))
+    assert "not enough memory" in refused(*arguments)
+    monkeypatch.setattr(score, "duplicate_probabilities", raising(OSError(5, "no way")))
+    assert "no way" in refused(*arguments)
+    monkeypatch.setattr(score, "duplicate_probabilities", raising(KeyboardInterrupt()))
+    ran = run(*arguments)
+    assert ran.code == 130 and "film: interrupted; nothing was written" in ran.err
+
+
+def test_warnings_for_users_are_notes(monkeypatch, shelf):
+    def read(*args, **kwargs):
+        warnings.warn("look here", UserWarning, stacklevel=1)
+        warnings.warn("for developers", RuntimeWarning, stacklevel=1)
+        return _reading.read_table(*args, **kwargs)
+
+    monkeypatch.setattr(score.reading, "open_table", lambda path, encoding: read(path))
+    arguments = ["score", shelf / "dev.csv", "-m", shelf / "model.skops"]
+    before = warnings.showwarning
+    ran = run(*arguments)
+    assert ran.err == "film: look here\n"
+    assert warnings.showwarning is before
+    assert run(*arguments, "--quiet").err == ""
+
+
+def test_the_text_of_a_note_does_not_steer_the_terminal(shelf, tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["\x1b[2Jleft", "right"], [["a", "b"]])
+    assert "\x1b" not in refused("score", path, "-m", shelf / "model.skops")
+
+
+def test_commands_are_quiet_when_asked(shelf, tmp_path):
+    ran = run("duplicates", shelf / "texts.csv", "-q", "--html", tmp_path / "p.html")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")

@@ -1,0 +1,216 @@
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from estimators.duplicate_finder import DuplicateFinder
+from estimators.persistence import load_model
+from film.datasets import read_table
+from tests.estimators.cli.commands import refused, run, write_csv
+
+
+@pytest.fixture(scope="module")
+def table(shelf):
+    return read_table(shelf / "texts.csv")
+
+
+@pytest.fixture(scope="module")
+def finder(table):
+    return DuplicateFinder().fit(table.column("text"), table.column("id"))
+
+
+def test_pairs_without_a_model(shelf, finder):
+    ran = run("duplicates", shelf / "texts.csv", "--threshold", 0.6)
+    found = finder.find(threshold=0.6)
+    assert ran.code == 0
+    assert list(ran.rows[0]) == ["id1", "id2", "score", "kind", "text1", "text2"]
+    assert [[row["id1"], row["id2"]] for row in ran.rows] == found.ids.tolist()
+    assert [[row["text1"], row["text2"]] for row in ran.rows] == found.texts.tolist()
+    assert [row["kind"] for row in ran.rows] == found.kind.tolist()
+    np.testing.assert_allclose([float(row["score"]) for row in ran.rows], found.scores)
+    assert ran.rows[0]["kind"] == "copy" and f"{len(found)} pairs by similarity" in ran.err
+
+
+def test_the_default_threshold_depends_on_the_score(shelf, finder):
+    rows = run("duplicates", shelf / "texts.csv").rows
+    assert len(rows) == len(finder.find(threshold=0.8)) != len(finder.find(threshold=0.5))
+    model = load_model(shelf / "model.skops")
+    judged = DuplicateFinder(model, prior=0.5).fit(finder.texts_)
+    arguments = ["-m", shelf / "model.skops", "--prior", 0.5]
+    ran = run("duplicates", shelf / "texts.csv", *arguments)
+    expected = judged.find(threshold=0.5)
+    assert 1 < len(ran.rows) == len(expected)
+    np.testing.assert_allclose([float(row["score"]) for row in ran.rows], expected.scores)
+    assert "by probability from 0.5, at a share of 50.00% duplicates" in ran.err
+
+
+@pytest.mark.parametrize("prior", [None, "estimate"])
+def test_the_prior_is_estimated_when_asked_for(shelf, finder, prior):
+    judged = DuplicateFinder(load_model(shelf / "model.skops"), prior=prior).fit(finder.texts_)
+    expected = judged.find(budget=20)
+    arguments = [
+        "-m",
+        shelf / "model.skops",
+        "--budget",
+        20,
+        *(["--prior", prior] if prior else []),
+    ]
+    ran = run("duplicates", shelf / "texts.csv", *arguments)
+    np.testing.assert_allclose([float(row["score"]) for row in ran.rows], expected.scores)
+    share = f"at a share of {expected.prior:.2%}" if prior else ""
+    assert share in ran.err and ("at a share" in ran.err) == bool(prior)
+
+
+def test_a_budget_is_kept(shelf):
+    ran = run("duplicates", shelf / "texts.csv", "-b", 7)
+    assert len(ran.rows) == 7
+
+
+@pytest.mark.parametrize("linkage", ["average", "complete"])
+def test_groups_carry_the_other_columns(shelf, table, finder, linkage):
+    arguments = ["--groups", "--threshold", 0.4, "--linkage", linkage]
+    ran = run("duplicates", shelf / "texts.csv", *arguments)
+    assert ran.code == 0, ran.err
+    groups = finder.groups(0.4, linkage=linkage)
+    other = finder.groups(0.4, linkage={"average": "complete", "complete": "average"}[linkage])
+    assert groups.labels.tolist() != other.labels.tolist()
+    assert list(ran.rows[0]) == ["group", "id", "score", "weakest", "text", "area"]
+    by_id = {row[0]: row[1:] for row in table.rows}
+    assert [[row["text"], row["area"]] for row in ran.rows] == [
+        by_id[row["id"]] for row in ran.rows
+    ]
+    expected = [[str(number), name] for number, group in enumerate(groups, 1) for name in group.ids]
+    assert [[row["group"], row["id"]] for row in ran.rows] == expected
+    for row in ran.rows:
+        group = groups[int(row["group"]) - 1]
+        assert float(row["score"]) == pytest.approx(group.score)
+        assert float(row["weakest"]) == pytest.approx(group.weakest_score)
+
+
+def test_rows_are_numbered_from_one_without_ids(tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["title"], [["a b"], ["c"], ["A b!"]])
+    assert [list(row.values())[:4] for row in run("duplicates", path).rows] == [
+        ["1", "3", "1.0", "copy"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["alone"], ["same"] * 4, ["?"], ["日本語", "日本語。"]],
+    ids=["one row", "identical", "no words", "not Latin"],
+)
+@pytest.mark.parametrize("options", [[], ["--groups"], ["-b", "3"]])
+def test_odd_tables(shelf, tmp_path, texts, options):
+    path = write_csv(tmp_path / "odd.csv", ["text"], [[text] for text in texts])
+    n = len(texts) - len(set(text.lower().strip("。") for text in texts))
+    page = tmp_path / "page.html"
+    for model in ([], ["-m", shelf / "model.skops"]):
+        ran = run("duplicates", path, *options, *model, "-o", "-", "--html", page)
+        assert ran.code == 0, ran.err
+        ran = run("duplicates", path, *options, *model)
+        assert ran.code == 0, ran.err
+        copies = [row for row in ran.rows if row["score"] == "1.0"]
+        assert len(copies) == (n and n + ("--groups" in options))
+        assert page.exists()
+
+
+def test_long_texts(shelf, tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["text"], [["x " * 50_000], ["X " * 50_000], ["x y " * 3]])
+    page = tmp_path / "page.html"
+    ran = run("duplicates", path, "-m", shelf / "model.skops", "-o", "-", "--html", page)
+    assert ran.code == 0, ran.err
+    assert ran.rows[0]["kind"] == "copy" and page.exists()
+
+
+def content_of(path):
+    html = path.read_text(encoding="utf-8")
+    (data,) = re.findall(r"<script[^>]*json[^>]*>(.*?)</script>", html, re.DOTALL)
+    return json.loads(data)
+
+
+def groups_of(content, threshold):
+    """Groups of ids that the page shows at a threshold."""
+    texts = content["texts"]
+    parts = [[text["id"], *text["copies"]] for text in texts]
+    alive = dict(enumerate(parts))
+    for i, (a, b, score) in enumerate(content["merges"]):
+        if score >= threshold:
+            alive[len(texts) + i] = alive.pop(a) + alive.pop(b)
+    return sorted(sorted(group) for group in alive.values() if len(group) > 1)
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+def test_the_page_shows_the_groups_of_the_library(shelf, tmp_path, table, finder, with_model):
+    page = tmp_path / "page.html"
+    linkage = "average" if with_model else "complete"
+    options = ["--threshold", 0.6, "--html", page, "--linkage", linkage]
+    judged = finder
+    if with_model:
+        options += ["-m", shelf / "model.skops", "--prior", 0.5]
+        judged = DuplicateFinder(load_model(shelf / "model.skops"), prior=0.5)
+        judged.fit(table.column("text"), table.column("id"))
+    ran = run("duplicates", shelf / "texts.csv", *options)
+    assert (ran.code, ran.out) == (0, ""), ran.err
+    content = content_of(page)
+    assert (content["threshold"], content["lowest"]) == (0.6, 0.3)
+    for threshold in (0.3, 0.6, 0.9):
+        expected = [
+            sorted(group.ids.tolist()) for group in judged.groups(threshold, linkage=linkage)
+        ]
+        assert groups_of(content, threshold) == sorted(expected)
+    for key, links in content["alignments"].items():
+        first, second = (content["texts"][int(i)]["text"] for i in key.split(","))
+        tokens = [content["tokens"][i] for i in key.split(",")]
+        assert 0 < len(links) <= 12
+        for left, right, contribution in links:
+            assert contribution > 0
+            assert first[slice(*tokens[0][left])] and second[slice(*tokens[1][right])]
+    assert len(content["alignments"]) == len(content["pairs"]) > 0
+
+
+def test_page_and_table_together(shelf, tmp_path):
+    out, page = tmp_path / "out.csv", tmp_path / "page.html"
+    ran = run("duplicates", shelf / "texts.csv", "-b", 5, "-o", out, "--html", page)
+    assert (ran.code, ran.out) == (0, "")
+    scores = [float(score) for score in read_table(out).column("score")]
+    assert content_of(page)["threshold"] == min(scores)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--threshold", 0.5, "--budget", 3], "give one"),
+        (["--groups", "--budget", 3], "--threshold with --groups"),
+        (["--linkage", "average"], "--groups or --html"),
+        (["--prior", 0.3], "--model too"),
+        (["--prior", "guess"], "'guess' is not a valid"),
+        (["--prior", 1], "0<x<1"),
+        (["--threshold", 0], "0<x<=1"),
+        (["--budget", 0], "x>=1"),
+        (["--text", "body"], "no column 'body'"),
+        (["--id", "area"], "id '0' twice, lines 2, 5"),
+        (["--linkage", "single"], "'single' is not one of"),
+    ],
+)
+def test_options_that_do_not_fit(shelf, options, expected):
+    assert expected in refused("duplicates", shelf / "texts.csv", *options)
+
+
+def test_an_index_that_is_not_installed(monkeypatch, shelf):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    message = refused("duplicates", shelf / "texts.csv", "--index", "approximate")
+    assert "film-metric[ann]" in message
+
+
+def test_columns_that_cannot_be_told(tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["title", "body"], [["a", "b"]])
+    message = refused("duplicates", path)
+    assert "'title', 'body' may all be the texts" in message and "--text" in message
+    path = write_csv(tmp_path / "t.csv", ["subject"], [["a"]])
+    message = refused("duplicates", path)
+    assert "it has 'subject'" in message and "--text" in message
+    path = write_csv(tmp_path / "t.csv", ["text", "score"], [["a", "b"]])
+    assert "'score', which groups have too" in refused("duplicates", path, "--groups")
+    assert run("duplicates", path).code == 0

@@ -1,0 +1,89 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from estimators.persistence import load_model
+from film.calibration import calibration_error
+from film.datasets import read_table
+from film.metrics import prior_weights, shift_prior
+from tests.estimators.cli.commands import refused, run, write_csv
+
+
+def said(shelf, name):
+    table = read_table(shelf / name)
+    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
+    y = np.array([int(label) for label in table.column("is_duplicate")])
+    return y, load_model(shelf / "model.skops").predict_proba(pairs)[:, 1]
+
+
+def test_figures_are_those_of_other_libraries(shelf):
+    arguments = ["-m", shelf / "model.skops", "--prior", 0.1746, "--format", "json"]
+    ran = run("evaluate", shelf / "dev.csv", *arguments)
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    y, p = said(shelf, "dev.csv")
+    prior = load_model(shelf / "model.skops").train_prior_
+    shifted = shift_prior(p, prior, 0.1746)
+    interval = [
+        found.pop(f"calibration error, {end} end of 95 % interval") for end in ("low", "high")
+    ]
+    assert 0 <= interval[0] < interval[1] < 1
+    assert found == pytest.approx(
+        {
+            "pairs": 60,
+            "share of duplicates": y.mean(),
+            "prior of the model": prior,
+            "accuracy": np.mean((p > 0.5) == y),
+            "log loss": log_loss(y, p),
+            "log loss at prior 0.1746": log_loss(
+                y, shifted, sample_weight=prior_weights(y, 0.1746)
+            ),
+            "ROC AUC": roc_auc_score(y, p),
+            "calibration error": calibration_error(y, p),
+        }
+    )
+
+
+def test_the_table_says_the_same(shelf, tmp_path):
+    arguments = ["evaluate", shelf / "dev.csv", "-m", shelf / "model.skops"]
+    found = json.loads(run(*arguments, "-f", "json").out)
+    ran = run(*arguments, "-o", tmp_path / "figures.txt")
+    assert ran.out == ""
+    lines = (tmp_path / "figures.txt").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(found)
+    for line, (name, value) in zip(lines, found.items(), strict=True):
+        assert line.startswith(name)
+        assert float(line.removeprefix(name)) == pytest.approx(value, abs=6e-5)
+
+
+def test_questions_of_the_training_are_told(shelf):
+    ran = run("evaluate", shelf / "train.csv", "-m", shelf / "model.skops")
+    count = int(ran.err.split("warning: ")[1].split(" of 300 pairs")[0])
+    # The model remembers the texts of one fold's training rows.
+    assert 150 <= count <= 300
+
+
+def test_new_questions_are_not_warned_of(shelf, tmp_path):
+    rows = [["who ate a pear", "who had a pear", 1], ["one owl", "two owls", 0]]
+    path = write_csv(tmp_path / "new.csv", ["text1", "text2", "label"], rows)
+    ran = run("evaluate", path, "-m", shelf / "model.skops")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_one_class_leaves_some_figures_open(shelf, tmp_path):
+    path = write_csv(tmp_path / "one.csv", ["text1", "text2", "label"], [["who ate", "pears", 0]])
+    arguments = ["evaluate", path, "-m", shelf / "model.skops", "--prior", 0.2]
+    ran = run(*arguments)
+    assert ran.code == 0, ran.err
+    assert ran.out.count("undefined: the labels are all the same") == 2
+    found = json.loads(run(*arguments, "--format", "json").out)
+    assert found["ROC AUC"] is None and found["log loss at prior 0.2"] is None
+
+
+def test_bad_labels(shelf, tmp_path):
+    path = write_csv(tmp_path / "bad.csv", ["text1", "text2", "label"], [["a", "b", "maybe"]])
+    assert "'maybe', line 2" in refused("evaluate", path, "-m", shelf / "model.skops")
+    message = refused("evaluate", shelf / "texts.csv", "-m", shelf / "model.skops")
+    assert "'area'" in message and "--text1" in message

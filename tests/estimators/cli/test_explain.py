@@ -1,0 +1,52 @@
+import json
+import re
+
+from estimators.persistence import load_model
+from film.datasets import read_table
+from tests.estimators.cli.commands import refused, run, write_csv
+
+PAIR = ["How do I learn chess?", "How can I learn <b>chess</b>?"]
+
+
+def test_a_pair_of_the_command_line(shelf):
+    ran = run("explain", "--text-pair", *PAIR, "-m", shelf / "model.skops")
+    (verdict,) = load_model(shelf / "model.skops").explain([tuple(PAIR)])
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == f"{verdict}\n"
+
+
+def test_a_table_as_records(shelf):
+    ran = run("explain", shelf / "dev.csv", "-m", shelf / "model.skops", "-f", "jsonl")
+    table = read_table(shelf / "dev.csv")
+    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
+    verdicts = load_model(shelf / "model.skops").explain(pairs)
+    assert ran.records == [json.loads(json.dumps(verdict.to_dict())) for verdict in verdicts]
+
+
+def test_the_page_holds_every_pair_escaped(shelf, tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["text1", "text2"], [PAIR, ["</script>", "?"], ["", ""]])
+    page = tmp_path / "page.html"
+    ran = run("explain", path, "-m", shelf / "model.skops", "--html", page)
+    assert (ran.code, ran.out) == (0, "")
+    html = page.read_text(encoding="utf-8")
+    assert "\\u003cb\\u003echess" in html and "<b>chess" not in html
+    (data,) = re.findall(r"<script[^>]*json[^>]*>(.*?)</script>", html, re.DOTALL)
+    content = json.loads(data)
+    assert [pair["text1"] for pair in content["pairs"]] == [PAIR[0], "</script>", ""]
+    assert all(verdict["members"] for verdict in content["verdicts"])
+
+
+def test_page_and_result_together(shelf, tmp_path):
+    out, page = tmp_path / "out.txt", tmp_path / "page.html"
+    run("explain", "-p", *PAIR, "-m", shelf / "model.skops", "-o", out, "--html", page)
+    assert page.exists() and "% duplicate" in out.read_text(encoding="utf-8")
+
+
+def test_what_does_not_fit_together(shelf, tmp_path):
+    model = shelf / "model.skops"
+    assert "--text-pair" in refused("explain", "-m", model)
+    assert "--text-pair" in refused("explain", shelf / "dev.csv", "-p", "a", "b", "-m", model)
+    assert "requires 2 arguments" in refused("explain", "-m", model, "-p", "a")
+    assert "terminal" in refused("explain", "-m", model, "-p", "a", "caf\udce9")
+    both = ["-o", tmp_path / "x", "--html", tmp_path / "x"]
+    assert "would overwrite" in refused("explain", "-p", *PAIR, "-m", model, *both)

@@ -1,0 +1,218 @@
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from estimators.persistence import load_model
+from film.datasets import read_table
+from tests.estimators.cli.commands import refused, run, write_csv
+
+
+@pytest.fixture(scope="module")
+def expected(shelf):
+    table = read_table(shelf / "dev.csv")
+    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
+    return load_model(shelf / "model.skops").predict_proba(pairs)[:, 1]
+
+
+def test_columns_are_carried_through(shelf, expected):
+    ran = run("score", shelf / "dev.csv", "--model", shelf / "model.skops")
+    assert ran.code == 0
+    table = read_table(shelf / "dev.csv")
+    assert list(ran.rows[0]) == [*table.columns, "probability", "duplicate"]
+    assert [list(row.values())[:-2] for row in ran.rows] == table.rows
+    np.testing.assert_allclose([float(row["probability"]) for row in ran.rows], expected)
+    assert [row["duplicate"] for row in ran.rows] == [str(int(p > 0.5)) for p in expected]
+
+
+def test_threshold_and_names(shelf, expected):
+    threshold = float(np.sort(expected)[30])  # a pair right at it is none
+    arguments = ["-m", shelf / "model.skops", "--threshold", threshold, "--as", "said"]
+    ran = run("score", shelf / "dev.csv", *arguments)
+    assert [int(row["said_duplicate"]) for row in ran.rows] == (expected > threshold).tolist()
+    assert 0 < sum(expected > threshold) < len(expected)
+    assert "said" in ran.rows[0] and "probability" not in ran.rows[0]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+def test_the_name_of_the_output_chooses_its_form(shelf, tmp_path, suffix, expected):
+    out = tmp_path / f"scored.{suffix}"
+    ran = run("score", shelf / "dev.csv", "-m", shelf / "model.skops", "-o", out)
+    assert (ran.code, ran.out) == (0, "")
+    table = read_table(out)
+    assert table.format == suffix
+    assert table.column("topic") == ["x,y"] * 60
+    np.testing.assert_allclose([float(p) for p in table.column("probability")], expected)
+
+
+def test_the_form_of_the_input_is_kept_and_an_option_wins(shelf, tmp_path):
+    lines = '{"text1": "Is tea hot?", "text2": "How hot is tea?", "n": 1}\n'
+    ran = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
+    assert list(ran.records[0]) == ["text1", "text2", "n", "probability", "duplicate"]
+    ran = run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", stdin=lines)
+    assert ran.out.startswith("text1\ttext2\tn\tprobability\tduplicate\n")
+    out = tmp_path / "scored.csv"
+    run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", "-o", out, stdin=lines)
+    assert "\t" in out.read_text(encoding="utf-8")
+
+
+def test_encodings_of_spreadsheets(shelf, tmp_path):
+    content = "question1;question2\nIs the café open?;Is the café closed?\n"
+    for name, data in {
+        "bom.csv": b"\xef\xbb\xbf" + content.encode(),
+        "windows.csv": content.encode("cp1252"),
+        "utf16.csv": content.encode("utf-16"),
+        "zipped.csv.gz": gzip.compress(content.encode()),
+    }.items():
+        (tmp_path / name).write_bytes(data)
+        ran = run("score", tmp_path / name, "-m", shelf / "model.skops")
+        assert ran.code == 0, ran.err
+        assert ran.rows[0]["question1"] == "Is the café open?"
+        assert ("Windows-1252" in ran.err) == (name == "windows.csv")
+    ran = run("score", tmp_path / "windows.csv", "-m", shelf / "model.skops", "-q")
+    assert ran.err == ""
+    message = refused(
+        "score", tmp_path / "windows.csv", "-m", shelf / "model.skops", "--encoding", "utf-8"
+    )
+    assert "windows.csv, line 2" in message
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("One row", "One row only")],
+        [("same", "same")] * 5,
+        [("", ""), ("", "word")],
+        [("?!", "...")],
+        [("a " * 50_000, "b " * 50_000)],
+        [("日本語の文です", "これは日本語の文"), ("как дела", "как вы")],
+        [("\x1b[2J \U0001f600", "line\nbreak")],
+    ],
+    ids=["one row", "identical", "empty", "no words", "100 kB", "not Latin", "controls"],
+)
+def test_odd_texts_are_scored(shelf, tmp_path, pairs):
+    path = write_csv(tmp_path / "odd.csv", ["text1", "text2"], pairs)
+    ran = run("score", path, "-m", shelf / "model.skops")
+    assert ran.code == 0, ran.err
+    assert [(row["text1"], row["text2"]) for row in ran.rows] == pairs
+    assert all(0 <= float(row["probability"]) <= 1 for row in ran.rows)
+    assert ("most letters are not Latin" in ran.err) == (pairs[0][0] == "日本語の文です")
+    assert ("empty text" in ran.err) == (pairs[0] == ("", ""))
+
+
+def test_empty_texts_are_named_by_their_lines(shelf, tmp_path):
+    path = write_csv(
+        tmp_path / "t.csv", ["text1", "text2"], [("a\nb", "c"), ("d", " "), ("e", "f")]
+    )
+    ran = run("score", path, "-m", shelf / "model.skops")
+    assert "t.csv: 1 of 3 rows have an empty text, line 4" in ran.err
+
+
+def test_a_taken_name_is_refused(shelf, tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["text1", "text2", "probability"], [("a", "b", 1)])
+    message = refused("score", path, "-m", shelf / "model.skops")
+    assert "'probability' already" in message and "--as NAME" in message
+    ran = run("score", path, "-m", shelf / "model.skops", "--as", "p")
+    assert list(ran.rows[0]) == ["text1", "text2", "probability", "p", "p_duplicate"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "expected"),
+    [
+        (["left", "right"], [], ["--text1", "'left', 'right'", "question1"]),
+        (["question1", "question2", "text1", "text2"], [], ["may all be", "--text1"]),
+        (["question1", "question2"], ["-1", "question1", "-2", "qestion2"], ["'question2'"]),
+        (["question1", "question2"], ["-1", "question1"], ["both --text1 and --text2"]),
+        (["question1", "question2"], ["-1", "question1", "-2", "question1"], ["two columns"]),
+    ],
+)
+def test_wrong_columns(shelf, tmp_path, columns, options, expected):
+    path = write_csv(tmp_path / "t.csv", columns, [list("abcd")[: len(columns)]])
+    message = refused("score", path, "-m", shelf / "model.skops", *options)
+    for part in expected:
+        assert part in message
+
+
+def test_names_of_columns_in_other_letters(shelf, tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["Question1", "QUESTION2 "], [("a", "b")])
+    assert run("score", path, "-m", shelf / "model.skops").code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "empty"),
+        (b"question1,question2\n", "no rows"),
+        (b"question1,question2\na,b\nc\n", "line 3 has 1"),
+        (b"question1,question2\ncaf\xc3\xa9,caf\xe9\n", "mixes encodings"),
+        (b"PK\x03\x04 xl/workbook", "workbook of Excel"),
+        (b'question1,question2\n"a,b\n', "broken quoting"),
+    ],
+)
+def test_bad_tables(shelf, tmp_path, content, expected):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    message = refused("score", path, "-m", shelf / "model.skops")
+    assert expected in message and "bad.csv" in message
+
+
+def test_missing_files(shelf, tmp_path):
+    dev, model = shelf / "dev.csv", shelf / "model.skops"
+    assert "nowhere.csv" in refused("score", tmp_path / "nowhere.csv", "-m", model)
+    assert "no.skops" in refused("score", dev, "-m", tmp_path / "no.skops")
+    assert "is a folder" in refused("score", tmp_path, "-m", model)
+
+
+def test_files_that_are_no_model(shelf, tmp_path):
+    from sklearn.linear_model import LogisticRegression
+
+    from estimators import fast_duplicates
+    from estimators.persistence import save_model
+
+    dev = shelf / "dev.csv"
+    assert "no file of save_model" in refused("score", dev, "-m", shelf / "train.csv")
+    save_model(LogisticRegression(), tmp_path / "other.skops")
+    assert "LogisticRegression" in refused("score", dev, "-m", tmp_path / "other.skops")
+    save_model(fast_duplicates(), tmp_path / "raw.skops")
+    assert "film train" in refused("score", dev, "-m", tmp_path / "raw.skops")
+
+
+def test_places_are_looked_at_before_the_work(shelf, tmp_path):
+    # The input is bad too: the place must be what is told.
+    (tmp_path / "bad.csv").write_bytes(b"")
+    (tmp_path / "file").write_bytes(b"")
+    arguments = ["score", tmp_path / "bad.csv", "-m", shelf / "model.skops", "-o"]
+    assert "does not exist" in refused(*arguments, tmp_path / "no" / "out.csv")
+    assert "is a folder" in refused(*arguments, tmp_path)
+    assert "is a file" in refused(*arguments, tmp_path / "file" / "out.csv")
+    assert "would overwrite the input" in refused(*arguments, tmp_path / "bad.csv")
+    assert "would overwrite the input" in refused(*arguments, shelf / "model.skops")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "bad.csv")
+    assert "would overwrite the input" in refused(*arguments, tmp_path / "link.csv")
+    arguments[1] = tmp_path / "link.csv"
+    assert "would overwrite the input" in refused(*arguments, tmp_path / "bad.csv")
+    assert "such files are not written" in refused(*arguments, tmp_path / "out.xlsx")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.csv", "file", "link.csv"]
+
+
+def test_a_failed_command_leaves_the_old_result(shelf, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("old", encoding="utf-8")
+    (tmp_path / "bad.csv").write_bytes(b"")
+    refused("score", tmp_path / "bad.csv", "-m", shelf / "model.skops", "-o", out)
+    assert out.read_text(encoding="utf-8") == "old"
+
+
+def test_a_dash_is_a_standard_stream_both_ways(shelf):
+    text = (shelf / "dev.csv").read_text(encoding="utf-8")
+    ran = run("score", "-", "-m", shelf / "model.skops", "--out", "-", stdin=text)
+    assert len(ran.rows) == 60
+    assert "standard input" in refused(
+        "score", "-", "-m", shelf / "model.skops", stdin="a,b\n1,2\n"
+    )
+
+
+def test_records_are_whole_json(shelf):
+    ran = run("score", shelf / "dev.csv", "-m", shelf / "model.skops", "-f", "jsonl")
+    assert json.loads(ran.out.splitlines()[0])["duplicate"] in (0, 1)

@@ -1,0 +1,177 @@
+import re
+import zipfile
+
+import numpy as np
+import pytest
+
+from estimators import DisjointPairsKFold, fast_duplicates
+from estimators.cli._folds import usable_folds
+from estimators.persistence import load_model
+from film.datasets import read_table
+from tests.estimators.cli.commands import refused, run, write_csv
+
+SMALL = ["--rank", 30, "--folds", 2]
+
+
+def pairs_and_labels(path):
+    table = read_table(path)
+    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
+    return np.array(pairs, dtype=object), np.array([int(y) for y in table.column("is_duplicate")])
+
+
+def figure(text, name):
+    return float(re.search(rf"^{name} +([0-9.]+)", text, re.MULTILINE)[1])
+
+
+def test_the_model_is_that_of_the_library(shelf):
+    pairs, y = pairs_and_labels(shelf / "train.csv")
+    expected = fast_duplicates(d=30, rank=30, cv=2, random_state=0).fit(pairs, y)
+    saved = load_model(shelf / "model.skops")
+    np.testing.assert_allclose(saved.predict_proba(pairs), expected.predict_proba(pairs))
+    assert (saved.memory, saved.verbose, saved.prior, saved.corpus) == (None, 0, None, None)
+
+
+def test_figures_out_of_fold_are_told_and_sober(shelf):
+    said = (shelf / "train.err").read_text(encoding="utf-8")
+    assert "training on 300 pairs" in said
+    pairs, y = pairs_and_labels(shelf / "train.csv")
+    model = load_model(shelf / "model.skops")
+    inside = np.mean((model.predict_proba(pairs)[:, 1] > 0.5) == y)
+    assert 1 - y.mean() - 0.05 < figure(said, "accuracy") < inside
+    assert 0.5 < figure(said, "ROC AUC") < 0.95
+    assert 0.3 < figure(said, "log loss") < 0.75
+
+
+def test_labels_of_noise_are_seen_through(tmp_path):
+    # In-sample figures of pure noise would be far above one half.
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(40)]
+    rows = [
+        [" ".join(rng.choice(words, 5)), " ".join(rng.choice(words, 5)), i % 2] for i in range(200)
+    ]
+    path = write_csv(tmp_path / "noise.csv", ["text1", "text2", "label"], rows)
+    ran = run("train", path, "-m", tmp_path / "m.skops", *SMALL)
+    assert ran.code == 0 and ran.out == ""
+    assert abs(figure(ran.err, "ROC AUC") - 0.5) < 0.12
+    assert figure(ran.err, "log loss") > 0.65
+
+
+def test_prior_corpus_and_more_duplicates_reach_the_model(shelf, tmp_path):
+    more = write_csv(
+        tmp_path / "more.csv",
+        ["text1", "text2"],
+        [["zebra crossing rule", "rule of zebra crossing"]],
+    )
+    out = tmp_path / "m.skops"
+    arguments = ["--prior", 0.2, "--corpus", shelf / "texts.csv", "--more-duplicates", more]
+    table = read_table(shelf / "train.csv")
+    # Names of columns are those of the pairs; the other table keeps its own.
+    path = write_csv(tmp_path / "named.csv", ["left", "right", "Label "], table.rows)
+    names = ["-1", "left", "-2", "right", "--seed", 3]
+    ran = run("train", path, "-m", out, *SMALL, *arguments, *names)
+    assert ran.code == 0, ran.err
+    assert figure(ran.err, "log loss at prior 0.2") < figure(ran.err, "log loss")
+    model = load_model(out)
+    assert (model.prior, model.random_state, model.cv) == (0.2, 3, 2)
+    assert model.corpus == read_table(shelf / "texts.csv").column("text")
+    words = dict(model.members_)["film"][0].vocabulary_
+    assert "zebra" in words
+    # With a corpus, all its texts are known: that says nothing about training.
+    assert "warning" not in run("evaluate", shelf / "dev.csv", "-m", out).err
+
+
+def test_a_cache_is_used_and_not_told(shelf, tmp_path):
+    out, cache = tmp_path / "m.skops", tmp_path / "cache"
+    arguments = ["train", shelf / "train.csv", "-m", out, "--cache", cache, *SMALL]
+    assert run(*arguments).code == 0
+    folds = {path: path.stat().st_mtime_ns for path in cache.rglob("output.pkl")}
+    assert len(folds) >= 4
+    assert run(*arguments).code == 0
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("output.pkl")} == folds
+    with zipfile.ZipFile(out) as archive:
+        assert str(tmp_path) not in archive.read("schema.json").decode()
+
+
+def test_folds_that_would_learn_one_label_only():
+    pairs = np.array([["f", "b"], ["c", "d"], ["b", "e"], ["g", "g"]], dtype=object)
+    y = np.array([0, 1, 1, 0])
+    folds = DisjointPairsKFold(2, random_state=0).split(pairs, y)
+    assert any(len(np.unique(y[train])) == 1 for train, _ in folds)
+    assert usable_folds(pairs, y, 5, 0) == 0
+    pairs = np.array([[f"a{i}", f"b{i}"] for i in range(200)], dtype=object)
+    y = np.arange(200) % 2
+    assert usable_folds(pairs, y, 5, 0) == 5
+    assert usable_folds(pairs[:8], y[:8], 5, 0) == 4
+
+
+def test_rows_without_a_label_are_left_out(shelf, tmp_path):
+    table = read_table(shelf / "train.csv")
+    rows = [[*row[:2], "" if i >= 120 else row[2]] for i, row in enumerate(table.rows)]
+    path = write_csv(tmp_path / "part.csv", table.columns, rows)
+    ran = run("train", path, "-m", tmp_path / "m.skops", *SMALL)
+    assert "180 rows without a label" in ran.err and "training on 120 pairs" in ran.err
+
+
+def test_labels_as_other_programs_write_them(shelf, tmp_path):
+    table = read_table(shelf / "train.csv")
+    words = {"0": ["0", "0.0", "False", "no"], "1": ["1", "1.0", "TRUE", " y"]}
+    rows = [[*row[:2], words[row[2]][i % 4]] for i, row in enumerate(table.rows)]
+    path = write_csv(tmp_path / "words.csv", table.columns, rows)
+    ran = run("train", path, "-m", tmp_path / "m.skops", *SMALL, "-q")
+    assert (ran.code, ran.err) == (0, "")
+    pairs, _ = pairs_and_labels(shelf / "train.csv")
+    same = load_model(tmp_path / "m.skops").predict_proba(pairs)
+    np.testing.assert_allclose(same, load_model(shelf / "model.skops").predict_proba(pairs))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([["a b", "c", "2"], ["d", "e", "1"]], "'2', line 2"),
+        ([["a b", "c", "1"], ["d", "e", "1"]], "all 2 labels in column 'label' are 1"),
+        ([["a b", "c", ""], ["d", "e", " "]], "no cell of column 'label'"),
+        ([["a b", "c", "1"]], "all 1 labels"),
+        ([["a b", "c", "1"], ["a b", "e", "0"]], "too many already: give more pairs"),
+        ([["", "", "1"], ["?", "!", "0"], [".", "", "1"], [";", "", "0"]], "--folds 5"),
+        ([["a", "b", "1"], ["c", "d", "0"], ["e", "f", "0"]], "--folds 5"),
+        ([[f"a{i}", f"b{i}", str(i % 2)] for i in range(6)], "give --folds 3 or more pairs"),
+    ],
+)
+def test_labels_that_cannot_be_learned_from(tmp_path, rows, expected):
+    path = write_csv(tmp_path / "bad.csv", ["text1", "text2", "label"], rows)
+    assert expected in refused("train", path, "-m", tmp_path / "m.skops")
+    assert not (tmp_path / "m.skops").exists()
+
+
+def test_odd_but_learnable_tables(shelf, tmp_path):
+    table = read_table(shelf / "train.csv")
+    rows = [*table.rows, ["", "a question", "0"], ["x " * 50_000, "y " * 50_000, "1"]]
+    path = write_csv(tmp_path / "odd.csv", table.columns, rows)
+    ran = run("train", path, "-m", tmp_path / "m.skops", *SMALL)
+    assert ran.code == 0, ran.err
+    assert "1 of 302 rows have an empty text, line 302" in ran.err
+
+
+def test_a_pair_with_both_labels_is_told(shelf, tmp_path):
+    table = read_table(shelf / "train.csv")
+    first = table.rows[0]
+    other = [*first[:2], str(1 - int(first[2]))]
+    path = write_csv(tmp_path / "both.csv", table.columns, [*table.rows, other])
+    ran = run("train", path, "-m", tmp_path / "m.skops", *SMALL)
+    assert "film: 1 pairs occur with both labels" in ran.err
+    assert "UserWarning" not in ran.err and ".py" not in ran.err
+
+
+def test_options_that_do_not_fit(shelf, tmp_path):
+    train, out = shelf / "train.csv", tmp_path / "m.skops"
+    assert "--corpus" in refused("train", train, "-m", out, "--text", "text")
+    assert "0<x<1" in refused("train", train, "-m", out, "--prior", "1")
+    assert "would overwrite" in refused("train", train, "-m", train)
+    assert "'similar'" in refused("train", train, "-m", out, "--label", "similar")
+    message = refused("train", train, "-m", out, "--corpus", train)
+    assert "--text" in message and "'question1'" in message
+    assert "only one input" in refused("train", "-", "-m", out, "--more-duplicates", "-")
+    assert "Missing option" in refused("train", train)
+    (tmp_path / "file").write_bytes(b"")
+    assert "file" in refused("train", train, "-m", out, "--cache", tmp_path / "file")
+    assert not out.exists()
