@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.corpus --data DIR`` takes Quora's questions; without ``--data`` it takes
 texts that it generates itself. semhash runs on the finder's own vectors, in an environment that the
-benchmark makes for it (``--rivals`` names it).
+benchmark makes for it (``--rivals`` names it), and not in a ``--quick`` run, which records only
+where ``--out`` says so.
 """
 
 from __future__ import annotations
@@ -34,27 +35,36 @@ RECALL = 0.6
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run all cases, each in a process of its own."""
+    """Run all cases, each in a process of its own; status 2 where the data cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.corpus", description=__doc__)
     parser.add_argument("--data", metavar="DIR", help="folder with Quora's files")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--rivals", metavar="DIR", default="out/semhash", help="its environment")
+    parser.add_argument("--time-limit", type=float, default=3600.0, help="seconds for the rival")
     parser.add_argument("--size", type=int, default=100_000, help="questions of the corpus")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    try:
+        data = _data(options)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.corpus: {error}", file=sys.stderr)
+        return 2
     if options.case:
-        print(json.dumps(measure(options, options.case)))
+        print(json.dumps(measure(data, options, options.case)))
         return 0
     name = "quora" if options.data else "generated"
     for case in CASES[:-1] if options.quick else CASES:
         command = [sys.executable, "-m", "benchmarks.corpus", "--case", case]
         command += ["--size", str(options.size), "--rivals", options.rivals]
+        command += ["--time-limit", str(options.time_limit)]
         command += ["--data", options.data] if options.data else []
         command += ["--quick"] if options.quick else []
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         for title, row in json.loads(done.stdout.splitlines()[-1]).items():
             print(title, row, flush=True)
+            if options.quick and not options.out:
+                continue
             for metric, value in row.items():
                 record(
                     "corpus",
@@ -68,9 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measure(options: argparse.Namespace, case: str) -> dict[str, dict[str, float]]:
+def measure(data: Splits, options: argparse.Namespace, case: str) -> dict[str, dict[str, float]]:
     """Run one case; gives rows by title."""
-    data = _data(options)
     if case == "groups":
         return _groups(data)
     texts, clusters = known_texts(data, options.size)
@@ -219,14 +228,26 @@ def _semhash(
     """Run the rival on character trigrams in 256 dimensions, as the finder's candidates are."""
     python = rival_environment(Path(options.rivals))
     script = Path(__file__).with_name("_semhash_rival.py")
+    title = f"planted copies, {len(texts)} rows, semhash"
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "texts.json"), Path(folder, "pairs.npz")
         source.write_text(json.dumps(texts), encoding="utf-8")
-        subprocess.run([str(python), str(script), str(source), str(target)], check=True)
+        command = [str(python), str(script), str(source), str(target)]
+        started = time.perf_counter()
+        try:
+            subprocess.run(
+                command, check=True, capture_output=True, text=True, timeout=options.time_limit
+            )
+        except subprocess.TimeoutExpired:
+            return {f"{title} (no result in time)": {"seconds": options.time_limit}}
+        except subprocess.CalledProcessError as error:
+            said = (error.stderr.strip() or f"exit status {error.returncode}").splitlines()[-1]
+            seconds = round(time.perf_counter() - started, 1)
+            return {f"{title} (failed: {said})": {"seconds": seconds}}
         found = np.load(target)
         row = planted_figures(found["pairs"], found["scores"], origin, cluster)
         row["seconds"] = float(found["seconds"])
-    return {f"planted copies, {len(texts)} rows, semhash": row}
+    return {title: row}
 
 
 def rival_environment(folder: Path) -> Path:

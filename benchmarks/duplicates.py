@@ -3,7 +3,7 @@
 ``python -m benchmarks.duplicates --data DIR`` fits on ``DIR/train.csv`` and judges ``DIR/dev.csv``.
 Without ``--data`` it runs on pairs that it generates itself. The metric learners of the package
 metric-learn run in an environment that the benchmark makes for them (``--rivals`` names it), since
-they need an older scikit-learn.
+they need an older scikit-learn. ``--quick`` records only where ``--out`` says so.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 import venv
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,13 @@ from sklearn.preprocessing import StandardScaler, normalize
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
 from benchmarks.quora import pair_cosines
-from estimators import FILM, LexicalFeatures, fast_duplicates
+from estimators import (
+    FILM,
+    DisjointPairsKFold,
+    LexicalFeatures,
+    fast_duplicates,
+    question_groups,
+)
 from estimators._texts import TextIndex, as_texts
 from film.calibration import calibration_error, calibration_interval
 from film.groups import connected_groups
@@ -41,7 +48,8 @@ from film.metrics import binary_log_loss, prior_weights, shift_prior
 from film.triplets import triplets_from_pairs
 
 PRIOR = 0.1746
-CASES = ("collection", "inductive")
+HELD_OUT = "a held-out fold of train, collection"
+CASES = ("collection", "inductive", HELD_OUT)
 RIVALS = ("ITML", "SCML", "LMNN", "NCA", "NCA of scikit-learn")
 RIVAL_PACKAGES = ("metric-learn==0.7.0", "scikit-learn==1.5.2", "numpy<2.3", "scipy<1.16")
 REDUCED = 100
@@ -49,7 +57,7 @@ UNITS = {"seconds": "s", "peak": "MB"}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run everything, or one case where this is its process."""
+    """Run everything, or one case; the exit status is 2 where the data cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
     parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
@@ -61,20 +69,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
+    try:
+        data = _data(options)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.duplicates: {error}", file=sys.stderr)
+        return 2
     if options.case:
-        print(json.dumps(measure_stack(_data(options), options.case, options.quick)))
+        if options.case == HELD_OUT:
+            data = held_out_fold(data)
+        print(json.dumps(measure_stack(data, options.case, options.quick)))
         return 0
     name = "quora" if options.data else "generated"
     if options.only != "metric":
-        _stack_rows(options, name)
+        _stack_rows(data, options, name)
     if options.only != "stack":
-        _metric_rows(options, name)
+        _metric_rows(data, options, name)
     return 0
 
 
 def measure_stack(data: Splits, case: str, quick: bool) -> dict[str, dict[str, float]]:
     """Fit the classifier in one mode; judge it, and the same without ranks, on dev."""
-    corpus = [*data.dev.ravel(), *data.test.ravel()] if case == "collection" else None
+    corpus = None if case == "inductive" else [*data.dev.ravel(), *data.test.ravel()]
     small = {"d": 20, "rank": 60, "cv": 2} if quick else {}
     started = time.perf_counter()
     model = fast_duplicates(corpus=corpus, **small).fit(data.train, data.y_train, data.similar)
@@ -89,6 +104,27 @@ def measure_stack(data: Splits, case: str, quick: bool) -> dict[str, dict[str, f
     p = plain.predict_proba(inputs[:, kept])[:, 1]
     rows[f"{case}, without ranks"] = judged(p, data.y_dev, share)
     return rows
+
+
+def held_out_fold(data: Splits) -> Splits:
+    """Take a question-disjoint seventh of train, about as many pairs as dev, in the place of dev.
+
+    It says how good the classifier is where questions are new and the share of duplicates is not.
+    """
+    kept, held = next(DisjointPairsKFold(7, random_state=5).split(data.train, data.y_train))
+    similar = data.similar
+    if similar is not None:
+        groups = question_groups(np.concatenate([data.train, similar]))
+        similar = similar[~np.isin(groups[len(data.train) :], groups[held])]
+    return replace(
+        data,
+        train=data.train[kept],
+        y_train=data.y_train[kept],
+        dev=data.train[held],
+        y_dev=data.y_train[held],
+        test=data.test[:0],
+        similar=similar,
+    )
 
 
 def judged(p: np.ndarray, y: np.ndarray, share: float) -> dict[str, float]:
@@ -106,8 +142,7 @@ def judged(p: np.ndarray, y: np.ndarray, share: float) -> dict[str, float]:
     }
 
 
-def _stack_rows(options: argparse.Namespace, name: str) -> None:
-    data = _data(options)
+def _stack_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
     share = float(data.y_train.mean())
     rows: dict[str, dict[str, float]] = {}
     texts = np.unique(data.train.ravel())
@@ -133,6 +168,8 @@ def _stack_rows(options: argparse.Namespace, name: str) -> None:
     baseline = rows["lexical features, logistic regression"]
     for case, row in rows.items():
         print(case, {key: round(value, 4) for key, value in row.items()}, flush=True)
+        if options.quick and not options.out:
+            continue
         for metric, value in row.items():
             record(
                 "duplicates",
@@ -147,9 +184,8 @@ def _stack_rows(options: argparse.Namespace, name: str) -> None:
             )
 
 
-def _metric_rows(options: argparse.Namespace, name: str) -> None:
+def _metric_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
     """FILM and its rivals on the same reduced features, pairs and triplets."""
-    data = _data(options)
     n_pairs = min(options.rival_pairs, 300 if options.quick else len(data.train), len(data.train))
     problem, dev = reduced_problem(data, n_pairs, 20 if options.quick else REDUCED)
     rows = {"no learning": {"roc_auc": _auc(np.eye(problem["points"].shape[1]), dev, data.y_dev)}}
@@ -170,7 +206,7 @@ def _metric_rows(options: argparse.Namespace, name: str) -> None:
                 rows[f"{rival} (no result in time)"] = {"seconds": options.time_limit}
                 continue
             except subprocess.CalledProcessError as error:
-                said = error.stderr.strip().splitlines()[-1]
+                said = (error.stderr.strip() or f"exit status {error.returncode}").splitlines()[-1]
                 seconds = round(time.perf_counter() - started, 1)
                 rows[f"{rival} (failed: {said})"] = {"seconds": seconds}
                 continue
@@ -179,10 +215,12 @@ def _metric_rows(options: argparse.Namespace, name: str) -> None:
                 "seconds": round(float(found["seconds"]), 2),
                 "roc_auc": _auc(found["components"], dev, data.y_dev),
             }
-    judged_rivals = {key: rows[key] for key in RIVALS if "roc_auc" in rows[key]}
-    best = max(judged_rivals, key=lambda key: judged_rivals[key]["roc_auc"])
+    finished = [rival for rival in RIVALS if rival in rows]
+    best = max(finished, key=lambda rival: rows[rival]["roc_auc"], default=None)
     for case, row in rows.items():
         print(case, row, flush=True)
+        if options.quick and not options.out:
+            continue
         for metric, value in row.items():
             record(
                 "metric_learners",
@@ -191,7 +229,7 @@ def _metric_rows(options: argparse.Namespace, name: str) -> None:
                 value,
                 UNITS.get(metric, ""),
                 rival=best,
-                rival_value=rows[best].get(metric),
+                rival_value=rows[best].get(metric) if best else None,
                 seed=0,
                 folder=options.out,
             )

@@ -3,6 +3,7 @@
 from estimators.duplicate_classifier import DuplicateClassifier
 from estimators.duplicate_finder import DuplicateFinder
 from estimators.fast_duplicates import fast_duplicates
+from estimators.few_labels import few_label_duplicates
 from estimators.film import FILM
 from estimators.lexical import LexicalFeatures
 from estimators.model_selection import (
@@ -12,6 +13,8 @@ from estimators.model_selection import (
     question_groups,
 )
 from estimators.pairwise_knn import PairwiseKNNClassifier
+from estimators.persistence import load_model, save_model
+from estimators.suggestion import suggest_pairs
 from estimators.word_differences import WordDifferences
 
 __all__ = [
@@ -25,5 +28,9 @@ __all__ = [
     "WordDifferences",
     "disjoint_pairs_split",
     "fast_duplicates",
+    "few_label_duplicates",
+    "load_model",
     "question_groups",
+    "save_model",
+    "suggest_pairs",
 ]
