@@ -1,6 +1,7 @@
 """What a fitted estimator found, to look at: explanations of pairs, and displays on matplotlib."""
 
 from estimators.inspection.alignment import AlignmentDisplay
+from estimators.inspection.chunk_alignment import ChunkAlignment
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.k_curve import KCurveDisplay
 from estimators.inspection.reliability import ReliabilityDisplay
@@ -11,6 +12,7 @@ from estimators.inspection.words_display import WordsDisplay
 
 __all__ = [
     "AlignmentDisplay",
+    "ChunkAlignment",
     "Evidence",
     "Explanation",
     "KCurveDisplay",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from estimators._validation import check_integer
 from estimators.inspection._explanation_html import explanation_html
 from estimators.inspection._printable import printable
+from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
+from film.chunks import chunk_scores
 
 __all__ = ["Explanation"]
 
@@ -190,6 +192,70 @@ class Explanation:
         return [
             (self.tokens1[i], self.tokens2[j], float(shown[i, j])) for i, j in places if shown[i, j]
         ]
+
+    def chunks(
+        self, chunks1: Any, chunks2: Any, pooling: Literal["mean", "sum"] = "mean"
+    ) -> ChunkAlignment:
+        """Score each chunk of the first text against each of the second, and align them.
+
+        Parameters
+        ----------
+        chunks1, chunks2 : list of str or of (int, int), lengths n1 and n2
+            Chunks of each text: strings, in the order of the text and spelled as there, or pairs of
+            the first character and the one after the last. A chunk with gaps is a list of such
+            pieces.
+        pooling : {"mean", "sum"}, default="mean"
+            Over the contributions of the tokens of both chunks. The mean is the paper's; the sum
+            favours long chunks, and sums to the similarity, less what special tokens contributed,
+            where chunks cover all tokens once.
+
+        Returns
+        -------
+        aligned : ChunkAlignment
+            With `scores` of shape (n1, n2) and `pairs`, the chunks that are each other's best. A
+            chunk without tokens, as where the text was cut before it, has score 0.
+
+        Raises
+        ------
+        TypeError
+            If a chunk is neither string, pair of integers nor a list of these.
+        ValueError
+            If a chunk is blank or not in the text, or `pooling` is unknown.
+
+        See Also
+        --------
+        film.chunks : The scores and the alignment.
+
+        Notes
+        -----
+        CLRCMD paper, section 4.3. A token belongs to the chunks with which it shares a character;
+        special tokens to none. A string is taken where it first stands as whole words, behind the
+        beginning of the chunk before and clear of what chunks before have taken; where there is no
+        such place, as in scripts without blanks, where it first stands without cutting a token.
+
+        Examples
+        --------
+        >>> from estimators.inspection import Explanation
+        >>> explanation = Explanation(
+        ...     text1="a cat sleeps",
+        ...     text2="cats doze",
+        ...     tokens1=["a", "cat", "sleeps"],
+        ...     tokens2=["cats", "doze"],
+        ...     offsets1=[(0, 1), (2, 5), (6, 12)],
+        ...     offsets2=[(0, 4), (5, 9)],
+        ...     contributions=[[0.1, 0.0], [0.5, 0.0], [0.0, 0.2]],
+        ...     similarity=0.8,
+        ... )
+        >>> print(explanation.chunks(["a cat", "sleeps"], [(0, 4), (5, 9)]))
+        +0.3000  a cat ~ cats
+        +0.2000  sleeps ~ doze
+        """
+        tokens1 = np.where(self.special1[:, None], 0, self.offsets1)
+        tokens2 = np.where(self.special2[:, None], 0, self.offsets2)
+        texts1, members1 = find_chunks("chunks1", chunks1, self.text1, tokens1)
+        texts2, members2 = find_chunks("chunks2", chunks2, self.text2, tokens2)
+        scores = chunk_scores(self.contributions, members1, members2, pooling)
+        return ChunkAlignment(chunks1=texts1, chunks2=texts2, scores=scores)
 
     @property
     def special_contribution(self) -> float:

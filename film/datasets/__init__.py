@@ -1,23 +1,36 @@
 """Sentence pairs read from public files or made by grammar, tables, and results written whole."""
 
+from film.datasets.alignments import AlignedPair, Alignment, align_chunks
 from film.datasets.generator import make_question_pairs
+from film.datasets.ists import read_ists, read_wa, write_wa
 from film.datasets.pairs import QuestionPairs
 from film.datasets.quora import drop_excluded, read_excluded, read_quora
-from film.datasets.sts import ScoredPairs, read_sts_benchmark
+from film.datasets.sts import ScoredPairs, drop_listed, read_sick, read_sts_benchmark
+from film.datasets.sts_sets import read_sts_sets, read_sts_year
 from film.datasets.tables import Table, read_table, write_table
 from film.datasets.writing import atomic_writer, write_submission
 
 __all__ = [
+    "AlignedPair",
+    "Alignment",
     "QuestionPairs",
     "ScoredPairs",
     "Table",
+    "align_chunks",
     "atomic_writer",
     "drop_excluded",
+    "drop_listed",
     "make_question_pairs",
     "read_excluded",
+    "read_ists",
     "read_quora",
+    "read_sick",
     "read_sts_benchmark",
+    "read_sts_sets",
+    "read_sts_year",
     "read_table",
+    "read_wa",
     "write_submission",
     "write_table",
+    "write_wa",
 ]

@@ -1,0 +1,149 @@
+"""Encodings of texts on disk: one SQLite file for a model and its settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+BYTES_TO_COMMIT = 32 << 20
+KEYS_PER_QUERY = 500
+# SQLITE_ERROR: our statements are right, so the tables are not ours.
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+TABLE = "CREATE TABLE IF NOT EXISTS encodings (key BLOB PRIMARY KEY, bytes BLOB, checksum BLOB)"
+
+
+def text_key(text: str) -> bytes:
+    """Name a text by its content."""
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
+
+
+def check_cache_folder(folder: Any) -> None:
+    """Raise unless ``folder`` is None or can be a folder."""
+    if folder is None:
+        return
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"cache={folder!r} must be the path of a folder of your own, or None")
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise NotADirectoryError(f"cache={os.fspath(folder)!r} is a file; give a folder")
+
+
+class EncodingCache:
+    """Arrays of float32 by text, kept in a file; a context manager.
+
+    What was added is written when the context ends, on an error or an interrupt too, and every
+    32 MB before. SQLite's transactions keep the file whole, and let several processes share it.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        The user's own; made where it is missing.
+    settings : list
+        What encodings depend on beside the text, as JSON can write it. Other settings, other file.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be made, read or written.
+    """
+
+    def __init__(self, folder: Any, settings: list[Any]) -> None:
+        name = hashlib.blake2b(json.dumps([FORMAT, *settings]).encode(), digest_size=12).hexdigest()
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.path = Path(folder) / f"{name}.sqlite"
+        self._connection: sqlite3.Connection | None = None
+        self._added: list[tuple[bytes, bytes, bytes]] = []
+        self._n_bytes = 0
+
+    def __enter__(self) -> EncodingCache:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self._commit()
+        finally:
+            self._close()
+
+    def read(self, keys: list[bytes]) -> Iterator[tuple[int, np.ndarray]]:
+        """Give what is there: positions in ``keys``, each key once, and flat arrays."""
+        position = {key: i for i, key in enumerate(keys)}
+        for first in range(0, len(keys), KEYS_PER_QUERY):
+            some = keys[first : first + KEYS_PER_QUERY]
+            query = f"SELECT * FROM encodings WHERE key IN ({','.join('?' * len(some))})"
+            rows = self._run(lambda base, q=query, s=some: base.execute(q, s).fetchall())
+            for key, content, checksum in rows:
+                # SQLite notices a cut file, but not other bytes inside of a row.
+                whole = isinstance(key, bytes) and isinstance(content, bytes) and key in position
+                if whole and checksum == _checksum(key, content):
+                    yield position[key], np.frombuffer(content, dtype="<f4")
+
+    def add(self, key: bytes, values: np.ndarray) -> None:
+        """Keep values of a text."""
+        content = np.ascontiguousarray(values, dtype="<f4").tobytes()
+        self._added.append((key, content, _checksum(key, content)))
+        self._n_bytes += len(content)
+        if self._n_bytes >= BYTES_TO_COMMIT:
+            self._commit()
+
+    def _commit(self) -> None:
+        if not self._added:
+            return
+
+        def insert(base: sqlite3.Connection) -> None:
+            with base:
+                base.executemany("INSERT OR REPLACE INTO encodings VALUES (?, ?, ?)", self._added)
+
+        self._run(insert)
+        self._added, self._n_bytes = [], 0
+
+    def _run(self, action: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Do something with the file; begin it again where it is damaged."""
+        try:
+            try:
+                return action(self._connected())
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                # Python's own errors, about the statement, have no code of SQLite's.
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if isinstance(error, sqlite3.Error) and code not in DAMAGED:
+                    raise
+                self._begin_again(error)
+                return action(self._connected())
+        except sqlite3.Error as error:
+            raise OSError(
+                f"cache file {self.path} cannot be used ({error}); check the folder's permissions "
+                "and free space, give another folder, or cache=None"
+            ) from error
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(self.path, timeout=60)
+            self._connection.text_factory = bytes
+            self._connection.execute(TABLE)
+        return self._connection
+
+    def _begin_again(self, error: Exception) -> None:
+        warnings.warn(
+            f"cache file {self.path} is damaged ({error}); it is begun again and its texts are "
+            "encoded anew",
+            UserWarning,
+            stacklevel=2,
+        )
+        self._close()
+        self.path.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _checksum(key: bytes, content: bytes) -> bytes:
+    return hashlib.blake2b(key + content, digest_size=8).digest()

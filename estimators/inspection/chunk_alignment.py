@@ -1,0 +1,257 @@
+"""Which chunks of two texts belong together, by what their tokens contribute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.inspection._printable import printable
+from film.chunks import chunk_membership, mutual_maxima
+
+__all__ = ["ChunkAlignment"]
+
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChunkAlignment:
+    """Scores between the chunks of two texts, and the chunks that are each other's best.
+
+    Made by `Explanation.chunks`.
+
+    Parameters
+    ----------
+    chunks1, chunks2 : list of str
+        Texts of the chunks, n1 and n2 of them.
+    scores : array-like of float, shape (n1, n2)
+        What a pair of chunks contributes to the similarity.
+
+    Attributes
+    ----------
+    scores : ndarray of float64
+        The parameter as an array; the others are kept as given.
+
+    Raises
+    ------
+    ValueError
+        If `scores` does not have shape (n1, n2) or is not finite.
+
+    Examples
+    --------
+    >>> from estimators.inspection import ChunkAlignment
+    >>> aligned = ChunkAlignment(
+    ...     chunks1=["A man", "sings"], chunks2=["Someone"], scores=[[0.2], [0.1]]
+    ... )
+    >>> aligned.pairs
+    [(0, 0)]
+    >>> print(aligned)
+    +0.2000  A man ~ Someone
+    not aligned in 1: sings
+    """
+
+    chunks1: list[str]
+    chunks2: list[str]
+    scores: Any
+
+    def __post_init__(self) -> None:
+        """Refuse scores that are not those of these chunks."""
+        shape = (len(self.chunks1), len(self.chunks2))
+        scores = np.asarray(self.scores, dtype=np.float64)
+        # A list of no rows cannot say how many columns it has.
+        if scores.size == 0 == shape[0] * shape[1]:
+            scores = scores.reshape(shape)
+        if scores.shape != shape or not np.isfinite(scores).all():
+            raise ValueError(
+                f"scores must be finite and have shape {shape}, chunks1 by chunks2, got shape "
+                f"{scores.shape}"
+            )
+        object.__setattr__(self, "scores", scores)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Chunks that are each other's best with a score above 0, as positions (i, j)."""
+        return mutual_maxima(self.scores)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in lists, strings and numbers, ready for JSON.
+
+        Returns
+        -------
+        data : dict
+            Keys "chunks1", "chunks2", "scores" and "pairs", whose items are lists of two.
+        """
+        return {
+            "chunks1": list(self.chunks1),
+            "chunks2": list(self.chunks2),
+            "scores": self.scores.tolist(),
+            "pairs": [list(pair) for pair in self.pairs],
+        }
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
+        """Draw the scores as a heat map, with a frame around each aligned pair.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``imshow``.
+
+        Returns
+        -------
+        display : AlignmentDisplay
+            With the artists as attributes. Its explanation has chunks in the place of tokens.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        from estimators.inspection.alignment import AlignmentDisplay
+        from estimators.inspection.explanation import Explanation
+
+        told = Explanation(
+            text1="",
+            text2="",
+            tokens1=self.chunks1,
+            tokens2=self.chunks2,
+            offsets1=np.zeros((len(self.chunks1), 2), dtype=np.int64),
+            offsets2=np.zeros((len(self.chunks2), 2), dtype=np.int64),
+            contributions=self.scores,
+            similarity=float(self.scores.sum()),
+        )
+        display = AlignmentDisplay.from_explanation(told, ax=ax, **kwargs)
+
+        from matplotlib.patches import Rectangle
+
+        # The sum of means over blocks is not the similarity of the texts.
+        n = len(self.pairs)
+        display.ax_.set_title(f"{n} pair{'' if n == 1 else 's'} of chunks aligned")
+        for i, j in self.pairs:
+            display.ax_.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fill=False, linewidth=2))
+        return display
+
+    def __str__(self) -> str:
+        names1, names2 = (
+            [printable(chunk, _SHOWN_CHARACTERS) for chunk in chunks]
+            for chunks in (self.chunks1, self.chunks2)
+        )
+        lines = [f"{self.scores[i, j]:+.4f}  {names1[i]} ~ {names2[j]}" for i, j in self.pairs]
+        for side, names in enumerate((names1, names2)):
+            aligned = {pair[side] for pair in self.pairs}
+            left = [name for place, name in enumerate(names) if place not in aligned]
+            if left:
+                lines.append(f"not aligned in {side + 1}: {' | '.join(left)}")
+        return "\n".join(lines)
+
+
+def find_chunks(
+    name: str, chunks: Any, text: str, token_spans: NDArray[np.int64]
+) -> tuple[list[str], NDArray[np.bool_]]:
+    """Give the text of each chunk and which tokens are in it, shape (n_chunks, n_tokens).
+
+    `Explanation.chunks` says what chunks may be and where in the text a string is looked for.
+    """
+    if isinstance(chunks, str):
+        raise TypeError(f"{name} is one string; give a list of chunks, such as ['A man', 'sings'].")
+    spans: list[tuple[int, int]] = []
+    members: list[range] = []
+    taken = np.zeros(len(text), dtype=bool)
+    begin = 0
+    for position, chunk in enumerate(chunks):
+        title = f"{name}[{position}]"
+        first, after = len(spans), begin
+        for piece in _pieces(title, chunk):
+            if isinstance(piece, str):
+                span = _find(title, piece, after, text, taken, token_spans)
+            else:
+                span = _checked_span(title, piece, text)
+            spans.append(span)
+            taken[slice(*span)] = True
+            after = span[1]
+        begin = spans[first][1]
+        members.append(range(first, len(spans)))
+    texts = [" … ".join(text[slice(*spans[i])] for i in chunk) for chunk in members]
+    return texts, chunk_membership(members, spans, token_spans)
+
+
+def _pieces(title: str, chunk: Any) -> list[str | tuple[int, int]]:
+    """Strings and pairs of integers of a chunk, which may be one of them or a list of them."""
+    whole = _piece(chunk)
+    if whole is not None:
+        return [whole]
+    if not isinstance(chunk, (Sequence, np.ndarray)):
+        raise _not_a_chunk(title, chunk)
+    pieces = [_piece(part) for part in chunk]
+    found = [piece for piece in pieces if piece is not None]
+    if not pieces or len(found) < len(pieces):
+        raise _not_a_chunk(title, chunk)
+    return found
+
+
+def _piece(value: Any) -> str | tuple[int, int] | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (Sequence, np.ndarray)) and len(value) == 2:
+        start, end = value
+        if isinstance(start, Integral) and isinstance(end, Integral):
+            return int(start), int(end)
+    return None
+
+
+def _not_a_chunk(title: str, chunk: Any) -> TypeError:
+    return TypeError(
+        f"{title} is {chunk!r}; give a string of the text, a pair (start, end) of characters, or "
+        "a list of such for a chunk with gaps."
+    )
+
+
+def _checked_span(title: str, span: tuple[int, int], text: str) -> tuple[int, int]:
+    start, end = span
+    if not 0 <= start < end <= len(text):
+        raise ValueError(
+            f"{title} has {span}, but the text has {len(text)} characters: give 0 <= start < end "
+            "<= length."
+        )
+    return span
+
+
+def _find(
+    title: str,
+    piece: str,
+    after: int,
+    text: str,
+    taken: NDArray[np.bool_],
+    token_spans: NDArray[np.int64],
+) -> tuple[int, int]:
+    if not piece.strip():
+        raise ValueError(f"{title} has {piece!r}, which is blank: give text.")
+    size = len(piece)
+    places = [match.start() for match in re.finditer(f"(?={re.escape(piece)})", text)]
+    free = [(at, at + size) for at in places if at >= after and not taken[at : at + size].any()]
+    for span in free:
+        if not any(_inside_word(text, edge) for edge in span):
+            return span
+    for span in free:
+        if not any(_inside_token(text, edge, token_spans) for edge in span):
+            return span
+    raise ValueError(
+        f"{title} has {piece!r}, which does not stand in the text behind character {after} "
+        f"(text: {printable(text, _SHOWN_CHARACTERS)!r}): give chunks in the order of the text, "
+        "spelled as there and without cutting words, or pairs (start, end) of characters."
+    )
+
+
+def _inside_word(text: str, edge: int) -> bool:
+    return bool(re.match(r"\w\w", text[max(edge - 1, 0) : edge + 1]))
+
+
+def _inside_token(text: str, edge: int, token_spans: NDArray[np.int64]) -> bool:
+    # Some tokenisers count the blank before a word as part of its token.
+    return any(text[start:edge].strip() and text[edge:end].strip() for start, end in token_spans)

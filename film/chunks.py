@@ -1,0 +1,257 @@
+"""From tokens to chunks: which tokens make up a chunk, and which chunks belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["chunk_cosines", "chunk_membership", "chunk_scores", "mutual_maxima", "word_spans"]
+
+
+def word_spans(words: Sequence[str]) -> NDArray[np.int64]:
+    """Locate words in the sentence they make up, ``" ".join(words)``.
+
+    Parameters
+    ----------
+    words : sequence of str, length n_words
+
+    Returns
+    -------
+    spans : ndarray of int64, shape (n_words, 2)
+        First character of each word and the one after its last.
+
+    Examples
+    --------
+    >>> word_spans(["a", "cat"])
+    array([[0, 1],
+           [2, 5]])
+    """
+    lengths = np.array([len(word) for word in words], dtype=np.int64)
+    ends = np.cumsum(lengths + 1) - 1
+    return np.column_stack([ends - lengths, ends])
+
+
+def chunk_membership(
+    chunks: Sequence[Sequence[int]], word_spans: ArrayLike, token_spans: ArrayLike
+) -> NDArray[np.bool_]:
+    """Find the tokens of each chunk: those that share a character with one of its words.
+
+    Parameters
+    ----------
+    chunks : sequence of sequences of int, length n_chunks
+        Positions of the words of each chunk, from 0.
+    word_spans : array-like of int, shape (n_words, 2)
+        First character of each word and the one after its last, as of `word_spans`.
+    token_spans : array-like of int, shape (n_tokens, 2)
+        The same of each token, in the same text. Special tokens have an empty span, such as
+        (0, 0), and are in no chunk.
+
+    Returns
+    -------
+    membership : ndarray of bool, shape (n_chunks, n_tokens)
+        A token over the boundary of two chunks is in both.
+
+    Raises
+    ------
+    ValueError
+        If spans do not have shape (n, 2) or end before they begin, or a chunk names a word that
+        is not there.
+
+    Notes
+    -----
+    is_overlap of the CLRCMD paper, section 4.3. O(n_words n_tokens).
+
+    Examples
+    --------
+    "unhappy cats" as [CLS] un ##happy cats [SEP], in two chunks:
+
+    >>> token_spans = [(0, 0), (0, 2), (2, 7), (8, 12), (0, 0)]
+    >>> chunk_membership([[0], [1]], word_spans(["unhappy", "cats"]), token_spans).astype(int)
+    array([[0, 1, 1, 0, 0],
+           [0, 0, 0, 1, 0]])
+    """
+    words, tokens = _spans("word_spans", word_spans), _spans("token_spans", token_spans)
+    shared = (words[:, :1] < tokens[:, 1]) & (tokens[:, 0] < words[:, 1:])
+    # An empty span strictly inside a word passes the comparison above.
+    shared &= tokens[:, 0] < tokens[:, 1]
+    membership = np.zeros((len(chunks), len(tokens)), dtype=bool)
+    for row, chunk in zip(membership, chunks, strict=True):
+        places = list(chunk)
+        if any(not 0 <= place < len(words) for place in places):
+            raise ValueError(
+                f"chunks must hold positions of words from 0 to {len(words) - 1}, got {places}"
+            )
+        row[:] = shared[places].any(axis=0)
+    return membership
+
+
+def chunk_scores(
+    contributions: ArrayLike,
+    membership1: ArrayLike,
+    membership2: ArrayLike,
+    pooling: Literal["mean", "sum"] = "mean",
+) -> NDArray[np.float64]:
+    """Pool what pairs of tokens contribute to a similarity over the chunks they are in.
+
+    With c₁(i) the tokens of chunk i, ``C_ij = Σ_{k∈c₁(i)} Σ_{l∈c₂(j)} contributions_kl``, divided
+    by ``|c₁(i)| |c₂(j)|`` for the mean (CLRCMD paper, section 4.3, whose displayed equation writes
+    T∘M for the contributions).
+
+    Parameters
+    ----------
+    contributions : array-like of float, shape (n_tokens1, n_tokens2)
+    membership1 : array-like of bool, shape (n_chunks1, n_tokens1)
+    membership2 : array-like of bool, shape (n_chunks2, n_tokens2)
+        From `chunk_membership`.
+    pooling : {"mean", "sum"}, default="mean"
+        "mean" is the paper's. "sum" favours long chunks; where chunks cover all tokens once, its
+        scores sum to the similarity, less what special tokens contributed.
+
+    Returns
+    -------
+    scores : ndarray of float64, shape (n_chunks1, n_chunks2)
+        0 for a chunk without tokens, as where the text was cut before it.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, contributions hold NaN or infinity, or pooling is unknown.
+
+    Examples
+    --------
+    >>> chunk_scores([[0.2, 0.0], [0.1, 0.3]], [[True, True]], [[True, False], [False, True]])
+    array([[0.15, 0.15]])
+    """
+    if pooling not in ("mean", "sum"):
+        raise ValueError(f"pooling must be 'mean' or 'sum', got {pooling!r}")
+    shares = np.asarray(contributions, dtype=np.float64)
+    members1, members2 = np.asarray(membership1, dtype=bool), np.asarray(membership2, dtype=bool)
+    for name, members in (("membership1", members1), ("membership2", members2)):
+        if members.ndim != 2:
+            raise ValueError(f"{name} must have shape (n_chunks, n_tokens), got {members.shape}")
+    expected = (members1.shape[1], members2.shape[1])
+    if shares.shape != expected:
+        raise ValueError(
+            f"contributions must have shape {expected}, the tokens of membership1 by those of "
+            f"membership2, got {shares.shape}"
+        )
+    if not np.isfinite(shares).all():
+        raise ValueError("contributions hold NaN or infinity; give those of finite features")
+    totals = members1.astype(np.float64) @ shares @ members2.T.astype(np.float64)
+    if pooling == "sum":
+        return totals
+    sizes = np.outer(members1.sum(axis=1), members2.sum(axis=1))
+    return totals / np.maximum(sizes, 1)
+
+
+def chunk_cosines(
+    x1: ArrayLike, x2: ArrayLike, membership1: ArrayLike, membership2: ArrayLike
+) -> NDArray[np.float64]:
+    """Compare chunks by the cosine of the sums of their token vectors.
+
+    A chunk is judged as a whole, so a preposition in it does not dilute it as it does the mean over
+    `chunk_scores`, and a chunk without a partner has no large score.
+
+    Parameters
+    ----------
+    x1, x2 : array-like of float, shapes (n_tokens1, h) and (n_tokens2, h)
+        Contextual token vectors of both texts.
+    membership1, membership2 : array-like of bool, shapes (c1, n_tokens1) and (c2, n_tokens2)
+        From `chunk_membership`.
+
+    Returns
+    -------
+    cosines : ndarray of float64, shape (c1, c2)
+        0 for a chunk without tokens or without direction.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or a vector is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> chunk_cosines(np.eye(2), [[3.0, 3.0]], [[True, True], [True, False]], [[True]]).round(3)
+    array([[1.   ],
+           [0.707]])
+    """
+    chunks1 = _chunk_vectors("1", x1, membership1)
+    chunks2 = _chunk_vectors("2", x2, membership2)
+    if chunks1.shape[1] != chunks2.shape[1]:
+        raise ValueError(
+            f"x1 and x2 must be of one width, got {chunks1.shape[1]} and {chunks2.shape[1]}"
+        )
+    return chunks1 @ chunks2.T
+
+
+def _chunk_vectors(side: str, x: ArrayLike, membership: ArrayLike) -> NDArray[np.float64]:
+    """Sum the vectors of each chunk and give the sums unit length."""
+    vectors, members = np.asarray(x, dtype=np.float64), np.asarray(membership, dtype=bool)
+    if vectors.ndim != 2 or members.ndim != 2 or members.shape[1] != len(vectors):
+        raise ValueError(
+            f"x{side} must have shape (n_tokens, h) and membership{side} (n_chunks, n_tokens), got "
+            f"{vectors.shape} and {members.shape}"
+        )
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"x{side} holds NaN or infinity; encode that text again")
+    sums = members.astype(np.float64) @ vectors
+    norms = np.linalg.norm(sums, axis=1, keepdims=True)
+    return np.divide(sums, norms, out=np.zeros_like(sums), where=norms > 0)
+
+
+def mutual_maxima(scores: ArrayLike, above: float = 0.0) -> list[tuple[int, int]]:
+    """Align the chunks that are each other's best, where their score is above a limit.
+
+    ``a(i, j) = [j = argmax_j′ C_ij′] [i = argmax_i′ C_i′j]`` (CLRCMD paper, section 4.3), with
+    C_ij > 0 beside it: what contributes nothing to a similarity is no reason to align.
+
+    Parameters
+    ----------
+    scores : array-like of float, shape (n_chunks1, n_chunks2)
+    above : float, default=0.0
+        Limit; a score at it aligns to nothing.
+
+    Returns
+    -------
+    aligned : list of (int, int)
+        Pairs of a row and a column, by rows. No row and no column comes twice: of equal scores the
+        first counts.
+
+    Raises
+    ------
+    ValueError
+        If scores are not two-dimensional or hold NaN.
+
+    Examples
+    --------
+    >>> mutual_maxima([[0.9, 0.8, 0.0], [0.7, 0.1, 0.2], [-0.3, -0.2, -0.1]])
+    [(0, 0)]
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or np.isnan(table).any():
+        raise ValueError(
+            f"scores must have shape (n_chunks1, n_chunks2) without NaN, got shape {table.shape}"
+        )
+    if not table.size:
+        return []
+    best_column, best_row = table.argmax(axis=1), table.argmax(axis=0)
+    rows = np.arange(len(table))
+    mutual = (best_row[best_column] == rows) & (table[rows, best_column] > above)
+    return [(int(row), int(best_column[row])) for row in np.flatnonzero(mutual)]
+
+
+def _spans(name: str, spans: Any) -> NDArray[np.int64]:
+    array = np.asarray(spans)
+    if array.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must be integers of shape (n, 2), got {array.dtype} of shape {array.shape}"
+        )
+    if (array[:, 0] > array[:, 1]).any() or (array < 0).any():
+        raise ValueError(f"{name} must begin at 0 or later and not end before they begin")
+    return array.astype(np.int64)

@@ -1,0 +1,315 @@
+import copy
+import json
+import re
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from estimators.inspection import AlignmentDisplay, ChunkAlignment, Explanation
+
+mpl.use("Agg")
+
+
+def words_of(text):
+    """Tokens and offsets: words as a tokeniser with special tokens gives them."""
+    found = [(match.group(), match.span()) for match in re.finditer(r"\S+", text)]
+    return ["[CLS]", *(word for word, _ in found)], [(0, 0), *(span for _, span in found)]
+
+
+def explained(text1, text2, seed=0, **changes):
+    (tokens1, offsets1), (tokens2, offsets2) = words_of(text1), words_of(text2)
+    shape = (len(changes.get("tokens1", tokens1)), len(changes.get("tokens2", tokens2)))
+    contributions = np.random.default_rng(seed).normal(size=shape)
+    given: dict[str, Any] = {
+        "text1": text1,
+        "text2": text2,
+        "tokens1": tokens1,
+        "tokens2": tokens2,
+        "offsets1": offsets1,
+        "offsets2": offsets2,
+        "contributions": contributions,
+        "similarity": contributions.sum(),
+        "special1": np.arange(shape[0]) == 0,
+        "special2": np.arange(shape[1]) == 0,
+    }
+    return Explanation(**(given | changes))
+
+
+def chunk_tokens(told, chunks):
+    """Tokens of the first text in each chunk, told by a second text of one token."""
+    scores = np.array(
+        [
+            Explanation(
+                text1=told.text1,
+                text2="x",
+                tokens1=told.tokens1,
+                tokens2=["x"],
+                offsets1=told.offsets1,
+                offsets2=[(0, 1)],
+                contributions=(np.arange(len(told.tokens1)) == t).astype(float)[:, None],
+                similarity=1.0,
+                special1=told.special1,
+            )
+            .chunks(chunks, ["x"], pooling="sum")
+            .scores[:, 0]
+            for t in range(len(told.tokens1))
+        ]
+    )
+    return [np.flatnonzero(column).tolist() for column in scores.T]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_are_means_and_sums_over_blocks(seed):
+    told = explained("A man is playing a guitar", "Someone plays music loudly", seed)
+    chunks1, chunks2 = ["A man", "is playing", "a guitar"], ["Someone", "plays", "music loudly"]
+    rows, columns = ([1, 2], [3, 4], [5, 6]), ([1], [2], [3, 4])
+    blocks = [[told.contributions[np.ix_(r, c)] for c in columns] for r in rows]
+    mean, total = told.chunks(chunks1, chunks2), told.chunks(chunks1, chunks2, pooling="sum")
+    np.testing.assert_allclose(mean.scores, [[b.mean() for b in row] for row in blocks])
+    np.testing.assert_allclose(total.scores, [[b.sum() for b in row] for row in blocks])
+    assert total.scores.sum() == pytest.approx(told.similarity - told.special_contribution)
+    assert (mean.chunks1, mean.chunks2) == (chunks1, chunks2)
+    assert mean.pairs == [
+        (i, j)
+        for i in range(3)
+        for j in range(3)
+        if mean.scores[i, j] == max(mean.scores[i]) == max(mean.scores[:, j]) > 0
+    ]
+
+
+def test_turning_the_texts_round_turns_the_scores():
+    told = explained("one two three", "four five")
+    turned = explained(
+        "four five",
+        "one two three",
+        contributions=told.contributions.T,
+        similarity=told.similarity,
+    )
+    scores = told.chunks(["one", "two three"], ["four", "five"]).scores
+    np.testing.assert_allclose(
+        turned.chunks(["four", "five"], ["one", "two three"]).scores, scores.T
+    )
+
+
+@pytest.mark.parametrize("kind", [tuple, list, np.array])
+def test_ranges_and_strings_name_the_same_chunks(kind):
+    told = explained("gave the game up", "lost")
+    given = told.chunks([["gave", "up"], "the game"], ["lost"])
+    ranged = told.chunks([kind([(0, 4), (14, 16)]), kind((5, 13))], [kind((0, 4))])
+    assert given.to_dict() == ranged.to_dict()
+    assert given.chunks1 == ["gave … up", "the game"]
+    block = told.contributions[[1, 4], 1]
+    assert given.scores[0, 0] == pytest.approx(block.mean())
+    assert told.chunks(np.array([(0, 4), (5, 13)]), ["lost"]).chunks1 == ["gave", "the game"]
+
+
+@pytest.mark.parametrize(
+    ("text", "chunks", "tokens"),
+    [
+        # The second time a string comes it is its next occurrence.
+        ("a man sees a man", ["a man", "sees", "a man"], [[1, 2], [3], [4, 5]]),
+        ("a man sees a man", ["sees", "a man"], [[3], [4, 5]]),
+        # Not the letter inside a word.
+        ("that cat at a mat", ["at", "a"], [[3], [4]]),
+        ("that cat at a mat", ["a"], [[4]]),
+        # A chunk may begin inside the gap of the one before, but takes no word of it.
+        ("pick it up up", [["pick", "up"], "it", "up"], [[1, 3], [2], [4]]),
+        ("b a b", [["b", "b"], "a"], [[1, 3], [2]]),
+        ("b b c", [["b", "b"], "c"], [[1, 2], [3]]),
+        ("up I give up", [["give", "up"]], [[3, 4]]),
+        ("b b b", [(0, 1), "b b"], [[1], [2, 3]]),
+        # Ranges may overlap, strings after them do not.
+        ("a a a", [(0, 3), (2, 5)], [[1, 2], [2, 3]]),
+        ("a a a", [(0, 1), "a", "a"], [[1], [2], [3]]),
+        ("a a a", [(0, 3), "a"], [[1, 2], [3]]),
+        # What a regular expression would take for signs.
+        ("what? (yes.) +", ["(yes.)", "+"], [[2], [3]]),
+        ("what? (yes.) +", ["(yes", ".)"], [[2], [2]]),
+        ("cat, dog", ["cat", ",", "dog"], [[1], [1], [2]]),
+    ],
+)
+def test_strings_are_found_in_the_order_of_the_text(text, chunks, tokens):
+    assert chunk_tokens(explained(text, "x"), chunks) == tokens
+
+
+def test_subwords_belong_to_the_chunk_of_their_word():
+    told = explained(
+        "unhappy cats",
+        "x",
+        tokens1=["[CLS]", "un", "##happy", "cats"],
+        offsets1=[(0, 0), (0, 2), (2, 7), (8, 12)],
+        special1=[True, False, False, False],
+    )
+    assert chunk_tokens(told, ["unhappy", "cats"]) == [[1, 2], [3]]
+    # A part of a word is found where it cuts no token.
+    assert chunk_tokens(told, ["un", "happy"]) == [[1], [2]]
+    with pytest.raises(ValueError, match=r"chunks1\[0\] has 'unh'"):
+        told.chunks(["unh"], ["x"])
+    with pytest.raises(ValueError, match=r"chunks1\[0\] has 'ppy'"):
+        told.chunks(["ppy"], ["x"])
+
+
+def test_whole_words_come_before_parts_of_words():
+    told = explained(
+        "another an",
+        "x",
+        tokens1=["an", "##other", "an"],
+        offsets1=[(0, 2), (2, 7), (8, 10)],
+        special1=None,
+    )
+    assert chunk_tokens(told, ["an"]) == [[2]]
+
+
+def test_scripts_without_blanks():
+    text = "我的猫睡了"
+    offsets = [(i, i + 1) for i in range(5)]
+    told = explained(text, "x", tokens1=list(text), offsets1=offsets, special1=None)
+    assert chunk_tokens(told, ["我的猫", "睡了"]) == [[0, 1, 2], [3, 4]]
+
+
+def test_blanks_inside_tokens_part_no_word():
+    told = explained(
+        "我 猫狗",
+        "x",
+        tokens1=["我", " 猫", "狗"],
+        offsets1=[(0, 1), (1, 3), (3, 4)],
+        special1=None,
+    )
+    assert chunk_tokens(told, ["我", "猫", "狗"]) == [[0], [1], [2]]
+
+
+def test_special_tokens_belong_to_no_chunk():
+    told = explained(
+        "cat",
+        "x",
+        tokens1=["[CLS]", "cat", "[MASK]"],
+        offsets1=[(0, 0), (0, 3), (0, 3)],
+        special1=[True, False, True],
+    )
+    assert chunk_tokens(told, ["cat"]) == [[1]]
+    turned = explained(
+        "x", "cat", tokens2=told.tokens1, offsets2=told.offsets1, special2=told.special1
+    )
+    assert turned.chunks(["x"], ["cat"]).scores[0, 0] == turned.contributions[1, 1]
+    # Nor do they say where a string may stand.
+    told = explained(
+        "catdog",
+        "x",
+        tokens1=["cat", "##dog", "<s>"],
+        offsets1=[(0, 3), (3, 6), (0, 6)],
+        special1=[False, False, True],
+    )
+    assert chunk_tokens(told, ["cat", "dog"]) == [[0], [1]]
+
+
+def test_chunks_behind_the_cut_of_a_long_text_score_nothing():
+    told = explained("cats sleep", "x", tokens1=["cats"], offsets1=[(0, 4)], special1=None).chunks(
+        ["cats", "sleep"], ["x"]
+    )
+    assert told.scores[1, 0] == 0 != told.scores[0, 0]
+
+
+def test_no_chunks():
+    told = explained("cats sleep", "x")
+    for chunks1, chunks2 in (([], ["x"]), (["cats"], []), ([], [])):
+        aligned = told.chunks(chunks1, chunks2)
+        assert aligned.scores.shape == (len(chunks1), len(chunks2)) and aligned.pairs == []
+        again = ChunkAlignment(chunks1=chunks1, chunks2=chunks2, scores=aligned.scores.tolist())
+        assert again.to_dict() == aligned.to_dict()
+    assert str(told.chunks([], [])) == ""
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error", "message"),
+    [
+        (["cats", "dogs"], ValueError, r"chunks2\[1\] has 'dogs', which does not .* character 4"),
+        (["sleep", "cats"], ValueError, r"chunks2\[1\] has 'cats'.*character 10.*order"),
+        (["cats", "cats"], ValueError, r"chunks2\[1\] has 'cats'"),
+        (["slee"], ValueError, r"chunks2\[0\] has 'slee'.*'cats sleep'.*without cutting"),
+        (["Cats"], ValueError, r"chunks2\[0\] has 'Cats'"),
+        ([["cats", "dogs"]], ValueError, r"chunks2\[0\] has 'dogs'"),
+        ([""], ValueError, r"chunks2\[0\] has '', which is blank"),
+        ([" "], ValueError, r"chunks2\[0\] has ' ', which is blank"),
+        ([(0, 4), (5, 11)], ValueError, r"chunks2\[1\] has \(5, 11\), but .* 10 characters"),
+        ([(-1, 4)], ValueError, r"chunks2\[0\] has \(-1, 4\)"),
+        ([(4, 4)], ValueError, r"chunks2\[0\] has \(4, 4\)"),
+        ([[(0, 4), (4, 3)]], ValueError, r"chunks2\[0\] has \(4, 3\)"),
+        ("cats", TypeError, "chunks2 is one string"),
+        (["cats", None], TypeError, r"chunks2\[1\] is None; give a string"),
+        ([(0.0, 4.0)], TypeError, r"chunks2\[0\] is \(0.0, 4.0\)"),
+        ([(0, 4.0)], TypeError, r"chunks2\[0\] is \(0, 4.0\)"),
+        ([(0, 1, 2)], TypeError, r"chunks2\[0\] is \(0, 1, 2\)"),
+        ([["cats", 3]], TypeError, r"chunks2\[0\] is \['cats', 3\]"),
+        ([[]], TypeError, r"chunks2\[0\] is \[\]"),
+    ],
+)
+def test_wrong_chunks_are_named(chunks, error, message):
+    with pytest.raises(error, match=message):
+        explained("x", "cats sleep").chunks(["x"], chunks)
+
+
+def test_unknown_pooling_is_refused():
+    pooling: Any = "max"
+    with pytest.raises(ValueError, match="pooling must be 'mean' or 'sum', got 'max'"):
+        explained("x", "y").chunks(["x"], ["y"], pooling)
+
+
+ALIGNED = ChunkAlignment(
+    chunks1=["A man", "is playing", "a\nguitar\x1b"],
+    chunks2=["Someone", "music"],
+    scores=[[0.4, 0.1], [0.3, -0.3], [0.0, 0.25]],
+)
+
+
+def test_it_reads_well_in_a_terminal():
+    assert ALIGNED.pairs == [(0, 0), (2, 1)]
+    assert str(ALIGNED).splitlines() == [
+        "+0.4000  A man ~ Someone",
+        "+0.2500  a guitar\\x1b ~ music",
+        "not aligned in 1: is playing",
+    ]
+    nothing = ChunkAlignment(chunks1=["a", "b"], chunks2=["c"], scores=[[0], [-1]])
+    assert str(nothing) == "not aligned in 1: a | b\nnot aligned in 2: c"
+
+
+def test_dictionaries_go_through_json():
+    data = ALIGNED.to_dict()
+    assert json.loads(json.dumps(data)) == data
+    assert data == {
+        "chunks1": ALIGNED.chunks1,
+        "chunks2": ["Someone", "music"],
+        "scores": [[0.4, 0.1], [0.3, -0.3], [0.0, 0.25]],
+        "pairs": [[0, 0], [2, 1]],
+    }
+    assert copy.deepcopy(ALIGNED).to_dict() == ALIGNED.to_dict()
+    with pytest.raises(AttributeError):
+        setattr(ALIGNED, "scores", 1)  # noqa: B010
+
+
+@pytest.mark.parametrize("scores", [[0.1], [[0.1, 0.2]], [[np.nan], [0]], [[np.inf], [0]], []])
+def test_scores_of_other_chunks_are_refused(scores):
+    with pytest.raises(ValueError, match=r"scores must be finite and have shape \(2, 1\)"):
+        ChunkAlignment(chunks1=["a", "b"], chunks2=["c"], scores=scores)
+
+
+def test_the_heat_map_shows_scores_and_frames_pairs():
+    display = ALIGNED.plot(cmap="PiYG")
+    assert isinstance(display, AlignmentDisplay)
+    np.testing.assert_array_equal(display.im_.get_array(), ALIGNED.scores)
+    assert display.im_.get_cmap().name == "PiYG"
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["Someone", "music"]
+    assert display.ax_.get_title() == "2 pairs of chunks aligned"
+    assert [patch.get_bbox().bounds for patch in display.ax_.patches] == [
+        (-0.5, -0.5, 1, 1),
+        (0.5, 1.5, 1, 1),
+    ]
+    assert not any(patch.get_fill() for patch in display.ax_.patches)
+    one = ChunkAlignment(chunks1=["a"], chunks2=["b"], scores=[[0.5]])
+    assert one.plot(ax=display.ax_).ax_ is display.ax_
+    assert display.ax_.get_title() == "1 pair of chunks aligned"
+    none = ChunkAlignment(chunks1=[], chunks2=["b"], scores=[]).plot()
+    assert none.im_ is None and none.ax_.get_title() == "0 pairs of chunks aligned"
+    plt.close("all")
