@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from benchmarks._edits import edited
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
+from benchmarks._rival_environment import rival_python
 from estimators import DuplicateFinder, fast_duplicates
 from estimators._texts import TextIndex
 from film.groups import connected_groups
@@ -226,7 +226,7 @@ def _semhash(
     texts: list[str], origin: np.ndarray, cluster: np.ndarray, options: argparse.Namespace
 ) -> dict[str, dict[str, float]]:
     """Run the rival on character trigrams in 256 dimensions, as the finder's candidates are."""
-    python = rival_environment(Path(options.rivals))
+    python = rival_python(options.rivals, SEMHASH)
     script = Path(__file__).with_name("_semhash_rival.py")
     title = f"planted copies, {len(texts)} rows, semhash"
     with tempfile.TemporaryDirectory() as folder:
@@ -248,16 +248,6 @@ def _semhash(
         row = planted_figures(found["pairs"], found["scores"], origin, cluster)
         row["seconds"] = float(found["seconds"])
     return {title: row}
-
-
-def rival_environment(folder: Path) -> Path:
-    """Give the Python of semhash's environment, made where it is not there yet."""
-    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not (folder / "ready").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *SEMHASH], check=True)
-        (folder / "ready").touch()
-    return python.absolute()
 
 
 def _data(options: argparse.Namespace) -> Splits:

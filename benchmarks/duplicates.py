@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
+from benchmarks._rival_environment import rival_python
 from benchmarks.quora import pair_cosines
 from estimators import (
     FILM,
@@ -190,7 +190,7 @@ def _metric_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
     problem, dev = reduced_problem(data, n_pairs, 20 if options.quick else REDUCED)
     rows = {"no learning": {"roc_auc": _auc(np.eye(problem["points"].shape[1]), dev, data.y_dev)}}
     rows["FILM"] = _film_row(problem, dev, data.y_dev)
-    python = rival_environment(Path(options.rivals))
+    python = rival_python(options.rivals, RIVAL_PACKAGES)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "problem.npz"), Path(folder, "found.npz")
         np.savez(source, **problem)
@@ -281,18 +281,6 @@ def _auc(components: np.ndarray, dev: Any, y: np.ndarray) -> float:
     first, second = (side @ np.asarray(components).T for side in dev)
     distance = np.linalg.norm(first - second, axis=1)
     return float(max(roc_auc_score(y, row_cosines(first, second)), roc_auc_score(y, -distance)))
-
-
-def rival_environment(folder: Path) -> Path:
-    """Give the Python of the rivals' environment, made where it is not there yet."""
-    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not (folder / "ready").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", *RIVAL_PACKAGES], check=True
-        )
-        (folder / "ready").touch()
-    return python.absolute()
 
 
 def _data(options: argparse.Namespace) -> Splits:

@@ -14,7 +14,11 @@ from estimators.model_selection import (
 )
 from estimators.pairwise_knn import PairwiseKNNClassifier
 from estimators.persistence import load_model, save_model
+from estimators.rcmd import RCMDRegressor
+from estimators.sentence_encoder import SentenceEncoder
 from estimators.suggestion import suggest_pairs
+from estimators.token_encoder import TokenEncoder
+from estimators.token_matching import TokenMatchingRegressor
 from estimators.word_differences import WordDifferences
 
 __all__ = [
@@ -24,6 +28,10 @@ __all__ = [
     "DuplicateFinder",
     "LexicalFeatures",
     "PairwiseKNNClassifier",
+    "RCMDRegressor",
+    "SentenceEncoder",
+    "TokenEncoder",
+    "TokenMatchingRegressor",
     "Triplets",
     "WordDifferences",
     "disjoint_pairs_split",

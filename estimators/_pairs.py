@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from numbers import Integral
+from numbers import Integral, Real
 from reprlib import Repr
 from typing import Any
 
@@ -14,7 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from film.text import normalize_text
 
-__all__ = ["check_pair_labels", "check_pairs", "conflicting_pairs", "normalized_codes"]
+__all__ = [
+    "check_pair_labels",
+    "check_pair_scores",
+    "check_pairs",
+    "conflicting_pairs",
+    "normalized_codes",
+]
 
 # A question may be 20,000 characters long; an error message must stay readable.
 _shortener = Repr()
@@ -181,6 +187,54 @@ def normalized_codes(pairs: NDArray[np.object_]) -> NDArray[np.intp]:
             code = by_raw[raw] = by_text.setdefault(normalize_text(raw), len(by_text))
         codes[position] = code
     return codes.reshape(pairs.shape)
+
+
+def check_pair_scores(y: Any, n_pairs: int) -> NDArray[np.float64]:
+    """Give scores of pairs as floats, or raise.
+
+    Parameters
+    ----------
+    y : array-like of numbers, shape (n_pairs,)
+        Scores in any unit.
+    n_pairs : int
+        How many there must be.
+
+    Returns
+    -------
+    scores : ndarray of float64, shape (n_pairs,)
+        Finite and not all equal.
+
+    Raises
+    ------
+    ValueError
+        If a score is missing or no number, their number is wrong, or all are equal.
+
+    Examples
+    --------
+    >>> from estimators._pairs import check_pair_scores
+    >>> check_pair_scores([0, 5], 2)
+    array([0., 5.])
+    """
+    scores = column_or_1d(y)
+    if len(scores) != n_pairs:
+        raise ValueError(f"y has {len(scores)} scores for {n_pairs} pairs: give one a pair.")
+    values = scores.tolist()
+    wrong = [
+        row
+        for row, value in enumerate(values)
+        if not (isinstance(value, Real) and np.isfinite(float(value)))
+    ]
+    if wrong:
+        raise ValueError(
+            f"y row {wrong[0]} is {_short(values[wrong[0]])}, no finite number ({len(wrong)} such "
+            "in all): convert it, or drop the pair."
+        )
+    scores = scores.astype(np.float64)
+    if scores.min() == scores.max():
+        raise ValueError(
+            f"y is {scores[0]:g} for all {n_pairs} pairs: give pairs of different similarity."
+        )
+    return scores
 
 
 def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:

@@ -240,7 +240,7 @@ def run_rival(monkeypatch, folder, script, run=subprocess.run):
     """Rows of the rival's case, where this script stands in for it."""
     (folder / "_semhash_rival.py").write_text(script, encoding="utf-8")
     monkeypatch.setattr(corpus, "__file__", str(folder / "corpus.py"))
-    monkeypatch.setattr(corpus, "rival_environment", lambda _: Path(sys.executable))
+    monkeypatch.setattr(corpus, "rival_python", lambda *_: Path(sys.executable))
     stand_in = SimpleNamespace(
         run=run,
         TimeoutExpired=subprocess.TimeoutExpired,

@@ -231,7 +231,7 @@ def rivals(tmp_path, monkeypatch, data):
     """Rivals by a script of our own; SCML is one that never ends. Gives the commands that ran."""
     (tmp_path / "_metric_rivals.py").write_text(STAND_IN, encoding="utf-8")
     monkeypatch.setattr(duplicates, "__file__", str(tmp_path / "duplicates.py"))
-    monkeypatch.setattr(duplicates, "rival_environment", lambda _: Path(duplicates.sys.executable))
+    monkeypatch.setattr(duplicates, "rival_python", lambda *_: Path(duplicates.sys.executable))
     monkeypatch.setattr(duplicates, "_data", lambda _: data)
     ran = []
 

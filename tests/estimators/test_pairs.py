@@ -8,6 +8,7 @@ from scipy import sparse
 
 from estimators._pairs import (
     check_pair_labels,
+    check_pair_scores,
     check_pairs,
     conflicting_pairs,
     normalized_codes,
@@ -171,6 +172,50 @@ def test_bad_labels_are_named(y, words):
 
 def test_one_class_passes_where_allowed():
     assert check_pair_labels([1, 1], 2, allow_one_class=True).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [0, 5, 2.5],
+        [True, False, True],
+        np.array([1, 2, 3], dtype=np.int8),
+        np.array([1, 2.5, np.float32(3)], dtype=object),
+        np.array([[1.0], [2.0], [3.0]]),
+        (-1e300, 0, 1e300),
+    ],
+)
+def test_scores_become_floats(y):
+    scores = check_pair_scores(y, 3)
+    assert scores.dtype == np.float64 and scores.shape == (3,)
+    assert scores.tolist() == np.asarray(y, dtype=float).ravel().tolist()
+
+
+def test_scores_given_are_not_changed():
+    y = np.array([1.0, 2.0])
+    check_pair_scores(y, 2)[0] = 7
+    assert y.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        ([1, 2], "y has 2 scores for 3 pairs: give one a pair"),
+        ([1, 2, 3, 4], "y has 4 scores for 3 pairs"),
+        ([0, float("nan"), 1], r"y row 1 is nan, no finite number \(1 such in all\)"),
+        ([0, np.inf, -np.inf], r"y row 1 is inf, no finite number \(2 such in all\)"),
+        ([0, 1, None], "y row 2 is None"),
+        ([0, "1", 2], "y row 0 is '0'"),
+        (np.array([0, "many", 2], dtype=object), "y row 1 is 'many'.*1 such.*convert it"),
+        ([0, 1, 2j], "Complex data"),
+        ([0.5, 0.5, 0.5], "y is 0.5 for all 3 pairs: give pairs of different similarity"),
+        ([[0, 1], [1, 0], [0, 0]], "1d"),
+        (None, "1d"),
+    ],
+)
+def test_bad_scores_are_named(y, words):
+    with pytest.raises(ValueError, match=words):
+        check_pair_scores(y, 3)
 
 
 def test_normalized_codes_number_texts_by_first_appearance():

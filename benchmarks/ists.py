@@ -1,0 +1,124 @@
+"""Chunk alignment on SemEval-2016 task 2 (iSTS) with gold chunks, untrained.
+
+``python -m benchmarks.ists [--data DIR] [--model NAME] [--out DIR] [--quick]``. DIR holds
+``STSint.input.*`` files, or those of the test; without it ``$FILM_DATA/ists/train`` is taken.
+Reported is the alignment F1 under both protocols: CLRCMD's, which keeps gold alignments of score 3
+or more, and the official one. Scores of chunks are block means of contributions, aligned where they
+are mutual maxima above 0, as in CLRCMD's section 4.3; "chunk vectors" are cosines of summed
+token vectors, aligned above `LIMIT`, which was chosen on these train files. ``--quick`` takes 40
+pairs a source and records only where ``--out`` says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from benchmarks._record import record
+from estimators import TokenEncoder
+from film.alignment_score import score_alignments
+from film.chunks import (
+    chunk_cosines,
+    chunk_membership,
+    chunk_scores,
+    mutual_maxima,
+    word_spans,
+)
+from film.datasets import AlignedPair, align_chunks, read_ists
+from film.matching import match
+from film.ragged import Ragged
+from film.transport import transport
+
+SOURCES = ("images", "headlines", "answers-students")
+PROTOCOLS: tuple[Literal["clrcmd", "official"], ...] = ("clrcmd", "official")
+RCMD = "RCMD"
+LIMIT = 0.3
+QUICK_PAIRS = 40
+Contributions = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ists", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with STSint.input.* files")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--quick", action="store_true", help="40 pairs a source")
+    options = parser.parse_args(arguments)
+    folder = options.data or os.path.join(os.environ.get("FILM_DATA", ""), "ists", "train")
+    try:
+        data = {source: read_ists(folder, source) for source in SOURCES}
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.ists: {error}", file=sys.stderr)
+        return 2
+    label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
+    encoder = TokenEncoder(options.model).fit(["a text"])
+    for source, pairs in data.items():
+        gold = pairs[:QUICK_PAIRS] if options.quick else pairs
+        tokens = encoder.transform(
+            [" ".join(w) for pair in gold for w in (pair.words1, pair.words2)]
+        )
+        found = {
+            method: {
+                f"f1_{protocol}": round(score_alignments(gold, aligned, protocol).alignment.f1, 5)
+                for protocol in PROTOCOLS
+            }
+            for method, aligned in alignments(gold, tokens).items()
+        }
+        for method, row in found.items():
+            print(f"{label}: {source}: {method}", row, flush=True)
+            if options.quick and not options.out:
+                continue
+            for metric, value in row.items():
+                record(
+                    "ists",
+                    f"{label}: {source}: {method}",
+                    metric,
+                    value,
+                    rival=RCMD,
+                    rival_value=found[RCMD][metric],
+                    folder=options.out,
+                )
+    return 0
+
+
+def alignments(gold: list[AlignedPair], tokens: Ragged) -> dict[str, list[AlignedPair]]:
+    """Align every pair by every method."""
+    plans: dict[str, Contributions] = {
+        "AVG": lambda x1, x2: transport(x1, x2, "avg").contributions,
+        "dense (all cosines)": lambda x1, x2: 1 - transport(x1, x2, "rcmd").cost,
+        RCMD: lambda x1, x2: transport(x1, x2, "rcmd").contributions,
+        "CMD": lambda x1, x2: transport(x1, x2, "cmd").contributions,
+        "matching": lambda x1, x2: match(x1, x2).contributions,
+    }
+    found: dict[str, list[AlignedPair]] = {name: [] for name in (*plans, "chunk vectors")}
+    for number, pair in enumerate(gold):
+        sides = (2 * number, 2 * number + 1)
+        x1, x2 = (tokens[side] for side in sides)
+        members1, members2 = (
+            chunk_membership(chunks, word_spans(words), _spans(tokens, side))
+            for chunks, words, side in zip(
+                (pair.chunks1, pair.chunks2), (pair.words1, pair.words2), sides, strict=True
+            )
+        )
+        for name, contributions in plans.items():
+            scores = chunk_scores(contributions(x1, x2), members1, members2)
+            found[name].append(align_chunks(pair, mutual_maxima(scores)))
+        cosines = chunk_cosines(x1, x2, members1, members2)
+        found["chunk vectors"].append(align_chunks(pair, mutual_maxima(cosines, above=LIMIT)))
+    return found
+
+
+def _spans(tokens: Ragged, text: int) -> Any:
+    spans: Any = tokens.spans
+    return spans[tokens.starts[text] : tokens.starts[text + 1]]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Untrained token similarities on the seven STS sets, beside pooling and BERTScore.
+
+``python -m benchmarks.sts [--data DIR] [--model NAME ...] [--out DIR] [--quick]``. DIR is laid out
+as SentEval's downstream/STS with SICK beside it; without it ``$FILM_DATA/sts`` is taken. Reported
+is Spearman × 100, subsets of a year joined. Nothing is trained, and nothing is chosen here: every
+method is the same on all sets. BERTScore runs by its own package with the same encoder, in an
+environment that the benchmark makes (``--rivals`` names it; ``--no-rivals`` leaves it out).
+Encodings are kept from one method to the next, so the seconds of the first method on token vectors,
+RCMD, hold the encoding and those of the others do not.
+``--quick`` takes 60 pairs a set and records only where ``--out`` says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from benchmarks._record import record
+from benchmarks._rival_environment import rival_python
+from estimators import RCMDRegressor, SentenceEncoder, TokenMatchingRegressor
+from estimators._model_files import find_model
+from film.datasets import ScoredPairs, read_sts_sets
+from film.lexical import row_cosines
+
+BERTSCORE = ("bert-score==0.3.13", "transformers<5", "torch==2.13.0", "numpy<2.5")
+QUICK_PAIRS = 60
+CLS = "[CLS]"
+WHITENED = 256
+"""Components kept, as Su et al. (2021) keep of base models."""
+Similarity = Callable[[np.ndarray], np.ndarray]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sts", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder of the seven sets")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument(
+        "--model", action="append", metavar="NAME", help="hub name or folder; may be repeated"
+    )
+    parser.add_argument("--rivals", metavar="DIR", default="out/bertscore", help="its environment")
+    parser.add_argument("--no-rivals", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="60 pairs a set")
+    options = parser.parse_args(arguments)
+    folder = options.data or os.path.join(os.environ.get("FILM_DATA", ""), "sts")
+    try:
+        sets = read_sts_sets(folder)
+        python = None if options.no_rivals else rival_python(options.rivals, BERTSCORE)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.sts: {error}", file=sys.stderr)
+        return 2
+    if options.quick:
+        sets = {name: _first(data, QUICK_PAIRS) for name, data in sets.items()}
+    with tempfile.TemporaryDirectory() as cache:
+        for model in options.model or [None]:
+            _run_model(model, sets, cache, python, options)
+    return 0
+
+
+def _run_model(
+    model: str | None,
+    sets: dict[str, ScoredPairs],
+    cache: str,
+    python: Path | None,
+    options: argparse.Namespace,
+) -> None:
+    label = "all-MiniLM-L6-v2" if model is None else Path(model).name
+    found: dict[str, dict[str, float]] = {}
+    for case, similarity in methods(model, cache).items():
+        found[case] = measured(similarity, sets)
+        _tell(label, case, found, options)
+    if python is not None:
+        found["BERTScore, its package"] = measured(
+            lambda pairs: bertscore(model, pairs, python), sets
+        )
+        _tell(label, "BERTScore, its package", found, options)
+    for case, gap in contribution_gaps(model, cache, sets["STS-B"].pairs).items():
+        print(f"{label}: {case}: contributions miss the similarity by at most {gap:.1e}")
+        if options.out or not options.quick:
+            record("contributions", f"{label}: {case}", "largest_gap", gap, folder=options.out)
+
+
+def methods(model: str | None, cache: str) -> dict[str, Similarity]:
+    """All untrained similarities by name, each from pairs to numbers."""
+
+    def pooled(pooling: str, whiten: bool = False) -> Similarity:
+        def similarity(pairs: np.ndarray) -> np.ndarray:
+            texts = np.unique(pairs.ravel())
+            kept = min(WHITENED, len(texts) // 2) if whiten else False
+            encoder = SentenceEncoder(model, pooling=pooling, whiten=kept, cache=cache).fit(texts)
+            return row_cosines(encoder.transform(pairs[:, 0]), encoder.transform(pairs[:, 1]))
+
+        return similarity
+
+    def transport(**settings) -> Similarity:
+        return lambda pairs: (
+            RCMDRegressor(model, cache=cache, **settings).fit(pairs).similarity(pairs)
+        )
+
+    def matching(**settings) -> Similarity:
+        return lambda pairs: (
+            TokenMatchingRegressor(model, cache=cache, **settings).fit(pairs).similarity(pairs)
+        )
+
+    found = {
+        CLS: pooled("cls"),
+        "mean pooling": pooled("mean"),
+        "max pooling": pooled("max"),
+        "mean pooling, 256 whitened components of the set": pooled("mean", True),
+        "RCMD": transport(),
+        "RCMD, without special tokens": transport(special_tokens=False),
+        "RCMD, words": transport(weights="words"),
+        "CMD": transport(similarity="cmd"),
+        "AVG, words": transport(similarity="avg", weights="words"),
+    }
+    for function in ("both", "significance", "uniqueness"):
+        for weights in (None, "idf", "words"):
+            name = f"matching, {function}" + (f", {weights}" if weights else "")
+            found[name] = matching(matching=function, weights=weights)
+    return found
+
+
+def measured(similarity: Similarity, sets: dict[str, ScoredPairs]) -> dict[str, float]:
+    """Spearman × 100 on every set, their mean, and seconds."""
+    started = time.perf_counter()
+    row = {
+        name: 100 * float(spearmanr(similarity(data.pairs), data.scores)[0])
+        for name, data in sets.items()
+    }
+    row["mean"] = float(np.mean(list(row.values())))
+    row["seconds"] = time.perf_counter() - started
+    return row
+
+
+def contribution_gaps(model: str | None, cache: str, pairs: np.ndarray) -> dict[str, float]:
+    """Largest distance of a pair's sum of contributions from its similarity, by method."""
+    models = {
+        kind: RCMDRegressor(model, similarity=kind, cache=cache)
+        for kind in ("rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls")
+    }
+    models |= {
+        f"matching, {function}": TokenMatchingRegressor(model, matching=function, cache=cache)
+        for function in ("both", "significance", "uniqueness")
+    }
+    gaps = {}
+    for name, estimator in models.items():
+        said = estimator.fit(pairs).similarity(pairs)
+        sums = [explanation.contributions.sum() for explanation in estimator.explain(pairs)]
+        gaps[name] = float(np.abs(said - sums).max())
+    return gaps
+
+
+def bertscore(model: str | None, pairs: np.ndarray, python: Path) -> np.ndarray:
+    """F1 of the package bert-score, by the interpreter that has it, on the same last layer."""
+    folder = find_model(model)
+    with open(folder / "config.json", encoding="utf-8") as file:
+        layers = json.load(file)["num_hidden_layers"]
+    script = Path(__file__).with_name("_bertscore_rival.py")
+    with tempfile.TemporaryDirectory() as scratch:
+        source, target = Path(scratch, "pairs.json"), Path(scratch, "scores.json")
+        source.write_text(json.dumps(pairs.tolist()), encoding="utf-8")
+        command = [str(python), str(script), str(source), str(target), str(folder), str(layers)]
+        subprocess.run(command, check=True)
+        return np.array(json.loads(target.read_text(encoding="utf-8"))["scores"])
+
+
+def _tell(
+    label: str, case: str, found: dict[str, dict[str, float]], options: argparse.Namespace
+) -> None:
+    row = found[case]
+    shown = " ".join(f"{name} {value:.1f}" for name, value in row.items() if name != "mean")
+    print(f"{label}: {case}: mean {row['mean']:.2f} | {shown}", flush=True)
+    if options.quick and not options.out:
+        return
+    base = {} if case == CLS else found[CLS]
+    gain = {"gain_over_cls": row["mean"] - base["mean"]} if base else {}
+    for metric, value in (row | gain).items():
+        record(
+            "sts",
+            f"{label}: {case}",
+            metric,
+            round(value, 3),
+            "s" if metric == "seconds" else "",
+            rival=CLS if base else None,
+            rival_value=round(base[metric], 3) if metric in base else None,
+            folder=options.out,
+        )
+
+
+def _first(data: ScoredPairs, n: int) -> ScoredPairs:
+    rows = np.random.default_rng(0).permutation(len(data))[:n]
+    return ScoredPairs(data.pairs[rows], data.scores[rows], data.genres[rows])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

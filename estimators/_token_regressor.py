@@ -1,0 +1,347 @@
+"""What regressors on token vectors share: pairs in blocks, units of y, scores, explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from reprlib import repr as shortened
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from estimators._pairs import check_pair_scores, check_pairs
+from estimators._token_weights import check_weights, token_weights, vocabulary_weights
+from estimators._validation import check_integer
+from estimators.inspection.explanation import Explanation
+from estimators.token_encoder import TokenEncoder
+from film.ragged import Ragged
+
+BLOCK = 8192
+"""Different texts whose tokens are held at once: some 250 MB at 20 tokens of width 384."""
+ROUNDING = 1e-6
+"""Similarities of float32 tokens that differ by less, of the largest, are taken for equal."""
+
+
+class Block(NamedTuple):
+    """Some of the pairs: their different texts, tokens, and weights of tokens if there are any."""
+
+    texts: list[str]
+    tokens: Ragged
+    weights: np.ndarray | None
+    codes: np.ndarray  # (n, 2) each pair as numbers of texts
+    advance: Callable[[int], Any]
+
+
+class TokenRegressor(RegressorMixin, BaseEstimator):
+    """Base of `RCMDRegressor` and `TokenMatchingRegressor`."""
+
+    model: Any
+    special_tokens: bool
+    weights: Any
+    max_length: int
+    batch_size: int
+    device: Any
+    dtype: Any
+    cache: Any
+    verbose: int
+
+    @property
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def fit(self, pairs: Any, y: Any = None) -> Any:
+        """Load the model, count words where the weights ask for it, and learn the units of y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts; their order does not matter.
+        y : array-like of float, shape (n_pairs,), default=None
+            Similarity of each pair in any unit, or labels 0 and 1. None: `predict` gives
+            `similarity`, and no pair is encoded here.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y does not fit the pairs, holds NaN or is constant, or a parameter
+            is wrong; before any work.
+        FileNotFoundError, ImportError
+            If the model, or a package for it, is not there.
+        """
+        pairs = _check_texts(pairs)
+        y = None if y is None else check_pair_scores(y, len(pairs))
+        self._check_parameters()
+        encoder = TokenEncoder(
+            self.model,
+            max_length=self.max_length,
+            batch_size=self.batch_size,
+            device=self.device,
+            dtype=self.dtype,
+            cache=self.cache,
+        ).fit(pairs[0])
+        self._check_encoder(encoder)
+        table = self._vocabulary_weights(encoder, pairs)
+        slope, intercept = 1.0, 0.0
+        if y is not None:
+            slope, intercept = _line(self._scores(encoder, table, pairs), y)
+        self.encoder_, self.token_weights_ = encoder, table
+        self.slope_, self.intercept_ = slope, intercept
+        return self
+
+    def similarity(self, pairs: Any) -> np.ndarray:
+        """Similarity of pairs, to which the contributions of `explain` sum.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts. Any number: they go through in blocks of some thousand different texts.
+
+        Returns
+        -------
+        similarity : ndarray of float64, shape (n_pairs,)
+            The greater, the closer.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, or has no token where special tokens are left out; before any
+            work.
+        """
+        check_is_fitted(self, "encoder_")
+        return self._scores(self.encoder_, self.token_weights_, _check_texts(pairs))
+
+    def predict(self, pairs: Any) -> np.ndarray:
+        """Similarity in the units of y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        predicted : ndarray of float64, shape (n_pairs,)
+            ``intercept_ + slope_ * similarity(pairs)``.
+        """
+        check_is_fitted(self, "encoder_")
+        similarity = self._scores(self.encoder_, self.token_weights_, _check_texts(pairs))
+        return self.intercept_ + self.slope_ * similarity
+
+    def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
+        """Spearman's rank correlation of `predict` and y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : array-like of float, shape (n_pairs,)
+            Their similarities in any unit.
+        sample_weight : None
+            Not taken: ranks have no weights.
+
+        Returns
+        -------
+        correlation : float
+            From -1 to 1; not times 100.
+
+        Raises
+        ------
+        ValueError
+            If y is constant or a sample_weight is given.
+        """
+        if sample_weight is not None:
+            raise ValueError("sample_weight has no meaning for a rank correlation; leave it out")
+        pairs = check_pairs(pairs)
+        y = check_pair_scores(y, len(pairs))
+        found: Any = spearmanr(self.predict(pairs), y)
+        return float(found.statistic)
+
+    def explain(self, pairs: Any) -> list[Explanation]:
+        """Say what every pair of tokens contributes to the similarity.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        explanations : list of Explanation
+            One a pair; special tokens are among the tokens.
+        """
+        check_is_fitted(self, "encoder_")
+        return self._explanations(self.encoder_, self.token_weights_, _check_texts(pairs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.target_tags.required = False
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_weights(self.weights)
+        if not isinstance(self.special_tokens, (bool, np.bool_)):
+            raise TypeError(f"special_tokens={self.special_tokens!r} must be True or False")
+        check_integer("verbose", self.verbose, 0)
+
+    def _check_encoder(self, encoder: TokenEncoder) -> None:
+        """Raise where the model does not fit the parameters."""
+
+    def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def _contributions(self, x1: Any, w1: Any, x2: Any, w2: Any) -> tuple[Any, np.ndarray]:
+        raise NotImplementedError
+
+    def _scores(self, encoder: TokenEncoder, table: Any, pairs: np.ndarray) -> np.ndarray:
+        found = []
+        for block in self._blocks(encoder, table, pairs):
+            found.append(
+                self._similarities(block.tokens, block.weights, block.codes, block.advance)
+            )
+        return np.concatenate(found)
+
+    def _explanations(
+        self, encoder: TokenEncoder, table: Any, pairs: np.ndarray
+    ) -> list[Explanation]:
+        found = []
+        for block in self._blocks(encoder, table, pairs):
+            for first, second in block.codes.tolist():
+                side1, side2 = _side(encoder, block, first), _side(encoder, block, second)
+                similarity, contributions = self._contributions(
+                    side1["values"], side1["weights"], side2["values"], side2["weights"]
+                )
+                found.append(
+                    Explanation(
+                        **{f"{name}1": side1[name] for name in DESCRIBED},
+                        **{f"{name}2": side2[name] for name in DESCRIBED},
+                        contributions=contributions,
+                        similarity=float(similarity),
+                        title=self._title,
+                    )
+                )
+                block.advance(1)
+        return found
+
+    def _blocks(self, encoder: TokenEncoder, table: Any, pairs: np.ndarray) -> Iterator[Block]:
+        from tqdm.auto import tqdm
+
+        self._check_tokens(encoder, pairs)
+        n_cut = 0
+        with tqdm(total=len(pairs), desc=type(self).__name__, disable=not self.verbose) as bar:
+            for texts, codes in _coded_blocks(pairs):
+                tokens, is_cut = encoder._tokens(texts, warns=False)
+                n_cut += int(is_cut[codes].sum())
+                if not self.special_tokens:
+                    tokens = tokens.without_special()
+                weights = None
+                if table is not None:
+                    weights = token_weights(table, np.asarray(tokens.ids), tokens.starts)
+                yield Block(texts, tokens, weights, codes, bar.update)
+        most = encoder._loaded().most_tokens
+        encoder._warn_of_cuts(n_cut, pairs.size, most, stacklevel=5)
+
+    def _check_tokens(self, encoder: TokenEncoder, pairs: np.ndarray) -> None:
+        """Raise where a text has no token, before any is encoded."""
+        transformer = encoder._loaded()
+        has_special = transformer.tokenizer.num_special_tokens_to_add() > 0
+        if self.special_tokens and has_special:
+            return
+        remedy = ", or give special_tokens=True" if has_special else ""
+        for first in range(0, len(pairs), BLOCK):
+            block = pairs[first : first + BLOCK]
+            tokens = transformer.tokenize(block.ravel().tolist(), encoder.max_length)
+            before = np.concatenate([[0], np.cumsum(~tokens.is_special)])
+            empty = np.argwhere(np.diff(before[tokens.starts]).reshape(block.shape) == 0)
+            if len(empty):
+                row, column = empty[0]
+                raise ValueError(
+                    f"pairs row {first + row}, column {column} is {shortened(block[row, column])}, "
+                    f"which has no token but special ones: drop the pair{remedy}."
+                )
+
+    def _vocabulary_weights(self, encoder: TokenEncoder, pairs: np.ndarray) -> np.ndarray | None:
+        if self.weights is None:
+            return None
+        transformer = encoder._loaded()
+        tokenizer = transformer.tokenizer
+        return vocabulary_weights(
+            self.weights,
+            tokenizer.get_vocab(),
+            tokenizer.convert_tokens_to_string,
+            _documents(transformer, sorted(set(pairs.ravel().tolist())), self.max_length),
+        )
+
+
+DESCRIBED = ("text", "tokens", "offsets", "special")
+
+
+def _check_texts(pairs: Any) -> np.ndarray:
+    """Check pairs, and that a tokenizer can read them."""
+    pairs = check_pairs(pairs)
+    for place, text in enumerate(pairs.ravel().tolist()):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"pairs row {place // 2}, column {place % 2} has half of a surrogate pair at "
+                f"character {error.start}, which stands for no character: read the source with "
+                "the right encoding, or drop the pair."
+            ) from None
+    return pairs
+
+
+def _line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Slope and intercept of the least squares line; level where similarities are equal."""
+    if np.ptp(similarity) <= ROUNDING * np.abs(similarity).max():
+        return 0.0, float(y.mean())
+    slope, intercept = np.polyfit(similarity, y, 1)
+    return float(slope), float(intercept)
+
+
+def _coded_blocks(pairs: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield different texts and pairs as numbers of them; a block is full by its texts."""
+    numbers: dict[str, int] = {}
+    codes: list[tuple[int, int]] = []
+    for row, (text1, text2) in enumerate(pairs.tolist(), start=1):
+        first = numbers.setdefault(str(text1), len(numbers))
+        codes.append((first, numbers.setdefault(str(text2), len(numbers))))
+        if len(numbers) >= BLOCK or row == len(pairs):
+            yield list(numbers), np.array(codes, dtype=np.intp)
+            numbers, codes = {}, []
+
+
+def _documents(transformer: Any, texts: list[str], max_length: int) -> Iterator[np.ndarray]:
+    """Yield the entries of the vocabulary in each text."""
+    for first in range(0, len(texts), BLOCK):
+        tokens = transformer.tokenize(texts[first : first + BLOCK], max_length)
+        yield from np.split(tokens.ids, tokens.starts[1:-1])
+
+
+def _side(encoder: TokenEncoder, block: Block, number: int) -> dict[str, Any]:
+    """Give what an explanation says of one text, with its vectors and weights."""
+    text, found = block.texts[number], block.tokens[[number]]
+    start, end = block.tokens.starts[number : number + 2]
+    return {
+        "text": text,
+        "tokens": _token_names(encoder, text, found),
+        "offsets": found.spans,
+        "special": found.is_special,
+        "values": found.values,
+        "weights": None if block.weights is None else block.weights[start:end],
+    }
+
+
+def _token_names(encoder: TokenEncoder, text: str, tokens: Ragged) -> list[str]:
+    """Name tokens as the text spells them, and those without characters as the model does."""
+    names = encoder.token_names(tokens.ids)
+    spans = np.asarray(tokens.spans).tolist()
+    return [text[start:end] or name for (start, end), name in zip(spans, names, strict=True)]
