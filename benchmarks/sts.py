@@ -5,8 +5,6 @@ as SentEval's downstream/STS with SICK beside it; without it ``$FILM_DATA/sts`` 
 is Spearman × 100, subsets of a year joined. Nothing is trained, and nothing is chosen here: every
 method is the same on all sets. BERTScore runs by its own package with the same encoder, in an
 environment that the benchmark makes (``--rivals`` names it; ``--no-rivals`` leaves it out).
-Encodings are kept from one method to the next, so the seconds of the first method on token vectors,
-RCMD, hold the encoding and those of the others do not.
 ``--quick`` takes 60 pairs a set and records only where ``--out`` says so.
 """
 
@@ -18,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,14 +128,12 @@ def methods(model: str | None, cache: str) -> dict[str, Similarity]:
 
 
 def measured(similarity: Similarity, sets: dict[str, ScoredPairs]) -> dict[str, float]:
-    """Spearman × 100 on every set, their mean, and seconds."""
-    started = time.perf_counter()
+    """Spearman × 100 on every set, and their mean."""
     row = {
         name: 100 * float(spearmanr(similarity(data.pairs), data.scores)[0])
         for name, data in sets.items()
     }
     row["mean"] = float(np.mean(list(row.values())))
-    row["seconds"] = time.perf_counter() - started
     return row
 
 
@@ -190,7 +185,6 @@ def _tell(
             f"{label}: {case}",
             metric,
             round(value, 3),
-            "s" if metric == "seconds" else "",
             rival=CLS if base else None,
             rival_value=round(base[metric], 3) if metric in base else None,
             folder=options.out,

@@ -35,6 +35,23 @@ HEADINGS = {
     "objective": "objective",
     "pairs": "pairs",
     "groups": "groups",
+    "STS12": "STS12",
+    "STS13": "STS13",
+    "STS14": "STS14",
+    "STS15": "STS15",
+    "STS16": "STS16",
+    "STS-B": "STS-B",
+    "SICK": "SICK",
+    "mean": "mean of seven",
+    "gain_over_cls": "gain over [CLS]",
+    "f1_clrcmd": "F1, CLRCMD's protocol",
+    "f1_official": "F1, official",
+    "rcmd_percent": "RCMD, % of encoding",
+    "matching_percent": "matching, % of encoding",
+    "sentences_a_second": "sentences a second",
+    "times_as_fast": "times as fast",
+    "largest_difference": "largest difference",
+    "largest_gap": "largest gap",
 }
 
 
@@ -83,6 +100,8 @@ def _line(cells: list[str]) -> str:
 def _shown(value: float) -> str:
     if isinstance(value, int) or (float(value).is_integer() and abs(value) >= 10):
         return str(int(value))
+    if 0 < abs(value) < 1e-3:
+        return f"{value:.0e}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.4f}"
 
 
