@@ -18,16 +18,22 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
+from sklearn.decomposition import PCA
 
 from benchmarks._record import record
 from benchmarks._rival_environment import rival_python
-from estimators import RCMDRegressor, SentenceEncoder, TokenMatchingRegressor
+from estimators import RCMDRegressor, TokenEncoder, TokenMatchingRegressor
 from estimators._model_files import find_model
+from estimators._token_weights import token_weights
 from film.datasets import ScoredPairs, read_sts_sets
 from film.lexical import row_cosines
+from film.matching import ragged_matching
+from film.ragged import Ragged
+from film.transport import ragged_similarities
 
 BERTSCORE = ("bert-score==0.3.13", "transformers<5", "torch==2.13.0", "numpy<2.5")
 QUICK_PAIRS = 60
@@ -73,7 +79,7 @@ def _run_model(
 ) -> None:
     label = "all-MiniLM-L6-v2" if model is None else Path(model).name
     found: dict[str, dict[str, float]] = {}
-    for case, similarity in methods(model, cache).items():
+    for case, similarity in methods(model).items():
         found[case] = measured(similarity, sets)
         _tell(label, case, found, options)
     if python is not None:
@@ -87,43 +93,72 @@ def _run_model(
             record("contributions", f"{label}: {case}", "largest_gap", gap, folder=options.out)
 
 
-def methods(model: str | None, cache: str) -> dict[str, Similarity]:
-    """All untrained similarities by name, each from pairs to numbers."""
+def methods(model: str | None) -> dict[str, Similarity]:
+    """All untrained similarities by name, each from pairs to numbers.
 
-    def pooled(pooling: str, whiten: bool = False) -> Similarity:
+    The texts of a set are encoded once for all of them.
+    """
+    encoder = TokenEncoder(model).fit(["a text"])
+    known: dict[int, tuple[np.ndarray, Ragged, np.ndarray]] = {}
+
+    def encoded(pairs: np.ndarray) -> tuple[Ragged, np.ndarray]:
+        # The array is kept too, so that its identity stays its own.
+        if id(pairs) not in known:
+            texts, codes = np.unique(pairs.ravel(), return_inverse=True)
+            known[id(pairs)] = pairs, encoder.transform(texts), codes.reshape(-1, 2)
+        return known[id(pairs)][1:]
+
+    def weighed(pairs: np.ndarray, tokens: Ragged, kind: str | None) -> np.ndarray | None:
+        table = RCMDRegressor(model, weights=kind).fit(pairs).token_weights_
+        return (
+            None if table is None else token_weights(table, np.asarray(tokens.ids), tokens.starts)
+        )
+
+    def pooled(pool: Callable[[np.ndarray], np.ndarray], whiten: bool = False) -> Similarity:
         def similarity(pairs: np.ndarray) -> np.ndarray:
-            texts = np.unique(pairs.ravel())
-            kept = min(WHITENED, len(texts) // 2) if whiten else False
-            encoder = SentenceEncoder(model, pooling=pooling, whiten=kept, cache=cache).fit(texts)
-            return row_cosines(encoder.transform(pairs[:, 0]), encoder.transform(pairs[:, 1]))
+            tokens, codes = encoded(pairs)
+            points = np.stack([pool(rows) for rows in tokens])
+            if whiten:
+                kept = min(WHITENED, len(points) // 2)
+                points = PCA(kept, whiten=True, svd_solver="full").fit_transform(points)
+            return row_cosines(points[codes[:, 0]], points[codes[:, 1]])
 
         return similarity
 
-    def transport(**settings) -> Similarity:
-        return lambda pairs: (
-            RCMDRegressor(model, cache=cache, **settings).fit(pairs).similarity(pairs)
-        )
+    def transport(kind: Any = "rcmd", special: bool = True, weights: Any = None) -> Similarity:
+        def similarity(pairs: np.ndarray) -> np.ndarray:
+            tokens, codes = encoded(pairs)
+            tokens = tokens if special else tokens.without_special()
+            w = weighed(pairs, tokens, weights)
+            return ragged_similarities(tokens, tokens, kind, weights1=w, weights2=w, pairs=codes)
 
-    def matching(**settings) -> Similarity:
-        return lambda pairs: (
-            TokenMatchingRegressor(model, cache=cache, **settings).fit(pairs).similarity(pairs)
-        )
+        return similarity
+
+    def matching(function: Any, weights: str | None) -> Similarity:
+        def similarity(pairs: np.ndarray) -> np.ndarray:
+            tokens, codes = encoded(pairs)
+            w = weighed(pairs, tokens, weights)
+            return ragged_matching(tokens, tokens, function, w, w, pairs=codes)
+
+        return similarity
 
     found = {
-        CLS: pooled("cls"),
-        "mean pooling": pooled("mean"),
-        "max pooling": pooled("max"),
-        "mean pooling, 256 whitened components of the set": pooled("mean", True),
+        CLS: transport("cls"),
+        "mean pooling": transport("avg"),
+        "max pooling": pooled(lambda rows: rows.max(axis=0)),
+        "mean pooling, 256 whitened components of the set": pooled(
+            lambda rows: rows.mean(axis=0), whiten=True
+        ),
+        "mean pooling, words": transport("avg", weights="words"),
         "RCMD": transport(),
-        "RCMD, without special tokens": transport(special_tokens=False),
+        "RCMD, without special tokens": transport(special=False),
         "RCMD, words": transport(weights="words"),
-        "CMD": transport(similarity="cmd"),
-        "AVG, words": transport(similarity="avg", weights="words"),
+        "CMD": transport("cmd"),
     }
     for function in ("both", "significance", "uniqueness"):
         for weights in (None, "idf", "words"):
             name = f"matching, {function}" + (f", {weights}" if weights else "")
-            found[name] = matching(matching=function, weights=weights)
+            found[name] = matching(function, weights)
     return found
 
 

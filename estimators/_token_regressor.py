@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators._pairs import check_pair_scores, check_pairs
 from estimators._token_weights import check_weights, token_weights, vocabulary_weights
-from estimators._validation import check_integer
+from estimators._validation import check_integer, check_real
+from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
 from estimators.inspection.explanation import Explanation
 from estimators.token_encoder import TokenEncoder
+from film.chunks import chunk_cosines
 from film.ragged import Ragged
 
 BLOCK = 8192
@@ -178,6 +180,70 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "encoder_")
         return self._explanations(self.encoder_, self.token_weights_, _check_texts(pairs))
+
+    def align(self, pairs: Any, chunks: Any, above: float = 0.3) -> list[ChunkAlignment]:
+        """Align chunks of texts by the cosine of their summed token vectors.
+
+        Chunks are judged as wholes. On SemEval's iSTS this aligned better than pooling the
+        contributions of their tokens, which is what ``explain(pairs)[i].chunks(...)`` does and
+        what sums to the similarity.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        chunks : list of (list, list), length n_pairs
+            Chunks of both texts of each pair, as in `Explanation.chunks`.
+        above : float, default=0.3
+            Only chunks with a greater cosine align; the default was chosen on iSTS's train files
+            with all-MiniLM-L6-v2.
+
+        Returns
+        -------
+        aligned : list of ChunkAlignment
+            One a pair, with cosines as scores.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If chunks do not fit the pairs, or as in `Explanation.chunks`.
+
+        Examples
+        --------
+        >>> from estimators import RCMDRegressor
+        >>> pairs, chunks = [("A man sings", "A woman dances")], [(["A man"], ["A woman"])]
+        >>> print(RCMDRegressor().fit(pairs).align(pairs, chunks)[0])  # doctest: +SKIP
+        +0.5... A man ~ A woman
+        """
+        check_is_fitted(self, "encoder_")
+        pairs = _check_texts(pairs)
+        check_real("above", above, -1, 1)
+        chunks = list(chunks)
+        if len(chunks) != len(pairs) or any(len(sides) != 2 for sides in chunks):
+            raise ValueError(
+                f"chunks must hold two lists for each of the {len(pairs)} pairs, got {len(chunks)}"
+            )
+        found: list[ChunkAlignment] = []
+        for block in self._blocks(self.encoder_, None, pairs):
+            for sides in block.codes.tolist():
+                given = chunks[len(found)]
+                named = [
+                    find_chunks(
+                        f"chunks[{len(found)}][{side}]",
+                        given[side],
+                        block.texts[text],
+                        np.asarray(block.tokens[[text]].spans),
+                    )
+                    for side, text in enumerate(sides)
+                ]
+                (texts1, members1), (texts2, members2) = named
+                x1, x2 = (block.tokens[text] for text in sides)
+                scores = chunk_cosines(x1, x2, members1, members2)
+                found.append(
+                    ChunkAlignment(chunks1=texts1, chunks2=texts2, scores=scores, above=above)
+                )
+                block.advance(1)
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

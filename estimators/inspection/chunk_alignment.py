@@ -23,14 +23,16 @@ _SHOWN_CHARACTERS = 200
 class ChunkAlignment:
     """Scores between the chunks of two texts, and the chunks that are each other's best.
 
-    Made by `Explanation.chunks`.
+    Made by `Explanation.chunks` and by `RCMDRegressor.align`.
 
     Parameters
     ----------
     chunks1, chunks2 : list of str
         Texts of the chunks, n1 and n2 of them.
     scores : array-like of float, shape (n1, n2)
-        What a pair of chunks contributes to the similarity.
+        What a pair of chunks contributes to the similarity, or how similar they are.
+    above : float, default=0.0
+        Chunks align where their score is above this.
 
     Attributes
     ----------
@@ -58,6 +60,7 @@ class ChunkAlignment:
     chunks1: list[str]
     chunks2: list[str]
     scores: Any
+    above: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse scores that are not those of these chunks."""
@@ -75,8 +78,8 @@ class ChunkAlignment:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Chunks that are each other's best with a score above 0, as positions (i, j)."""
-        return mutual_maxima(self.scores)
+        """Chunks that are each other's best with a score above the limit, as positions (i, j)."""
+        return mutual_maxima(self.scores, above=self.above)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in lists, strings and numbers, ready for JSON.

@@ -105,7 +105,7 @@ def test_a_folder_that_is_no_environment_of_the_rival_exits_with_2(folder, tmp_p
 def test_each_method_has_all_sets_and_stands_beside_cls(quick, tiny_model):
     assert set(quick) == {"sts.jsonl", "contributions.jsonl"}
     found = quick["sts.jsonl"]
-    cases = [*methods(str(tiny_model), ""), RIVAL]
+    cases = [*methods(str(tiny_model)), RIVAL]
     assert len(cases) == 19
     expected = {(f"tiny: {case}", m) for case in cases for m in (*SETS, "mean")}
     expected |= {(f"tiny: {case}", "gain_over_cls") for case in cases if case != CLS}
@@ -187,9 +187,8 @@ def test_measured_is_spearman_by_set_and_its_mean():
 
 
 @pytest.fixture(scope="module")
-def similarities(tiny_model, tmp_path_factory):
-    cache = str(tmp_path_factory.mktemp("cache"))
-    return {case: of(PAIRS) for case, of in methods(str(tiny_model), cache).items()}
+def similarities(tiny_model):
+    return {case: of(PAIRS) for case, of in methods(str(tiny_model)).items()}
 
 
 def test_two_methods_are_the_same_only_where_the_definition_is(similarities):

@@ -238,7 +238,7 @@ def test_progress_is_shown_only_when_asked(make, capsys):
 def test_cut_texts_are_counted_in_one_warning(make, monkeypatch, call):
     monkeypatch.setattr(module, "BLOCK", 3)
     long = "a b a b a b"
-    pairs = [(long, "a"), ("a", "b"), ("b", long), ("cat", "dog"), ("a b cat dog dog", long)]
+    pairs = [(long, long), ("a", "b"), ("b", long), ("cat", "dog"), ("a b cat dog dog", long)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = make(max_length=5, weights="idf").fit(pairs)
@@ -246,10 +246,10 @@ def test_cut_texts_are_counted_in_one_warning(make, monkeypatch, call):
     with pytest.warns(UserWarning) as caught:
         call(model, pairs)
     [warning] = caught
-    assert "max_length=5 cut 4 of 10 texts" in str(warning.message)
+    assert "max_length=5 cut 5 of 10 texts" in str(warning.message)
     assert f"up to {MAX_TOKENS}" in str(warning.message)
     assert warning.filename == __file__
-    with pytest.warns(UserWarning, match="cut 4 of 10 texts") as caught:
+    with pytest.warns(UserWarning, match="cut 5 of 10 texts") as caught:
         model.fit(pairs, range(5))
     assert len(caught) == 1 and caught[0].filename == __file__
 
@@ -388,3 +388,47 @@ def test_parameters_reach_the_encoder(make, tmp_path):
     given = {"max_length": 9, "batch_size": 3, "dtype": "bfloat16", "cache": tmp_path / "cache"}
     encoder = make(**given).fit(PAIRS).encoder_
     assert {**encoder.get_params(), **given, "device": "cpu"} == encoder.get_params()
+
+
+def test_chunks_align_by_the_cosine_of_their_summed_vectors(make, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 2)
+    pairs = [PAIRS[0], PAIRS[1], PAIRS[1]]
+    chunks = [
+        (["How do I", "learn chess"], ["what is", "to learn chess"]),
+        (["the cat", "on the mat"], [(0, 5), "mat"]),
+        (["the cat"], [[(0, 5), "mat"]]),
+    ]
+    model = make().fit(pairs)
+    aligned = model.align(pairs, chunks, above=-1.0)
+    assert aligned[0].chunks2 == ["what is", "to learn chess"]
+    assert aligned[2].chunks2 == ["a dog … mat"]
+    for found, pair, sides in zip(
+        aligned, pairs, ([(0, 8), (9, 20)], [(0, 7), (12, 22)]), strict=False
+    ):
+        tokens = model.encoder_.transform([pair[0], pair[1]])
+        spans = tokens.spans[: tokens.starts[1]]
+        for row, (start, end) in enumerate(sides):
+            inside = (spans[:, 0] < end) & (spans[:, 1] > start)
+            whole = tokens[0][inside].sum(axis=0)
+            texts2 = found.chunks2
+            for column, text in enumerate(texts2):
+                at = pair[1].index(text)
+                spans2 = tokens.spans[tokens.starts[1] :]
+                inside2 = (spans2[:, 0] < at + len(text)) & (spans2[:, 1] > at)
+                other = tokens[1][inside2].sum(axis=0)
+                cosine = whole @ other / np.linalg.norm(whole) / np.linalg.norm(other)
+                assert found.scores[row, column] == pytest.approx(cosine, abs=1e-5)
+    assert aligned[2].pairs == [(0, 0)]
+    assert model.align(pairs, chunks, above=1.0)[2].pairs == []
+
+
+def test_chunks_that_do_not_fit_the_pairs(make):
+    model = make().fit(PAIRS)
+    with pytest.raises(ValueError, match="two lists for each of the 1 pairs, got 0"):
+        model.align(PAIRS[:1], [])
+    with pytest.raises(ValueError, match="two lists"):
+        model.align(PAIRS[:1], [(["How"],)])
+    with pytest.raises(ValueError, match=r"chunks\[0\]\[1\]\[0\] has 'nowhere'"):
+        model.align(PAIRS[:1], [(["How"], ["nowhere"])])
+    with pytest.raises(ValueError, match="above"):
+        model.align(PAIRS[:1], [(["How"], ["what"])], above=2)
