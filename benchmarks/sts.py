@@ -165,7 +165,7 @@ def methods(model: str | None) -> dict[str, Similarity]:
 def measured(similarity: Similarity, sets: dict[str, ScoredPairs]) -> dict[str, float]:
     """Spearman × 100 on every set, and their mean."""
     row = {
-        name: 100 * float(spearmanr(similarity(data.pairs), data.scores)[0])
+        name: 100 * float(spearmanr(similarity(data.pairs), data.scores).statistic)
         for name, data in sets.items()
     }
     row["mean"] = float(np.mean(list(row.values())))

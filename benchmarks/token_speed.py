@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
 
 
 FULL = Sizes(512, (8, 16, 32, 48, 64, 128), (4, 16, 64, 128), 10_000, 10_000, 3)
-QUICK = Sizes(16, (8, 32), (4, 16), 200, 200, 1)
+QUICK = Sizes(16, (8, 32), (4, 16), 600, 200, 1)
 
 
 class Figure(NamedTuple):
