@@ -1,8 +1,9 @@
 """Token-level similarity on the processor: its share of encoding, exact transport, and encoding.
 
-``python -m benchmarks.token_speed [--data DIR] [--out DIR] [--quick] [--model NAME]``. Questions
-are those of ``DIR/train.csv``, by default of ``$FILM_DATA/quora``; where neither is given, they are
-generated. All parts run in one process with the same number of torch threads:
+``python -m benchmarks.token_speed [--data DIR] [--out DIR] [--quick] [--model NAME]
+[--only PART ...]``. Questions are those of ``DIR/train.csv``, by default of ``$FILM_DATA/quora``;
+where neither is given, they are generated. All parts run in one process with the same number of
+torch threads:
 
 - 512 pairs of questions, joined where they are short and cut to 8 up to 128 tokens, in batches of
   exactly 4 up to 128 texts: what RCMD and token matching take, in percent of encoding their texts.
@@ -79,6 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true", help="few pairs")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--only", action="append", choices=PARTS, help="leave other parts out")
     options = parser.parse_args(arguments)
     try:
         name, pairs = read(options.data)
@@ -88,8 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
     label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
     name = f"{label}, {name}, {torch.get_num_threads()} torch threads"
     sizes = QUICK if options.quick else FULL
-    for part in (stage_rows, exact_rows, encoding_rows):
-        for title, figures in part(pairs, options.model, sizes):
+    for part in options.only or PARTS:
+        for title, figures in PARTS[part](pairs, options.model, sizes):
             shown = ", ".join(map(_shown, figures))
             print(f"{name}: {title}: {shown}", flush=True)
             if options.quick and not options.out:
@@ -335,6 +337,9 @@ def _median(values: np.ndarray) -> float:
 def _shown(figure: Figure) -> str:
     beside = "" if figure.rival_value is None else f" ({figure.rival}: {figure.rival_value:.4g})"
     return f"{figure.metric} {figure.value:.4g} {figure.unit}".rstrip() + beside
+
+
+PARTS = {"stage": stage_rows, "exact": exact_rows, "encoding": encoding_rows}
 
 
 if __name__ == "__main__":

@@ -149,14 +149,16 @@ def test_a_quick_run_records_only_where_out_says_so(quick, tmp_path, monkeypatch
         seen.append(sizes)
         yield "title", [token_speed.Figure("seconds", 2.0, "s", "rival", 3.0)]
 
-    for name in ("stage_rows", "exact_rows", "encoding_rows"):
-        monkeypatch.setattr(token_speed, name, part)
+    for name in token_speed.PARTS:
+        monkeypatch.setitem(token_speed.PARTS, name, part)
     assert main(["--quick"] if quick else []) == 0
     assert seen == 3 * [token_speed.QUICK if quick else token_speed.FULL]
     shown = capsys.readouterr().out
     assert shown.startswith("all-MiniLM-L6-v2, generated, ")
     assert "title: seconds 2 s (rival: 3)" in shown
     assert (tmp_path / "results").exists() is not quick
+    assert main(["--quick", "--only", "exact"]) == 0
+    assert len(seen) == 4
 
 
 def test_ways_take_turns(monkeypatch):
