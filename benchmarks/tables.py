@@ -52,6 +52,19 @@ HEADINGS = {
     "times_as_fast": "times as fast",
     "largest_difference": "largest difference",
     "largest_gap": "largest gap",
+    "times_smaller": "times smaller than sparse",
+    "needed": "MB needed, not run",
+    "kernel_times_as_fast": "times as fast as without the kernel",
+    "time_ratio": "time / mean pooling",
+    "peak_ratio": "memory / mean pooling",
+    "f1_images": "F1 images",
+    "f1_headlines": "F1 headlines",
+    "f1_chunks_images": "F1 images, chunk vectors",
+    "f1_chunks_headlines": "F1 headlines, chunk vectors",
+    "quora_auc": "ROC AUC, Quora dev",
+    "training_seconds": "seconds",
+    "steps": "steps",
+    "spread": "spread over seeds",
 }
 
 

@@ -19,6 +19,7 @@ from estimators.sentence_encoder import SentenceEncoder
 from estimators.suggestion import suggest_pairs
 from estimators.token_encoder import TokenEncoder
 from estimators.token_matching import TokenMatchingRegressor
+from estimators.token_weights import TokenWeights
 from estimators.word_differences import WordDifferences
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "SentenceEncoder",
     "TokenEncoder",
     "TokenMatchingRegressor",
+    "TokenWeights",
     "Triplets",
     "WordDifferences",
     "disjoint_pairs_split",

@@ -27,6 +27,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
     dtype: Any
     cache: Any
     verbose: int
+    _learned: dict[str, np.ndarray]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -34,9 +35,13 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def __getstate__(self) -> Any:
-        # Weights are read again from the model's own files: a copy is small and never code.
+        # Weights are read again from the model's own files: a copy is small and never code. Only
+        # those learned since go with it, as arrays.
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_transformer"}
+        state = {name: value for name, value in state.items() if name != "_transformer"}
+        if "_learned" not in state and state.get("model_digest_") != state.get("_file_digest"):
+            state["_learned"] = self._transformer.arrays()
+        return state
 
     def _load(self) -> Transformer:
         """Check the parameters and load the model."""
@@ -50,17 +55,21 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
     def _keep(self, transformer: Transformer) -> None:
         self._transformer = transformer
-        self.model_digest_ = transformer.digest
+        self.model_digest_, self._file_digest = transformer.digest, transformer.file_digest
 
     def _loaded(self) -> Transformer:
         """Give the fitted model, loaded again after a copy."""
         check_is_fitted(self, "model_digest_")
         if "_transformer" not in vars(self):
             transformer = self._load()
-            if transformer.digest != self.model_digest_:
+            if transformer.file_digest != self._file_digest:
                 raise ValueError(
                     f"the files of model={self.model!r} are not those that were fitted; fit again"
                 )
+            if "_learned" in vars(self):
+                transformer.adopt(self._learned)
+                transformer.digest = self.model_digest_
+                del self._learned
             self._transformer = transformer
         return self._transformer
 

@@ -12,7 +12,11 @@ from typing import Any
 WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "tf_model.h5")
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
-READ = ("*.json", "*.txt", "*.model", "model*.safetensors")
+HEAD = "film_head.safetensors"
+"""Linear layer after the model, which a trained `RCMDRegressor` has."""
+SAID = "film_regressor.json"
+"""What a saved regressor knows beside its model."""
+READ = ("*.json", "*.txt", "*.model", "model*.safetensors", HEAD)
 
 
 def find_model(model: Any) -> Path:
@@ -81,6 +85,9 @@ def model_digest(folder: Path, weights: list[Path]) -> str:
     found = {path for pattern in READ[:3] for path in folder.glob(pattern)}
     # Weights may be links into a store, so names come from the folder and content from the file.
     digest = hashlib.blake2b(digest_size=16)
+    found |= set(folder.glob(HEAD))
+    # What a regressor knows beside its model changes no encoding.
+    found.discard(folder / SAID)
     for path in sorted(found.union(weights)):
         with path.open("rb") as handle:
             content = hashlib.file_digest(handle, "sha256").hexdigest()

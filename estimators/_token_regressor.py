@@ -77,22 +77,15 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         FileNotFoundError, ImportError
             If the model, or a package for it, is not there.
         """
-        pairs = _check_texts(pairs)
+        pairs = check_texts(pairs)
         y = None if y is None else check_pair_scores(y, len(pairs))
         self._check_parameters()
-        encoder = TokenEncoder(
-            self.model,
-            max_length=self.max_length,
-            batch_size=self.batch_size,
-            device=self.device,
-            dtype=self.dtype,
-            cache=self.cache,
-        ).fit(pairs[0])
+        encoder = self._encoder().fit(pairs[0])
         self._check_encoder(encoder)
         table = self._vocabulary_weights(encoder, pairs)
         slope, intercept = 1.0, 0.0
         if y is not None:
-            slope, intercept = _line(self._scores(encoder, table, pairs), y)
+            slope, intercept = fitted_line(self._scores(encoder, table, pairs), y)
         self.encoder_, self.token_weights_ = encoder, table
         self.slope_, self.intercept_ = slope, intercept
         return self
@@ -117,7 +110,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             work.
         """
         check_is_fitted(self, "encoder_")
-        return self._scores(self.encoder_, self.token_weights_, _check_texts(pairs))
+        return self._scores(self.encoder_, self.token_weights_, check_texts(pairs))
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Similarity in the units of y.
@@ -133,7 +126,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             ``intercept_ + slope_ * similarity(pairs)``.
         """
         check_is_fitted(self, "encoder_")
-        similarity = self._scores(self.encoder_, self.token_weights_, _check_texts(pairs))
+        similarity = self._scores(self.encoder_, self.token_weights_, check_texts(pairs))
         return self.intercept_ + self.slope_ * similarity
 
     def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
@@ -179,7 +172,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             One a pair; special tokens are among the tokens.
         """
         check_is_fitted(self, "encoder_")
-        return self._explanations(self.encoder_, self.token_weights_, _check_texts(pairs))
+        return self._explanations(self.encoder_, self.token_weights_, check_texts(pairs))
 
     def align(self, pairs: Any, chunks: Any, above: float = 0.3) -> list[ChunkAlignment]:
         """Align chunks of texts by the cosine of their summed token vectors.
@@ -216,7 +209,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         +0.5... A man ~ A woman
         """
         check_is_fitted(self, "encoder_")
-        pairs = _check_texts(pairs)
+        pairs = check_texts(pairs)
         check_real("above", above, -1, 1)
         chunks = list(chunks)
         if len(chunks) != len(pairs) or any(len(sides) != 2 for sides in chunks):
@@ -251,6 +244,16 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.target_tags.required = False
         return tags
+
+    def _encoder(self) -> TokenEncoder:
+        return TokenEncoder(
+            self.model,
+            max_length=self.max_length,
+            batch_size=self.batch_size,
+            device=self.device,
+            dtype=self.dtype,
+            cache=self.cache,
+        )
 
     def _check_parameters(self) -> None:
         check_weights(self.weights)
@@ -350,22 +353,22 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
 DESCRIBED = ("text", "tokens", "offsets", "special")
 
 
-def _check_texts(pairs: Any) -> np.ndarray:
-    """Check pairs, and that a tokenizer can read them."""
-    pairs = check_pairs(pairs)
+def check_texts(pairs: Any, n_columns: int = 2, name: str = "pairs") -> np.ndarray:
+    """Check rows of texts, and that a tokenizer can read them."""
+    pairs = check_pairs(pairs, n_columns=n_columns, name=name)
     for place, text in enumerate(pairs.ravel().tolist()):
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise ValueError(
-                f"pairs row {place // 2}, column {place % 2} has half of a surrogate pair at "
-                f"character {error.start}, which stands for no character: read the source with "
-                "the right encoding, or drop the pair."
+                f"{name} row {place // n_columns}, column {place % n_columns} has half of a "
+                f"surrogate pair at character {error.start}, which stands for no character: read "
+                "the source with the right encoding, or drop the pair."
             ) from None
     return pairs
 
 
-def _line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     """Slope and intercept of the least squares line; level where similarities are equal."""
     if np.ptp(similarity) <= ROUNDING * np.abs(similarity).max():
         return 0.0, float(y.mean())

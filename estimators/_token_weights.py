@@ -1,4 +1,4 @@
-"""How much each entry of a vocabulary weighs: alike, by idf, words alone, or as given."""
+"""How much each entry of a vocabulary weighs: alike, by idf, words alone, learned, or as given."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators._validation import check_real
+from estimators.token_weights import TokenWeights
 
 WEIGHTS = ("idf", "words")
 
 
 def check_weights(weights: Any) -> None:
-    """Raise unless ``weights`` is None, "idf", "words" or a mapping to numbers, not negative."""
+    """Raise unless ``weights`` is one of the kinds of `vocabulary_weights`, ready for use."""
     if weights is None or (isinstance(weights, str) and weights in WEIGHTS):
+        return
+    if isinstance(weights, TokenWeights):
+        weights.check_usable()
         return
     if not isinstance(weights, Mapping):
         raise ValueError(
-            f"weights={weights!r} must be None, 'idf', 'words', or a mapping from tokens of the "
-            "vocabulary to numbers"
+            f"weights={weights!r} must be None, 'idf', 'words', a fitted TokenWeights or a mapping "
+            "from tokens of the vocabulary to numbers"
         )
     for token, weight in weights.items():
         if not isinstance(token, str):
@@ -38,7 +42,7 @@ def vocabulary_weights(
 
     Parameters
     ----------
-    weights : "idf", "words" or mapping
+    weights : "idf", "words", TokenWeights or mapping
         Checked by `check_weights`.
     vocabulary : mapping of str to int
         Entry of each token; V is the greatest entry and one.
@@ -51,14 +55,17 @@ def vocabulary_weights(
     -------
     table : ndarray of float64, shape (V,)
         "idf" is ``ln((1 + n) / (1 + df)) + 1`` as in scikit-learn, which is never 0. "words" gives
-        0 to entries without letter or digit, such as ",", and 1 to others, "[CLS]" among them. A
-        mapping gives 1 to entries that it lacks.
+        0 to entries without letter or digit, such as ",", and 1 to others, "[CLS]" among them.
+        `TokenWeights` and mappings give 1 to entries that they lack.
 
     Raises
     ------
     ValueError
-        If a mapping holds a token that is not in the vocabulary.
+        If a mapping holds a token that is not in the vocabulary, or weights were learned with
+        another vocabulary.
     """
+    if isinstance(weights, TokenWeights):
+        return weights.table(vocabulary)
     table = np.ones(max(vocabulary.values()) + 1)
     if isinstance(weights, Mapping):
         unknown = sorted(set(weights) - set(vocabulary))

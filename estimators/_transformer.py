@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators._model_files import check_folder, find_model, model_digest
+from estimators._model_files import HEAD, check_folder, find_model, model_digest
 from estimators._validation import check_choice, check_integer
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -55,8 +57,12 @@ class Transformer:
         Length of a token vector.
     most_tokens : int or None
         Most tokens the model takes, where it says so.
-    digest : str
+    head : torch.nn.Linear or None
+        Learned layer after the model, applied to every token.
+    file_digest : str
         Name of the model by the content of its files.
+    digest : str
+        The same, and another name once the weights are no longer those of the files.
     """
 
     def __init__(self, model: Any, device: Any, dtype: Any, verbose: int) -> None:
@@ -68,17 +74,21 @@ class Transformer:
             weights = check_folder(folder)
             self.tokenizer, self.module = _load(folder, getattr(torch, self.dtype))
         self.module.requires_grad_(False).to(self.device)
+        self.head: Any = None
+        if (folder / HEAD).is_file():
+            self._take_head(_read_head(folder / HEAD, self.module.config.hidden_size))
         self.most_tokens = _most_tokens(self.tokenizer, self.module)
         self.width = self._probe(folder)
-        self.digest = model_digest(folder, weights)
+        self.file_digest = model_digest(folder, weights)
+        self.digest = self.file_digest
 
-    def check_max_length(self, max_length: Any) -> int:
+    def check_max_length(self, max_length: Any, name: str = "max_length") -> int:
         """Give ``max_length``, or raise unless the model takes texts of that length."""
         special = self.tokenizer.num_special_tokens_to_add()
-        length = check_integer("max_length", max_length, special + 1)
+        length = check_integer(name, max_length, special + 1)
         if self.most_tokens is not None and length > self.most_tokens:
             raise ValueError(
-                f"max_length={length} is more than the {self.most_tokens} tokens this model takes; "
+                f"{name}={length} is more than the {self.most_tokens} tokens this model takes; "
                 "give at most that, or another model"
             )
         return length
@@ -171,7 +181,7 @@ class Transformer:
             values = None
             with torch.inference_mode():
                 try:
-                    features, mask = self._forward(tokens, batch, longest)
+                    features, mask = self.forward(tokens, batch)
                     values = reduce(features, mask).cpu().numpy()
                 except torch.cuda.OutOfMemoryError as error:
                     if len(batch) == 1:
@@ -192,11 +202,27 @@ class Transformer:
             yield batch, values
             done += len(batch)
 
-    def _forward(self, tokens: Tokens, batch: np.ndarray, longest: int) -> tuple[Any, Any]:
+    def forward(self, tokens: Tokens, batch: np.ndarray) -> tuple[Any, Any]:
+        """Run the model on one batch, with gradients where torch and the weights ask for them.
+
+        Parameters
+        ----------
+        tokens : Tokens
+            Tokens of all texts.
+        batch : ndarray of int, shape (b,)
+            Texts to encode; each has a token.
+
+        Returns
+        -------
+        features : tensor of float32, shape (b, L, h)
+            Token vectors, padded to the longest text.
+        mask : tensor of bool, shape (b, L)
+            True at tokens.
+        """
         import torch
 
         lengths = tokens.starts[batch + 1] - tokens.starts[batch]
-        kept = np.arange(longest) < lengths[:, np.newaxis]
+        kept = np.arange(lengths.max()) < lengths[:, np.newaxis]
         padding = self.tokenizer.pad_token_id
         ids = np.full(kept.shape, 0 if padding is None else padding, dtype=np.int64)
         places = np.repeat(tokens.starts[batch] - np.cumsum(lengths) + lengths, lengths)
@@ -205,7 +231,67 @@ class Transformer:
         output = self.module(
             input_ids=torch.from_numpy(ids).to(self.device), attention_mask=mask.long()
         )
-        return output.last_hidden_state.float(), mask
+        features = output.last_hidden_state.float()
+        return (features if self.head is None else self.head(features)), mask
+
+    def add_head(self) -> None:
+        """Put a linear layer after the model that changes nothing yet, unless there is one."""
+        if self.head is None:
+            eye = np.eye(self.width, dtype=np.float32)
+            self._take_head({"weight": eye, "bias": np.zeros(self.width, dtype=np.float32)})
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Copy all weights as float32, those of the head under "head."."""
+        parts = {f"model.{name}": value for name, value in self.module.state_dict().items()}
+        if self.head is not None:
+            parts |= {f"head.{name}": value for name, value in self.head.state_dict().items()}
+        return {
+            name: (value.float() if value.is_floating_point() else value).cpu().numpy().copy()
+            for name, value in parts.items()
+        }
+
+    def adopt(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take on weights as `arrays` gave them, and a name that tells them from the files'."""
+        import torch
+
+        parts: dict[str, dict[str, Any]] = {"model": {}, "head": {}}
+        digest = hashlib.blake2b(self.file_digest.encode(), digest_size=16)
+        for name, value in sorted(arrays.items()):
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+            digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
+        self.module.load_state_dict({k: torch.from_numpy(v) for k, v in parts["model"].items()})
+        if parts["head"]:
+            self._take_head(parts["head"])
+        self.digest = digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write model, tokenizer and head in transformers' layout, as safetensors and JSON."""
+        from safetensors.numpy import save_file
+
+        with _quiet(0):
+            self.module.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+        if self.head is not None:
+            parts = self.head.state_dict()
+            save_file({name: value.cpu().numpy() for name, value in parts.items()}, folder / HEAD)
+
+    def set_dtype(self, dtype: str) -> None:
+        """Change the precision inside the model."""
+        import torch
+
+        self.module.to(getattr(torch, dtype))
+        self.dtype = dtype
+
+    def _take_head(self, arrays: dict[str, np.ndarray]) -> None:
+        import torch
+
+        if self.head is None:
+            width = len(arrays["bias"])
+            # Its random start is never used, and must not move the caller's random state.
+            self.head = torch.nn.utils.skip_init(torch.nn.Linear, width, width)
+            self.head.requires_grad_(False).to(self.device)
+        self.head.load_state_dict({name: torch.from_numpy(v) for name, v in arrays.items()})
 
     def _probe(self, folder: Path) -> int:
         """Encode one text, so that a model of another kind fails here, and give the width."""
@@ -214,7 +300,7 @@ class Transformer:
         tokens = self.tokenize(["a probe"], 8)
         try:
             with torch.inference_mode():
-                features, _ = self._forward(tokens, np.array([0]), int(tokens.lengths[0]))
+                features, _ = self.forward(tokens, np.array([0]))
         except Exception as error:
             raise ValueError(
                 f"model folder {folder}: {type(self.module).__name__} gives no token vectors for "
@@ -238,7 +324,10 @@ def import_torch() -> Any:
 
 def _check_device(torch: Any, device: Any) -> str:
     if device is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        # Launched with several processes, each has a GPU of its own.
+        own = os.environ.get("LOCAL_RANK")
+        gpu = "cuda" if own is None else f"cuda:{own}"
+        return gpu if torch.cuda.is_available() else "cpu"
     try:
         name = torch.device(device)
         torch.empty(1, device=name)
@@ -248,6 +337,19 @@ def _check_device(torch: Any, device: Any) -> str:
             "'cuda', or None to choose"
         ) from error
     return str(name)
+
+
+def _read_head(path: Path, width: int) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    try:
+        found = load_file(path)
+        shapes = {name: value.shape for name, value in found.items()}
+    except Exception as error:
+        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
+    if shapes != {"weight": (width, width), "bias": (width,)}:
+        raise ValueError(f"{path} is not a head of width {width}, but {shapes}; save it again")
+    return {name: value.astype(np.float32) for name, value in found.items()}
 
 
 def _load(folder: Path, dtype: Any) -> tuple[Any, Any]:

@@ -32,10 +32,10 @@ class TokenMatchingRegressor(TokenRegressor):
         Whether tokens are compared by cosine, or by raw products as in the paper.
     special_tokens : bool, default=True
         Whether tokens such as [CLS] and [SEP] take part.
-    weights : {"idf", "words"} or mapping of str to float, default=None
+    weights : {"idf", "words"}, TokenWeights or mapping of str to float, default=None
         Weight of each token. None: all alike. "idf": rare ones more, counted on the texts of
-        `fit`. "words": none for tokens without letter or digit. A mapping from tokens of the
-        vocabulary, 1 for others.
+        `fit`. "words": none for tokens without letter or digit. A fitted `TokenWeights`: as it
+        learned. A mapping from tokens of the vocabulary, 1 for others.
     max_length : int, default=128
         Most tokens a text, special ones included.
     batch_size : int, default=32
@@ -61,6 +61,7 @@ class TokenMatchingRegressor(TokenRegressor):
     See Also
     --------
     RCMDRegressor : Transport between tokens.
+    TokenWeights : Learns weights from a corpus.
     film.matching.match : The equations.
 
     Notes

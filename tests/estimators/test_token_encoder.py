@@ -59,19 +59,19 @@ def break_model(encoder, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the model was run")
 
-    monkeypatch.setattr(encoder._loaded(), "_forward", refuse)
+    monkeypatch.setattr(encoder._loaded(), "forward", refuse)
 
 
 def count_texts(encoder, monkeypatch) -> list[int]:
     """Sizes of the batches that reach the model."""
     sizes = []
-    forward = encoder._loaded()._forward
+    forward = encoder._loaded().forward
 
-    def counted(tokens, batch, longest):
+    def counted(tokens, batch):
         sizes.append(len(batch))
-        return forward(tokens, batch, longest)
+        return forward(tokens, batch)
 
-    monkeypatch.setattr(encoder._loaded(), "_forward", counted)
+    monkeypatch.setattr(encoder._loaded(), "forward", counted)
     return sizes
 
 
@@ -135,13 +135,13 @@ def test_repeated_texts_are_encoded_once(encoder, monkeypatch):
 def test_batches_hold_like_lengths_and_at_most_so_many_tokens(encoder, monkeypatch):
     seen = []
     transformer = encoder._loaded()
-    forward = transformer._forward
+    forward = transformer.forward
 
-    def noted(tokens, batch, longest):
+    def noted(tokens, batch):
         seen.append(tokens.lengths[batch])
-        return forward(tokens, batch, longest)
+        return forward(tokens, batch)
 
-    monkeypatch.setattr(transformer, "_forward", noted)
+    monkeypatch.setattr(transformer, "forward", noted)
     texts = [" ".join(["cat"] * (1 + i % 40) + ["dog"] * (i // 40)) for i in range(200)]
     encoder.transform(texts)
     assert all(len(lengths) * lengths.max() <= 32 * 32 for lengths in seen)
@@ -256,15 +256,15 @@ def test_values_that_are_not_finite_are_an_error(tmp_path):
 
 def lack_memory(encoder, monkeypatch, most_tokens):
     transformer, sizes = encoder._loaded(), []
-    forward = transformer._forward
+    forward = transformer.forward
 
-    def limited(tokens, batch, longest):
+    def limited(tokens, batch):
         sizes.append(len(batch))
-        if len(batch) * longest > most_tokens:
+        if len(batch) * tokens.lengths[batch].max() > most_tokens:
             raise torch.cuda.OutOfMemoryError("out of memory")
-        return forward(tokens, batch, longest)
+        return forward(tokens, batch)
 
-    monkeypatch.setattr(transformer, "_forward", limited)
+    monkeypatch.setattr(transformer, "forward", limited)
     return sizes
 
 
@@ -368,15 +368,15 @@ def test_encodings_of_another_size_are_not_used(encoder, tiny_model, tmp_path, n
 def test_interrupted_work_is_kept(tiny_model, tmp_path, monkeypatch):
     encoder = cached(tiny_model, tmp_path, batch_size=1)
     transformer = encoder._loaded()
-    forward, done = transformer._forward, []
+    forward, done = transformer.forward, []
 
-    def interrupted(tokens, batch, longest):
+    def interrupted(tokens, batch):
         if done:
             raise KeyboardInterrupt
         done.extend(batch)
-        return forward(tokens, batch, longest)
+        return forward(tokens, batch)
 
-    monkeypatch.setattr(transformer, "_forward", interrupted)
+    monkeypatch.setattr(transformer, "forward", interrupted)
     with pytest.raises(KeyboardInterrupt):
         encoder.transform(TEXTS)
     sizes = count_texts(again := cached(tiny_model, tmp_path), monkeypatch)

@@ -161,9 +161,9 @@ def test_equal_similarities_give_a_level_line(make):
 
 
 def test_nearly_equal_similarities_are_told_apart_from_rounding():
-    assert module._line(np.array([1.0, 1 + 3e-7]), np.array([0.0, 1.0])) == (0.0, 0.5)
-    assert module._line(np.array([-900.0, -900.0002]), np.array([0.0, 1.0])) == (0.0, 0.5)
-    slope, intercept = module._line(np.array([0.5, 0.50001]), np.array([0.0, 1.0]))
+    assert module.fitted_line(np.array([1.0, 1 + 3e-7]), np.array([0.0, 1.0])) == (0.0, 0.5)
+    assert module.fitted_line(np.array([-900.0, -900.0002]), np.array([0.0, 1.0])) == (0.0, 0.5)
+    slope, intercept = module.fitted_line(np.array([0.5, 0.50001]), np.array([0.0, 1.0]))
     assert slope == pytest.approx(1e5) and intercept == pytest.approx(-5e4)
 
 
@@ -302,7 +302,7 @@ def test_bad_y_is_named(make, y, text):
 @pytest.mark.parametrize(
     ("parameters", "error", "text"),
     [
-        ({"weights": "tfidf"}, ValueError, "weights='tfidf' must be None, 'idf', 'words', or a"),
+        ({"weights": "tfidf"}, ValueError, "weights='tfidf' must be None, 'idf', 'words', a"),
         ({"weights": {"a": -1}}, ValueError, r"weights\['a'\]=-1"),
         ({"weights": {"a": 1, "elephant": 2, "zebra": 1}}, ValueError, r"'elephant'.*\(2 such"),
         ({"special_tokens": "no"}, TypeError, "special_tokens='no' must be True or False"),

@@ -119,7 +119,7 @@ def test_good_weights_pass(weights):
 @pytest.mark.parametrize(
     ("weights", "error", "text"),
     [
-        ("tf", ValueError, "weights='tf' must be None, 'idf', 'words', or a mapping"),
+        ("tf", ValueError, "weights='tf' must be None, 'idf', 'words', a fitted"),
         (2.0, ValueError, "weights=2.0 must be"),
         (["a"], ValueError, r"weights=\['a'\] must be"),
         ({"a": 1, "b": -0.5}, ValueError, r"weights\['b'\]=-0.5"),

@@ -1,0 +1,241 @@
+"""Training of token similarity by three recipes, with what it does to STS, iSTS and Quora.
+
+``python -m benchmarks.rcmd_train [--recipe NAME ...] [--data DIR] [--seeds N] [--out DIR]
+[--quick]``. DIR holds the folders quora, sts, ists, multi30k and ``exclude.txt``; without it
+``$FILM_DATA`` is taken. Recipes:
+
+- ``here``: Quora's duplicates with hard negatives, and captions of images, by contrast. Transfer
+  protocol: no row with a sentence of an evaluation set trains or chooses; all seven sets.
+- ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.
+- ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
+  hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
+
+Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vectors ("avg").
+``--quick`` trains a few steps on few rows and records only where ``--out`` says so. The packaged
+model saw Quora's duplicates and NLI before: its figures are no evidence for new data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from benchmarks._quora_data import read_folder
+from benchmarks._record import record
+from benchmarks._training_rows import (
+    caption_triplets,
+    question_triplets,
+    read_captions,
+    read_choice,
+    read_triplets,
+)
+from benchmarks.ists import alignments
+from benchmarks.sts import measured
+from estimators import RCMDRegressor
+from film.alignment_score import score_alignments
+from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts_sets
+
+SOURCES = ("images", "headlines")
+PLANS = {"rcmd": "RCMD", "avg": "AVG"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Rows, what chooses the best weights, and settings."""
+
+    rows: np.ndarray
+    y: np.ndarray | None
+    eval_set: tuple[np.ndarray, np.ndarray]
+    settings: dict[str, Any]
+    is_transfer: bool
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rcmd_train", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder of quora, sts, ists and multi30k")
+    parser.add_argument("--nli", metavar="FILE", help="triplets for the recipe paper")
+    parser.add_argument("--recipe", action="append", choices=RECIPES)
+    parser.add_argument("--similarity", action="append", choices=PLANS)
+    parser.add_argument("--seeds", type=int, metavar="N", help="runs of each; 3, of paper 4")
+    parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--device", metavar="NAME")
+    parser.add_argument("--dtype", metavar="NAME")
+    parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
+    parser.add_argument("--save", metavar="DIR", help="keep the trained models here")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--quick", action="store_true", help="few rows, steps and judged pairs")
+    options = parser.parse_args(arguments)
+    folder = Path(options.data or os.environ.get("FILM_DATA", ""))
+    for name in options.recipe or ["here", "sts"]:
+        try:
+            judges = Judges(folder, options.quick)
+            recipe = RECIPES[name](folder, judges, options)
+        except (OSError, ValueError) as error:
+            print(f"benchmarks.rcmd_train: {error}", file=sys.stderr)
+            return 2
+        _run_recipe(name, recipe, judges, options)
+    return 0
+
+
+class Judges:
+    """What models are judged on; read before any work."""
+
+    def __init__(self, folder: Path, quick: bool) -> None:
+        few = slice(40) if quick else slice(None)
+        self.sets = {
+            name: type(data)(data.pairs[few], data.scores[few], data.genres[few])
+            for name, data in read_sts_sets(folder / "sts").items()
+        }
+        self.chunked = {name: read_ists(folder / "ists" / "train", name)[few] for name in SOURCES}
+        self.excluded = read_excluded(folder / "exclude.txt")
+        self.quora = read_folder(folder / "quora", on_error="raise", limit=None, seed=0)
+        self.dev, self.y_dev = self.quora.dev[few], np.asarray(self.quora.y_dev)[few]
+
+    def figures(self, model: RCMDRegressor, is_transfer: bool) -> dict[str, float]:
+        """Spearman × 100, F1 of aligned chunks by CLRCMD's protocol, and Quora's ROC AUC."""
+        sets = self.sets if is_transfer else {"STS-B": self.sets["STS-B"]}
+        found = measured(model.similarity, sets)
+        if not is_transfer:
+            del found["mean"]
+        plan = PLANS[model.get_params()["similarity"]]
+        for source, gold in self.chunked.items():
+            texts = [" ".join(words) for pair in gold for words in (pair.words1, pair.words2)]
+            aligned = alignments(gold, model.encoder_.transform(texts))
+            for name, method in (("f1", plan), ("f1_chunks", "chunk vectors")):
+                score = score_alignments(gold, aligned[method], "clrcmd")
+                found[f"{name}_{source}"] = score.alignment.f1
+        found["quora_auc"] = float(roc_auc_score(self.y_dev, model.similarity(self.dev)))
+        return found
+
+
+def here(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Duplicate questions and captions, by contrast."""
+    n = 64 if options.quick else HERE_ROWS
+    captions = read_captions(folder / "multi30k", judges.excluded)
+    questions = question_triplets(judges.quora, n, options.model, seed=0)
+    rows = np.concatenate([questions, caption_triplets(captions, n, options.model, seed=0)])
+    return Recipe(
+        rows,
+        None,
+        _choice(folder, judges),
+        {"objective": "contrastive", "epochs": 1, "eval_steps": 50},
+        is_transfer=True,
+    )
+
+
+def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """STS-B's own train file."""
+    n = 64 if options.quick else None
+    data, dev = (
+        read_sts_benchmark(folder / "sts" / "STSBenchmark" / f"sts-{part}.csv")
+        for part in ("train", "dev")
+    )
+    return Recipe(
+        data.pairs[:n],
+        data.scores[:n],
+        (dev.pairs[:n], dev.scores[:n]),
+        {"epochs": 4, "eval_steps": 45, "train_max_length": 64, "train_batch_size": 32},
+        is_transfer=False,
+    )
+
+
+def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """SNLI and MNLI, with the settings of the paper; STS-B's dev file chooses, as it does there."""
+    if options.nli is None:
+        raise ValueError(
+            "the recipe paper needs --nli FILE, a CSV with the columns sent0, sent1 and hard_neg, "
+            "such as SimCSE's nli_for_simcse.csv "
+            "(https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse)"
+        )
+    dev = read_sts_benchmark(folder / "sts" / "STSBenchmark" / "sts-dev.csv")
+    n = 64 if options.quick else None
+    return Recipe(
+        read_triplets(Path(options.nli))[:n],
+        None,
+        (dev.pairs[:n], dev.scores[:n]),
+        {"objective": "contrastive", "epochs": 3},
+        is_transfer=True,
+    )
+
+
+HERE_ROWS = 20_000
+RECIPES = {"here": here, "sts": sts, "paper": paper}
+
+
+def _choice(folder: Path, judges: Judges) -> tuple[np.ndarray, np.ndarray]:
+    choice = read_choice(folder / "sts", judges.excluded)
+    return choice.pairs, choice.scores
+
+
+def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Namespace) -> None:
+    label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
+    seeds = options.seeds or (1 if options.quick else 4 if name == "paper" else 3)
+    for similarity in options.similarity or PLANS:
+        common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
+        before = RCMDRegressor(options.model, **common).fit(recipe.eval_set[0])
+        untrained = judges.figures(before, recipe.is_transfer)
+        _tell(f"{label}: {similarity}: untrained", untrained, None, options)
+        settings = common | recipe.settings
+        if options.quick:
+            settings |= {"epochs": 1, "train_batch_size": 16}
+        if options.epochs is not None:
+            settings["epochs"] = options.epochs
+        runs = []
+        for seed in range(seeds):
+            model = RCMDRegressor(options.model, random_state=seed, verbose=1, **settings)
+            start = time.perf_counter()
+            if recipe.y is None:
+                model.set_params(objective="contrastive")
+                model.fit(recipe.rows, eval_set=recipe.eval_set)
+            else:
+                model.fit(recipe.rows, recipe.y, eval_set=recipe.eval_set)
+            found = judges.figures(model, recipe.is_transfer)
+            found["training_seconds"] = time.perf_counter() - start
+            found["steps"] = len(model.loss_curve_)
+            found["chosen_by"] = 100 * max(score for _, score in model.scores_)
+            runs.append(found)
+            case = f"{label}: {name}: {similarity}"
+            _tell(f"{case}, seed {seed}", found, untrained, options, bench="rcmd_train_seeds")
+            if options.save:
+                model.save(Path(options.save, f"{name}-{similarity}-{seed}"))
+        means = {metric: float(np.mean([run[metric] for run in runs])) for metric in runs[0]}
+        judged = "mean" if recipe.is_transfer else "STS-B"
+        means["spread"] = float(np.std([run[judged] for run in runs], ddof=min(1, seeds - 1)))
+        _tell(f"{label}: {name}: {similarity}, mean of {seeds} seeds", means, untrained, options)
+
+
+def _tell(
+    case: str,
+    found: dict[str, float],
+    before: dict[str, float] | None,
+    options: argparse.Namespace,
+    bench: str = "rcmd_train",
+) -> None:
+    shown = " ".join(f"{metric} {value:.4g}" for metric, value in found.items())
+    print(f"{case}: {shown}", flush=True)
+    if options.quick and not options.out:
+        return
+    for metric, value in found.items():
+        is_rival = before is not None and metric in before
+        record(
+            bench,
+            case,
+            metric,
+            round(value, 4),
+            rival="untrained" if is_rival else None,
+            rival_value=before[metric] if before is not None and is_rival else None,
+            folder=options.out,
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

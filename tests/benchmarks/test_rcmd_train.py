@@ -1,0 +1,147 @@
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import _record
+from benchmarks._quora_data import read_folder
+from benchmarks._training_rows import (
+    caption_triplets,
+    question_triplets,
+    read_captions,
+    read_choice,
+    read_triplets,
+)
+from benchmarks.rcmd_train import main
+from film.text import text_hash
+from tests.benchmarks.test_ists import put_sources
+from tests.benchmarks.test_sts import folder as sts_folder  # noqa: F401
+
+NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
+ASKED = [(f"How do I learn {noun}?", f"what is the way to learn {noun}") for noun in NOUNS]
+OTHERS = [(ASKED[i][0], f"Is the {noun} old?") for i, noun in enumerate(NOUNS)]
+LISTED = "the old cat sat on the mat"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory, request):
+    """All that the recipes read, in small."""
+    root = tmp_path_factory.mktemp("data")
+    (root / "sts").symlink_to(request.getfixturevalue("sts_folder"))
+    lines = [
+        f"main-news\tMSRpar\t2012\t{i}\t{i % 5}\ta {noun} sat{' well' * (i % 2)}\tthe {noun} sat\n"
+        for i, noun in enumerate(NOUNS)
+    ]
+    listed = f"main-news\tMSRpar\t2012\t9\t5\t{LISTED}\tcat\n"
+    for part in ("train", "dev"):
+        path = root / "sts" / "STSBenchmark" / f"sts-{part}.csv"
+        path.write_text("".join([*lines, listed]), encoding="utf-8")
+    head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+    for name in ("SICK_train.txt", "SICK_trial.txt"):
+        (root / "sts" / "SICK" / name).write_text(
+            head + "1\ta dog runs\ta cat runs\t3.0\tNEUTRAL\n2\ta mat\tthe mat\t5.0\tNEUTRAL\n"
+        )
+    (root / "quora").mkdir()
+    rows = [(*pair, 1) for pair in ASKED] + [(*pair, 0) for pair in OTHERS]
+    for part in ("train", "dev"):
+        text = "id,qid1,qid2,question1,question2,is_duplicate\n"
+        mark = "" if part == "train" else " e"
+        for i, (a, b, label) in enumerate(rows):
+            text += f'{i},{2 * i},{2 * i + 1},"{a}{mark}","{b}{mark}",{label}\n'
+        (root / "quora" / f"{part}.csv").write_text(text, encoding="utf-8")
+    (root / "ists" / "train").mkdir(parents=True)
+    put_sources(root / "ists" / "train")
+    (root / "multi30k").mkdir()
+    for number in range(1, 6):
+        captions = [f"a {noun} sat {'well ' * number}" for noun in NOUNS]
+        captions.append(LISTED if number == 3 else f"the cat {number}")
+        with gzip.open(root / "multi30k" / f"train.{number}.en.gz", "wt") as file:
+            file.write("".join(f"{caption}\n" for caption in captions))
+    (root / "exclude.txt").write_text(text_hash(LISTED) + "\n")
+    return root
+
+
+def excluded():
+    return frozenset([text_hash(LISTED)])
+
+
+def test_listed_sentences_neither_train_nor_choose(data):
+    captions = read_captions(data / "multi30k", excluded())
+    assert captions.texts.shape == (8, 5) and captions.n_excluded == 1
+    assert captions.texts[0, 1] == "a chess sat well well"
+    choice = read_choice(data / "sts", excluded())
+    assert len(choice) == 8 + 8 + 2 + 2 and LISTED not in choice.pairs
+    # SICK's 3 of 1 to 5 is the middle, 2.5 of 0 to 5.
+    assert choice.scores[-2:].tolist() == [2.5, 5.0]
+
+
+def test_hard_negatives_are_labelled_ones_where_there_are_some(data, tiny_model):
+    quora = read_folder(data / "quora", on_error="raise", limit=None, seed=0)
+    rows = question_triplets(quora, 100, str(tiny_model), seed=0)
+    assert len(rows) == 8
+    for first, second, third in rows.tolist():
+        noun = first.split()[-1]
+        assert (first, second) == (f"how do i learn {noun}", f"what is the way to learn {noun}")
+        assert third == f"is the {noun} old"
+
+
+def test_near_negatives_are_of_other_images(data, tiny_model):
+    captions = read_captions(data / "multi30k", excluded())
+    rows = caption_triplets(captions, 20, str(tiny_model), seed=0)
+    assert len(rows) == 20
+    for first, second, third in rows.tolist():
+        nouns = [text.split()[1] for text in (first, second, third)]
+        assert nouns[0] == nouns[1] != nouns[2] and first != second
+    again = caption_triplets(captions, 20, str(tiny_model), seed=0)
+    np.testing.assert_array_equal(rows, again)
+
+
+def test_triplets_of_simcse(tmp_path):
+    path = tmp_path / "nli.csv"
+    path.write_text('sent0,sent1,hard_neg\n"a, b",c,d\ne,e,f\n')
+    assert read_triplets(path).tolist() == [["a, b", "c", "d"]]
+    path.write_text("sent0,sent1\na,b\n")
+    with pytest.raises(ValueError, match="no column 'hard_neg'"):
+        read_triplets(path)
+
+
+def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    nli = tmp_path / "nli.csv"
+    nli.write_text(
+        "sent0,sent1,hard_neg\n"
+        + "".join(f"the {noun},a {noun} well,an old {noun}\n" for noun in NOUNS)
+    )
+    arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--nli", str(nli)]
+    for name in ("here", "sts", "paper"):
+        arguments += ["--recipe", name]
+    assert main([*arguments, "--out", str(tmp_path / "out"), "--save", str(tmp_path / "kept")]) == 0
+    lines = (tmp_path / "out" / "rcmd_train.jsonl").read_text().splitlines()
+    rows = {(row["case"], row["metric"]): row for row in map(json.loads, lines)}
+    lines = (tmp_path / "out" / "rcmd_train_seeds.jsonl").read_text().splitlines()
+    singles = {(row["case"], row["metric"]): row for row in map(json.loads, lines)}
+    label = tiny_model.name
+    for name in ("here", "sts", "paper"):
+        for similarity in ("rcmd", "avg"):
+            case = f"{label}: {name}: {similarity}, mean of 1 seeds"
+            assert rows[case, "steps"]["value"] >= 1 and rows[case, "spread"]["value"] == 0
+            single = singles[case.replace("mean of 1 seeds", "seed 0"), "STS-B"]
+            assert rows[case, "STS-B"]["value"] == single["value"]
+            assert ((case, "mean") in rows) is (name != "sts")
+            assert 0 <= rows[case, "f1_images"]["value"] <= 1
+            assert 0 <= rows[case, "quora_auc"]["value"] <= 1
+            before = rows[f"{label}: {similarity}: untrained", "STS-B"]["value"]
+            assert rows[case, "STS-B"]["rival_value"] == pytest.approx(before, abs=1e-3)
+            assert (tmp_path / "kept" / f"{name}-{similarity}-0" / "config.json").is_file()
+    assert not (tmp_path / "results").exists()
+    assert main([*arguments, "--similarity", "rcmd"]) == 0
+    assert not (tmp_path / "results").exists()
+    assert "here: rcmd, seed 0" in capsys.readouterr().out
+
+
+def test_missing_data_and_nli_are_named(data, tmp_path, capsys):
+    assert main(["--data", str(tmp_path)]) == 2
+    assert "benchmarks.rcmd_train: " in capsys.readouterr().err
+    assert main(["--data", str(data), "--recipe", "paper", "--quick"]) == 2
+    assert "needs --nli FILE" in capsys.readouterr().err
