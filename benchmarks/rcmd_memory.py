@@ -1,6 +1,6 @@
 """Memory and time of RCMD of all pairs in a batch, and of a training step with it.
 
-``python -m benchmarks.rcmd_memory [--out DIR] [--quick] [--device cpu|cuda] [--model NAME]``.
+``python -m benchmarks.rcmd_memory [--out DIR] [--quick] [--only PART] [--device cpu|cuda] [--model NAME]``.
 
 - The similarity of B x 2B texts, forward and backward, as Table 3 of CLRCMD and beyond: B from 16
   to 1,024, 32 random tokens of width 768 a text, float32 on a CPU and bfloat16 on a GPU. The dense
@@ -27,7 +27,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--only", action="append", choices=("similarity", "step"))
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.case:
@@ -85,10 +87,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     sizes = QUICK if options.quick else FULL
     place = _place(options.device)
-    for case, metric, value, unit, rival, rival_value in [
-        *similarity_rows(sizes, options.device),
-        *step_rows(sizes, options.device, options.model),
-    ]:
+    parts = {
+        "similarity": similarity_rows(sizes, options.device),
+        "step": step_rows(sizes, options.device, options.model),
+    }
+    chosen = chain.from_iterable(parts[part] for part in options.only or parts)
+    # Recorded as they come: an interrupted run keeps what it has.
+    for case, metric, value, unit, rival, rival_value in chosen:
         if options.quick and not options.out:
             continue
         record(
@@ -105,12 +110,11 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-Rows = list[tuple[str, str, float, str, str | None, float | None]]
+Rows = Iterator[tuple[str, str, float, str, str | None, float | None]]
 
 
 def similarity_rows(sizes: Sizes, device: str) -> Rows:
     """Measure each form at each batch; numbers of ours stand beside those of the sparse form."""
-    rows: Rows = []
     for batch in sizes.batches:
         shape = Shape(batch, 2 * batch, sizes.length, sizes.width)
         found = {
@@ -120,24 +124,22 @@ def similarity_rows(sizes: Sizes, device: str) -> Rows:
         title = f"{batch} x {2 * batch} texts, {sizes.length} tokens, width {sizes.width}"
         for name, row in found.items():
             print(f"{title}, {name}: {row}", flush=True)
-            rows += _beside(f"{title}, {name}", row, RIVAL, found[RIVAL] if name != RIVAL else {})
+            other = found[RIVAL] if name != RIVAL else {}
+            yield from _beside(f"{title}, {name}", row, RIVAL, other)
         if TILES in found:
             faster = _rounded(found[TILES]["seconds"] / found["ours"]["seconds"])
-            rows.append((f"{title}, ours", "kernel_times_as_fast", faster, "x", TILES, None))
-    return rows
+            yield f"{title}, ours", "kernel_times_as_fast", faster, "x", TILES, None
 
 
 def _beside(case: str, row: dict[str, float], rival: str, other: dict[str, float]) -> Rows:
     units = {"peak": "MB", "seconds": "s", "needed": "MB, not run"}
-    found: Rows = []
     for metric, value in row.items():
         beside = other.get(metric)
-        found.append((case, metric, value, units[metric], rival if beside else None, beside))
+        yield case, metric, value, units[metric], rival if beside else None, beside
     for metric, ratio in (("peak", "times_smaller"), ("seconds", "times_as_fast")):
         if metric in row and metric in other:
             value = _rounded(other[metric] / row[metric])
-            found.append((case, ratio, value, "x", rival, None))
-    return found
+            yield case, ratio, value, "x", rival, None
 
 
 def step_rows(sizes: Sizes, device: str, model: str | None) -> Rows:
@@ -155,12 +157,10 @@ def step_rows(sizes: Sizes, device: str, model: str | None) -> Rows:
     case = f"step of {label}, {sizes.step_batch} x 3 texts, {sizes.length} tokens"
     print(f"{case}: {seconds}, {peaks}", flush=True)
     ratio = _rounded(peaks["rcmd"]["peak"] / peaks["avg"]["peak"])
-    return [
-        (case, "seconds", seconds["rcmd"], "s", POOLING, seconds["avg"]),
-        (case, "time_ratio", seconds["ratio"], "x", POOLING, None),
-        (case, "peak", peaks["rcmd"]["peak"], "MB", POOLING, peaks["avg"]["peak"]),
-        (case, "peak_ratio", ratio, "x", POOLING, None),
-    ]
+    yield case, "seconds", seconds["rcmd"], "s", POOLING, seconds["avg"]
+    yield case, "time_ratio", seconds["ratio"], "x", POOLING, None
+    yield case, "peak", peaks["rcmd"]["peak"], "MB", POOLING, peaks["avg"]["peak"]
+    yield case, "peak_ratio", ratio, "x", POOLING, None
 
 
 def run(**case: Any) -> dict[str, float]:

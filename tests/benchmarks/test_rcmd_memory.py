@@ -317,7 +317,7 @@ def test_rows_stand_beside_the_sparse_form_and_mean_pooling(device, tmp_path, mo
 def test_a_rival_that_did_not_run_stands_beside_nothing(monkeypatch):
     found = MEASURED | {RIVAL: {"needed": 7}}
     monkeypatch.setattr(rcmd_memory, "run", stand_in_of(found, []))
-    rows = rcmd_memory.similarity_rows(SMALL, "cpu")
+    rows = list(rcmd_memory.similarity_rows(SMALL, "cpu"))
     ours = [row for row in rows if row[0].endswith(", ours")]
     assert [row[1:] for row in ours] == [
         ("peak", 2.0, "MB", None, None),

@@ -182,8 +182,17 @@ def test_parts_of_a_batch_are_one_batch(tiny_model, monkeypatch):
     no_noise = make_tiny_model_copy(tiny_model, monkeypatch)
     whole = learner(no_noise, batch_size=7).fit(CORPUS)
     monkeypatch.setattr(token_weights, "TEXTS_AT_ONCE", 2)
+    honest, sizes = Transformer.forward, []
+
+    def watched(self, tokens, batch):
+        sizes.append(len(batch))
+        assert (np.diff(tokens.lengths[batch]) >= 0).all()
+        return honest(self, tokens, batch)
+
+    monkeypatch.setattr(Transformer, "forward", watched)
     parts = learner(no_noise, batch_size=7).fit(CORPUS)
     np.testing.assert_allclose(parts.loss_curve_, whole.loss_curve_, rtol=1e-4)
+    assert max(sizes) == 2
 
 
 def make_tiny_model_copy(folder, patch):
