@@ -1,6 +1,7 @@
 """Memory and time of RCMD of all pairs in a batch, and of a training step with it.
 
-``python -m benchmarks.rcmd_memory [--out DIR] [--quick] [--only PART] [--device cpu|cuda] [--model NAME]``.
+``python -m benchmarks.rcmd_memory [--out DIR] [--quick] [--only PART] [--device cpu|cuda]
+[--model NAME]``.
 
 - The similarity of B x 2B texts, forward and backward, as Table 3 of CLRCMD and beyond: B from 16
   to 1,024, 32 random tokens of width 768 a text, float32 on a CPU and bfloat16 on a GPU. The dense
