@@ -114,7 +114,7 @@ def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, c
         + "".join(f"the {noun},a {noun} well,an old {noun}\n" for noun in NOUNS)
     )
     arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--nli", str(nli)]
-    for name in ("here", "sts", "paper"):
+    for name in ("here", "quora", "sts", "paper"):
         arguments += ["--recipe", name]
     assert main([*arguments, "--out", str(tmp_path / "out"), "--save", str(tmp_path / "kept")]) == 0
     lines = (tmp_path / "out" / "rcmd_train.jsonl").read_text().splitlines()
@@ -122,7 +122,7 @@ def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, c
     lines = (tmp_path / "out" / "rcmd_train_seeds.jsonl").read_text().splitlines()
     singles = {(row["case"], row["metric"]): row for row in map(json.loads, lines)}
     label = tiny_model.name
-    for name in ("here", "sts", "paper"):
+    for name in ("here", "quora", "sts", "paper"):
         for similarity in ("rcmd", "avg"):
             case = f"{label}: {name}: {similarity}, mean of 1 seeds"
             assert rows[case, "steps"]["value"] >= 1 and rows[case, "spread"]["value"] == 0
