@@ -144,7 +144,7 @@ def quora(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
         train[:n],
         y_train[:n],
         (held[:n], y_held[:n]),
-        {"objective": "binary", "epochs": 3, "eval_steps": 150},
+        {"objective": "binary", "epochs": 0.5, "eval_steps": 70},
         is_transfer=True,
     )
 
@@ -205,6 +205,8 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         untrained = judges.figures(before, recipe.is_transfer)
         _tell(f"{label}: {similarity}: untrained", untrained, None, options)
         settings = common | recipe.settings
+        passes = "" if options.epochs is None else f", {options.epochs:g} epochs"
+        case = f"{label}: {name}{passes}: {similarity}"
         if options.quick:
             settings |= {"epochs": 1, "train_batch_size": 16}
         if options.epochs is not None:
@@ -223,14 +225,13 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             found["steps"] = len(model.loss_curve_)
             found["chosen_by"] = 100 * max(score for _, score in model.scores_)
             runs.append(found)
-            case = f"{label}: {name}: {similarity}"
             _tell(f"{case}, seed {seed}", found, untrained, options, bench="rcmd_train_seeds")
             if options.save:
                 model.save(Path(options.save, f"{name}-{similarity}-{seed}"))
         means = {metric: float(np.mean([run[metric] for run in runs])) for metric in runs[0]}
         judged = "mean" if recipe.is_transfer else "STS-B"
         means["spread"] = float(np.std([run[judged] for run in runs], ddof=min(1, seeds - 1)))
-        _tell(f"{label}: {name}: {similarity}, mean of {seeds} seeds", means, untrained, options)
+        _tell(f"{case}, mean of {seeds} seeds", means, untrained, options)
 
 
 def _tell(
