@@ -1,8 +1,8 @@
 """Training of token similarity by three recipes, with what it does to STS, iSTS and Quora.
 
 ``python -m benchmarks.rcmd_train [--recipe NAME ...] [--data DIR] [--seeds N] [--out DIR]
-[--quick]``. DIR holds the folders quora, sts, ists, multi30k and ``exclude.txt``; without it
-``$FILM_DATA`` is taken. Recipes:
+[--average DIR --average DIR ...] [--quick]``. The data folder holds the folders quora, sts, ists,
+multi30k and ``exclude.txt``; without ``--data``, ``$FILM_DATA`` is taken. Recipes:
 
 - ``here``: Quora's duplicates with hard negatives, and captions of images, by contrast. Transfer
   protocol: no row with a sentence of an evaluation set trains or chooses; all seven sets.
@@ -12,9 +12,10 @@
   hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
 
 Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vectors ("avg").
-``--quick`` trains a few steps on few rows and records only where ``--out`` says so. The packaged
-model saw Quora's duplicates and NLI before: its figures are no evidence for new data. ``--dtype
-bfloat16`` is about twice as fast, also on a CPU that has instructions for it.
+With ``--average``, nothing is trained: the average of models that ``--save`` kept is judged by the
+transfer protocol. ``--quick`` trains a few steps on few rows and records only where ``--out`` says
+so. The packaged model saw Quora's duplicates and NLI before: its figures are no evidence for new
+data. ``--dtype bfloat16`` is about twice as fast, also on a CPU that has instructions for it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +43,7 @@ from benchmarks._training_rows import (
 )
 from benchmarks.ists import alignments
 from benchmarks.sts import measured
-from estimators import RCMDRegressor, disjoint_pairs_split
+from estimators import RCMDRegressor, average_models, disjoint_pairs_split
 from film.alignment_score import score_alignments
 from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts_sets
 
@@ -72,11 +74,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
+    parser.add_argument("--average", action="append", metavar="DIR", help="judge this average")
     parser.add_argument("--save", metavar="DIR", help="keep the trained models here")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true", help="few rows, steps and judged pairs")
     options = parser.parse_args(arguments)
     folder = Path(options.data or os.environ.get("FILM_DATA", ""))
+    if options.average:
+        try:
+            _judge_average(folder, options)
+        except (OSError, ValueError) as error:
+            print(f"benchmarks.rcmd_train: {error}", file=sys.stderr)
+            return 2
+        return 0
     for name in options.recipe or ["here", "quora", "sts"]:
         try:
             judges = Judges(folder, options.quick)
@@ -232,6 +242,21 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         judged = "mean" if recipe.is_transfer else "STS-B"
         means["spread"] = float(np.std([run[judged] for run in runs], ddof=min(1, seeds - 1)))
         _tell(f"{case}, mean of {seeds} seeds", means, untrained, options)
+
+
+def _judge_average(folder: Path, options: argparse.Namespace) -> None:
+    judges = Judges(folder, options.quick)
+    pairs, scores = _choice(folder, judges)
+    names = " and ".join(Path(kept).name for kept in options.average)
+    with tempfile.TemporaryDirectory() as scratch:
+        average_models(options.average, Path(scratch, "average"))
+        for similarity in options.similarity or PLANS:
+            common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
+            model = RCMDRegressor(Path(scratch, "average"), **common).fit(pairs, scores)
+            found = judges.figures(model, is_transfer=True)
+            found["chosen_by"] = 100 * model.score(pairs, scores)
+            kind = "" if options.dtype is None else f", {options.dtype}"
+            _tell(f"average of {names}{kind}: {similarity}", found, None, options)
 
 
 def _tell(

@@ -6,6 +6,7 @@ from estimators.fast_duplicates import fast_duplicates
 from estimators.few_labels import few_label_duplicates
 from estimators.film import FILM
 from estimators.lexical import LexicalFeatures
+from estimators.model_average import average_models
 from estimators.model_selection import (
     DisjointPairsKFold,
     Triplets,
@@ -36,6 +37,7 @@ __all__ = [
     "TokenWeights",
     "Triplets",
     "WordDifferences",
+    "average_models",
     "disjoint_pairs_split",
     "fast_duplicates",
     "few_label_duplicates",

@@ -165,7 +165,23 @@ class SavedRegressor(TrainedRegressor):
             return upload(repo_id, folder, private=private, token=token)
 
 
-def write_folder(path: Any, transformer: Transformer, said: dict[str, Any]) -> None:
+def check_new_folder(path: Any) -> Path:
+    """Give a path at which there is nothing but perhaps an empty folder.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something.
+    """
+    target = Path(path).expanduser()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise FileExistsError(
+            f"path={os.fspath(target)!r} is already there; give a new folder, or delete it first"
+        )
+    return target
+
+
+def write_folder(path: Any, transformer: Transformer, said: dict[str, Any] | None) -> None:
     """Write a model, its head and what else is to be known into a new folder.
 
     Raises
@@ -175,17 +191,16 @@ def write_folder(path: Any, transformer: Transformer, said: dict[str, Any]) -> N
     OSError
         If it cannot be written; nothing stays then.
     """
-    target = Path(path).expanduser()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise FileExistsError(
-            f"path={os.fspath(target)!r} is already there; give a new folder, or delete it first"
-        )
-    text = json.dumps({"format": FORMAT, **said}, indent=1, allow_nan=False)
+    target = check_new_folder(path)
+    text = (
+        None if said is None else json.dumps({"format": FORMAT, **said}, indent=1, allow_nan=False)
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         transformer.save(partial)
-        (partial / SAID).write_text(text, encoding="utf-8")
+        if text is not None:
+            (partial / SAID).write_text(text, encoding="utf-8")
         # mkdtemp makes folders for their owner alone.
         partial.chmod(0o777 & ~_umask())
         partial.replace(target)

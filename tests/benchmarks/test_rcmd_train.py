@@ -3,6 +3,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from benchmarks import _record
 from benchmarks._quora_data import read_folder
@@ -14,6 +15,8 @@ from benchmarks._training_rows import (
     read_triplets,
 )
 from benchmarks.rcmd_train import main
+from estimators import RCMDRegressor
+from film.datasets import read_sts_sets
 from film.text import text_hash
 from tests.benchmarks.test_ists import put_sources
 from tests.benchmarks.test_sts import folder as sts_folder  # noqa: F401
@@ -138,6 +141,25 @@ def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, c
     assert main([*arguments, "--similarity", "rcmd"]) == 0
     assert not (tmp_path / "results").exists()
     assert "here: rcmd, seed 0" in capsys.readouterr().out
+
+
+def test_the_average_of_models_is_judged(data, tiny_model, tmp_path, capsys):
+    untrained = RCMDRegressor(str(tiny_model)).fit([("a cat", "a dog")])
+    for name in ("one", "other"):
+        untrained.save(tmp_path / name)
+    arguments = ["--quick", "--data", str(data), "--similarity", "rcmd", "--out", str(tmp_path)]
+    for name in ("one", "other"):
+        arguments += ["--average", str(tmp_path / name)]
+    assert main(arguments) == 0
+    lines = (tmp_path / "rcmd_train.jsonl").read_text().splitlines()
+    rows = {row["metric"]: row for row in map(json.loads, lines)}
+    assert {row["case"] for row in rows.values()} == {"average of one and other: rcmd"}
+    sets = read_sts_sets(data / "sts")
+    again = untrained.similarity(sets["SICK"].pairs[:40])
+    expected = 100 * spearmanr(again, sets["SICK"].scores[:40]).statistic
+    assert rows["SICK"]["value"] == pytest.approx(expected, abs=1e-3)
+    assert main([*arguments, "--average", str(tmp_path / "none")]) == 2
+    assert "none" in capsys.readouterr().err
 
 
 def test_missing_data_and_nli_are_named(data, tmp_path, capsys):
