@@ -170,7 +170,13 @@ def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
         data.pairs[:n],
         data.scores[:n],
         (dev.pairs[:n], dev.scores[:n]),
-        {"epochs": 1, "eval_steps": 15, "train_max_length": 64, "train_batch_size": 64},
+        {
+            "epochs": 2,
+            "eval_steps": 36,
+            "train_max_length": 64,
+            "train_batch_size": 64,
+            "learning_rate": 1e-4,
+        },
         is_transfer=False,
     )
 
