@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -49,7 +50,7 @@ def record(
 
 
 def hardware() -> str:
-    """Processor, cores and memory in words."""
+    """Processor, cores, memory, and the GPU that torch sees where it was used, in words."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -59,7 +60,13 @@ def hardware() -> str:
     if hasattr(os, "sysconf"):
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
         memory = f", {size:.0f} GiB"
-    return f"{model}, {os.cpu_count()} cores{memory}, CPU only"
+    return f"{model}, {os.cpu_count()} cores{memory}, {_gpu()}"
+
+
+def _gpu() -> str:
+    # Where no one asked for torch, no GPU was used, and to load it would take seconds.
+    torch = sys.modules.get("torch")
+    return torch.cuda.get_device_name() if torch and torch.cuda.is_available() else "CPU only"
 
 
 def versions() -> dict[str, str]:

@@ -51,27 +51,40 @@ def average_models(
     >>> average_models(["questions", "captions"], "both")  # doctest: +SKIP
     >>> RCMDRegressor("both").fit(pairs, scores)  # doctest: +SKIP
     """
-    if isinstance(models, (str, os.PathLike)) or len(models) < 2:
+    if not isinstance(models, (list, tuple)) or len(models) < 2:
         raise ValueError(f"models={models!r} must be a list of at least two models")
     shares = _checked_shares(weights, len(models))
     check_new_folder(path)
     first = _read(models[0])
-    vocabulary = first.tokenizer.get_vocab()
-    total = {name: shares[0] * values for name, values in first.arrays().items()}
-    for number, model in enumerate(models[1:], start=1):
-        other = _read(model)
+    start, vocabulary = first.arrays(), first.tokenizer.get_vocab()
+    form = _form(start)
+    total = {name: np.zeros(values.shape) for name, values in start.items()}
+    for number, (model, share) in enumerate(zip(models, shares, strict=True)):
+        other = first if number == 0 else _read(model)
         arrays = other.arrays()
-        if {name: values.shape for name, values in arrays.items()} != {
-            name: values.shape for name, values in total.items()
-        } or other.tokenizer.get_vocab() != vocabulary:
+        if _form(arrays) != form or other.tokenizer.get_vocab() != vocabulary:
             raise ValueError(
                 f"models[{number}]={model!r} has another shape or vocabulary than models[0]="
                 f"{models[0]!r}; only models trained from one start can be averaged"
             )
         for name, values in arrays.items():
-            total[name] = total[name] + shares[number] * values
-    first.adopt({name: values.astype(np.float32) for name, values in total.items()})
+            total[name] += share * values
+    first.adopt(
+        {
+            # Whole numbers are tables that training never changes; `_form` saw that they are equal.
+            name: total[name].astype(np.float32) if values.dtype.kind == "f" else values
+            for name, values in start.items()
+        }
+    )
     write_folder(path, first, None)
+
+
+def _form(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Give what models must have in common: shapes of weights, and the tables beside them."""
+    return {
+        name: values.shape if values.dtype.kind == "f" else values.tolist()
+        for name, values in arrays.items()
+    }
 
 
 def _read(model: Any) -> Transformer:
@@ -84,7 +97,10 @@ def _read(model: Any) -> Transformer:
 def _checked_shares(weights: Any, n_models: int) -> np.ndarray:
     if weights is None:
         return np.full(n_models, 1 / n_models)
-    shares = np.asarray(weights, dtype=np.float64)
+    try:
+        shares = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"weights={weights!r} must be numbers, one a model") from error
     if shares.shape != (n_models,):
         raise ValueError(
             f"weights has shape {shares.shape}; give one for each of {n_models} models"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from estimators import RCMDRegressor, average_models
+from estimators._transformer import Transformer
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
@@ -46,6 +47,23 @@ def test_weights_are_averaged_with_the_head(tiny_model, trained, tmp_path, weigh
         )
 
 
+def test_whole_numbers_stay_as_they_are(tiny_model, tmp_path, monkeypatch):
+    # Three thirds of a whole number may be a little less, which a cast would cut to the one below.
+    original = Transformer.__init__
+
+    def with_table(self, *args):
+        original(self, *args)
+        self.module.register_buffer("table", torch.arange(1000))
+
+    adopted = []
+    monkeypatch.setattr(Transformer, "__init__", with_table)
+    monkeypatch.setattr(Transformer, "adopt", lambda self, arrays: adopted.append(arrays))
+    average_models([tiny_model] * 3, tmp_path / "both")
+    table = adopted[0]["model.table"]
+    assert table.dtype == np.int64
+    np.testing.assert_array_equal(table, np.arange(1000))
+
+
 def test_models_of_another_shape_or_vocabulary_are_refused(tiny_model, tmp_path):
     wide = make_tiny_model(tmp_path / "wide", hidden_size=64)
     with pytest.raises(ValueError, match=r"models\[1\]=.*another shape or vocabulary"):
@@ -54,7 +72,7 @@ def test_models_of_another_shape_or_vocabulary_are_refused(tiny_model, tmp_path)
 
 
 def test_bad_input_is_named_before_any_work(tiny_model, trained, tmp_path):
-    for models in ([tiny_model], str(tiny_model)):
+    for models in ([tiny_model], str(tiny_model), None):
         with pytest.raises(ValueError, match="list of at least two models"):
             average_models(models, tmp_path / "both")
     both = [tiny_model, trained]
@@ -63,6 +81,8 @@ def test_bad_input_is_named_before_any_work(tiny_model, trained, tmp_path):
     for weights in ([1, -1], [0, 0], [np.nan, 1]):
         with pytest.raises(ValueError, match="finite, at least 0 and not all 0"):
             average_models(both, tmp_path / "both", weights=weights)
+    with pytest.raises(ValueError, match=r"weights=.* must be numbers, one a model"):
+        average_models(both, tmp_path / "both", weights=["much", "little"])
     with pytest.raises(FileExistsError, match="already there"):
         average_models(both, trained)
     with pytest.raises(FileNotFoundError, match="there is no such folder"):
