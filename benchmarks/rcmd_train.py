@@ -13,9 +13,10 @@ multi30k and ``exclude.txt``; without ``--data``, ``$FILM_DATA`` is taken. Recip
 
 Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vectors ("avg").
 With ``--average``, nothing is trained: the average of models that ``--save`` kept is judged by the
-transfer protocol. ``--quick`` trains a few steps on few rows and records only where ``--out`` says
-so. The packaged model saw Quora's duplicates and NLI before: its figures are no evidence for new
-data. ``--dtype bfloat16`` is faster, also on a CPU that has instructions for it.
+transfer protocol, or with ``--recipe sts`` by the supervised one. ``--quick`` trains a few steps on
+few rows and records only where ``--out`` says so. The packaged model saw Quora's duplicates and NLI
+before: its figures are no evidence for new data. ``--dtype bfloat16`` is faster, also on a CPU that
+has instructions for it.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--recipe", action="append", choices=RECIPES)
     parser.add_argument("--similarity", action="append", choices=PLANS)
     parser.add_argument("--seeds", type=int, metavar="N", help="runs of each; 3, of paper 4")
+    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="of the runs; 0")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--dtype", metavar="NAME")
@@ -164,14 +166,12 @@ def quora(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
 def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """STS-B's own train file."""
     n = 64 if options.quick else None
-    data, dev = (
-        read_sts_benchmark(folder / "sts" / "STSBenchmark" / f"sts-{part}.csv")
-        for part in ("train", "dev")
-    )
+    pairs, scores = _sts_file(folder, "train")
+    dev, y_dev = _sts_file(folder, "dev")
     return Recipe(
-        data.pairs[:n],
-        data.scores[:n],
-        (dev.pairs[:n], dev.scores[:n]),
+        pairs[:n],
+        scores[:n],
+        (dev[:n], y_dev[:n]),
         {
             "epochs": 2,
             "eval_steps": 36,
@@ -191,12 +191,12 @@ def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
             "such as SimCSE's nli_for_simcse.csv "
             "(https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse)"
         )
-    dev = read_sts_benchmark(folder / "sts" / "STSBenchmark" / "sts-dev.csv")
+    dev, y_dev = _sts_file(folder, "dev")
     n = 64 if options.quick else None
     return Recipe(
         read_triplets(Path(options.nli))[:n],
         None,
-        (dev.pairs[:n], dev.scores[:n]),
+        (dev[:n], y_dev[:n]),
         {"objective": "contrastive", "epochs": 3},
         is_transfer=True,
     )
@@ -210,6 +210,11 @@ RECIPES = {"here": here, "quora": quora, "sts": sts, "paper": paper}
 def _choice(folder: Path, judges: Judges) -> tuple[np.ndarray, np.ndarray]:
     choice = read_choice(folder / "sts", judges.excluded)
     return choice.pairs, choice.scores
+
+
+def _sts_file(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
+    data = read_sts_benchmark(folder / "sts" / "STSBenchmark" / f"sts-{part}.csv")
+    return data.pairs, data.scores
 
 
 def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Namespace) -> None:
@@ -230,7 +235,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         if options.epochs is not None:
             settings["epochs"] = options.epochs
         runs = []
-        for seed in range(seeds):
+        for seed in seeds:
             model = RCMDRegressor(options.model, random_state=seed, verbose=1, **settings)
             start = time.perf_counter()
             if recipe.y is None:
@@ -248,13 +253,14 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
                 model.save(_kept(name, similarity, seed, options))
         means = {metric: float(np.mean([found[metric] for found in runs])) for metric in runs[0]}
         judged = "mean" if recipe.is_transfer else "STS-B"
-        if seeds > 1:
+        if len(seeds) > 1:
             means["spread"] = float(np.std([found[judged] for found in runs], ddof=1))
-        _tell(f"{case}, mean of {seeds} seeds", means, untrained, options)
+        _tell(f"{case}, mean of {len(seeds)} seeds", means, untrained, options)
 
 
-def _seeds(name: str, options: argparse.Namespace) -> int:
-    return options.seeds or (1 if options.quick else 4 if name == "paper" else 3)
+def _seeds(name: str, options: argparse.Namespace) -> range:
+    n = options.seeds or (1 if options.quick else 4 if name == "paper" else 3)
+    return range(options.first_seed, options.first_seed + n)
 
 
 def _kept(name: str, similarity: str, seed: int, options: argparse.Namespace) -> Path:
@@ -267,20 +273,21 @@ def _check_kept(name: str, options: argparse.Namespace) -> None:
     """Raise before any training where a model could not be kept after it."""
     if options.save:
         for similarity in options.similarity or PLANS:
-            for seed in range(_seeds(name, options)):
+            for seed in _seeds(name, options):
                 check_new_folder(_kept(name, similarity, seed, options))
 
 
 def _judge_average(folder: Path, options: argparse.Namespace) -> None:
     judges = Judges(folder, options.quick)
-    pairs, scores = _choice(folder, judges)
+    is_transfer = options.recipe != ["sts"]
+    pairs, scores = _choice(folder, judges) if is_transfer else _sts_file(folder, "dev")
     names = " and ".join(Path(kept).name for kept in options.average)
     with tempfile.TemporaryDirectory() as scratch:
         average_models(options.average, Path(scratch, "average"))
         for similarity in options.similarity or PLANS:
             common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
             model = RCMDRegressor(Path(scratch, "average"), **common).fit(pairs, scores)
-            found = judges.figures(model, is_transfer=True)
+            found = judges.figures(model, is_transfer)
             found["chosen_by"] = 100 * model.score(pairs, scores)
             kind = "" if options.dtype is None else f", {options.dtype}"
             _tell(f"average of {names}{kind}: {similarity}", found, None, options)

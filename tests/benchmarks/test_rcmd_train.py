@@ -160,6 +160,15 @@ def test_two_seeds_have_a_spread(data, tiny_model, tmp_path):
         if row["metric"] == "spread"
     )
     assert len(singles) == 2
+    assert main([*arguments[:-3], "1", "--first-seed", "1", "--out", str(tmp_path / "again")]) == 0
+    again = [
+        row["value"]
+        for row in map(
+            json.loads, (tmp_path / "again" / "rcmd_train_seeds.jsonl").read_text().splitlines()
+        )
+        if row["metric"] == "mean"
+    ]
+    assert again == singles[1:]
     assert spread == pytest.approx(np.std(singles, ddof=1), abs=2e-4)
 
 
@@ -188,6 +197,12 @@ def test_the_average_of_models_is_judged(data, tiny_model, tmp_path, capsys):
     again = untrained.similarity(sets["SICK"].pairs[:40])
     expected = 100 * spearmanr(again, sets["SICK"].scores[:40]).statistic
     assert rows["SICK"]["value"] == pytest.approx(expected, abs=1e-3)
+    arguments[arguments.index("--out") + 1] = str(tmp_path / "supervised")
+    assert main([*arguments, "--recipe", "sts"]) == 0
+    lines = (tmp_path / "supervised" / "rcmd_train.jsonl").read_text().splitlines()
+    supervised = {row["metric"]: row["value"] for row in map(json.loads, lines)}
+    assert supervised["STS-B"] == rows["STS-B"]["value"]
+    assert "mean" not in supervised and "SICK" not in supervised
     assert main([*arguments, "--average", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
 
