@@ -1,8 +1,8 @@
-"""Training of token similarity by three recipes, with what it does to STS, iSTS and Quora.
+"""Training of token similarity by four recipes, with what it does to STS, iSTS and Quora.
 
 ``python -m benchmarks.rcmd_train [--recipe NAME ...] [--data DIR] [--seeds N] [--out DIR]
-[--average DIR --average DIR ...] [--quick]``. The data folder holds the folders quora, sts, ists,
-multi30k and ``exclude.txt``; without ``--data``, ``$FILM_DATA`` is taken. Recipes:
+[--average DIR --average DIR ... [--share N ...]] [--quick]``. The data folder holds the folders
+quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM_DATA``. Recipes:
 
 - ``here``: Quora's duplicates with hard negatives, and captions of images, by contrast. Transfer
   protocol: no row with a sentence of an evaluation set trains or chooses; all seven sets.
@@ -13,10 +13,11 @@ multi30k and ``exclude.txt``; without ``--data``, ``$FILM_DATA`` is taken. Recip
 
 Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vectors ("avg").
 With ``--average``, nothing is trained: the average of models that ``--save`` kept is judged by the
-transfer protocol, or with ``--recipe sts`` by the supervised one. ``--quick`` trains a few steps on
-few rows and records only where ``--out`` says so. The packaged model saw Quora's duplicates and NLI
-before: its figures are no evidence for new data. ``--dtype bfloat16`` is faster, also on a CPU that
-has instructions for it.
+transfer protocol, or with ``--recipe sts`` by the supervised one; with a ``--share`` for each, what
+these lack to 1 is the share of the model they started from, ``--model``. ``--quick`` trains a few
+steps on few rows and records only where ``--out`` says so. The packaged model saw Quora's
+duplicates and NLI before: its figures are no evidence for new data. ``--dtype bfloat16`` is faster,
+also on a CPU that has instructions for it.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
     parser.add_argument("--average", action="append", metavar="DIR", help="judge this average")
+    parser.add_argument("--share", action="append", type=float, metavar="N", help="of --average")
     parser.add_argument("--save", metavar="DIR", help="keep the trained models here")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true", help="few rows, steps and judged pairs")
@@ -281,16 +283,30 @@ def _judge_average(folder: Path, options: argparse.Namespace) -> None:
     judges = Judges(folder, options.quick)
     is_transfer = options.recipe != ["sts"]
     pairs, scores = _choice(folder, judges) if is_transfer else _sts_file(folder, "dev")
-    names = " and ".join(Path(kept).name for kept in options.average)
+    models, shares, names = _shared(options)
     with tempfile.TemporaryDirectory() as scratch:
-        average_models(options.average, Path(scratch, "average"))
+        average_models(models, Path(scratch, "average"), weights=shares)
         for similarity in options.similarity or PLANS:
             common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
             model = RCMDRegressor(Path(scratch, "average"), **common).fit(pairs, scores)
             found = judges.figures(model, is_transfer)
             found["chosen_by"] = 100 * model.score(pairs, scores)
             kind = "" if options.dtype is None else f", {options.dtype}"
-            _tell(f"average of {names}{kind}: {similarity}", found, None, options)
+            _tell(f"{names}{kind}: {similarity}", found, None, options)
+
+
+def _shared(options: argparse.Namespace) -> tuple[list[Any], list[float] | None, str]:
+    """Give models, the share of each in the average, and a name for it."""
+    names = [Path(kept).name for kept in options.average]
+    if options.share is None:
+        return options.average, None, f"average of {' and '.join(names)}"
+    if len(options.share) != len(names):
+        raise ValueError(f"{len(names)} --average need as many --share, got {len(options.share)}")
+    parts = " + ".join(
+        f"{share:g} {name}" for share, name in zip(options.share, names, strict=True)
+    )
+    shares = [1 - sum(options.share), *options.share]
+    return [options.model, *options.average], shares, f"start + {parts}"
 
 
 def _tell(

@@ -19,8 +19,9 @@ def average_models(
 
     Models that were trained on different rows from one start often do better together than each
     alone, on texts of other kinds above all, and one model costs what it did: "Model soups"
-    (Wortsman et al., 2022). The start itself may be among them, which undoes a part of what was
-    learned.
+    (Wortsman et al., 2022). The start itself may be among them: a share above 0 undoes a part of
+    what was learned, and one below 0 adds up more of what each learned than their average does,
+    "Editing models with task arithmetic" (Ilharco et al., 2023).
 
     Parameters
     ----------
@@ -30,7 +31,8 @@ def average_models(
     path : str or path-like
         A folder that is not there, or empty. ``RCMDRegressor(path).fit(pairs, scores)`` takes it.
     weights : array-like of float, shape (n_models,), default=None
-        Share of each model, at least 0 and not all 0; they are brought to the sum 1. None: alike.
+        Share of each model; they are brought to the sum 1, so their sum must be above 0. None:
+        alike.
 
     Raises
     ------
@@ -49,6 +51,9 @@ def average_models(
     --------
     >>> from estimators import RCMDRegressor, average_models
     >>> average_models(["questions", "captions"], "both")  # doctest: +SKIP
+    >>> average_models(  # 0.7 of what each has learned since the packaged model, their start
+    ...     [None, "questions", "captions"], "more", weights=[-0.4, 0.7, 0.7]
+    ... )  # doctest: +SKIP
     >>> RCMDRegressor("both").fit(pairs, scores)  # doctest: +SKIP
     """
     if not isinstance(models, (list, tuple)) or len(models) < 2:
@@ -105,6 +110,6 @@ def _checked_shares(weights: Any, n_models: int) -> np.ndarray:
         raise ValueError(
             f"weights has shape {shares.shape}; give one for each of {n_models} models"
         )
-    if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
-        raise ValueError(f"weights={weights!r} must be finite, at least 0 and not all 0")
+    if not (np.isfinite(shares).all() and shares.sum() > 0):
+        raise ValueError(f"weights={weights!r} must be finite, with a sum above 0")
     return shares / shares.sum()

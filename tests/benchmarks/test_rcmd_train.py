@@ -15,11 +15,12 @@ from benchmarks._training_rows import (
     read_triplets,
 )
 from benchmarks.rcmd_train import main
-from estimators import RCMDRegressor
+from estimators import RCMDRegressor, average_models
 from film.datasets import read_sts_sets
 from film.text import text_hash
 from tests.benchmarks.test_ists import put_sources
 from tests.benchmarks.test_sts import folder as sts_folder  # noqa: F401
+from tests.estimators import tiny_model as tiny
 
 NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
 ASKED = [(f"How do I learn {noun}?", f"what is the way to learn {noun}") for noun in NOUNS]
@@ -205,6 +206,26 @@ def test_the_average_of_models_is_judged(data, tiny_model, tmp_path, capsys):
     assert "mean" not in supervised and "SICK" not in supervised
     assert main([*arguments, "--average", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
+
+
+def test_shares_lead_from_the_start(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tiny, "MAX_TOKENS", 128)
+    start, *parts = (tiny.make_tiny_model(tmp_path / f"model{i}", seed=i) for i in range(3))
+    average_models([str(start), *map(str, parts)], tmp_path / "sum", weights=[-0.5, 0.5, 1])
+    sets = read_sts_sets(data / "sts")
+    model = RCMDRegressor(str(tmp_path / "sum")).fit(sets["SICK"].pairs)
+    expected = model.score(sets["SICK"].pairs[:40], sets["SICK"].scores[:40])
+    arguments = ["--quick", "--data", str(data), "--similarity", "rcmd", "--out", str(tmp_path)]
+    arguments += ["--model", str(start), "--share", "0.5"]
+    for part in parts:
+        arguments += ["--average", str(part)]
+    assert main(arguments) == 2
+    assert "2 --average need as many --share, got 1" in capsys.readouterr().err
+    assert main([*arguments, "--share", "1"]) == 0
+    lines = (tmp_path / "rcmd_train.jsonl").read_text().splitlines()
+    found = {row["metric"]: row for row in map(json.loads, lines)}
+    assert found["SICK"]["case"] == "start + 0.5 model1 + 1 model2: rcmd"
+    assert found["SICK"]["value"] == pytest.approx(100 * expected, abs=1e-3)
 
 
 def test_missing_data_and_nli_are_named(data, tmp_path, capsys):

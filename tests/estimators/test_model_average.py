@@ -33,7 +33,9 @@ def arrays(model) -> dict[str, np.ndarray]:
     return regressor.encoder_._loaded().arrays()
 
 
-@pytest.mark.parametrize(("weights", "share"), [(None, 0.5), ([3, 1], 0.25), ([0, 2], 1.0)])
+@pytest.mark.parametrize(
+    ("weights", "share"), [(None, 0.5), ([3, 1], 0.25), ([0, 2], 1.0), ([-1, 3], 1.5)]
+)
 def test_weights_are_averaged_with_the_head(tiny_model, trained, tmp_path, weights, share):
     average_models([tiny_model, trained], tmp_path / "both", weights=weights)
     start, end, found = arrays(tiny_model), arrays(trained), arrays(tmp_path / "both")
@@ -78,8 +80,8 @@ def test_bad_input_is_named_before_any_work(tiny_model, trained, tmp_path):
     both = [tiny_model, trained]
     with pytest.raises(ValueError, match=r"weights has shape \(3,\); give one for each of 2"):
         average_models(both, tmp_path / "both", weights=[1, 1, 1])
-    for weights in ([1, -1], [0, 0], [np.nan, 1]):
-        with pytest.raises(ValueError, match="finite, at least 0 and not all 0"):
+    for weights in ([1, -1], [1, -2], [0, 0], [np.nan, 1], [np.inf, 1]):
+        with pytest.raises(ValueError, match="finite, with a sum above 0"):
             average_models(both, tmp_path / "both", weights=weights)
     with pytest.raises(ValueError, match=r"weights=.* must be numbers, one a model"):
         average_models(both, tmp_path / "both", weights=["much", "little"])
