@@ -152,9 +152,7 @@ def here(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
 
 def quora(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """Labelled pairs of questions."""
-    train, held, y_train, y_held = disjoint_pairs_split(
-        judges.quora.train, judges.quora.y_train, test_size=0.1, random_state=0
-    )
+    train, held, y_train, y_held = _quora_folds(judges)
     n = 64 if options.quick else None
     return Recipe(
         train[:n],
@@ -212,6 +210,23 @@ RECIPES = {"here": here, "quora": quora, "sts": sts, "paper": paper}
 def _choice(folder: Path, judges: Judges) -> tuple[np.ndarray, np.ndarray]:
     choice = read_choice(folder / "sts", judges.excluded)
     return choice.pairs, choice.scores
+
+
+def _kinds(folder: Path, judges: Judges) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Scored pairs of each kind by which shares of models are chosen, outside of all test sets."""
+    choice = read_choice(folder / "sts", judges.excluded)
+    kinds = {
+        str(genre): (choice.pairs[choice.genres == genre], choice.scores[choice.genres == genre])
+        for genre in np.unique(choice.genres)
+    }
+    _, held, _, y_held = _quora_folds(judges)
+    return kinds | {"Quora, held fold": (held, y_held)}
+
+
+def _quora_folds(judges: Judges) -> list[np.ndarray]:
+    return disjoint_pairs_split(
+        judges.quora.train, judges.quora.y_train, test_size=0.1, random_state=0
+    )
 
 
 def _sts_file(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
@@ -282,15 +297,17 @@ def _check_kept(name: str, options: argparse.Namespace) -> None:
 def _judge_average(folder: Path, options: argparse.Namespace) -> None:
     judges = Judges(folder, options.quick)
     is_transfer = options.recipe != ["sts"]
-    pairs, scores = _choice(folder, judges) if is_transfer else _sts_file(folder, "dev")
+    kinds = _kinds(folder, judges) if is_transfer else {"STS-B dev": _sts_file(folder, "dev")}
     models, shares, names = _shared(options)
     with tempfile.TemporaryDirectory() as scratch:
         average_models(models, Path(scratch, "average"), weights=shares)
         for similarity in options.similarity or PLANS:
             common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
-            model = RCMDRegressor(Path(scratch, "average"), **common).fit(pairs, scores)
+            model = RCMDRegressor(Path(scratch, "average"), **common).fit([("a text", "another")])
             found = judges.figures(model, is_transfer)
-            found["chosen_by"] = 100 * model.score(pairs, scores)
+            found["chosen_by"] = 100 * float(
+                np.mean([model.score(*rows) for rows in kinds.values()])
+            )
             kind = "" if options.dtype is None else f", {options.dtype}"
             _tell(f"{names}{kind}: {similarity}", found, None, options)
 

@@ -15,7 +15,7 @@ from benchmarks._training_rows import (
     read_triplets,
 )
 from benchmarks.rcmd_train import main
-from estimators import RCMDRegressor, average_models
+from estimators import RCMDRegressor, average_models, disjoint_pairs_split
 from film.datasets import read_sts_sets
 from film.text import text_hash
 from tests.benchmarks.test_ists import put_sources
@@ -198,6 +198,18 @@ def test_the_average_of_models_is_judged(data, tiny_model, tmp_path, capsys):
     again = untrained.similarity(sets["SICK"].pairs[:40])
     expected = 100 * spearmanr(again, sets["SICK"].scores[:40]).statistic
     assert rows["SICK"]["value"] == pytest.approx(expected, abs=1e-3)
+    choice = read_choice(data / "sts", excluded())
+    quora = read_folder(data / "quora", on_error="raise", limit=None, seed=0)
+    _, held, _, y_held = disjoint_pairs_split(
+        quora.train, quora.y_train, test_size=0.1, random_state=0
+    )
+    kinds = [
+        (choice.pairs[choice.genres == genre], choice.scores[choice.genres == genre])
+        for genre in set(choice.genres)
+    ]
+    scores = [untrained.score(pairs, y) for pairs, y in [*kinds, (held, y_held)]]
+    assert len(scores) == 3
+    assert rows["chosen_by"]["value"] == pytest.approx(100 * np.mean(scores), abs=1e-3)
     arguments[arguments.index("--out") + 1] = str(tmp_path / "supervised")
     assert main([*arguments, "--recipe", "sts"]) == 0
     lines = (tmp_path / "supervised" / "rcmd_train.jsonl").read_text().splitlines()
