@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,13 @@ def start(*arguments, stdout=subprocess.PIPE):
         stdout=stdout,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        # A shell that starts the tests in the background makes its children ignore Ctrl-C.
+        preexec_fn=None if os.name == "nt" else _heed_interruption,
     )
+
+
+def _heed_interruption():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def finished(process, stdin=None):
