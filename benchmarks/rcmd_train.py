@@ -80,10 +80,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
     parser.add_argument("--average", action="append", metavar="DIR", help="judge this average")
     parser.add_argument("--share", action="append", type=float, metavar="N", help="of --average")
-    parser.add_argument("--save", metavar="DIR", help="keep the trained models here")
+    parser.add_argument(
+        "--save", metavar="DIR", help="keep trained models in this folder, or the average as it"
+    )
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true", help="few rows, steps and judged pairs")
     options = parser.parse_args(arguments)
+    if options.share and not options.average:
+        parser.error("--share is the share of an --average; give both or neither")
     folder = Path(options.data or os.environ.get("FILM_DATA", ""))
     if options.average:
         try:
@@ -295,15 +299,16 @@ def _check_kept(name: str, options: argparse.Namespace) -> None:
 
 
 def _judge_average(folder: Path, options: argparse.Namespace) -> None:
+    models, shares, names = _shared(options)
     judges = Judges(folder, options.quick)
     is_transfer = options.recipe != ["sts"]
     kinds = _kinds(folder, judges) if is_transfer else {"STS-B dev": _sts_file(folder, "dev")}
-    models, shares, names = _shared(options)
     with tempfile.TemporaryDirectory() as scratch:
-        average_models(models, Path(scratch, "average"), weights=shares)
+        average = Path(options.save or Path(scratch, "average"))
+        average_models(models, average, weights=shares)
         for similarity in options.similarity or PLANS:
             common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
-            model = RCMDRegressor(Path(scratch, "average"), **common).fit([("a text", "another")])
+            model = RCMDRegressor(average, **common).fit([("a text", "another")])
             found = judges.figures(model, is_transfer)
             found["chosen_by"] = 100 * float(
                 np.mean([model.score(*rows) for rows in kinds.values()])

@@ -233,7 +233,14 @@ def test_shares_lead_from_the_start(data, tmp_path, monkeypatch, capsys):
         arguments += ["--average", str(part)]
     assert main(arguments) == 2
     assert "2 --average need as many --share, got 1" in capsys.readouterr().err
-    assert main([*arguments, "--share", "1"]) == 0
+    with pytest.raises(SystemExit):
+        main(["--share", "1"])
+    assert "--share is the share of an --average" in capsys.readouterr().err
+    assert main([*arguments, "--share", "1", "--save", str(tmp_path / "kept")]) == 0
+    kept = RCMDRegressor(str(tmp_path / "kept")).fit(sets["SICK"].pairs)
+    np.testing.assert_array_equal(
+        kept.similarity(sets["SICK"].pairs), model.similarity(sets["SICK"].pairs)
+    )
     lines = (tmp_path / "rcmd_train.jsonl").read_text().splitlines()
     found = {row["metric"]: row for row in map(json.loads, lines)}
     assert found["SICK"]["case"] == "start + 0.5 model1 + 1 model2: rcmd"

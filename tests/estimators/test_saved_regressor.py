@@ -11,18 +11,10 @@ import numpy as np
 import pytest
 
 from estimators import RCMDRegressor, TokenEncoder
-from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES, make_tiny_model
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
-
-PAIRS = [
-    ("how do i learn chess", "what is the best way to learn chess"),
-    ("the cat sat", "a dog sat on the mat"),
-    ("old age", "the age of the earth"),
-    ("run", "how well do i run"),
-]
-SCORES = [5.0, 2.0, 1.0, 3.0]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,13 @@ WORDS = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] a b the how do i learn chess play well what is best way to old "
     "earth age of cat dog sat on mat run ##s ##ning ##n ? ! . , e שלום"
 ).split()
+PAIRS = [
+    ("how do i learn chess", "what is the best way to learn chess"),
+    ("the cat sat", "a dog sat on the mat"),
+    ("old age", "the age of the earth"),
+    ("run", "how well do i run"),
+]
+SCORES = [5.0, 2.0, 1.0, 3.0]
 
 
 def make_tiny_model(folder: Path, *, seed: int = 0, **settings: Any) -> Path:
