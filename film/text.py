@@ -1,4 +1,4 @@
-"""Text normalisation: when two sentences count as the same sentence."""
+"""Text normalisation: when two texts are copies, and when they count as the same sentence."""
 
 from __future__ import annotations
 
@@ -6,10 +6,58 @@ import hashlib
 import re
 import unicodedata
 
-__all__ = ["normalize_text", "text_hash"]
+__all__ = ["copy_key", "normalize_text", "text_hash"]
 
 _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _UNICODE_WORD = re.compile(r"[^\W_]+")
+
+
+def copy_key(text: str) -> str:
+    r"""Reduce a text to what its copies share: two texts are copies iff their keys are equal.
+
+    Letter case is folded, canonically equivalent spellings are unified, and every run of
+    white space becomes one space, stripped at both ends. Nothing else is dropped or
+    replaced: punctuation, symbols, signs, accents and combining marks of every script
+    stay, and so do compatibility forms, since x² is not x2.
+
+    Parameters
+    ----------
+    text : str
+        Any text, also the empty one.
+
+    Returns
+    -------
+    key : str
+        The text in lower case and canonically decomposed. Meant for comparison, not for
+        reading.
+
+    Raises
+    ------
+    TypeError
+        When `text` is not a string.
+
+    See Also
+    --------
+    normalize_text : a wider equality, which also drops punctuation and symbols.
+
+    Notes
+    -----
+    The Unicode Standard's canonical caseless matching (section 3.13, D145):
+    NFD(casefold(NFD(text))), then white space in the sense of `str.split`. The inner
+    decomposition matters for the Greek iota subscript alone, whose folded form is no
+    longer a combining mark. Cost: linear in the length of `text`.
+
+    Examples
+    --------
+    >>> copy_key("  What\tis C++? ") == copy_key("what is c++?")
+    True
+    >>> copy_key("What is C++?") == copy_key("What is C#?")
+    False
+    >>> copy_key("caf\u00e9") == copy_key("CAFE\u0301")
+    True
+    """
+    decomposed = unicodedata.normalize("NFD", _checked(text))
+    return " ".join(unicodedata.normalize("NFD", decomposed.casefold()).split())
 
 
 def normalize_text(text: str) -> str:

@@ -8,7 +8,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from film.text import normalize_text, text_hash
+from film.text import copy_key, normalize_text, text_hash
 
 
 def ascii_rule(text):
@@ -70,8 +70,52 @@ def test_long_text_is_whole():
     assert len(normalize_text("word, " * 20_000).split()) == 20_000
 
 
-@pytest.mark.parametrize("function", [normalize_text, text_hash])
+@pytest.mark.parametrize("function", [copy_key, normalize_text, text_hash])
 @pytest.mark.parametrize("value", [None, float("nan"), b"bytes", 3, ["a"]])
 def test_what_is_no_text_is_refused(function, value):
     with pytest.raises(TypeError, match="text must be a str, got"):
         function(value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("What is C++?", "  WHAT\tis\nc++?\u00a0\u3000"),
+        ("caf\u00e9 \u212bngstr\u00f6m", "CAFE\u0301 A\u030angstro\u0308m"),
+        ("stra\u00dfe \u03c3\u03bf\u03c6\u03bf\u03c2", "STRASSE \u03a3\u039f\u03a6\u039f\u03a3"),
+        ("\ud55c\uad6d\uc5b4", unicodedata.normalize("NFD", "\ud55c\uad6d\uc5b4")),
+        # The iota subscript, a mark, folds to a letter: it must be put in order before.
+        ("\u1fb3\u0301", "\u03b1\u0301\u0345"),
+        ("", " \r\n"),
+    ],
+)
+def test_copies_differ_in_case_white_space_and_canonical_form_alone(first, second):
+    assert copy_key(first) == copy_key(second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("C++ developer", "C# developer"),
+        ("C++ developer", "C developer"),
+        ("Price is -5", "Price is 5%"),
+        ("What is x\u00b2?", "What is x2?"),
+        ("\u2460 \uff11", "1 1"),
+        ("\u0915\u0940\u092e\u0924", "\u0915\u093f\u092e\u0924"),
+        ("naive", "na\u00efve"),
+        ("\U0001f600", "\U0001f621"),
+        ("Who?", "Who"),
+        ("can not", "cannot"),
+        ("ab", "a\u200bb"),
+        ("5.0", "50"),
+    ],
+)
+def test_texts_that_differ_in_anything_else_are_no_copies(first, second):
+    assert copy_key(first) != copy_key(second)
+
+
+def test_the_key_of_a_key_is_the_key_for_every_character():
+    for code in range(sys.maxunicode + 1):
+        once = copy_key(f"a {chr(code)}\u0345\u0301")
+        if copy_key(once) != once:
+            raise AssertionError(hex(code))
