@@ -8,6 +8,7 @@ from estimators.film import FILM
 from estimators.lexical import LexicalFeatures
 from estimators.model_average import average_models
 from estimators.model_selection import (
+    AllowSharedQuestions,
     DisjointPairsKFold,
     Triplets,
     disjoint_pairs_split,
@@ -25,6 +26,7 @@ from estimators.word_differences import WordDifferences
 
 __all__ = [
     "FILM",
+    "AllowSharedQuestions",
     "DisjointPairsKFold",
     "DuplicateClassifier",
     "DuplicateFinder",

@@ -23,13 +23,14 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 
 from estimators import _members as members_of
 from estimators._compat import visual_block
+from estimators._final_prior import check_weights, prior_of, reaching_weights
 from estimators._pair_problem import PairProblem
 from estimators._pairs import check_pair_labels, check_pairs
 from estimators._progress import progress_bar
+from estimators._question_folds import question_folds, splitter_of
 from estimators._texts import as_texts, check_texts
 from estimators._validation import check_choice, check_integer
 from estimators.lexical import LexicalFeatures
-from estimators.model_selection import DisjointPairsKFold
 from film.metrics import shift_prior
 
 BOOSTING_PAIRS = 2000
@@ -56,10 +57,11 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         Pairs → dense features beside the members'. It sees no labels. "lexical" is
         `LexicalFeatures`.
     cv : int or splitter, default=5
-        Question-disjoint folds; each pair is in one test fold.
+        Question-disjoint folds; each pair is in one test fold. A splitter whose folds share
+        questions is refused, unless it is an `AllowSharedQuestions`.
     prior : float, default=None
         Share of duplicates where predictions are made: probabilities are shifted to it by Bayes'
-        rule. None keeps that of the training pairs.
+        rule, from `train_prior_`. None keeps that.
     corpus : iterable of str, default=None
         What ranks run over. None is *inductive* mode: texts of the training pairs, so that a
         prediction depends on nothing but its own pair. With texts it is *collection* mode: these
@@ -88,7 +90,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
     out_of_fold_ : ndarray of float64, shape (n_pairs, n_features)
         What the final model learned from.
     train_prior_ : float
-        Share of duplicates among the training pairs.
+        Share of duplicates that the final model's probabilities hold at: that of the training
+        pairs, weighted by the ``sample_weight`` and ``class_weight`` that it learned with.
     typical_ : ndarray of float64, shape (n_features,)
         Median of every input, which `explain` compares with.
 
@@ -158,8 +161,9 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y has one class only, a parameter is wrong or no triplet can be
-            mined; before any work.
+            If a text is missing, y has one class only, a parameter is wrong, folds share
+            questions, weights leave a class without any, or no triplet can be mined; before any
+            work.
         """
         pairs = check_pairs(pairs)
         y = check_pair_labels(y, len(pairs))
@@ -169,12 +173,15 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         features = self._features()
         self._check_prior()
         check_integer("random_state", self.random_state, 0)
+        splitter = splitter_of(self.cv, self.random_state)
         corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
         routed = self._routed(fit_params, final, len(pairs))
         settings = SimpleNamespace(count="texts", n_random=5, random_state=self.random_state)
         classes, labels = np.unique(y, return_inverse=True)
+        weights = reaching_weights(final, routed["final_estimator"])
+        check_weights(weights, labels)
         problem = PairProblem(pairs, labels, more, corpus, settings)
-        folds = self._folds(problem)
+        folds = question_folds(splitter, problem)
         everything = np.arange(len(pairs))
         cache: Any = check_memory(self.memory).cache
         fit_member = cache(members_of.fit_member, ignore=["problem", "pairs"])
@@ -229,7 +236,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         self.features_ = features
         self.feature_names_out_ = names
         self.out_of_fold_ = inputs
-        self.train_prior_ = float(labels.mean())
+        self.train_prior_ = prior_of(final, labels, inputs, weights)
         self.typical_ = np.median(inputs, axis=0)
         self._collections = collections
         return self
@@ -502,22 +509,6 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
                 f"prior={prior!r} must lie strictly between 0 and 1: it is the share of "
                 "duplicates where predictions are made; None keeps that of training"
             )
-
-    def _folds(self, problem: PairProblem) -> list[tuple[np.ndarray, np.ndarray]]:
-        splitter = self.cv
-        if isinstance(splitter, str) or not hasattr(splitter, "split"):
-            n_folds = check_integer("cv", self.cv, 2)
-            splitter = DisjointPairsKFold(n_folds, random_state=self.random_state)
-        # Numbers stand for normalised texts already, so they are what folds must not share.
-        named = problem.codes.astype(str).astype(object)
-        folds = list(splitter.split(named, problem.labels))
-        tested = np.sort(np.concatenate([np.arange(len(named))[test] for _, test in folds]))
-        if not np.array_equal(tested, np.arange(len(named))):
-            raise ValueError(
-                f"cv={splitter!r} must test each of the {len(named)} pairs in exactly one fold; "
-                "give a number of folds, or a splitter such as DisjointPairsKFold(5)"
-            )
-        return folds
 
     def _sk_visual_block_(self) -> Any:
         names, members = zip(*self.members, strict=True)

@@ -15,7 +15,13 @@ from estimators._pairs import check_pairs, normalized_codes
 from estimators.triplets import Triplets
 from film.groups import connected_groups
 
-__all__ = ["DisjointPairsKFold", "Triplets", "disjoint_pairs_split", "question_groups"]
+__all__ = [
+    "AllowSharedQuestions",
+    "DisjointPairsKFold",
+    "Triplets",
+    "disjoint_pairs_split",
+    "question_groups",
+]
 
 Folds = Generator[tuple[NDArray[np.intp], NDArray[np.intp]], Any, None]
 
@@ -248,6 +254,83 @@ class DisjointPairsKFold(BaseCrossValidator):
         if len(values) == 2 or counts.min() >= self.n_splits:
             return classes
         return None
+
+
+class AllowSharedQuestions(BaseCrossValidator):
+    """Folds in which a question may stand in training and in test, because one means it.
+
+    Estimators that learn out of fold (`DuplicateClassifier`, `PairwiseKNNClassifier`) refuse a
+    splitter whose folds share questions, since what they then measure flatters. Wrapped in this,
+    the same splitter passes. It is right where the texts to be judged are known ones, paired
+    anew, for instance a fixed set of questions that every pair is drawn from.
+
+    Parameters
+    ----------
+    cv : splitter
+        Has ``split`` and ``get_n_splits``, such as `sklearn.model_selection.KFold`.
+
+    Raises
+    ------
+    TypeError
+        If cv is no splitter.
+
+    See Also
+    --------
+    DisjointPairsKFold : Folds that share no question, the default.
+
+    Notes
+    -----
+    A wrapper and no parameter of each estimator: the exception is stated at the folds that it is
+    about, shows in their repr, and holds wherever a ``cv`` is taken.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import KFold
+    >>> from estimators.model_selection import AllowSharedQuestions
+    >>> folds = AllowSharedQuestions(KFold(2))
+    >>> [test.tolist() for _, test in folds.split([("a", "b"), ("a", "c")])]
+    [[0], [1]]
+    """
+
+    def __init__(self, cv: Any) -> None:
+        if isinstance(cv, str) or not (hasattr(cv, "split") and hasattr(cv, "get_n_splits")):
+            raise TypeError(
+                f"cv={cv!r} is no splitter: give for instance KFold(5); a number of folds never "
+                "shares questions"
+            )
+        self.cv = cv
+
+    def get_n_splits(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, X: Any = None, y: Any = None, groups: Any = None
+    ) -> int:
+        """Return the number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            Handed to the wrapped splitter.
+
+        Returns
+        -------
+        n_splits : int
+            Number of folds.
+        """
+        return self.cv.get_n_splits(X, y, groups)
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Folds:
+        """Yield the rows of training and test of each fold, as the wrapped splitter does.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Handed to the wrapped splitter.
+
+        Yields
+        ------
+        train, test : ndarray of intp
+            Rows.
+        """
+        yield from self.cv.split(X, y, groups)
 
 
 def disjoint_pairs_split(

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from estimators._embedding import embed, fit_embedder
 from estimators._pair_problem import PairProblem, digest
 from estimators._pairs import check_pair_labels, check_pairs
+from estimators._question_folds import question_folds, splitter_of
 from estimators._texts import check_texts, place_pairs
 from estimators._validation import check_choice, check_integer
 from estimators.film import FILM
-from estimators.model_selection import DisjointPairsKFold
 from film.ranks import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
 from film.text import normalize_text
 
@@ -48,7 +48,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         texts do.
     cv : int or splitter, default=5
         Question-disjoint folds by which the two rates are measured out of fold; each pair is in
-        one test fold.
+        one test fold. A splitter whose folds share questions is refused, unless it is an
+        `AllowSharedQuestions`.
     count : {"texts", "questions"}, default="texts"
         What ranks count: unique texts, as in the paper, or questions, where the texts of a
         cluster of known duplicates count once, so that a question with many copies does not push
@@ -140,8 +141,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y has one class only, a parameter is out of range, or no triplet
-            can be mined; before any work.
+            If a text is missing, y has one class only, a parameter is out of range, folds share
+            questions, or no triplet can be mined; before any work.
 
         Notes
         -----
@@ -154,6 +155,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         check_integer("n_random", self.n_random, 1)
         check_choice("mode", self.mode, MODES)
         check_choice("count", self.count, COUNTS)
+        splitter = splitter_of(self.cv, self.random_state)
         corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
         embedder = self._embedder()
         classes, labels = np.unique(y, return_inverse=True)
@@ -167,7 +169,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
 
         out_of_fold = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
-            embedder, problem.key, self._splitter(), problem=problem, fit_rows=fit_rows
+            embedder, problem.key, splitter, problem=problem, fit_rows=fit_rows
         )
         fitted = fit_rows(everything)
         self.classes_ = classes
@@ -276,12 +278,6 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             return make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
         return clone(self.embedder)
 
-    def _splitter(self) -> Any:
-        if hasattr(self.cv, "split"):
-            return self.cv
-        folds = check_integer("cv", self.cv, 2)
-        return DisjointPairsKFold(folds, random_state=self.random_state)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
@@ -294,15 +290,7 @@ def _out_of_fold_ranks(
     embedder: Any, key: str, splitter: Any, problem: PairProblem, fit_rows: Any
 ) -> np.ndarray:
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
-    # Numbers stand for normalised texts already, so they are what folds must not share.
-    named = problem.codes.astype(str).astype(object)
-    folds = list(splitter.split(named, problem.labels))
-    tested = np.concatenate([np.arange(len(ranks))[test] for _, test in folds])
-    if not np.array_equal(np.sort(tested), np.arange(len(ranks))):
-        raise ValueError(
-            f"cv={splitter!r} must test each of the {len(ranks)} pairs in exactly one fold; give "
-            "a number of folds, or a splitter such as DisjointPairsKFold(5)"
-        )
+    folds = question_folds(splitter, problem)
     for train, test in folds:
         points = embed(fit_rows(train).get(), problem.texts)
         ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))

@@ -42,6 +42,7 @@ _OWN_CLASSES = frozenset(
         "estimators._members.Collection",
         "estimators._pair_problem.PairProblem",
         "estimators._texts.TextIndex",
+        "estimators.model_selection.AllowSharedQuestions",
         "estimators.model_selection.DisjointPairsKFold",
     }
 )
