@@ -24,6 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
+from estimators._compact_schema import compact_schema
 from film.datasets.writing import atomic_writer
 
 __all__ = ["load_model", "save_model"]
@@ -174,15 +175,19 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
             for part in parts:
                 _check_restorable(part)
                 _check_content(part)
-            skops.io.dump(model, buffer, compression=zipfile.ZIP_DEFLATED)
+            skops.io.dump(model, buffer)
         except (TypeError, RecursionError) as error:
             what = "it refers to itself" if isinstance(error, RecursionError) else str(error)
             raise ValueError(
                 f"model: this {type(model).__name__} cannot be saved: {what}; take that part "
                 "out first (metadata requests are set again after loading)"
             ) from error
-        with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
-            refused = _audit(json.loads(archive.read("schema.json")))[1]
+        with (
+            zipfile.ZipFile(buffer) as dumped,
+            zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            schema = compact_schema(json.loads(dumped.read("schema.json")))
+            refused = _audit(schema)[1]
             if refused:
                 raise ValueError(
                     f"model: load_model would refuse {_listed(refused)}; replace them by "
@@ -193,8 +198,11 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
                 "versions": _versions(),
                 "empty": [list(array.shape) for array in _empty_arrays(parts)],
             }
+            for name in dumped.namelist():
+                if name != "schema.json":
+                    archive.writestr(name, dumped.read(name))
+            archive.writestr("schema.json", json.dumps(schema))
             archive.writestr(_HEADER, json.dumps(header))
-        handle.write(buffer.getbuffer())
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

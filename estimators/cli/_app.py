@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
 from estimators.cli._console import Application
-from estimators.cli.duplicates import duplicates
-from estimators.cli.evaluate import evaluate
-from estimators.cli.explain import explain
-from estimators.cli.label import label
-from estimators.cli.score import score
-from estimators.cli.submit import submit
-from estimators.cli.train import train
+from film import __version__
+
+COMMANDS = {
+    "train": "Learn from labelled pairs.",
+    "score": "Give pairs a probability.",
+    "duplicates": "Find the duplicates of a table.",
+    "label": "Label the pairs most worth it.",
+    "explain": "Say why pairs are judged as they are.",
+    "evaluate": "Measure a model on labelled pairs.",
+    "submit": "Write a submission for Kaggle.",
+}
+"""What each command does, by name: its function has that name in the module of that name."""
 
 EPILOG = """\b
 Start without labels:
@@ -28,11 +35,30 @@ Exit status: 0 done, 2 wrong options or data, 130 interrupted, 1 a bug.
 """
 
 
+class LazyApplication(Application):
+    """Commands whose modules load when one is called: listing them loads none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands, in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(importlib.import_module(f"estimators.cli.{cmd_name}"), cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
 @click.group(
-    cls=Application,
-    commands=[train, score, duplicates, label, explain, evaluate, submit],
+    cls=LazyApplication,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EPILOG,
 )
+@click.version_option(__version__, "-V", "--version", prog_name="film")
 def main() -> None:
     """Find texts that mean the same, with probabilities and reasons, on a laptop."""

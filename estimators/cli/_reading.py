@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cli._console import Failure, note
-from estimators.duplicate_classifier import DuplicateClassifier
-from estimators.persistence import load_model
 from film.datasets import Table, read_table
 
 PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
@@ -210,9 +208,39 @@ def _lines(table: Table, rows: Sequence[int]) -> str:
 def open_model(path: str) -> Any:
     """Load a fitted classifier."""
     model = load_model(path)
+    from estimators.duplicate_classifier import DuplicateClassifier
+
     if not isinstance(model, DuplicateClassifier) or not hasattr(model, "members_"):
         raise Failure(
             f"{path} holds a {type(model).__name__} that cannot judge pairs; give a model that "
             "film train or film label wrote"
         )
     return model
+
+
+def load_model(path: str) -> Any:
+    """Load what `estimators.save_model` wrote, with as few imports as it takes."""
+    _import_skops()
+    from estimators import persistence
+
+    return persistence.load_model(path)
+
+
+def _import_skops() -> None:
+    """Keep skops from importing all of scikit-learn, pytest and torch when it is first imported.
+
+    It asks `sklearn.utils.all_estimators` for the names that it trusts by default, which imports
+    every module of scikit-learn. `estimators.load_model` names what it trusts itself. A library
+    must not do this to the process of its user, who may use skops too; the process of a command is
+    our own.
+    """
+    # skops looks for the module of each ufunc among all that are loaded, in their order.
+    import scipy.special  # noqa: F401
+    import sklearn.utils
+
+    search = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = lambda *_, **__: []
+    try:
+        import skops.io  # noqa: F401
+    finally:
+        sklearn.utils.all_estimators = search

@@ -7,7 +7,6 @@ import click
 from estimators.cli import _reading as reading
 from estimators.cli._console import Failure, examples, progress, quiet_option
 from estimators.cli._writing import check_places, format_option, out_option, write_result
-from estimators.submission import duplicate_probabilities
 
 
 @click.command(
@@ -51,6 +50,8 @@ def score(
 
     The columns of the table are carried through; the two new ones are probability and duplicate.
     """
+    from estimators.submission import duplicate_probabilities
+
     check_places({"--out": out}, [pairs, model])
     classifier = reading.open_model(model)
     table = reading.open_table(pairs, encoding)

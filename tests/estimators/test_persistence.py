@@ -614,7 +614,8 @@ def test_vocabulary_out_of_range_is_refused(tmp_path):
     save_model(TfidfVectorizer().fit(["a word", "one more"]), path)
 
     def change(schema):
-        schema["content"]["content"]["vocabulary_"]["content"]["word"]["content"] = "1000"
+        entry = schema["content"]["content"]["vocabulary_"]
+        entry["content"] = json.dumps(json.loads(entry["content"]) | {"word": 1000})
 
     forge(path, change)
     with pytest.raises(ValueError, match="vocabulary_"):

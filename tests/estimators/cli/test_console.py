@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from estimators.cli import _reading, main, score
+from estimators import submission
+from estimators.cli import _app, _reading, score
 from film.datasets import make_question_pairs
 from tests.estimators.cli.commands import (
     ROOT,
@@ -84,7 +85,7 @@ def test_help_has_examples(command):
 def test_help_names_the_commands():
     ran = run("--help")
     assert ran.code == 0
-    assert sorted(main.commands) == sorted(COMMANDS)
+    assert sorted(_app.COMMANDS) == sorted(COMMANDS)
     for command in COMMANDS:
         assert f"\n  {command} " in ran.out
     assert "No such command" in refused("merge")
@@ -101,21 +102,21 @@ def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
         return read
 
     # What is raised here comes from the module of the tests, as it would from a library.
-    monkeypatch.setattr(score, "duplicate_probabilities", raising(ValueError("of a library")))
+    monkeypatch.setattr(submission, "duplicate_probabilities", raising(ValueError("of a library")))
     with pytest.raises(ValueError, match="of a library"):
         run(*arguments)
     # No frame of the library tells that this one is not our own.
-    monkeypatch.setattr(score, "duplicate_probabilities", lambda *args, **kwargs: np.ones(7))
+    monkeypatch.setattr(submission, "duplicate_probabilities", lambda *args, **kwargs: np.ones(7))
     with pytest.raises(ValueError, match="zip"):
         run(*arguments)
-    monkeypatch.setattr(score, "duplicate_probabilities", raising(TypeError("a bug")))
+    monkeypatch.setattr(submission, "duplicate_probabilities", raising(TypeError("a bug")))
     with pytest.raises(TypeError, match="a bug"):
         run(*arguments)
-    monkeypatch.setattr(score, "duplicate_probabilities", raising(MemoryError()))
+    monkeypatch.setattr(submission, "duplicate_probabilities", raising(MemoryError()))
     assert "not enough memory" in refused(*arguments)
-    monkeypatch.setattr(score, "duplicate_probabilities", raising(OSError(5, "no way")))
+    monkeypatch.setattr(submission, "duplicate_probabilities", raising(OSError(5, "no way")))
     assert "no way" in refused(*arguments)
-    monkeypatch.setattr(score, "duplicate_probabilities", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(submission, "duplicate_probabilities", raising(KeyboardInterrupt()))
     ran = run(*arguments)
     assert ran.code == 130 and "film: interrupted; nothing was written" in ran.err
 

@@ -1,0 +1,11 @@
+from .alignment import AlignmentDisplay as AlignmentDisplay
+from .chunk_alignment import ChunkAlignment as ChunkAlignment
+from .explanation import Explanation as Explanation
+from .k_curve import KCurveDisplay as KCurveDisplay
+from .reliability import ReliabilityDisplay as ReliabilityDisplay
+from .score_histogram import ScoreHistogramDisplay as ScoreHistogramDisplay
+from .verdict import Evidence as Evidence
+from .verdict import Verdict as Verdict
+from .words import explain_words as explain_words
+from .words import words_of_dimension as words_of_dimension
+from .words_display import WordsDisplay as WordsDisplay
