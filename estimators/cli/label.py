@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 from estimators.cli import _reading as reading
 from estimators.cli._answers import Answers, pair_key
 from estimators.cli._candidates import candidate_pairs
-from estimators.cli._console import examples, leaves, note, quiet_option
+from estimators.cli._console import Failure, examples, leaves, note, quiet_option
 from estimators.cli._folds import usable_folds
 from estimators.cli._writing import check_places
 from estimators.few_labels import few_label_duplicates
@@ -24,7 +25,7 @@ from estimators.suggestion import suggest_pairs
 BATCH = 10
 FOLDS = 5
 _SHOWN_CHARACTERS = 1000
-_HELP = "answer y (same), n (different), s (skip), u (undo the last answer) or q (quit)"
+_CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (quit)"
 
 
 @click.command(
@@ -38,7 +39,12 @@ _HELP = "answer y (same), n (different), s (skip), u (undo the last answer) or q
 @click.argument("table", metavar="TABLE")
 @reading.text_option
 @reading.pair_options
-@click.option("--labels", metavar="FILE", required=True, help="Where answers are kept.")
+@click.option(
+    "--labels",
+    metavar="FILE",
+    required=True,
+    help="Where answers are kept: .csv, .tsv or .jsonl with text1, text2, label.",
+)
 @click.option(
     "-m", "--model", metavar="FILE", help=f"Where a model goes, fitted anew every {BATCH} answers."
 )
@@ -63,16 +69,24 @@ def label(
     TABLE holds texts (--text) or pairs (--text1, --text2). Asked are the pairs most worth a label.
     Every answer is on the disk before the next question comes; the same command goes on where it
     was. Answers are y, n, s (skip), u (undo) and q (quit), one a line, from the terminal or a pipe.
+
+    Several sessions may share one FILE of answers, and rows may be added to it by hand meanwhile:
+    answers are added to what is there, other columns stay, and a hidden lock file beside it keeps
+    sessions apart.
     """
     if table == "-":
         raise click.UsageError("answers come from standard input, so TABLE must be a file")
+    _check_input()
     check_places({"--labels": labels, "--model": model}, [table])
     answers = Answers(labels)
     leaves(_kept(answers))
     rows = reading.open_table(table, encoding)
     pairs = candidate_pairs(rows, text, text1, text2, seed)
     fit = _Fit(model, pairs, seed)
+    note(_kept(answers))
+    note(f"asking {n} more: {_CHOICES}")
     _Dialogue(answers, pairs, fit, seed).run(n)
+    answers.restore()
     fit(answers)
     note(_kept(answers))
 
@@ -103,18 +117,18 @@ class _Dialogue:
             if done == len(asked):
                 click.echo("all pairs have been asked", err=True)
                 return
+            self._answers.refresh()
+            if self._keys[asked[done]] in self._answers.by_key():
+                del asked[done]  # another session was faster
+                continue
             pair = self._pairs[asked[done]]
             answer = self._ask(pair, f"{done + 1}/{n}")
             if answer == "q":
                 return
             if answer == "u":
-                if done:
-                    self._answers.undo()
-                    done -= 1
-                else:
-                    click.echo("nothing to undo", err=True)
+                done -= self._undo() if done else _nothing_to_undo()
             else:
-                self._answers.add(pair, {"y": "1", "n": "0", "s": ""}[answer])
+                self._keep(pair, {"y": "1", "n": "0", "s": ""}[answer])
                 done += 1
             leaves(_kept(self._answers))
 
@@ -138,7 +152,49 @@ class _Dialogue:
                 return "q"
             if answer and answer in "ynsuq":
                 return answer
-            click.echo(_HELP, err=True)
+            click.echo(f"answer {_CHOICES}", err=True)
+
+    def _keep(self, pair: np.ndarray, answer: str) -> None:
+        """Keep an answer; where it cannot be written, wait until it can."""
+        while True:
+            try:
+                return self._answers.add(pair.tolist(), answer)
+            except (OSError, ValueError, click.ClickException) as error:
+                reason = error.message if isinstance(error, click.ClickException) else str(error)
+                row = json.dumps([*pair, answer], ensure_ascii=False)
+                if not _is_terminal():
+                    raise Failure(f"{reason}; this answer was not kept: {row}") from error
+                click.echo(f"film: {reason}", err=True)
+                click.echo("put it right, then press Enter to try again, or q to quit ", err=True)
+                line = sys.stdin.readline()
+                if not line or line.strip().lower()[:1] == "q":
+                    raise Failure(f"this answer was not kept: {row}") from error
+
+    def _undo(self) -> bool:
+        if self._answers.undo():
+            click.echo("the last answer is taken back", err=True)
+        else:
+            click.echo("that answer is no longer in the file: nothing to take back", err=True)
+        return True
+
+
+def _nothing_to_undo() -> bool:
+    click.echo("nothing to undo", err=True)
+    return False
+
+
+def _is_terminal() -> bool:
+    """Whether a person can be asked what to do."""
+    return sys.stdin.isatty()
+
+
+def _check_input() -> None:
+    """Raise unless answers can come."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise Failure("standard input is closed; answer in a terminal, or through a pipe")
+    reconfigure: Any = getattr(sys.stdin, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="replace")  # what is no UTF-8 is no answer, and is asked again
 
 
 class _Fit:
@@ -177,4 +233,9 @@ class _Fit:
 def _kept(answers: Answers) -> str:
     if not len(answers):
         return "there are no answers yet"
-    return f"{len(answers)} answers are in {answers.path}; the same command goes on from there"
+    counts = answers.counts()
+    many = "answer is" if len(answers) == 1 else "answers are"
+    return (
+        f"{len(answers)} {many} in {answers.path} ({counts['1']} same, {counts['0']} different, "
+        f"{counts['']} skipped); the same command goes on from there"
+    )

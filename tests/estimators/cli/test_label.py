@@ -105,8 +105,10 @@ def test_answers_written_by_hand_are_understood(shelf, tmp_path):
         for row, label in zip(read_table(shelf / "dev.csv").rows, ["yes", "0.0", " "], strict=False)
     ]
     labels = write_csv(tmp_path / "labels.csv", ["text1", "text2", "label"], rows)
-    run("label", shelf / "dev.csv", "--labels", labels, "-n", 1, stdin="n\n")
-    assert [label for _, label in answered(labels)] == ["1", "0", "", "0"]
+    ran = run("label", shelf / "dev.csv", "--labels", labels, "-n", 1, stdin="n\n")
+    # They stay as they were written; the session counts them as answers.
+    assert [label for _, label in answered(labels)] == ["yes", "0.0", " ", "0"]
+    assert "4 answers are in" in ran.err and "(1 same, 2 different, 1 skipped)" in ran.err
 
 
 def test_other_input_is_asked_again(shelf, tmp_path):
@@ -248,5 +250,5 @@ def test_answers_survive_whatever_ends_the_session(shelf, tmp_path, sent, code):
     assert (ended, out) == (code, "")
     assert [label for _, label in answered(labels)] == ["1"]
     if sent == signal.SIGINT:
-        assert f"1 answers are in {labels}; the same command goes on from there" in err
+        assert f"1 answer is in {labels} (1 same, 0 different, 0 skipped); the same" in err
         assert "Traceback" not in err

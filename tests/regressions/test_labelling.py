@@ -1,0 +1,359 @@
+"""Answers are never lost, and labels that were asked for are worth more than random ones."""
+
+import codecs
+import csv
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from estimators.cli import _answer_file, label, main
+from estimators.cli._answers import Answers, pair_key
+from film.datasets import atomic_writer, read_table
+
+ROOT = Path(__file__).parents[2]
+PROMPT = b"[y/n/s/u/q] "
+posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+WORDS = "red blue old new fast slow warm cold big small dry wet".split()
+PAIRS = [(f"{a} house", f"{b} house") for a in WORDS[:6] for b in WORDS[6:]]
+
+
+@pytest.fixture
+def inside_command():
+    """Notes go where those of a command go."""
+    with click.Context(main):
+        yield
+
+
+def write(path, rows, columns=("text1", "text2", "label")):
+    with open(path, "w", encoding="utf-8", newline="") as handle:
+        csv.writer(handle).writerows([columns, *rows])
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "pairs.csv", PAIRS, ("text1", "text2"))
+
+
+@pytest.fixture
+def labels(tmp_path):
+    return tmp_path / "labels.csv"
+
+
+def keys(path):
+    """Pairs of a file, sorted, as often as they are there."""
+    found = read_table(path)
+    texts = zip(found.column("text1"), found.column("text2"), strict=True)
+    return sorted(pair_key(pair) for pair in texts)
+
+
+def run(*arguments, stdin=""):
+    """Run ``film label`` in this process; gives the exit status and standard error."""
+    result = CliRunner().invoke(main, ["label", *map(str, arguments)], input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stderr
+
+
+def process(*arguments, **keywords):
+    """Start Python as a user does."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        # A shell that starts the tests in the background makes its children ignore Ctrl-C.
+        preexec_fn=None
+        if os.name == "nt"
+        else lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **({"stdin": subprocess.PIPE, "stdout": subprocess.PIPE} | keywords),
+    )
+
+
+def session(table, labels):
+    started = process("-m", "estimators.cli", "label", table, "--labels", labels)
+    question(started)
+    return started
+
+
+def question(started):
+    """Read until the next question; gives its pair."""
+    said = b""
+    while PROMPT not in said and (more := started.stderr.read1()):
+        said += more
+    assert PROMPT in said, said
+    return pair_key([line.strip() for line in said.decode().splitlines()[-3:-1]])
+
+
+def answer(started, text):
+    started.stdin.write(text)
+    started.stdin.flush()
+
+
+ADD_MANY = """
+import sys
+from estimators.cli._answers import Answers
+from estimators.cli._console import Application
+import click
+with click.Context(Application("film")):
+    answers = Answers(sys.argv[1])
+    sys.stdin.readline()
+    for number in range(int(sys.argv[3])):
+        answers.add((f"{sys.argv[2]} {number}", "other"), "1")
+        print(f"{sys.argv[2]} {number}", flush=True)
+"""
+
+
+def adder(labels, name, n):
+    return process("-c", ADD_MANY, labels, name, n)
+
+
+def test_03_two_sessions_on_one_file_keep_all_answers(table, labels):
+    one, other = session(table, labels), session(table, labels)
+    answer(one, b"y\n")
+    question(one)
+    answer(other, b"n\n")
+    second = question(other)
+    answer(one, b"s\n")
+    question(one)
+    answer(other, b"y\n")
+    question(other)
+    for started in (one, other):
+        answer(started, b"q\n")
+        assert started.wait(60) == 0
+    found = read_table(labels).rows
+    assert [row[2] for row in found] == ["1", "0", "", "1"]
+    # Both were asking the first pair already; the second was not asked again.
+    assert pair_key(found[0][:2]) == pair_key(found[1][:2])
+    assert second != pair_key(found[2][:2]) or second == pair_key(found[3][:2])
+
+
+def test_03_writing_at_the_same_time_loses_nothing(labels):
+    adders = [adder(labels, name, 30) for name in ("a", "b", "c")]
+    for started in adders:
+        answer(started, b"\n")
+    for started in adders:
+        assert started.wait(120) == 0, started.stderr.read()
+    expected = sorted(pair_key((f"{name} {n}", "other")) for name in "abc" for n in range(30))
+    assert keys(labels) == expected
+
+
+@posix
+def test_03_a_killed_session_loses_no_answer_and_leaves_no_lock(labels):
+    started = adder(labels, "a", 10_000)
+    answer(started, b"\n")
+    kept = [started.stdout.readline().decode().strip() for _ in range(15)]
+    started.kill()
+    started.wait()
+    found = keys(labels)
+    assert {pair_key((text, "other")) for text in kept} <= set(found)
+    # One more may have been written, but not yet acknowledged.
+    assert len(found) == len(set(found))
+    Answers(str(labels)).add(("next", "one"), "0")
+    assert len(keys(labels)) == len(found) + 1
+
+
+def test_03_a_row_added_by_hand_meanwhile_is_kept(table, labels):
+    started = session(table, labels)
+    answer(started, b"y\n")
+    question(started)
+    by_hand = labels.read_text(encoding="utf-8") + '"by, hand",other,0\n'
+    labels.write_text(by_hand, encoding="utf-8")
+    answer(started, b"n\nq\n")
+    assert started.wait(60) == 0
+    assert labels.read_text(encoding="utf-8").startswith(by_hand)
+    assert len(read_table(labels)) == 3
+
+
+def test_03_what_an_editor_saved_over_is_put_back(labels, inside_command, capsys):
+    answers = Answers(str(labels))
+    answers.add(("a", "b"), "1")
+    opened = labels.read_bytes()
+    answers.add(("c", "d"), "0")
+    answers.add(("e", "f"), "")
+    labels.write_bytes(opened.replace(b",1", b",0") + b"x,y,1\n")
+    answers.restore()
+    assert "2 answers of this session were no longer in" in capsys.readouterr().err
+    # What was corrected by hand is not.
+    assert read_table(labels).rows == [
+        ["a", "b", "0"],
+        ["x", "y", "1"],
+        ["c", "d", "0"],
+        ["e", "f", ""],
+    ]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        codecs.BOM_UTF8 + 'text1;text2;label;who\r\n"a;b";ä;1;me\r\n'.encode(),
+        "text1\ttext2\tlabel\r\na\t世界\t0\r\n".encode("utf-16"),
+        codecs.BOM_UTF16_BE + "who\ttext1\ttext2\tlabel\r\nme\ta\tb\t0\r\n".encode("utf-16-be"),
+        b'label,"text1",text2\n1,"line one\nline ""two""",b',
+        b"text1,text2,label\n\na,b,yes\n\n",
+        b"text1,text2,label\r\n",
+        b'{"text1": "a", "n": 7, "text2": "b", "label": null}\n',
+        b"",
+    ],
+    ids=["excel", "utf-16", "utf-16-be", "no end", "blank lines", "header", "json", "empty"],
+)
+def test_03_what_stands_in_the_file_stays_byte_for_byte(tmp_path, before):
+    labels = tmp_path / ("labels.jsonl" if before[:1] == b"{" else "labels.csv")
+    labels.write_bytes(before)
+    rows_before = read_table(labels).rows if before.count(b"a") > 1 else []
+    answers = Answers(str(labels))
+    known = len(answers)
+    for pair in (("c; d, e", 'quote " and\nline'), ("tab\there", "carriage\rreturn"), ("ü", "😀")):
+        answers.add(pair, "1")
+    after = labels.read_bytes()
+    assert after.startswith(before)
+    again = Answers(str(labels))
+    assert len(again) == known + 3
+    assert again.by_key() == answers.by_key()
+    pairs, y = again.labelled()
+    assert (
+        pairs[-3:].tolist()[1] == ["tab\there", "carriage\rreturn"] and y[-3:].tolist() == [1] * 3
+    )
+    for _ in range(3):
+        assert answers.undo()
+    if rows_before:
+        assert read_table(labels).rows == rows_before
+        assert labels.read_bytes().startswith(before)
+
+
+def test_03_windows_1252_becomes_utf8_that_excel_reads(tmp_path, inside_command):
+    labels = tmp_path / "labels.csv"
+    labels.write_bytes("text1;text2;label\r\ncafé;thé;1\r\n".encode("cp1252"))
+    Answers(str(labels)).add(("é", "😀"), "0")
+    assert labels.read_bytes().startswith(codecs.BOM_UTF8)
+    assert read_table(labels).rows == [["café", "thé", "1"], ["é", "😀", "0"]]
+
+
+def test_03_undo_takes_back_no_row_of_others(labels):
+    mine, theirs = Answers(str(labels)), Answers(str(labels))
+    mine.add(("a", "b"), "1")
+    theirs.add(("a\nb", "b"), "0")
+    mine.add(("c", "d"), "1")
+    theirs.add(("e", "f"), "0")
+    assert mine.undo() and mine.undo() and theirs.undo()
+    assert read_table(labels).rows == [["a\nb", "b", "0"]]
+    theirs.add(("g", "h"), "1")
+    labels.write_text("text1,text2,label\ng,h,0\n", encoding="utf-8")
+    assert not theirs.undo()
+    assert read_table(labels).rows == [["g", "h", "0"]]
+
+
+def test_03_contradicting_answers_are_both_kept(labels):
+    one, other = Answers(str(labels)), Answers(str(labels))
+    one.add(("a", "b"), "1")
+    other.add(("B", "a!"), "0")
+    assert [row[2] for row in read_table(labels).rows] == ["1", "0"]
+    assert one.by_key() and other.labelled()[1].tolist() == [1, 0]
+
+
+def test_03_answers_of_another_session_are_not_asked_again(table, labels):
+    first = session(table, labels)
+    with_it = Answers(str(labels))
+    for pair in PAIRS:
+        with_it.add(pair, "0")
+    answer(first, b"y\n")
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == 0 and b"all pairs have been asked" in err
+    # The question that stood there already was answered, too.
+    assert len(keys(labels)) == len(PAIRS) + 1
+
+
+@posix
+def test_03_an_interruption_waits_until_the_answer_is_kept(labels, monkeypatch):
+    answers = Answers(str(labels))
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return atomic_writer(*arguments)
+
+    monkeypatch.setattr(_answer_file, "atomic_writer", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        answers.add(("a", "b"), "1")
+    assert read_table(labels).rows == [["a", "b", "1"]]
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "no space left")
+
+
+def test_03_an_answer_that_cannot_be_kept_is_shown(table, labels, monkeypatch):
+    assert run(table, "--labels", labels, "-n", 1, stdin="y\n")[0] == 0
+    before = labels.read_bytes()
+    monkeypatch.setattr(_answer_file, "atomic_writer", full)
+    code, err = run(table, "--labels", labels, "-n", 2, stdin="n\ny\n")
+    assert code == 2 and "no space left" in err and "Traceback" not in err
+    assert "this answer was not kept: [" in err and ' house", "0"]' in err
+    assert labels.read_bytes() == before
+
+
+def test_03_in_a_terminal_a_failed_save_can_be_tried_again(table, labels, monkeypatch):
+    tries = iter([full, full, atomic_writer])
+    monkeypatch.setattr(_answer_file, "atomic_writer", lambda *a: next(tries)(*a))
+    monkeypatch.setattr(label, "_is_terminal", lambda: True)
+    code, err = run(table, "--labels", labels, "-n", 1, stdin="y\n\n\n")
+    assert code == 0 and err.count("press Enter to try again") == 2
+    assert [row[2] for row in read_table(labels).rows] == ["1"]
+    monkeypatch.setattr(_answer_file, "atomic_writer", full)
+    code, err = run(table, "--labels", labels, "-n", 1, stdin="y\nq\n")
+    assert code == 2 and "this answer was not kept" in err
+
+
+def test_03_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
+    held, other = Answers(str(labels)), Answers(str(labels))
+    monkeypatch.setattr(other._lock, "timeout", 0.05)
+    with held._lock, pytest.raises(Exception, match="held by another session"):
+        other.add(("a", "b"), "1")
+    other.add(("a", "b"), "1")
+
+
+def test_03_many_threads_write_one_file(labels):
+    def work(name):
+        answers = Answers(str(labels))
+        for number in range(10):
+            answers.add((f"{name} {number}", "other"), "0")
+
+    threads = [threading.Thread(target=work, args=[name]) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(keys(labels))) == 40
+
+
+def test_18_a_session_says_what_it_kept(table, labels):
+    code, err = run(table, "--labels", labels, "-n", 4, stdin="u\ny\nn\ns\nu\ns\nq\n")
+    assert code == 0
+    assert "asking 4 more: y (same), n (different), s (skip), u (undo the last answer)" in err
+    assert "nothing to undo" in err and "the last answer is taken back" in err
+    assert f"3 answers are in {labels} (1 same, 1 different, 1 skipped)" in err
+
+
+def test_18_a_closed_input_and_bytes_of_no_text_are_no_traceback(table, labels):
+    arguments = ["-m", "estimators.cli", "label", str(table), "--labels", str(labels), "-n", "1"]
+    shell = 'exec "$0" "$@" <&-' if os.name != "nt" else None
+    if shell:
+        done = subprocess.run(
+            ["sh", "-c", shell, sys.executable, *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        assert done.returncode == 2 and "standard input is closed" in done.stderr
+        assert "Traceback" not in done.stderr
+    started = process(*arguments)
+    _, err = started.communicate(b"\xff\xfe\nn\n", timeout=60)
+    assert started.returncode == 0 and b"Traceback" not in err
+    assert [row[2] for row in read_table(labels).rows] == ["0"]
