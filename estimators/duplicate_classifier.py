@@ -23,7 +23,9 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 
 from estimators import _members as members_of
 from estimators._compat import visual_block
+from estimators._cross_fitting import cross_fitted_probabilities, fold_numbers
 from estimators._final_prior import check_weights, prior_of, reaching_weights
+from estimators._fingerprints import fingerprints
 from estimators._pair_problem import PairProblem
 from estimators._pairs import check_pair_labels, check_pairs
 from estimators._progress import progress_bar
@@ -31,7 +33,8 @@ from estimators._question_folds import question_folds, splitter_of
 from estimators._texts import as_texts, check_texts
 from estimators._validation import check_choice, check_integer
 from estimators.lexical import LexicalFeatures
-from film.metrics import shift_prior
+from film.metrics import prior_weights, shift_prior
+from film.thresholds import ThresholdCurve, threshold_curve, threshold_for_precision
 
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
@@ -239,6 +242,13 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         self.train_prior_ = prior_of(final, labels, inputs, weights)
         self.typical_ = np.median(inputs, axis=0)
         self._collections = collections
+        self._labels = labels.astype(np.int8)
+        self._fold_of_row = fold_numbers(folds, len(pairs))
+        self._linked = problem.groups[problem.codes[:, 0]].astype(np.int32)
+        self._final_fit_params = routed["final_estimator"]
+        self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
+        self._out_of_fold_probabilities = None
+        self._fingerprints = np.unique(fingerprints([*pairs.flat, *more.flat]))
         return self
 
     @property
@@ -322,6 +332,163 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         """
         duplicate = self.predict_proba(pairs)[:, 1] > 0.5
         return self.classes_[duplicate.astype(int)]
+
+    def trained_on(self, pairs: Any) -> np.ndarray:
+        """Tell which pairs hold a question that the model was trained on.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        known : ndarray of bool, shape (n_pairs,)
+            Whether either text stood in a training pair or in a further similar one, up to
+            normalisation. Texts of `corpus` alone do not count: they came without labels.
+
+        Notes
+        -----
+        The model keeps 8 bytes per distinct training text, whatever its length. One saved by an
+        earlier version keeps a part of the texts only, and none in collection mode; what it does
+        not recognise may be known all the same.
+        """
+        check_is_fitted(self)
+        pairs = check_pairs(pairs)
+        known = getattr(self, "_fingerprints", None)
+        if known is None:
+            collections = self._collections.values() if self.corpus is None else ()
+            texts = {text for collection in collections for text in collection.texts}
+            known = fingerprints(texts)
+        return np.isin(fingerprints(pairs.flat), known).reshape(-1, 2).any(axis=1)
+
+    def out_of_fold_probabilities(self) -> np.ndarray:
+        """Probabilities of the training pairs by models that did not see them.
+
+        Final models are fitted anew on all folds but one and judge that one, from inputs that
+        were out of fold already. They show what the fitted model does on new pairs.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n_pairs,)
+            Of a duplicate, in the order of the training pairs, at the prior `prior_`.
+
+        Raises
+        ------
+        ValueError
+            If the model was saved before it kept what this needs, or its folds hold too few pairs.
+
+        Notes
+        -----
+        Costs one fit of the final model per fold, at the first call. As in all stacking, the inputs
+        of the other folds come from members that saw this fold; its labels reach the final model
+        by no other way.
+        """
+        check_is_fitted(self)
+        self._check_prior()
+        if not hasattr(self, "_fold_of_row"):
+            raise ValueError(
+                "this model was saved by an earlier version, which did not keep the labels of its "
+                "training pairs: fit it again"
+            )
+        if self._out_of_fold_probabilities is None:
+            self._out_of_fold_probabilities = cross_fitted_probabilities(
+                self.final_estimator_,
+                self.out_of_fold_,
+                self._labels,
+                self._fold_of_row,
+                self._final_fit_params,
+                self.train_prior_,
+                self._routing,
+            )
+        return shift_prior(self._out_of_fold_probabilities, self.train_prior_, self.prior_)
+
+    def threshold_curve(
+        self, *, prior: float | None = None, confidence: float = 0.95
+    ) -> ThresholdCurve:
+        """Precision, recall and F1 by threshold, on the training pairs out of fold.
+
+        Parameters
+        ----------
+        prior : float, default=None
+            Share of duplicates among the pairs that will be judged: probabilities are shifted and
+            pairs weighted to it. None is `prior_`.
+        confidence : float, default=0.95
+            Of each interval.
+
+        Returns
+        -------
+        curve : ThresholdCurve
+            At every distinct probability. Pairs that shared questions link count as dependent.
+
+        Raises
+        ------
+        ValueError
+            As in `out_of_fold_probabilities`, or if a parameter is out of range.
+
+        See Also
+        --------
+        film.thresholds.threshold_curve : How the intervals are made.
+        """
+        p = self.out_of_fold_probabilities()
+        share = self.prior_ if prior is None else prior
+        return threshold_curve(
+            self._labels,
+            shift_prior(p, self.prior_, share),
+            groups=self._linked,
+            weights=prior_weights(self._labels, share),
+            confidence=confidence,
+        )
+
+    def threshold_for(
+        self, precision: float, *, prior: float | None = None, confidence: float = 0.95
+    ) -> float:
+        """Lowest probability from which on pairs are duplicates with a wanted precision.
+
+        Parameters
+        ----------
+        precision : float in (0, 1)
+            Least share of true duplicates among the pairs at or above the threshold.
+        prior, confidence : float
+            As in `threshold_curve`.
+
+        Returns
+        -------
+        threshold : float
+            For probabilities at the prior. The low end of its precision's interval, out of fold,
+            is at least ``precision``.
+
+        Raises
+        ------
+        ValueError
+            If no threshold is known to reach the precision, or as in `threshold_curve`.
+
+        Notes
+        -----
+        It holds for pairs that are drawn as the training pairs were, up to their share of
+        duplicates. Candidates of a search for duplicates are all near each other: where the
+        training pairs are not, those that are no duplicates are harder than it knows.
+
+        Examples
+        --------
+        >>> from estimators import fast_duplicates
+        >>> from film.datasets import make_question_pairs
+        >>> data = make_question_pairs(400, random_state=0)
+        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
+        >>> 0 < model.threshold_for(0.6) < 1
+        True
+        """
+        curve = self.threshold_curve(prior=prior, confidence=confidence)
+        chosen = threshold_for_precision(curve, precision)
+        if chosen is None:
+            best = int(np.argmax(curve.precision_interval[:, 0]))
+            raise ValueError(
+                f"precision={precision:g} is reached by no threshold with {confidence:.0%} "
+                f"confidence on {len(self._labels)} training pairs out of fold; the best is "
+                f"{curve.thresholds[best]:.4f}, where it is at least "
+                f"{curve.precision_interval[best, 0]:.4f}: ask for less, or train on more pairs"
+            )
+        return float(curve.thresholds[chosen])
 
     def explain(self, pairs: Any) -> list[Any]:
         """Say why: what each member and feature said, and word by word where a member can.

@@ -14,7 +14,6 @@ from estimators.cli._figures import as_text, figures
 from estimators.cli._writing import check_places, out_option, write_text
 from estimators.cli.train import PRIOR
 from estimators.submission import duplicate_probabilities
-from film.text import normalize_text
 
 
 @click.command(
@@ -72,11 +71,7 @@ def evaluate(
 
 def _note_on_known(classifier: Any, pairs: np.ndarray) -> None:
     """Warn where questions of the training are judged: such figures flatter."""
-    # With a corpus, texts to be judged are known on purpose, and tell nothing about training.
-    if classifier.corpus is not None:
-        return
-    known = {text for said in classifier._collections.values() for text in said.texts}
-    seen = sum(not known.isdisjoint(map(normalize_text, pair)) for pair in pairs.tolist())
+    seen = int(classifier.trained_on(pairs).sum())
     if seen:
         note(
             f"warning: {seen} of {len(pairs)} pairs hold a question that the model was trained "

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_predict
 
 from estimators.cli import _reading as reading
 from estimators.cli._console import Failure, examples, leaves, note, quiet_option, verbosity
@@ -16,8 +14,8 @@ from estimators.cli._figures import as_text, figures
 from estimators.cli._folds import usable_folds
 from estimators.cli._writing import check_places
 from estimators.fast_duplicates import fast_duplicates
-from estimators.model_selection import DisjointPairsKFold
 from estimators.persistence import save_model
+from film.metrics import shift_prior
 
 PRIOR = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -130,26 +128,18 @@ def train(
     classifier.fit(texts, y, similar)
     note(
         "out of fold, on questions that were not learned from:\n"
-        + as_text(_out_of_fold(classifier, texts, y)).rstrip()
+        + as_text(_out_of_fold(classifier, y)).rstrip()
     )
     save_model(classifier.set_params(memory=None, verbose=0), model)
     note(f"wrote {model}")
 
 
-def _out_of_fold(classifier: Any, pairs: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Judge the final model on folds that neither it nor the members were fitted on."""
-    folds = DisjointPairsKFold(classifier.cv, random_state=classifier.random_state)
-    said = cross_val_predict(
-        clone(classifier.final_estimator_),
-        classifier.out_of_fold_,
-        y,
-        cv=list(folds.split(pairs, y)),
-        method="predict_proba",
-    )
-    p = np.asarray(said)[:, 1]
-    return figures(
-        y, p, prior_from=classifier.train_prior_, prior=classifier.prior, calibration=False
-    )
+def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
+    """Judge the training pairs by models that did not see them."""
+    p = classifier.out_of_fold_probabilities()
+    prior = classifier.train_prior_
+    p = shift_prior(p, classifier.prior_, prior)
+    return figures(y, p, prior_from=prior, prior=classifier.prior, calibration=False)
 
 
 def _corpus(path: str | None, text: str | None, encoding: str | None) -> list[str] | None:

@@ -1,9 +1,12 @@
 """Judging pairs: priors, corpus sizes, folds, thresholds."""
 
+import copy
+
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.stats import binomtest, norm
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -13,11 +16,19 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from estimators import DuplicateClassifier, PairwiseKNNClassifier, few_label_duplicates
-from estimators.model_selection import AllowSharedQuestions, question_groups
+from estimators import (
+    DuplicateClassifier,
+    PairwiseKNNClassifier,
+    WordDifferences,
+    few_label_duplicates,
+    load_model,
+    save_model,
+)
+from estimators.model_selection import AllowSharedQuestions, DisjointPairsKFold, question_groups
 from estimators.submission import write_predictions
 from film.datasets import make_question_pairs
 from film.metrics import prior_weights, shift_prior
+from film.thresholds import threshold_curve, threshold_for_precision
 
 DATA = make_question_pairs(900, random_state=0)
 PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:600], np.asarray(DATA.y)[:600]
@@ -195,3 +206,170 @@ def test_08_only_a_splitter_can_share():
     with pytest.raises(TypeError, match="cv=5 is no splitter"):
         AllowSharedQuestions(5)
     assert AllowSharedQuestions(KFold(4)).get_n_splits() == 4
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return classifier().fit(PAIRS, Y, similar=[("a further text", "its further copy")])
+
+
+def test_08_every_text_of_the_training_is_recognised(fitted):
+    assert fitted.trained_on(PAIRS).all()
+    respelled = [(first.upper() + "?!", "never met before") for first, _ in PAIRS]
+    assert fitted.trained_on(respelled).all()
+    met = {text for pair in PAIRS for text in pair}
+    wanted = [first in met or second in met for first, second in NEW]
+    assert 0 < sum(wanted) < len(NEW)
+    assert fitted.trained_on(NEW).tolist() == wanted
+    assert fitted.trained_on([("a further text", "no")]).tolist() == [True]
+
+
+def test_08_models_of_pair_members_alone_recognise_texts_too():
+    words = make_pipeline(WordDifferences(), LogisticRegression())
+    model = DuplicateClassifier([("words", words)], cv=2).fit(PAIRS, Y)
+    assert model.trained_on(PAIRS).all()
+
+
+def test_08_a_collection_is_no_training():
+    model = classifier(corpus=[*NEW.flat]).fit(PAIRS, Y)
+    assert model.trained_on(PAIRS).all()
+    assert not model.trained_on(NEW).all()
+
+
+def test_08_fingerprints_take_eight_bytes_a_text(fitted):
+    assert fitted._fingerprints.nbytes == 8 * (len({*PAIRS.flat}) + 2)
+
+
+def by_hand(y, p, threshold, weights):
+    called = p >= threshold
+    both = weights[called & (y == 1)].sum()
+    precision, recall = both / weights[called].sum(), both / weights[y == 1].sum()
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_17_precision_recall_and_f1_are_those_of_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.integers(1, 60, 300) / 60
+    y = (rng.random(300) < p).astype(int)
+    weights = rng.uniform(0.5, 2, 300)
+    curve = threshold_curve(y, p, weights=weights, groups=rng.integers(0, 90, 300))
+    assert curve.thresholds.tolist() == np.unique(p).tolist()
+    for at, threshold in enumerate(curve.thresholds):
+        found = curve.precision[at], curve.recall[at], curve.f1[at]
+        assert found == pytest.approx(by_hand(y, p, threshold, weights))
+        assert curve.selected[at] == (p >= threshold).sum()
+
+
+def test_17_intervals_of_independent_pairs_are_wilsons():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = rng.random(400) < p
+    curve = threshold_curve(y, p, confidence=0.9)
+    for at in (0, 100, 250, 399):
+        called = p >= curve.thresholds[at]
+        counts = (curve.precision_interval, called.sum()), (curve.recall_interval, y.sum())
+        for interval, n in counts:
+            wanted = binomtest(int((called & y).sum()), int(n)).proportion_ci(0.9, "wilson")
+            assert interval[at] == pytest.approx([wanted.low, wanted.high], abs=1e-12)
+
+
+def test_17_repeated_pairs_of_one_group_are_no_further_evidence():
+    rng = np.random.default_rng(1)
+    p = rng.random(200)
+    y = rng.random(200) < p
+    once = threshold_curve(y, p)
+    groups = np.tile(np.arange(200), 5)
+    copied = threshold_curve(np.tile(y, 5), np.tile(p, 5), groups=groups)
+    blind = threshold_curve(np.tile(y, 5), np.tile(p, 5))
+    middle = slice(20, 150)
+    for name in ("precision_interval", "recall_interval", "f1_interval"):
+        width, again, narrow = (
+            np.diff(getattr(curve, name)[middle]) for curve in (once, copied, blind)
+        )
+        # That of F1 is cautious: its two counts of one pair would allow a narrower one.
+        assert np.allclose(width, again, rtol=0.17 if name == "f1_interval" else 0.03)
+        assert (narrow < 0.6 * width).all()
+
+
+def test_17_intervals_hold_the_truth_about_as_often_as_they_say():
+    rng = np.random.default_rng(2)
+    thresholds, rounds = [0.3, 0.6, 0.9], 300
+    held = np.zeros(3)
+    for _ in range(rounds):
+        groups = np.repeat(np.arange(300), rng.geometric(1 / 3, 300))
+        # Pairs of a group share half of the variance, in their scores and their outcomes.
+        shared = rng.normal(size=(2, 300))[:, groups] * np.sqrt(0.5)
+        p, luck = norm.cdf(shared + rng.normal(size=(2, len(groups))) * np.sqrt(0.5))
+        curve = threshold_curve(luck < p, p, groups=groups, thresholds=thresholds)
+        truth = (1 + curve.thresholds) / 2
+        low, high = curve.precision_interval.T
+        held += (low <= truth) & (truth <= high)
+    # Binomial spread of the share is 0.0126; below 0.90 has a chance of 4e-5 at 0.95.
+    assert (held / rounds > 0.90).all()
+
+
+def test_17_the_threshold_for_a_precision_keeps_it_on_new_pairs():
+    rng = np.random.default_rng(3)
+    short, plain_short, rounds = 0, 0, 200
+    for _ in range(rounds):
+        p = rng.random(2000)
+        curve = threshold_curve(rng.random(2000) < p, p)
+        chosen = threshold_for_precision(curve, 0.85)
+        # Scores are uniform and calibrated, so the precision from t on is (1 + t) / 2.
+        short += (1 + curve.thresholds[chosen]) / 2 < 0.85
+        first = int(np.argmax(curve.precision >= 0.85))
+        plain_short += (1 + curve.thresholds[first]) / 2 < 0.85
+    assert short / rounds < 0.1 < 0.4 < plain_short / rounds
+
+
+def test_17_no_threshold_is_better_than_one_that_is_not_known_to_do():
+    y, p = [0, 1, 1, 1], [0.1, 0.7, 0.8, 0.9]
+    assert threshold_for_precision(threshold_curve(y, p), 0.95) is None
+
+
+def test_17_out_of_fold_probabilities_come_from_models_that_did_not_see_the_pair(fitted):
+    p = fitted.out_of_fold_probabilities()
+    folds = list(DisjointPairsKFold(3, random_state=0).split(PAIRS, Y))
+    for train, test in folds:
+        model = clone(fitted.final_estimator_).fit(fitted.out_of_fold_[train], Y[train])
+        said = model.predict_proba(fitted.out_of_fold_[test])[:, 1]
+        # Each fold's model speaks at its own share of duplicates.
+        assert np.allclose(p[test], shift_prior(said, Y[train].mean(), Y.mean()), atol=1e-12)
+
+
+def test_17_out_of_fold_probabilities_heed_weights_and_prior(weighted):
+    p = weighted.out_of_fold_probabilities()
+    assert np.average(p, weights=prior_weights(Y, LOW)) == pytest.approx(LOW, abs=0.02)
+    told = copy.deepcopy(weighted).set_params(prior=0.5)
+    assert np.allclose(told.out_of_fold_probabilities(), shift_prior(p, LOW, 0.5), atol=1e-12)
+
+
+def test_17_a_fitted_classifier_gives_the_threshold_for_a_precision(fitted):
+    curve = fitted.threshold_curve()
+    wanted = float(np.max(curve.precision_interval[:, 0])) - 0.02
+    threshold = fitted.threshold_for(wanted)
+    called = fitted.out_of_fold_probabilities() >= threshold
+    assert Y[called].mean() >= wanted
+    assert fitted.threshold_for(wanted - 0.1) < threshold
+    # With fewer duplicates about, the same precision asks for a higher one of the odds at which
+    # the model speaks.
+    rarer = fitted.threshold_for(wanted - 0.1, prior=0.3)
+    assert shift_prior(rarer, 0.3, fitted.prior_) > fitted.threshold_for(wanted - 0.1)
+
+
+def test_17_a_precision_that_is_not_known_to_be_reached_is_refused(fitted):
+    with pytest.raises(ValueError, match=r"precision=0\.999 is reached by no threshold with 95%"):
+        fitted.threshold_for(0.999)
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        fitted.threshold_for(1.5)
+
+
+def test_17_what_thresholds_need_is_saved(tmp_path):
+    words = make_pipeline(WordDifferences(), LogisticRegression())
+    model = DuplicateClassifier([("words", words)], cv=2).fit(PAIRS[:200], Y[:200])
+    save_model(model, tmp_path / "model.skops")
+    loaded = load_model(tmp_path / "model.skops")
+    wanted = model.out_of_fold_probabilities()
+    assert np.allclose(loaded.out_of_fold_probabilities(), wanted, atol=1e-12)
+    assert loaded.trained_on(PAIRS[:200]).all()
