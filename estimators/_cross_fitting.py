@@ -63,7 +63,8 @@ def cross_fitted_probabilities(
             )
         sliced = {key: take_rows(value, train, len(labels)) for key, value in fit_params.items()}
         with sklearn.config_context(enable_metadata_routing=routing):
-            model: Any = clone(final).fit(inputs[train], labels[train], **sliced)
+            model: Any = clone(final)
+            model.fit(inputs[train], labels[train], **sliced)
             weights = reaching_weights(model, sliced)
         held = prior_of(model, labels[train], inputs[train], weights)
         said = model.predict_proba(inputs[test])[:, 1].astype(np.float64)

@@ -248,7 +248,9 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         self._final_fit_params = routed["final_estimator"]
         self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
         self._out_of_fold_probabilities = None
-        self._fingerprints = np.unique(fingerprints([*pairs.flat, *more.flat]))
+        self._fingerprints = np.unique(
+            fingerprints([*pairs.ravel().tolist(), *more.ravel().tolist()])
+        )
         return self
 
     @property
@@ -360,7 +362,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
             collections = self._collections.values() if self.corpus is None else ()
             texts = {text for collection in collections for text in collection.texts}
             known = fingerprints(texts)
-        return np.isin(fingerprints(pairs.flat), known).reshape(-1, 2).any(axis=1)
+        said = fingerprints(pairs.ravel().tolist()).reshape(-1, 2)
+        return np.asarray(np.isin(said, known).any(axis=1))
 
     def out_of_fold_probabilities(self) -> np.ndarray:
         """Probabilities of the training pairs by models that did not see them.

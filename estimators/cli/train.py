@@ -138,7 +138,7 @@ def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
     """Judge the training pairs by models that did not see them."""
     p = classifier.out_of_fold_probabilities()
     prior = classifier.train_prior_
-    p = shift_prior(p, classifier.prior_, prior)
+    p = shift_prior(p, classifier.prior_, prior).astype(np.float64, copy=False)
     return figures(y, p, prior_from=prior, prior=classifier.prior, calibration=False)
 
 
