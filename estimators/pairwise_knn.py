@@ -42,10 +42,10 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     mode : {"both", "either"}, default="both"
         Whether both ranks have to be below k, as in the paper, or one is enough.
     corpus : iterable of str, default=None
-        None is *inductive* mode: ranks run over the fitted texts, and a prediction depends on
-        nothing but its own pair. With texts it is *collection* mode: these texts, the ones to be
-        judged among them, are known though unlabelled, and belong to the corpus as the fitted
-        texts do.
+        None is *inductive* mode: ranks run over the fitted texts of one fold's training pairs,
+        and a prediction depends on nothing but its own pair. With texts it is *collection* mode:
+        these texts, the ones to be judged among them, are known though unlabelled, and belong to
+        the corpus as all fitted texts do.
     cv : int or splitter, default=5
         Question-disjoint folds by which the two rates are measured out of fold; each pair is in
         one test fold. A splitter whose folds share questions is refused, unless it is an
@@ -78,6 +78,13 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     --------
     FILM : The metric.
     DisjointPairsKFold : Folds without shared questions.
+
+    Notes
+    -----
+    A rank grows with the corpus that it counts, so the two rates hold for corpora of one size.
+    They are measured over the training texts of folds, a share 1 - 1/cv of all, and predictions
+    count as many: those of the first fold. Clusters of known duplicates (``count="questions"``)
+    are likewise those of its pairs. With a ``corpus``, every text counts in both.
 
     References
     ----------
@@ -168,13 +175,14 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             fit = cache(fit_embedder, ignore=["problem"])
             return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
 
-        out_of_fold = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
+        out_of_fold, counted = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
             embedder, problem.key, splitter, problem=problem, fit_rows=fit_rows
         )
         fitted = fit_rows(everything)
         self.classes_ = classes
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
+        self._counted_rows = counted
         rates = rates_over_k(effective_ranks(out_of_fold, self._mode), labels, [self.k])
         self.inside_rate_ = float(rates.inside_rate[0])
         self.outside_rate_ = float(rates.outside_rate[0])
@@ -213,7 +221,11 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         cache: Any = check_memory(self.memory).cache
         ranks = cache(_ranks_of, ignore=["problem", "pairs", "fitted"])
         key = self._problem.key, digest(pairs.ravel().tolist())
-        return ranks(self._unfitted, key, problem=self._problem, pairs=pairs, fitted=self._fitted)
+        # Models saved by earlier versions counted all fitted texts.
+        rows = getattr(self, "_counted_rows", np.arange(len(self._problem.labels)))
+        return ranks(
+            self._unfitted, key, rows, problem=self._problem, pairs=pairs, fitted=self._fitted
+        )
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Apply the rule at k.
@@ -288,19 +300,29 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
 
 def _out_of_fold_ranks(
     embedder: Any, key: str, splitter: Any, problem: PairProblem, fit_rows: Any
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give out-of-fold ranks, and the rows whose texts are to be counted at prediction.
+
+    These are the training rows of one fold: a corpus as large, and as free of a new question's
+    duplicates, as those that the rates are measured over. All rows would make ranks 1 / (1 - 1/cv)
+    times as high as the rates know them.
+    """
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
     folds = question_folds(splitter, problem)
     for train, test in folds:
         points = embed(fit_rows(train).get(), problem.texts)
         ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))
-    return ranks
+    return ranks, folds[0][0]
 
 
 def _ranks_of(
-    embedder: Any, key: tuple[str, str], problem: PairProblem, pairs: np.ndarray, fitted: Any
+    embedder: Any,
+    key: tuple[str, str],
+    rows: np.ndarray,
+    problem: PairProblem,
+    pairs: np.ndarray,
+    fitted: Any,
 ) -> np.ndarray:
     new, codes = place_pairs([normalize_text(text) for text in problem.texts], pairs)
     points = embed(fitted.get(), problem.texts + new)
-    everything = np.arange(len(problem.codes))
-    return neighbour_ranks(points, codes, problem.counted(everything))
+    return neighbour_ranks(points, codes, problem.counted(rows))

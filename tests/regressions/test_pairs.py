@@ -375,3 +375,28 @@ def test_17_what_thresholds_need_is_saved(tmp_path):
     wanted = model.out_of_fold_probabilities()
     assert np.allclose(loaded.out_of_fold_probabilities(), wanted, atol=1e-12)
     assert loaded.trained_on(PAIRS[:200]).all()
+
+
+@pytest.mark.parametrize("mode", ["both", "either"])
+def test_07_the_share_inside_k_is_that_of_the_training(mode):
+    data = make_question_pairs(6000, random_state=3)
+    pairs, y = np.asarray(data.pairs, dtype=object), np.asarray(data.y)
+    train, test = next(DisjointPairsKFold(2, random_state=0).split(pairs, y))
+    knn = PairwiseKNNClassifier(letters(), k=10, mode=mode, cv=2).fit(pairs[train], y[train])
+    reduce = {"both": np.max, "either": np.min}[mode]
+    for k in (3, 10, 40):
+        known = reduce(knn.out_of_fold_ranks_, axis=1) < k
+        new = reduce(knn.rank(pairs[test]), axis=1) < k
+        # Shares of groups of linked pairs, since these are what was drawn.
+        spread = np.hypot(
+            *(spread_of_share(*side) for side in ((pairs[train], known), (pairs[test], new)))
+        )
+        assert abs(known.mean() - new.mean()) < 3.3 * spread
+        assert 3.3 * spread < 0.2 * known.mean()
+
+
+def spread_of_share(pairs, inside):
+    """Standard error of a share, groups of linked pairs drawn together."""
+    groups = question_groups(pairs)
+    rests = np.bincount(groups, weights=inside - inside.mean())
+    return np.sqrt(np.sum(rests**2)) / len(pairs)
