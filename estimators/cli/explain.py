@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import click
 import numpy as np
 
 from estimators.cli import _reading as reading
-from estimators.cli._console import Failure, examples, note, quiet_option
-from estimators.cli._writing import check_places, out_option, write_text
+from estimators.cli._console import examples, note, progress, quiet_option
+from estimators.cli._writing import check_places, is_file, out_option, write_text
 from estimators.inspection.page import explanations_page, write_page
+
+BLOCK = 32
+"""Pairs explained at once, between two moves of the progress bar."""
 
 
 @click.command(
@@ -33,9 +37,9 @@ from estimators.inspection.page import explanations_page, write_page
     type=click.Choice(["text", "jsonl"]),
     default="text",
     show_default=True,
-    help="Form of the result; jsonl holds every contribution.",
+    help="Form of the result; jsonl holds all numbers.",
 )
-@click.option("--html", metavar="FILE", help="Write a page; a result only with --out.")
+@click.option("--html", metavar="FILE", help="Write a page; the text result then only with --out.")
 @quiet_option
 def explain(
     pairs: str | None,
@@ -48,9 +52,12 @@ def explain(
     html: str | None,
     encoding: str | None,
 ) -> None:
-    """Say for each of PAIRS which members and features spoke for and against, and which words meet.
+    """Say for each of PAIRS how its probability comes about, and which words meet.
 
-    Effects are in log-odds, against the same pair with that input at its median in training.
+    Each explanation starts at the probability of a typical pair, whose inputs have their medians
+    in training, sets one input after the other to its value in this pair, the strongest first, and
+    ends at the probability of this pair. Of texts of thousands of words, the word pairs that
+    contribute most are kept, and it says how much these hold.
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
@@ -62,10 +69,14 @@ def explain(
     else:
         texts = np.empty((1, 2), dtype=object)
         texts[0] = _checked(text_pair)
-    verdicts = classifier.explain(texts)
+    verdicts: list[Any] = []
+    with progress(len(texts), "film explain") as advance:
+        for block in _blocks(texts):
+            verdicts += classifier.explain(block)
+            advance(len(block))
     if html is not None:
-        _write_page(verdicts, html)
-        note(f"wrote {html}")
+        write_page(explanations_page(verdicts), html)
+        note(f"wrote {html}, {_count(verdicts)}")
     if out is None and html is not None:
         return
     if form == "jsonl":
@@ -73,6 +84,17 @@ def explain(
         write_text(out, "".join(lines))
     else:
         write_text(out, "\n".join(f"{verdict}\n" for verdict in verdicts))
+    if is_file(out):
+        note(f"wrote {out}, {_count(verdicts)}")
+
+
+def _blocks(texts: Any) -> Iterator[Any]:
+    for start in range(0, len(texts), BLOCK):
+        yield texts[start : start + BLOCK]
+
+
+def _count(verdicts: list[Any]) -> str:
+    return f"{len(verdicts):,} pair{'' if len(verdicts) == 1 else 's'} explained"
 
 
 def _checked(texts: Any) -> Any:
@@ -85,13 +107,3 @@ def _checked(texts: Any) -> Any:
                 "UTF-8, or put the pair into a file"
             ) from None
     return texts
-
-
-def _write_page(verdicts: list[Any], path: str) -> None:
-    explanations = []
-    for verdict in verdicts:
-        if not verdict.words:
-            raise Failure("no member of this model can be taken apart into words; drop --html")
-        explanations.append(next(iter(verdict.words.values())).to_dict())
-    page = explanations_page(explanations, verdicts=[verdict.to_dict() for verdict in verdicts])
-    write_page(page, path)

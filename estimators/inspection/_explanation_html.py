@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from html import escape
+import re
 from typing import Any
 
 import numpy as np
 
+from estimators.inspection._shown_words import escaped, shown_words
+
 _PARTNERS_IN_TOOLTIP = 5
+# Characters that turn the direction of writing would turn the numbers of a tooltip too.
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 _STYLE = """
 .film-explanation{line-height:1.9;margin:1em 0;max-width:60em;color:inherit;overflow-wrap:anywhere}
@@ -31,13 +35,15 @@ _SCRIPT = """
   }
   function start(box) {
     box.dataset.ready = "1";
-    var table = JSON.parse(box.dataset.contributions);
     var sides = [0, 1].map(function (side) {
       return Array.prototype.slice.call(box.querySelectorAll(".film-side" + side + " .film-word"));
     });
+    var partners = sides.map(function (words) { return words.map(function () { return []; }); });
     var note = box.querySelector(".film-partners"), resting = note.textContent, largest = 0;
-    table.forEach(function (row) {
-      row.forEach(function (value) { largest = Math.max(largest, Math.abs(value)); });
+    JSON.parse(box.dataset.contributions).forEach(function (one) {
+      partners[0][one[0]].push([one[1], one[2]]);
+      partners[1][one[1]].push([one[0], one[2]]);
+      largest = Math.max(largest, Math.abs(one[2]));
     });
     function rest() {
       sides.forEach(function (words) {
@@ -50,18 +56,28 @@ _SCRIPT = """
     }
     function show(side, i) {
       rest();
-      sides[side].forEach(function (word) { shade(word, 0); });
-      var word = sides[side][i], found = [];
+      sides.forEach(function (words) { words.forEach(function (word) { shade(word, 0); }); });
+      var word = sides[side][i];
       word.classList.add("film-on");
-      sides[1 - side].forEach(function (partner, j) {
-        var value = side ? table[j][i] : table[i][j];
-        shade(partner, largest ? value / largest : 0);
-        if (value) { found.push([value, partner.textContent]); }
+      var found = partners[side][i].slice().sort(function (a, b) {
+        return Math.abs(b[1]) - Math.abs(a[1]);
       });
-      found.sort(function (a, b) { return Math.abs(b[0]) - Math.abs(a[0]); });
-      note.textContent = word.textContent + ": " + (found.slice(0, 5).map(function (one) {
-        return one[1] + " " + (one[0] < 0 ? "\\u2212" : "+") + Math.abs(one[0]).toPrecision(2);
-      }).join(", ") || "no partner");
+      found.forEach(function (one) { shade(sides[1 - side][one[0]], one[1] / largest); });
+      // A text that turns the direction of writing must not turn the numbers after it.
+      function say(text) {
+        var isolated = document.createElement("bdi");
+        isolated.textContent = text;
+        note.appendChild(isolated);
+      }
+      note.textContent = "";
+      say(word.textContent);
+      note.appendChild(document.createTextNode(found.length ? ": " : ": no partner"));
+      found.slice(0, 5).forEach(function (one, rank) {
+        if (rank) { note.appendChild(document.createTextNode(", ")); }
+        say(sides[1 - side][one[0]].textContent);
+        note.appendChild(document.createTextNode(" " + (one[1] < 0 ? "\\u2212" : "+") +
+          Math.abs(one[1]).toPrecision(2)));
+      });
     }
     sides.forEach(function (words, side) {
       words.forEach(function (word, i) {
@@ -102,95 +118,70 @@ def explanation_html(explanation: Any, standalone: bool) -> str:
     The script looks for boxes that no script has started yet, so fragments need no names, the same
     explanation gives the same HTML, and a page may show it twice.
     """
-    groups1 = _groups(explanation.offsets1, explanation.special1)
-    groups2 = _groups(explanation.offsets2, explanation.special2)
-    table = _summed(_summed(explanation.contributions, groups1).T, groups2).T
-    shown1 = [explanation.text1[start:end] for start, end, _ in groups1]
-    shown2 = [explanation.text2[start:end] for start, end, _ in groups2]
-    lines = [
-        _line(0, explanation.text1, groups1, table, shown2),
-        _line(1, explanation.text2, groups2, table.T, shown1),
-    ]
+    words = shown_words(explanation)
+    entries = words.entries
+    shown1 = [explanation.text1[start:end] for start, end in words.spans1]
+    shown2 = [explanation.text2[start:end] for start, end in words.spans2]
     heading = f"{explanation.title}: " if explanation.title else ""
-    rest = explanation.similarity - float(table.sum())
-    hidden = len(explanation.tokens1) + len(explanation.tokens2)
-    hidden -= sum(len(members) for _, _, members in groups1 + groups2)
     notes = [
-        f"<p><strong>{_safe(heading)}similarity {explanation.similarity:.4f}</strong></p>",
-        *lines,
+        f"<p><strong>{escaped(heading)}similarity {explanation.similarity:.4f}</strong></p>",
+        _line(0, explanation.text1, words.spans1, words.sums1, entries.tocsr(), shown2),
+        _line(1, explanation.text2, words.spans2, words.sums2, entries.T.tocsr(), shown1),
         '<p class="film-note film-partners" aria-live="polite">Point at a word to see its '
         "partners: blue adds to the similarity, orange takes from it.</p>",
     ]
-    if hidden:
-        notes.append(f'<p class="film-note">Special tokens, not shown, add {rest:+.4f}.</p>')
-    numbers = json.dumps([[float(f"{value:.4g}") for value in row] for row in table.tolist()])
+    if words.n_hidden:
+        notes.append(
+            f'<p class="film-note">Special tokens, not shown, add {words.hidden:+.4f}.</p>'
+        )
+    if explanation.truncation:
+        notes.append(f'<p class="film-note">{escaped(explanation.truncation)}</p>')
+    rounded = zip(
+        entries.row.tolist(), entries.col.tolist(), np.round(entries.data, 6).tolist(), strict=True
+    )
+    numbers = json.dumps([list(entry) for entry in rounded if entry[2]], separators=(",", ":"))
     body = (
         f'<div class="film-explanation" data-contributions="{numbers}">'
         f"<style>{_STYLE}</style>{''.join(notes)}</div><script>{_SCRIPT}</script>"
     )
     if not standalone:
         return body
-    return _PAGE.format(title=_safe(explanation.title or "Explanation"), body=body)
-
-
-def _groups(offsets: np.ndarray, special: np.ndarray) -> list[tuple[int, int, list[int]]]:
-    """Stretches of text to show, each with its tokens; tokens that overlap share a stretch.
-
-    Byte-level tokenisers cut one character into several tokens with the same offsets. Tokens
-    without characters cannot be shown.
-    """
-    visible = np.flatnonzero(~special & (offsets[:, 0] < offsets[:, 1]))
-    groups: list[tuple[int, int, list[int]]] = []
-    for token in sorted(visible.tolist(), key=lambda t: offsets[t].tolist()):
-        start, end = offsets[token].tolist()
-        if groups and start < groups[-1][1]:
-            first, last, members = groups[-1]
-            groups[-1] = (first, max(last, end), [*members, token])
-        else:
-            groups.append((start, end, [token]))
-    return groups
-
-
-def _summed(contributions: np.ndarray, groups: list[tuple[int, int, list[int]]]) -> np.ndarray:
-    """Rows of the tokens of each group added up."""
-    sums = [contributions[members].sum(axis=0) for _, _, members in groups]
-    return np.array(sums).reshape(len(groups), contributions.shape[1])
+    return _PAGE.format(title=escaped(explanation.title or "Explanation"), body=body)
 
 
 def _line(
     side: int,
     text: str,
-    groups: list[tuple[int, int, list[int]]],
-    table: np.ndarray,
+    spans: list[tuple[int, int]],
+    sums: np.ndarray,
+    contributions: Any,
     partners: list[str],
 ) -> str:
-    totals = table.sum(axis=1)
-    largest = float(np.abs(totals).max(initial=0.0)) or 1.0
+    largest = float(np.abs(sums).max(initial=0.0)) or 1.0
     parts, done = [], 0
-    for (start, end, _), row, total in zip(groups, table, totals, strict=True):
+    for row, ((start, end), total) in enumerate(zip(spans, sums, strict=True)):
         share = float(total) / largest
-        parts.append(_safe(text[done:start]))
+        parts.append(escaped(text[done:start]))
         parts.append(
-            f'<span class="film-word" data-share="{share:.4g}" style="{_shade(share)}" '
-            f'title="{_safe(_tooltip(row, partners))}">{_safe(text[start:end])}</span>'
+            f'<span class="film-word" data-share="{share:.3g}"{_shade(share)}'
+            f"{_tooltip(contributions, row, partners)}>{escaped(text[start:end])}</span>"
         )
         done = end
-    parts.append(_safe(text[done:]))
+    parts.append(escaped(text[done:]))
     return f'<p class="film-text film-side{side}" dir="auto">{"".join(parts)}</p>'
 
 
 def _shade(share: float) -> str:
-    if share == 0:
+    if abs(share) < 0.005:  # could not be told from none
         return ""
     colour = "37,117,235" if share > 0 else "224,86,32"
-    return f"background-color:rgba({colour},{0.08 + 0.5 * abs(share):.3f})"
+    return f' style="background-color:rgba({colour},{0.08 + 0.5 * abs(share):.3f})"'
 
 
-def _tooltip(row: np.ndarray, partners: list[str]) -> str:
-    order = np.argsort(-np.abs(row), kind="stable")[:_PARTNERS_IN_TOOLTIP]
-    return ", ".join(f"{partners[j]} {row[j]:+.2g}" for j in order if row[j]) or "no partner"
-
-
-def _safe(text: str) -> str:
-    # A lone surrogate cannot be written to any file.
-    return escape(text.encode("utf-8", "replace").decode("utf-8"), quote=True)
+def _tooltip(contributions: Any, row: int, partners: list[str]) -> str:
+    stretch = slice(*contributions.indptr[row : row + 2])
+    columns, values = contributions.indices[stretch], contributions.data[stretch]
+    order = np.argsort(-np.abs(values), kind="stable")[:_PARTNERS_IN_TOOLTIP]
+    named = (f"{partners[columns[k]]} {values[k]:+.2g}" for k in order)
+    said = _DIRECTION.sub("\N{REPLACEMENT CHARACTER}", ", ".join(named))
+    return f' title="{escaped(said)}"' if said else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from estimators.inspection._plotting import axes_for, token_font
 from estimators.inspection._printable import printable
@@ -16,6 +17,8 @@ LABEL_CHARACTERS = 20
 """Longer tokens are cut, with an ellipsis."""
 NUMBERED_TOKENS = 12
 """Cells hold their numbers where neither text has more tokens."""
+MOST_TOKENS = 60
+"""Of longer texts, only so many tokens of each are drawn."""
 
 
 class AlignmentDisplay:
@@ -23,7 +26,8 @@ class AlignmentDisplay:
 
     Rows are the tokens of the first text, columns those of the second. Blue adds to the
     similarity, red takes from it. Special tokens are left out; a line below says what they
-    contributed.
+    contributed. Of a text of more than 60 tokens, those with the largest contributions are drawn,
+    and the line says what these hold.
 
     Parameters
     ----------
@@ -111,8 +115,7 @@ class AlignmentDisplay:
             If matplotlib is not installed.
         """
         told = self.explanation
-        rows, columns = np.flatnonzero(~told.special1), np.flatnonzero(~told.special2)
-        shown = told.contributions[np.ix_(rows, columns)]
+        rows, columns, shown = _strongest(told)
         labels1 = [printable(told.tokens1[i], LABEL_CHARACTERS) for i in rows]
         labels2 = [printable(told.tokens2[j], LABEL_CHARACTERS) for j in columns]
         numbered = 0 < max(shown.shape) <= NUMBERED_TOKENS
@@ -123,8 +126,17 @@ class AlignmentDisplay:
         self.colorbar_: Any = None
         heading = f"{printable(told.title, 80)}\n" if told.title else ""
         self.ax_.set_title(f"{heading}similarity {told.similarity:.4f}", parse_math=False)
-        if (~np.outer(~told.special1, ~told.special2)).any():
-            self.ax_.set_xlabel(f"special tokens, not shown: {told.special_contribution:+.4f}")
+        n1, n2 = int((~told.special1).sum()), int((~told.special2).sum())
+        lines = []
+        if len(rows) < n1 or len(columns) < n2:
+            lines.append(
+                f"{len(rows):,} of {n1:,} and {len(columns):,} of {n2:,} words, which add "
+                f"{shown.sum():+.4f}"
+            )
+        if told.special1.any() or told.special2.any():
+            lines.append(f"special tokens, not shown: {told.special_contribution:+.4f}")
+        if lines:
+            self.ax_.set_xlabel("\n".join(lines))
         if shown.size == 0:
             self.ax_.set(xticks=[], yticks=[])
             self.ax_.text(0.5, 0.5, "no tokens to show", ha="center", transform=self.ax_.transAxes)
@@ -157,6 +169,21 @@ class AlignmentDisplay:
                 j, i, number, ha="center", va="center", fontsize=8, color="w" if dark else "k"
             )
         return texts
+
+
+def _strongest(told: Explanation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows and columns of the tokens to draw, and the contributions between them."""
+    contributions = told.contributions
+    places = []
+    for special, axis in ((told.special1, 1), (told.special2, 0)):
+        ordinary = np.flatnonzero(~special)
+        largest: Any = abs(contributions).max(axis=axis) if all(contributions.shape) else special
+        largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+        order = np.argsort(-largest[ordinary].astype(float), kind="stable")[:MOST_TOKENS]
+        places.append(np.sort(ordinary[order]))
+    rows, columns = places
+    shown = contributions[rows][:, columns]
+    return rows, columns, shown.toarray() if sp.issparse(shown) else shown
 
 
 def _figure_size(labels1: list[str], labels2: list[str], numbered: bool) -> tuple[float, float]:

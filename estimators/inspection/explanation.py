@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
 
 from estimators._validation import check_integer
+from estimators.inspection._explanation_checks import (
+    as_mapping,
+    check_string,
+    check_sum,
+    checked_contributions,
+    checked_mask,
+    checked_offsets,
+    checked_similarity,
+    checked_totals,
+)
 from estimators.inspection._explanation_html import explanation_html
 from estimators.inspection._printable import printable
 from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
 from film.chunks import chunk_scores
 
 __all__ = ["Explanation"]
-
-SUM_TOLERANCE = 1e-6
-"""Most by which contributions may miss the similarity, absolute below 1 and relative above."""
 
 _SHOWN_PAIRS = 10
 _SHOWN_CHARACTERS = 200
@@ -37,8 +44,9 @@ class Explanation:
     offsets1, offsets2 : array-like of int, shapes (t1, 2) and (t2, 2)
         First character of each token in its text and the one after its last; (0, 0) for special
         tokens.
-    contributions : array-like of float, shape (t1, t2)
-        Shares of the similarity, to which they sum; may be negative.
+    contributions : array-like or sparse array of float, shape (t1, t2)
+        Shares of the similarity, to which they sum; may be negative. Of long texts, the largest
+        may be given alone, as a sparse array with ``n_rest`` and both totals.
     similarity : float
         The estimator's raw similarity.
     special1, special2 : array-like of bool, shapes (t1,) and (t2,), optional
@@ -46,11 +54,17 @@ class Explanation:
         what they contributed. By default there are none.
     title : str, default=""
         Heading, for instance what gave the similarity.
+    n_rest : int, default=0
+        Number of contributions that are left out because they are small.
+    totals1, totals2 : array-like of float, shapes (t1,) and (t2,), optional
+        Sum of all contributions of each token, those left out included. Where nothing is left
+        out, they are computed.
 
     Attributes
     ----------
     offsets1, offsets2 : ndarray of int64
-    contributions : ndarray of float64
+    contributions : ndarray or csr_array of float64
+    totals1, totals2 : ndarray of float64
     special1, special2 : ndarray of bool
         The parameters as arrays; the others are kept as given.
 
@@ -60,7 +74,8 @@ class Explanation:
         If texts, tokens or title are not strings, or a mask does not hold booleans.
     ValueError
         If a shape does not fit, an offset lies outside its text, a number is not finite, or the
-        contributions do not sum to the similarity within 1e-6.
+        contributions (where some are left out: the totals) do not sum to the similarity within
+        1e-6.
 
     See Also
     --------
@@ -109,38 +124,54 @@ class Explanation:
     special1: Any = None
     special2: Any = None
     title: str = ""
+    n_rest: int = 0
+    totals1: Any = None
+    totals2: Any = None
 
     def __post_init__(self) -> None:
         for name in ("text1", "text2", "title"):
-            _check_string(name, getattr(self, name))
+            check_string(name, getattr(self, name))
         for side in ("1", "2"):
             self._check_side(side)
-        contributions = np.asarray(self.contributions, dtype=np.float64)
         shape = (len(self.tokens1), len(self.tokens2))
-        # A list of no rows cannot say how many columns it has.
-        if contributions.size == 0 == shape[0] * shape[1]:
-            contributions = contributions.reshape(shape)
-        if contributions.shape != shape:
-            raise ValueError(
-                f"contributions has shape {contributions.shape}, but there are {shape[0]} tokens "
-                f"in tokens1 and {shape[1]} in tokens2: give shape {shape}, special tokens "
-                "included and padding cut off."
-            )
-        similarity = float(self.similarity)
-        if not (np.isfinite(similarity) and np.isfinite(contributions).all()):
-            raise ValueError(
-                "similarity and contributions must be finite, but one of them is NaN or infinite: "
-                "a text without direction has similarity 0."
-            )
-        total = float(contributions.sum())
-        if abs(total - similarity) > SUM_TOLERANCE * max(1.0, abs(similarity)):
-            raise ValueError(
-                f"contributions sum to {total:.9g}, but similarity is {similarity:.9g}: they must "
-                f"agree within {SUM_TOLERANCE:g}; sum in float64, and give contributions of all "
-                "tokens, special ones included."
-            )
+        contributions = checked_contributions(self.contributions, shape)
+        similarity = checked_similarity(self.similarity)
+        if check_integer("n_rest", self.n_rest, 0):
+            totals = [
+                checked_totals(f"totals{side}", getattr(self, f"totals{side}"), t, similarity)
+                for side, t in zip("12", shape, strict=True)
+            ]
+            if self.special1.any() or self.special2.any():
+                raise ValueError(
+                    f"n_rest={self.n_rest}, but there are special tokens, whose share of the rest "
+                    "is unknown: give all contributions."
+                )
+        else:
+            check_sum("contributions", float(contributions.sum()), similarity)
+            totals = [np.asarray(contributions.sum(axis=axis)).ravel() for axis in (1, 0)]
+        for side, of_tokens in zip("12", totals, strict=True):
+            object.__setattr__(self, f"totals{side}", of_tokens)
         object.__setattr__(self, "contributions", contributions)
         object.__setattr__(self, "similarity", similarity)
+
+    @property
+    def rest(self) -> float:
+        """Sum of the contributions that are left out; 0 where none is."""
+        return self.similarity - float(self.contributions.sum()) if self.n_rest else 0.0
+
+    @property
+    def truncation(self) -> str:
+        """Sentence that says how many contributions are kept and what they hold, or nothing."""
+        if not self.n_rest:
+            return ""
+        kept = int(np.count_nonzero(_values(self.contributions)))
+        held = float(self.contributions.sum())
+        share = f" ({held / self.similarity:.0%})" if self.similarity else ""
+        return (
+            f"Only the {kept:,} largest of {kept + self.n_rest:,} word pairs are kept: they add "
+            f"{held:+.3f} to the similarity of {self.similarity:.3f}{share}, all others together "
+            f"{self.rest:+.3f}."
+        )
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the contributions as a heat map.
@@ -178,7 +209,8 @@ class Explanation:
         -------
         pairs : list of (str, str, float)
             Token of each text and contribution, by decreasing absolute size; ties in the order of
-            the texts. Special tokens, and pairs that contribute nothing, are left out.
+            the texts. Special tokens, and pairs that contribute nothing or are not kept, are left
+            out.
 
         Raises
         ------
@@ -186,11 +218,13 @@ class Explanation:
             If n is not an integer, or below 1.
         """
         check_integer("n", n, 1)
-        shown = np.where(np.outer(~self.special1, ~self.special2), self.contributions, 0.0)
-        order = np.argsort(-np.abs(shown), axis=None, kind="stable")[:n]
-        places = zip(*np.unravel_index(order, shown.shape), strict=True)
+        entries = self._entries()
+        order = np.argsort(-np.abs(entries.data), kind="stable")[:n]
         return [
-            (self.tokens1[i], self.tokens2[j], float(shown[i, j])) for i, j in places if shown[i, j]
+            (self.tokens1[i], self.tokens2[j], float(value))
+            for i, j, value in zip(
+                entries.row[order], entries.col[order], entries.data[order], strict=True
+            )
         ]
 
     def chunks(
@@ -220,7 +254,8 @@ class Explanation:
         TypeError
             If a chunk is neither string, pair of integers nor a list of these.
         ValueError
-            If a chunk is blank or not in the text, or `pooling` is unknown.
+            If a chunk is blank or not in the text, `pooling` is unknown, or contributions are
+            left out.
 
         See Also
         --------
@@ -250,17 +285,27 @@ class Explanation:
         +0.3000  a cat ~ cats
         +0.2000  sleeps ~ doze
         """
+        if self.n_rest:
+            raise ValueError(
+                f"{self.n_rest} contributions are left out, so chunks cannot be scored: keep all "
+                "of them, as by explain_words(embedder, pairs, "
+                f"keep={len(self.tokens1) * len(self.tokens2)})."
+            )
         tokens1 = np.where(self.special1[:, None], 0, self.offsets1)
         tokens2 = np.where(self.special2[:, None], 0, self.offsets2)
         texts1, members1 = find_chunks("chunks1", chunks1, self.text1, tokens1)
         texts2, members2 = find_chunks("chunks2", chunks2, self.text2, tokens2)
-        scores = chunk_scores(self.contributions, members1, members2, pooling)
+        shares = self.contributions
+        matrix = shares.toarray() if sp.issparse(shares) else shares
+        scores = chunk_scores(matrix, members1, members2, pooling)
         return ChunkAlignment(chunks1=texts1, chunks2=texts2, scores=scores)
 
     @property
     def special_contribution(self) -> float:
         """Sum of the contributions in which a special token takes part."""
-        return float(self.contributions[np.logical_or.outer(self.special1, self.special2)].sum())
+        if not (self.special1.any() or self.special2.any()):
+            return 0.0
+        return float(self.contributions.sum() - self._entries().data.sum())
 
     def to_html(self, standalone: bool = False) -> str:
         """Write both texts as HTML, in which pointing at a word highlights its partners.
@@ -288,9 +333,12 @@ class Explanation:
         Returns
         -------
         data : dict
-            Keys are the parameters of the class.
+            Keys are the parameters of the class. Sparse contributions are a dictionary of
+            ``shape``, ``rows``, ``columns`` and ``values``, others a list of rows.
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
+        if sp.issparse(self.contributions):
+            data["contributions"] = as_mapping(self.contributions)
         return {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in data.items()
@@ -303,7 +351,7 @@ class Explanation:
         Parameters
         ----------
         data : mapping
-            All keys of `to_dict`, no other.
+            Keys of `to_dict`, no other; those of optional parameters may be missing.
 
         Returns
         -------
@@ -316,10 +364,12 @@ class Explanation:
             If a key is missing or unknown, or as in the constructor.
         """
         names = {field.name for field in fields(cls)}
-        if set(data) != names:
+        missing = {f.name for f in fields(cls) if f.default is MISSING} - set(data)
+        unknown = set(data) - names
+        if missing or unknown:
             raise ValueError(
-                f"data lacks {sorted(names - set(data))} and has unknown "
-                f"{sorted(set(data) - names)}: give what to_dict() gave."
+                f"data lacks {sorted(missing)} and has unknown {sorted(unknown)}: give what "
+                "to_dict() gave."
             )
         return cls(**data)
 
@@ -341,13 +391,15 @@ class Explanation:
         for token1, token2, value in shown:
             names = [printable(token, _SHOWN_CHARACTERS) for token in (token1, token2)]
             lines.append(f"  {value:+.4f}  {' ~ '.join(names)}")
-        ordinary = np.outer(~self.special1, ~self.special2)
-        others = int(np.count_nonzero(self.contributions[ordinary])) - len(shown)
+        entries = self._entries()
+        others = int(np.count_nonzero(entries.data)) - len(shown) + self.n_rest
         if others:
-            rest = self.contributions[ordinary].sum() - sum(value for _, _, value in shown)
-            lines.append(f"  {rest:+.4f}  {others} other pair{'s' * (others > 1)}")
-        if not ordinary.all():
+            rest = entries.data.sum() - sum(value for _, _, value in shown) + self.rest
+            lines.append(f"  {rest:+.4f}  {others:,} other pair{'s' * (others > 1)}")
+        if self.special1.any() or self.special2.any():
             lines.append(f"  {self.special_contribution:+.4f}  special tokens")
+        if self.n_rest:
+            lines.append(self.truncation)
         return "\n".join(lines)
 
     def _check_side(self, side: str) -> None:
@@ -356,48 +408,22 @@ class Explanation:
             raise TypeError(f"tokens{side} is one string; give a list of tokens.")
         tokens = list(tokens)
         for position, token in enumerate(tokens):
-            _check_string(f"tokens{side}[{position}]", token)
-        special = _checked_mask(f"special{side}", getattr(self, f"special{side}"), len(tokens))
-        offsets = _checked_offsets(f"offsets{side}", getattr(self, f"offsets{side}"), tokens, text)
+            check_string(f"tokens{side}[{position}]", token)
+        special = checked_mask(f"special{side}", getattr(self, f"special{side}"), len(tokens))
+        offsets = checked_offsets(f"offsets{side}", getattr(self, f"offsets{side}"), tokens, text)
         object.__setattr__(self, f"tokens{side}", tokens)
         object.__setattr__(self, f"special{side}", special)
         object.__setattr__(self, f"offsets{side}", offsets)
 
-
-def _check_string(name: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; give a str.")
-
-
-def _checked_mask(name: str, mask: Any, n: int) -> NDArray[np.bool_]:
-    if mask is None:
-        return np.zeros(n, dtype=bool)
-    array = np.asarray(mask)
-    if array.size and array.dtype != np.bool_:
-        raise TypeError(f"{name} must hold booleans, got dtype {array.dtype}: give a mask.")
-    if array.shape != (n,):
-        raise ValueError(
-            f"{name} has shape {array.shape}, but there are {n} tokens: give one entry a token."
-        )
-    return array.astype(bool)
+    def _entries(self) -> Any:
+        """Contributions other than 0 of pairs of ordinary tokens, in the order of the texts."""
+        entries = sp.coo_array(self.contributions)
+        ordinary = ~(self.special1[entries.row] | self.special2[entries.col]) & (entries.data != 0)
+        order = np.flatnonzero(ordinary)
+        order = order[np.lexsort((entries.col[order], entries.row[order]))]
+        places = (entries.row[order], entries.col[order])
+        return sp.coo_array((entries.data[order], places), shape=entries.shape)
 
 
-def _checked_offsets(name: str, offsets: Any, tokens: list[str], text: str) -> NDArray[np.int64]:
-    array = np.asarray(offsets)
-    if array.shape == (0,):
-        array = np.zeros((0, 2), dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold integers, got dtype {array.dtype}.")
-    if array.shape != (len(tokens), 2):
-        raise ValueError(
-            f"{name} has shape {array.shape}, but there are {len(tokens)} tokens: give shape "
-            f"({len(tokens)}, 2), start and end of each token."
-        )
-    start, end = array.T
-    wrong = np.flatnonzero((start < 0) | (start > end) | (end > len(text)))
-    if len(wrong):
-        raise ValueError(
-            f"{name}[{wrong[0]}] is {array[wrong[0]].tolist()}, but the text has {len(text)} "
-            "characters: give 0 <= start <= end <= length, and (0, 0) for special tokens."
-        )
-    return array.astype(np.int64)
+def _values(contributions: Any) -> Any:
+    return contributions.data if sp.issparse(contributions) else contributions

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html as markup
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from string import Template
 from typing import Any
 
 import numpy as np
 
-from estimators.inspection._page_checks import (
-    check_keys,
-    checked_alignments,
-    checked_explanation,
-    checked_merges,
-    checked_pairs,
-    checked_text,
-    checked_tokens,
-    checked_verdict,
-    finite,
-)
+from estimators.inspection._shown_words import escaped, shown_words
+from estimators.inspection.explanation import Explanation
+from estimators.inspection.verdict import Verdict
 from film.datasets.writing import atomic_writer
 
 __all__ = ["duplicates_page", "explanations_page", "write_page"]
 
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
-_SURROGATE_OR_NUL = re.compile("[\ud800-\udfff\0]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -77,10 +67,9 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
     Raises
     ------
     TypeError
-        If an id, a text or the title is not a string.
+        If the title is not a string, or a value is neither text nor number.
     ValueError
-        If a key is missing, an index is out of range or used twice, merges are not in
-        falling score, or a number is NaN or infinite. The message names the place.
+        If a number is NaN or infinite.
 
     Notes
     -----
@@ -110,66 +99,32 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
     >>> html.startswith("<!doctype html>"), "://" in html
     (True, False)
     """
-    check_keys("data", data, ("score_name", "threshold", "lowest", "texts", "merges", "pairs"))
-    if data["score_name"] not in ("probability", "similarity"):
-        raise ValueError(
-            f"data['score_name'] must be 'probability' or 'similarity', got {data['score_name']!r}"
-        )
-    lowest, threshold = (finite(f"data[{key!r}]", data[key]) for key in ("lowest", "threshold"))
-    if threshold < lowest:
-        raise ValueError(
-            f"data['threshold'] must be at least data['lowest'] = {lowest}, got {threshold}: "
-            "merges below lowest are not known; lower lowest or raise the threshold"
-        )
-    texts = [checked_text(i, text) for i, text in enumerate(data["texts"])]
-    tokens = checked_tokens(data.get("tokens") or {}, texts)
-    content = {
-        "score_name": data["score_name"],
-        "threshold": threshold,
-        "lowest": lowest,
-        "texts": texts,
-        "merges": checked_merges(data["merges"], len(texts)),
-        "pairs": checked_pairs(data["pairs"], len(texts)),
-        "alignments": checked_alignments(data.get("alignments") or {}, tokens),
-        "tokens": tokens,
-        "notes": [str(note) for note in data.get("notes") or ()],
-    }
-    return _page("duplicates", content, title)
+    defaults = {"alignments": {}, "tokens": {}, "notes": []}
+    return _page("duplicates", defaults | dict(data), title)
 
 
 def explanations_page(
-    explanations: Sequence[Mapping[str, Any]],
-    *,
-    title: str = "Explanations",
-    verdicts: Sequence[Mapping[str, Any]] | None = None,
+    pairs: Iterable[Explanation | Verdict], *, title: str = "Explanations"
 ) -> str:
     """Make a page that shows which words of two texts meet, pair by pair.
 
     Parameters
     ----------
-    explanations : list of dict
-        One per pair, left unchanged: ``text1``, ``text2`` (str); ``offsets1`` (m, 2) and
-        ``offsets2`` (n, 2), start and end of each token in characters; ``contributions``
-        (m, n); ``special1`` (m,) and ``special2`` (n,), true for tokens that are no part of
-        the text; ``similarity`` (float); ``title`` (str). Other keys are left aside.
+    pairs : iterable of Explanation or Verdict
+        One per pair. A verdict leads from the typical pair's probability to this one's, and brings
+        the words of its first member that has them.
     title : str, default="Explanations"
         Title and heading of the page.
-    verdicts : list of dict, optional
-        One per explanation: ``probability`` in [0, 1], ``members`` and ``features``, both
-        lists of dicts of ``name``, ``value`` and ``effect`` (in log-odds).
 
     Returns
     -------
     html : str
-        For `write_page`. Contributions are rounded to six decimals.
+        For `write_page`. Contributions and effects are rounded to six decimals.
 
     Raises
     ------
     TypeError
-        If a text or the title is not a string.
-    ValueError
-        If a key is missing, a shape is wrong, an offset lies outside its text, or a number
-        is NaN or infinite. The message names the place.
+        If the title is not a string.
 
     See Also
     --------
@@ -177,29 +132,22 @@ def explanations_page(
 
     Examples
     --------
+    >>> from estimators.inspection import Explanation
     >>> from estimators.inspection.page import explanations_page
-    >>> pair = {
-    ...     "text1": "a cat",
-    ...     "text2": "cats",
-    ...     "offsets1": [[0, 1], [2, 5]],
-    ...     "offsets2": [[0, 4]],
-    ...     "contributions": [[0.0], [0.7]],
-    ...     "special1": [False, False],
-    ...     "special2": [False],
-    ...     "similarity": 0.7,
-    ...     "title": "",
-    ... }
-    >>> "a cat" in explanations_page([pair])
+    >>> explanation = Explanation(
+    ...     text1="a cat",
+    ...     text2="cats",
+    ...     tokens1=["a", "cat"],
+    ...     tokens2=["cats"],
+    ...     offsets1=[[0, 1], [2, 5]],
+    ...     offsets2=[[0, 4]],
+    ...     contributions=[[0.0], [0.7]],
+    ...     similarity=0.7,
+    ... )
+    >>> "a cat" in explanations_page([explanation])
     True
     """
-    pairs = [checked_explanation(i, pair) for i, pair in enumerate(explanations)]
-    if verdicts is not None:
-        if len(verdicts) != len(pairs):
-            raise ValueError(
-                f"verdicts must have one entry an explanation, got {len(verdicts)} for {len(pairs)}"
-            )
-        verdicts = [checked_verdict(i, verdict) for i, verdict in enumerate(verdicts)]
-    return _page("explanations", {"pairs": pairs, "verdicts": verdicts}, title)
+    return _page("explanations", {"pairs": [_entry(pair) for pair in pairs]}, title)
 
 
 def write_page(html: str, path: str | os.PathLike[str]) -> None:
@@ -221,6 +169,58 @@ def write_page(html: str, path: str | os.PathLike[str]) -> None:
         handle.write(html)
 
 
+def _entry(pair: Explanation | Verdict) -> dict[str, Any]:
+    texts = {"text1": pair.text1, "text2": pair.text2}
+    if isinstance(pair, Explanation):
+        return texts | _words(pair)
+    words = next(iter(pair.words.values()), None)
+    return texts | ({} if words is None else _words(words)) | {"verdict": _verdict(pair)}
+
+
+def _words(explanation: Explanation) -> dict[str, Any]:
+    """Give what the page shows of an explanation; three numbers per link, one after the other."""
+    words = shown_words(explanation)
+    values = np.round(words.entries.data, 6)
+    kept = np.flatnonzero(values)
+    links = zip(
+        words.entries.row[kept].tolist(),
+        words.entries.col[kept].tolist(),
+        values[kept].tolist(),
+        strict=True,
+    )
+    return {
+        "title": explanation.title,
+        "similarity": explanation.similarity,
+        "words1": words.spans1,
+        "words2": words.spans2,
+        "sums1": np.round(words.sums1, 6).tolist(),
+        "sums2": np.round(words.sums2, 6).tolist(),
+        "links": [number for link in links for number in link],
+        "hidden": words.hidden if words.n_hidden else 0,
+        "truncation": explanation.truncation,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    inputs = [("member", one) for one in verdict.members]
+    inputs += [("feature", one) for one in verdict.features]
+    return {
+        "probability": verdict.probability,
+        "baseline": verdict.baseline,
+        "steps": [
+            {
+                "kind": kind,
+                "name": one.name,
+                "value": one.value,
+                "typical": one.typical,
+                "effect": round(one.effect, 6),
+            }
+            for kind, one in sorted(inputs, key=lambda input: -abs(input[1].effect))
+        ],
+        "notes": verdict.notes,
+    }
+
+
 def _page(name: str, content: Mapping[str, Any], title: str) -> str:
     """Fill the template: every script and style of the page is known to its policy by hash."""
     if not isinstance(title, str):
@@ -240,7 +240,7 @@ def _page(name: str, content: Mapping[str, Any], title: str) -> str:
     )
     return Template(_template("page.html")).substitute(
         policy=policy,
-        title=markup.escape(_SURROGATE_OR_NUL.sub(_REPLACEMENT, title)),
+        title=escaped(title),
         style=style,
         body=_template(f"{name}.html"),
         data=_as_json(content),
@@ -276,7 +276,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _number(value: Any) -> Any:
-    """Plain number of a NumPy one."""
-    if isinstance(value, np.generic):
-        return value.item()
+    """Plain numbers of NumPy ones."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
     raise TypeError(f"values must be numbers or text, got {value!r} ({type(value).__name__})")

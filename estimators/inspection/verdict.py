@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.pipeline import Pipeline
 
 from estimators._members import columns
 from estimators.inspection._printable import printable
+from estimators.inspection._shown_words import escaped
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.words import explain_words
+from film.attribution import shapley_effects
 
-SHOWN_FEATURES = 8
+SHOWN_STEPS = 8
 SHOWN_WORDS = 10
 SHOWN_CHARACTERS = 200
 EDGE = 1e-9
@@ -24,23 +26,47 @@ EDGE = 1e-9
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one input said.
+    """What one input of the classifier adds.
 
     Attributes
     ----------
     name : str
         Member or feature.
     value : float
-        What it said: a member's cosine or verdict, a feature's value.
+        Its value for this pair: a member's cosine or verdict, a feature's value.
     effect : float
-        Change of the log-odds of "duplicate" against the same pair with this input (all columns
-        of a member) at its median over the training pairs. Inputs overlap, so effects need not
-        sum to the log-odds.
+        Change of the log-odds of "duplicate" on the way from the typical pair to this one.
+    typical : float
+        Its value in the typical pair: the median over the training pairs.
     """
 
     name: str
     value: float
     effect: float
+    typical: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the way from the typical pair to this one.
+
+    Attributes
+    ----------
+    name : str
+        Member or feature, or how many others stand in this line together.
+    value, typical : float or None
+        For this pair and for the typical one; None of several inputs.
+    effect : float
+        Change of the log-odds.
+    probability : float
+        Of a duplicate after this step and those before it.
+    """
+
+    name: str
+    value: float | None
+    typical: float | None
+    effect: float
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -53,25 +79,58 @@ class Verdict:
         The pair.
     probability : float
         Of being a duplicate, at the classifier's prior.
+    baseline : float
+        Probability of the typical pair, all of whose inputs are at their median over the training
+        pairs. The explanation starts there.
     members : list of Evidence
-        What each member said, strongest effect first.
+        What each member adds, strongest effect first.
     features : list of Evidence
-        What each lexical feature said, strongest effect first.
+        What each lexical feature adds, strongest effect first. The effects of members and features
+        sum to the log-odds of `probability` less those of `baseline`.
     words : dict of str to Explanation
         Of the members that `explain_words` can take apart: word-to-word contributions that sum
         to that member's cosine.
     terms : dict of str to list of (str, float)
         Of linear members on sparse features, such as `WordDifferences`: the features that weighed
         most, with their log-odds.
+    notes : list of str
+        What else a reader should know, such as a difference that the features cannot see.
     """
 
     text1: str
     text2: str
     probability: float
+    baseline: float
     members: list[Evidence]
     features: list[Evidence]
     words: dict[str, Explanation]
     terms: dict[str, list[tuple[str, float]]]
+    notes: list[str] = field(default_factory=list)
+
+    def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
+        """Lead from the typical pair to this one, the strongest inputs first.
+
+        Parameters
+        ----------
+        n : int, default=8
+            Inputs with a line of their own; the others share the last line.
+
+        Returns
+        -------
+        steps : list of Step
+            The last one's probability is that of the pair.
+        """
+        inputs = sorted([*self.members, *self.features], key=_strength)
+        log_odds = float(_log_odds(np.array(self.baseline)))
+        steps = []
+        for one in inputs[:n]:
+            log_odds += one.effect
+            steps.append(Step(one.name, one.value, one.typical, one.effect, float(expit(log_odds))))
+        if others := inputs[n:]:
+            effect = sum(one.effect for one in others)
+            name = f"{len(others)} other input{'s' * (len(others) > 1)}"
+            steps.append(Step(name, None, None, effect, float(expit(log_odds + effect))))
+        return steps
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the word-to-word contributions of the first member that has them.
@@ -122,53 +181,75 @@ class Verdict:
             "text1": self.text1,
             "text2": self.text2,
             "probability": self.probability,
+            "baseline": self.baseline,
             "members": [vars(evidence).copy() for evidence in self.members],
             "features": [vars(evidence).copy() for evidence in self.features],
             "words": {name: words.to_dict() for name, words in self.words.items()},
             "terms": {name: [list(term) for term in terms] for name, terms in self.terms.items()},
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
         lines = [
-            f"{self.probability:.1%} duplicate",
+            f"{percent(self.probability)} duplicate",
             *(f"  {_line(text)}" for text in (self.text1, self.text2)),
+            *(f"  note: {_line(note)}" for note in self.notes),
+            f"  {percent(self.baseline):>7}  for a typical pair; then, the strongest first:",
         ]
-        for title, found in (("member", self.members), ("feature", self.features)):
-            for evidence in found[:SHOWN_FEATURES]:
-                value = f"{evidence.value:.3g}"
-                lines.append(f"  {evidence.effect:+6.2f}  {title} {_line(evidence.name)} = {value}")
-        for name, terms in self.terms.items():
-            said = ", ".join(
-                f"{_line(term)} {weight:+.2f}" for term, weight in terms[:SHOWN_FEATURES]
+        for step in self.steps():
+            value = (
+                "" if step.value is None else f" = {step.value:.3g} (typical {step.typical:.3g})"
             )
-            lines.append(f"  {_line(name)}: {said}")
+            lines.append(f"  {_move(step)}  {_line(step.name)}{value}")
+        lines.append(f"  {percent(self.probability):>7}  for this pair")
+        for name, terms in self.terms.items():
+            weighed = ", ".join(
+                f"{_line(term)} {weight:+.2f}" for term, weight in terms[:SHOWN_WORDS]
+            )
+            lines.append(f"  Words of {_line(name)}, in log-odds: {weighed or 'none'}")
         for name, words in self.words.items():
-            said = ", ".join(f"{_line(a)} - {_line(b)} {c:+.2f}" for a, b, c in words.top(5))
-            lines.append(f"  {_line(name)}, cosine {words.similarity:.3f}: {said}")
+            met = ", ".join(f"{_line(a)} - {_line(b)} {c:+.2f}" for a, b, c in words.top(5))
+            lines.append(
+                f"  Words of {_line(name)}, which sum to its cosine of {words.similarity:.3f}: "
+                f"{met or 'none'}"
+            )
+            if words.truncation:
+                lines.append(f"    {words.truncation}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = [*self.members, *self.features[:SHOWN_FEATURES]]
-        cells = "".join(
-            f"<tr><td>{_html(row.name)}</td><td>{row.value:.3g}</td><td>{row.effect:+.2f}</td></tr>"
-            for row in rows
+        rows = "".join(
+            f"<tr><td>{escaped(step.name)}</td>"
+            + (
+                "<td></td><td></td>"
+                if step.value is None
+                else f"<td>{step.value:.3g}</td><td>{step.typical:.3g}</td>"
+            )
+            + f"<td>{'▲' if step.effect > 0 else '▼' if step.effect < 0 else ''} "
+            f"{percent(step.probability)}</td></tr>"
+            for step in self.steps()
         )
         words = (
             "".join(
-                f"<p>{_html(name)}</p>{found._repr_html_()}" for name, found in self.words.items()
+                f"<p>{escaped(name)}</p>{explanation._repr_html_()}"
+                for name, explanation in self.words.items()
             )
-            or f"<p>{_html(self.text1)}<br>{_html(self.text2)}</p>"
+            or f"<p>{escaped(self.text1)}<br>{escaped(self.text2)}</p>"
         )
         terms = "".join(
-            f"<p>{_html(name)}: "
-            + ", ".join(f"{_html(term)} ({weight:+.2f})" for term, weight in said)
+            f"<p>{escaped(name)}: "
+            + ", ".join(f"<bdi>{escaped(term)}</bdi> ({weight:+.2f})" for term, weight in weighed)
             + "</p>"
-            for name, said in self.terms.items()
+            for name, weighed in self.terms.items()
         )
+        notes = "".join(f"<p>{escaped(note)}</p>" for note in self.notes)
         return (
-            f"<div><p><b>{self.probability:.1%} duplicate</b></p>{words}<table><thead><tr>"
-            "<th>input</th><th>value</th><th>effect (log-odds)</th></tr></thead><tbody>"
-            f"{cells}</tbody></table>{terms}</div>"
+            f"<div><p><b>{percent(self.probability)} duplicate</b></p>{notes}{words}<table><thead>"
+            "<tr><th>Input</th><th>This pair</th><th>Typical pair</th><th>Probability so far</th>"
+            f"</tr></thead><tbody><tr><td>A typical pair</td><td></td><td></td>"
+            f"<td>{percent(self.baseline)}</td></tr>{rows}"
+            f"<tr><td><b>This pair</b></td><td></td><td></td>"
+            f"<td><b>{percent(self.probability)}</b></td></tr></tbody></table>{terms}</div>"
         )
 
     def _first_words(self) -> Explanation:
@@ -193,25 +274,25 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
     Returns
     -------
     verdicts : list of Verdict
-        One a pair.
+        One per pair.
 
     Notes
     -----
-    One prediction of the final model an input, beside one look of every member at the pairs.
+    Effects are Shapley values over sampled orders (`film.attribution.shapley_effects`): some 16
+    predictions of the final model per input and pair, beside one look of every member at the pairs.
     """
     inputs = classifier.inputs(pairs)
     probabilities = classifier.probabilities_of(inputs)[:, 1]
+    typical = classifier.typical_
     names = classifier.feature_names_out_
     spans = _member_columns(classifier)
-    n_said = sum(len(span) for span in spans.values())
-
-    def effect(columns: Any) -> NDArray[np.float64]:
-        changed = inputs.copy()
-        changed[:, columns] = classifier.typical_[columns]
-        return _log_odds(probabilities) - _log_odds(classifier.probabilities_of(changed)[:, 1])
-
-    of_members = {name: effect(span) for name, span in spans.items()}
-    of_features = {column: effect([column]) for column in range(n_said, len(names))}
+    n_of_members = sum(len(span) for span in spans.values())
+    groups = [*spans.values(), *([column] for column in range(n_of_members, len(names)))]
+    effects = shapley_effects(
+        lambda X: _log_odds(classifier.probabilities_of(X)[:, 1]), inputs, typical, groups
+    )
+    baseline = float(classifier.probabilities_of(typical[None, :])[0, 1])
+    labels = [*spans, *names[n_of_members:]]
     words, terms = {}, {}
     for name, member in classifier.members_:
         if len(spans[name]) > 1:
@@ -221,33 +302,46 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
                 continue
         elif (names_of_terms := _term_names(member)) is not None:
             terms[name] = _strongest_terms(member, names_of_terms, pairs)
-    found = []
+    verdicts = []
     for row, (text1, text2) in enumerate(pairs):
-        members = [
-            Evidence(name, float(inputs[row, span[0]]), float(of_members[name][row]))
-            for name, span in spans.items()
+        evidence = [
+            Evidence(label, float(inputs[row, of[0]]), float(effect), float(typical[of[0]]))
+            for label, of, effect in zip(labels, groups, effects[row], strict=True)
         ]
-        features = [
-            Evidence(names[column], float(inputs[row, column]), float(change[row]))
-            for column, change in of_features.items()
-        ]
-        found.append(
+        verdicts.append(
             Verdict(
-                text1,
-                text2,
-                float(probabilities[row]),
-                sorted(members, key=_strength),
-                sorted(features, key=_strength),
-                {name: said[row] for name, said in words.items()},
-                {name: said[row] for name, said in terms.items()},
+                text1=text1,
+                text2=text2,
+                probability=float(probabilities[row]),
+                baseline=baseline,
+                members=sorted(evidence[: len(spans)], key=_strength),
+                features=sorted(evidence[len(spans) :], key=_strength),
+                words={name: of_member[row] for name, of_member in words.items()},
+                terms={name: of_member[row] for name, of_member in terms.items()},
             )
         )
-    return found
+    return verdicts
 
 
-def _html(text: str) -> str:
-    # A lone surrogate cannot be written to any file.
-    return escape(text.encode("utf-8", "replace").decode("utf-8"))
+def percent(probability: float) -> str:
+    """Write a probability as people do; what is not certain is not rounded to certainty.
+
+    Examples
+    --------
+    >>> from estimators.inspection.verdict import percent
+    >>> percent(0.0768), percent(0.9999), percent(0.00001), percent(1.0)
+    ('7.7%', '>99.9%', '<0.1%', '100%')
+    """
+    if probability in (0, 1):
+        return f"{probability:.0%}"
+    if probability < 0.001:
+        return "<0.1%"
+    return ">99.9%" if probability > 0.999 else f"{probability:.1%}"
+
+
+def _move(step: Step) -> str:
+    sign = "+" if step.effect > 0 else "-" if step.effect < 0 else " "
+    return f"{percent(step.probability):>7} {sign}"
 
 
 def _line(text: str) -> str:
@@ -287,11 +381,11 @@ def _strongest_terms(member: Any, names: Any, pairs: Any) -> list[list[tuple[str
     features = sp.csr_array(member[:-1].transform(pairs))
     coefficients = member[-1].coef_
     weights = np.ravel(coefficients.toarray() if sp.issparse(coefficients) else coefficients)
-    said = []
+    strongest = []
     for row in range(len(pairs)):
         start, stop = features.indptr[row : row + 2]
         columns = features.indices[start:stop]
         products = features.data[start:stop] * weights[columns]
         order = np.argsort(-np.abs(products), kind="stable")[:SHOWN_WORDS]
-        said.append([(str(names[columns[i]]), float(products[i])) for i in order])
-    return said
+        strongest.append([(str(names[columns[i]]), float(products[i])) for i in order])
+    return strongest

@@ -14,15 +14,20 @@ from estimators._validation import check_integer
 from estimators.inspection._linear_pipeline import LinearPipeline, take_apart
 from estimators.inspection._tokens import Word, split_words
 from estimators.inspection.explanation import Explanation
-from film.contributions import cosine_contributions
+from film.contributions import largest_contributions
 
 __all__ = ["explain_words", "words_of_dimension"]
 
 LONGEST_WINDOW = 8
 """Words in which a feature that no single word has is looked for, or its n-gram length if more."""
 
+KEPT_CONTRIBUTIONS = 5_000
+"""Kept per pair by default: all of two texts of 70 words, and no more than 60 kB of any."""
 
-def explain_words(embedder: Any, pairs: Any) -> list[Explanation]:
+
+def explain_words(
+    embedder: Any, pairs: Any, *, keep: int = KEPT_CONTRIBUTIONS
+) -> list[Explanation]:
     """Share the cosine of each pair out among its pairs of words.
 
     Parameters
@@ -33,19 +38,24 @@ def explain_words(embedder: Any, pairs: Any) -> list[Explanation]:
         `TruncatedSVD` or both, or nothing, which explains the plain cosine.
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
+    keep : int, default=5000
+        Most contributions kept per pair, the largest in absolute value. Where a pair of texts has
+        more, `Explanation.rest` is the sum of the others, and `Explanation.truncation` says so.
 
     Returns
     -------
     explanations : list of Explanation
-        One a pair. Each one's ``similarity`` is the cosine of the pair's vectors, to which its
-        contributions sum. A text without known words has contributions and similarity 0.
+        One per pair. Each one's ``similarity`` is the cosine of the pair's vectors, to which its
+        contributions and ``rest`` sum. A text without known words has contributions and
+        similarity 0.
 
     Raises
     ------
     TypeError
-        If a step of the embedder is not supported (it is named), or a text is no string.
+        If a step of the embedder is not supported (it is named), a text is no string, or keep is
+        not an integer.
     ValueError
-        If a text is missing.
+        If a text is missing, or keep < 1.
     NotFittedError
         If the embedder is not fitted.
 
@@ -62,7 +72,8 @@ def explain_words(embedder: Any, pairs: Any) -> list[Explanation]:
     those of the shortest ones that have it; one found nowhere is split evenly over all words.
     Hence the words' features sum to those of the text, whatever the analyser.
 
-    About (u + w²) d operations a pair, for u features and w words, beside the analyses.
+    About (u + w²) d operations per pair, for u features and w words, beside the analyses; memory
+    grows with w d + keep.
 
     Examples
     --------
@@ -81,11 +92,12 @@ def explain_words(embedder: Any, pairs: Any) -> list[Explanation]:
       +0.3135  guitar ~ guitar
     """
     checked = check_pairs(pairs)
+    check_integer("keep", keep, 1)
     parts = take_apart(embedder)
     texts = list(dict.fromkeys(checked.ravel().tolist()))
     X = parts.features(as_texts(texts))
     split = {text: _split_features(parts, text, X[row]) for row, text in enumerate(texts)}
-    return [_explanation(parts, split, *pair) for pair in checked.tolist()]
+    return [_explanation(parts, split, one, other, keep) for one, other in checked.tolist()]
 
 
 def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple[str, float]]:
@@ -142,10 +154,15 @@ def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple
 
 
 def _explanation(
-    parts: LinearPipeline, split: dict[str, tuple[list[Word], Any]], text1: str, text2: str
+    parts: LinearPipeline,
+    split: dict[str, tuple[list[Word], Any]],
+    text1: str,
+    text2: str,
+    keep: int,
 ) -> Explanation:
     (words1, features1), (words2, features2) = split[text1], split[text2]
-    contributions = cosine_contributions(features1, features2, parts.components)
+    largest = largest_contributions(features1, features2, parts.components, keep=keep)
+    few = len(words1) * len(words2) <= keep
     return Explanation(
         text1=text1,
         text2=text2,
@@ -153,8 +170,11 @@ def _explanation(
         tokens2=[text2[word.start : word.end] for word in words2],
         offsets1=[(word.start, word.end) for word in words1],
         offsets2=[(word.start, word.end) for word in words2],
-        contributions=contributions,
-        similarity=float(contributions.sum()),
+        contributions=largest.contributions.toarray() if few else largest.contributions,
+        similarity=largest.similarity,
+        n_rest=largest.n_rest,
+        totals1=largest.totals1,
+        totals2=largest.totals2,
     )
 
 

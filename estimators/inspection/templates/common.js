@@ -13,7 +13,7 @@ function element(tag, attributes, ...children) {
 }
 
 // Control characters have no shape; one character each keeps the offsets of words.
-const visible = (text) => text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, "\ufffd");
+const visible = (text) => text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, "\ufffd");
 
 const whole = (count) => count.toLocaleString("en-US");
 const plural = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
@@ -71,7 +71,7 @@ function shade(node, weight, most) {
   node.style.setProperty("--strength", `${strength.toFixed(1)}%`);
 }
 
-const largest = (weights) => weights.reduce((most, w) => Math.max(most, Math.abs(w)), 0);
+const largest = (weights) => weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
 
 // Fills a block with a text of which only the beginning shows until it is asked for.
 function foldable(block, text, fill) {

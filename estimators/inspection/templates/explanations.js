@@ -1,24 +1,26 @@
 const { pairs } = data;
-const CELLS = 10000;
-const BARS = 8;
+const HEAT = 40;
+const STEPS = 8;
 
-// Contributions between stretches rather than tokens, with what is left out of them.
+// Words with their places in UTF-16 units, and the partners of each.
 function prepare(pair) {
-  const rows = stretches(pair.text1, pair.offsets1, pair.special1);
-  const columns = stretches(pair.text2, pair.offsets2, pair.special2);
-  const matrix = rows.map((row) =>
-    columns.map((column) => {
-      let sum = 0;
-      for (const k of row.tokens) for (const l of column.tokens) sum += pair.contributions[k][l];
-      return sum;
-    }),
-  );
-  const rowSums = matrix.map((row) => row.reduce((sum, c) => sum + c, 0));
-  const columnSums = columns.map((_, l) => matrix.reduce((sum, row) => sum + row[l], 0));
-  const every = pair.contributions.reduce((sum, row) => sum + row.reduce((s, c) => s + c, 0), 0);
-  const rest = every - rowSums.reduce((sum, c) => sum + c, 0);
-  const most = matrix.reduce((top, row) => Math.max(top, largest(row)), 0);
-  return { rows, columns, matrix, rowSums, columnSums, rest, most };
+  const place = (text, spans) => {
+    const position = unitPositions(text);
+    return spans.map(([start, end]) => ({ start: position(start), end: position(end) }));
+  };
+  const rows = place(pair.text1, pair.words1 ?? []);
+  const columns = place(pair.text2, pair.words2 ?? []);
+  const ofRow = rows.map(() => new Map());
+  const ofColumn = columns.map(() => new Map());
+  let most = 0;
+  const links = pair.links ?? [];
+  for (let i = 0; i < links.length; i += 3) {
+    const [k, l, weight] = [links[i], links[i + 1], links[i + 2]];
+    ofRow[k].set(l, weight);
+    ofColumn[l].set(k, weight);
+    most = Math.max(most, Math.abs(weight));
+  }
+  return { rows, columns, ofRow, ofColumn, most };
 }
 
 function sentence(name, text, stretchesOfText) {
@@ -59,67 +61,76 @@ function sentences(pair) {
   const parts = prepare(pair);
   const one = sentence("First text", pair.text1, parts.rows);
   const two = sentence("Second text", pair.text2, parts.columns);
+  if (!pair.links) return { parts, nodes: [one.holder, two.holder] };
   const readout = element("p", { class: "readout", role: "status" });
-  const turned = parts.columns.map((_, l) => parts.matrix.map((row) => row[l]));
+  const sides = [
+    { own: one, other: two, partnersOf: parts.ofRow, sums: pair.sums1 },
+    { own: two, other: one, partnersOf: parts.ofColumn, sums: pair.sums2 },
+  ];
+  const largestSum = largest([...pair.sums1, ...pair.sums2]);
 
   const rest = () => {
-    const most = largest([...parts.rowSums, ...parts.columnSums]);
-    one.words.forEach((word, k) => shade(word, parts.rowSums[k], most));
-    two.words.forEach((word, l) => shade(word, parts.columnSums[l], most));
-    for (const word of [...one.words, ...two.words]) word.classList.remove("chosen");
-    readout.replaceChildren(...strongest(one, two, parts.matrix));
+    for (const { own, sums } of sides) {
+      own.words.forEach((word, k) => {
+        shade(word, sums[k], largestSum);
+        word.classList.remove("chosen");
+      });
+    }
+    readout.replaceChildren(...strongest(pair, parts));
   };
-  const choose = (own, other, weights, position) => {
+  const choose = ({ own, other, partnersOf, sums }, position) => {
+    const weights = partnersOf[position];
     own.words.forEach((word, k) => {
       shade(word, 0, 0);
       word.classList.toggle("chosen", k === position);
     });
     other.words.forEach((word, l) => {
-      shade(word, weights[l], parts.most);
+      shade(word, weights.get(l) ?? 0, parts.most);
       word.classList.remove("chosen");
     });
-    readout.replaceChildren(...partners(own, other, weights, position));
+    readout.replaceChildren(...partners(own, other, weights, position, sums[position]));
   };
-  for (const [own, other, rowsOf] of [[one, two, parts.matrix], [two, one, turned]]) {
-    const at = (event) => own.words.indexOf(event.target);
+  for (const side of sides) {
+    const at = (event) => side.own.words.indexOf(event.target);
     const show = (event) => {
-      if (at(event) >= 0) choose(own, other, rowsOf[at(event)], at(event));
+      if (at(event) >= 0) choose(side, at(event));
     };
     // Leaving the pointer goes back to the word that has the focus, if one has.
     const leave = () => {
-      for (const [side, sideOther, weights] of [[one, two, parts.matrix], [two, one, turned]]) {
-        const focused = side.words.indexOf(document.activeElement);
-        if (focused >= 0) return choose(side, sideOther, weights[focused], focused);
+      for (const each of sides) {
+        const focused = each.own.words.indexOf(document.activeElement);
+        if (focused >= 0) return choose(each, focused);
       }
       rest();
     };
-    own.block.addEventListener("mouseover", show);
-    own.block.addEventListener("mouseleave", leave);
-    own.block.addEventListener("focusin", show);
-    own.block.addEventListener("focusout", rest);
-    own.block.addEventListener("filled", rest);
-    own.block.addEventListener("keydown", (event) => rove(own.words, event));
+    side.own.block.addEventListener("mouseover", show);
+    side.own.block.addEventListener("mouseleave", leave);
+    side.own.block.addEventListener("focusin", show);
+    side.own.block.addEventListener("focusout", rest);
+    side.own.block.addEventListener("filled", rest);
+    side.own.block.addEventListener("keydown", (event) => rove(side.own.words, event));
   }
   rest();
   return { parts, nodes: [one.holder, two.holder, readout] };
 }
 
-function strongest(one, two, matrix) {
+const wordAt = (text, { start, end }) => element("bdi", {}, visible(beginning(text.slice(start, end), 60)));
+
+function strongest(pair, { rows, columns, ofRow }) {
   let best = null;
-  one.words.forEach((first, k) => {
-    two.words.forEach((second, l) => {
-      const weight = matrix[k][l];
-      if (weight && (!best || Math.abs(weight) > Math.abs(best.weight))) best = { first, second, weight };
-    });
+  ofRow.forEach((weights, k) => {
+    for (const [l, weight] of weights) {
+      if (!best || Math.abs(weight) > Math.abs(best.weight)) best = { k, l, weight };
+    }
   });
   if (!best) return ["No word has a partner."];
-  const [first, second] = [best.first, best.second].map((word) => element("bdi", {}, word.textContent));
+  const [first, second] = [wordAt(pair.text1, rows[best.k]), wordAt(pair.text2, columns[best.l])];
   return ["Strongest: ", first, " with ", second, ` ${signed(best.weight)}`];
 }
 
-function partners(own, other, weights, position) {
-  const named = weights
-    .map((weight, l) => [weight, other.words[l]])
+function partners(own, other, weights, position, sum) {
+  const named = [...weights]
+    .map(([l, weight]) => [weight, other.words[l]])
     .filter(([weight, word]) => word && Math.abs(weight) >= 0.0005)
     .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
   const line = [element("bdi", {}, own.words[position].textContent), ": "];
@@ -127,33 +138,42 @@ function partners(own, other, weights, position) {
   named.slice(0, 4).forEach(([weight, word], rank) => {
     line.push(rank ? ", " : "", element("bdi", {}, word.textContent), ` ${signed(weight)}`);
   });
-  if (named.length > 4) line.push(`, ${named.length - 4} more`);
-  const sum = weights.reduce((s, weight) => s + weight, 0);
+  if (named.length > 4) line.push(`, ${plural(named.length - 4, "other word", "other words")}`);
   return [...line, `; all together ${signed(sum)}`];
 }
 
-function heatMap(pair, { rows, columns, matrix, most }) {
-  if (rows.length * columns.length > CELLS) {
-    return element("p", {}, `Too large to show: ${whole(rows.length)} by ${whole(columns.length)} words.`);
-  }
+// Positions of the words with the largest contributions, in the order of the text.
+function heaviest(partnersOf) {
+  const weight = partnersOf.map((weights) => largest([...weights.values()]));
+  return weight
+    .map((_, k) => k)
+    .sort((a, b) => weight[b] - weight[a] || a - b)
+    .slice(0, HEAT)
+    .sort((a, b) => a - b);
+}
+
+function heatMap(pair, { rows, columns, ofRow, ofColumn, most }) {
   const name = (text, { start, end }) => element("bdi", {}, visible(beginning(text.slice(start, end), 24)));
+  const [ks, ls] = [heaviest(ofRow), heaviest(ofColumn)];
   const head = element("tr", {}, element("td"));
-  for (const column of columns) {
-    head.append(element("th", { scope: "col" }, element("span", {}, name(pair.text2, column))));
-  }
+  for (const l of ls) head.append(element("th", { scope: "col" }, element("span", {}, name(pair.text2, columns[l]))));
   const body = element("tbody");
-  rows.forEach((row, k) => {
-    const line = element("tr", {}, element("th", { scope: "row" }, name(pair.text1, row)));
-    matrix[k].forEach((weight) => {
+  for (const k of ks) {
+    const line = element("tr", {}, element("th", { scope: "row" }, name(pair.text1, rows[k])));
+    for (const l of ls) {
+      const weight = ofRow[k].get(l) ?? 0;
       const shown = Math.abs(weight) < 0.005 ? "" : weight.toFixed(2).replace("-", "\u2212");
       const box = element("td", {}, shown);
       shade(box, weight, most);
       line.append(box);
-    });
+    }
     body.append(line);
-  });
+  }
   const table = element("table", {}, element("thead", {}, head), body);
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Heat map of contributions" }, table);
+  const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Heat map of contributions" }, table);
+  if (ks.length === rows.length && ls.length === columns.length) return scroll;
+  const said = `The words with the largest contributions: ${ks.length} of ${whole(rows.length)} of the first text, ${ls.length} of ${whole(columns.length)} of the second.`;
+  return element("div", {}, element("p", { class: "quiet" }, said), scroll);
 }
 
 function toggled(name, make) {
@@ -167,72 +187,117 @@ function toggled(name, make) {
   return [button, place];
 }
 
-function shownValue(value) {
-  if (typeof value !== "number") return value === null ? "" : visible(String(value));
-  return Number.isInteger(value) ? String(value).replace("-", "\u2212") : decimals(value);
-}
+const shownValue = (value) => Number(value.toPrecision(3)).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", "\u2212");
+const percent = (p) => {
+  if (p === 0 || p === 1) return `${100 * p}%`;
+  if (p < 0.001) return "<0.1%";
+  return p > 0.999 ? ">99.9%" : `${(100 * p).toFixed(1)}%`;
+};
+const EDGE = 1e-9;
+const logOdds = (p) => {
+  const inside = Math.min(1 - EDGE, Math.max(EDGE, p));
+  return Math.log(inside / (1 - inside));
+};
+const probability = (z) => 1 / (1 + Math.exp(-z));
+// In the order of preference; one too near to another is left out.
+const TICKS = [0.5, 0.1, 0.9, 0.01, 0.99, 0.0001, 0.9999, 0.000001, 0.999999, 0.25, 0.75, 0.05, 0.95, 0.4, 0.6];
+const APART = 13;
 
-function verdictTable(verdict) {
-  const rows = [
-    ...verdict.members.map((member) => ({ ...member, kind: "member" })),
-    ...verdict.features.map((feature) => ({ ...feature, kind: "feature" })),
-  ].sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
-  const most = largest(rows.map(({ effect }) => effect));
-  const body = element("tbody");
-  const line = ({ name, value, effect, kind }) => {
-    const bar = element("span", { class: "bar", "data-sign": effect < 0 ? "-" : "+" });
-    bar.style.setProperty("--length", `${most ? (50 * Math.abs(effect)) / most : 0}%`);
-    return element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, element("bdi", {}, visible(name)), kind === "member" ? element("span", { class: "kind" }, "member") : ""),
-      element("td", { class: "number" }, shownValue(value)),
-      element("td", { class: "effect" }, bar),
-      element("td", { class: "number" }, signed(effect)),
-    );
+// From the typical pair to this one: every bar starts where the one above it ends.
+function waterfall(verdict) {
+  const start = logOdds(verdict.baseline);
+  const holder = element("div", { class: "waterfall" });
+  const draw = (shown) => {
+    const steps = verdict.steps.slice(0, shown);
+    const others = verdict.steps.slice(shown);
+    if (others.length) {
+      const effect = others.reduce((sum, step) => sum + step.effect, 0);
+      steps.push({ kind: "others", name: `${whole(others.length)} other inputs`, effect });
+    }
+    const path = [start];
+    for (const { effect } of steps) path.push(path[path.length - 1] + effect);
+    const end = logOdds(verdict.probability);
+    const [low, high] = [Math.min(...path, end), Math.max(...path, end)];
+    const pad = Math.max(0.25, (high - low) * 0.04);
+    const at = (z) => (100 * (z - low + pad)) / (high - low + 2 * pad);
+    const percentAt = (z) => `${at(z).toFixed(2)}%`;
+    const ticks = [];
+    for (const z of TICKS.map(logOdds)) {
+      const free = ticks.every((other) => Math.abs(at(other) - at(z)) >= APART);
+      if (at(z) > 3 && at(z) < 97 && free) ticks.push(z);
+    }
+    const grid = () => ticks.map((z) => {
+      const line = element("span", { class: "tick" });
+      line.style.setProperty("--at", percentAt(z));
+      return line;
+    });
+    const rowOf = (className, label, values, marks, p) =>
+      element("tr", { class: className }, element("th", { scope: "row" }, ...label), ...values.map((value) => element("td", { class: "number" }, value)), element("td", { class: "effect" }, ...grid(), ...marks), element("td", { class: "number result" }, p));
+    const point = (z) => {
+      const mark = element("span", { class: "point" });
+      mark.style.setProperty("--at", percentAt(z));
+      return mark;
+    };
+    const body = element("tbody", {}, rowOf("end", ["A typical pair"], ["", ""], [point(start)], percent(verdict.baseline)));
+    steps.forEach(({ kind, name, value, typical, effect }, i) => {
+      const bar = element("span", { class: "bar", "data-sign": effect < 0 ? "-" : "+" });
+      bar.style.setProperty("--at", percentAt(Math.min(path[i], path[i + 1])));
+      bar.style.setProperty("--length", `${(at(path[i + 1]) - at(path[i])) * Math.sign(effect)}%`);
+      const label = [element("bdi", {}, visible(name))];
+      if (kind === "member") label.push(element("span", { class: "kind" }, "member"));
+      const values = kind === "others" ? ["", ""] : [shownValue(value), shownValue(typical)];
+      body.append(rowOf(kind === "others" ? kind : null, label, values, effect ? [bar] : [], percent(probability(path[i + 1]))));
+    });
+    body.append(rowOf("end", ["This pair"], ["", ""], [point(end)], percent(verdict.probability)));
+    const scale = element("td", { class: "effect scale" });
+    for (const z of ticks) {
+      const p = probability(z);
+      const tick = element("span", {}, `${Number((100 * p).toPrecision(p > 0.5 ? 6 : 2))}%`);
+      tick.style.setProperty("--at", percentAt(z));
+      scale.append(tick);
+    }
+    const foot = element("tfoot", { "aria-hidden": "true" }, element("tr", {}, element("td"), element("td"), element("td"), scale, element("td")));
+    const head = ["Input", "This pair", "Typical", "Less likely \u2190 \u2192 more likely", "Probability so far"].map((name) => element("th", { scope: "col" }, name));
+    const caption = element("caption", {}, "From a typical pair to this one");
+    const table = element("table", { class: "verdict" }, caption, element("thead", {}, element("tr", {}, ...head)), body, foot);
+    holder.replaceChildren(table);
+    if (!others.length) return;
+    const more = element("button", { type: "button", class: "more" }, `Show all ${whole(verdict.steps.length)} inputs`);
+    more.addEventListener("click", () => draw(Infinity));
+    holder.append(more);
   };
-  body.append(...rows.slice(0, BARS).map(line));
-  const head = ["Said by", "Value", "Against \u2190 \u2192 for", "Log-odds"].map((name) => element("th", { scope: "col" }, name));
-  const table = element("table", { class: "verdict" }, element("thead", {}, element("tr", {}, ...head)), body);
-  if (rows.length <= BARS) return [table];
-  const more = element("button", { type: "button" }, `Show all ${whole(rows.length)}`);
-  more.addEventListener("click", () => {
-    body.append(...rows.slice(BARS).map(line));
-    more.remove();
-  });
-  return [table, more];
+  draw(STEPS);
+  return holder;
 }
 
-function pairEntry({ pair, verdict, number }) {
+function pairEntry({ pair, number }) {
+  const { verdict } = pair;
   const facts = element("p", { class: "facts" }, element("span", { class: "id" }, `Pair ${whole(number)}`));
   const fact = (name, value) => facts.append(element("span", {}, `${name} `, element("strong", {}, value)));
-  if (verdict) fact("probability", decimals(verdict.probability));
-  fact("similarity", decimals(pair.similarity));
+  if (verdict) fact("Probability of a duplicate", percent(verdict.probability));
+  if (pair.links) fact(verdict ? "Cosine" : "Similarity", decimals(pair.similarity));
   if (pair.title) facts.append(element("bdi", { class: "quiet" }, visible(pair.title)));
   const { parts, nodes } = sentences(pair);
   const entry = element("article", { class: "pair", "aria-label": `Pair ${whole(number)}` }, facts, ...nodes);
-  if (Math.abs(parts.rest) >= 0.0005) {
-    entry.append(element("p", { class: "quiet rest" }, `Special tokens, which are not shown, add ${signed(parts.rest)}.`));
+  const quiet = (text) => entry.append(element("p", { class: "quiet rest" }, text));
+  if (Math.abs(pair.hidden ?? 0) >= 0.0005) quiet(`Special tokens, which are not shown, add ${signed(pair.hidden)}.`);
+  if (pair.truncation) quiet(pair.truncation);
+  for (const note of verdict?.notes ?? []) entry.append(element("p", { class: "note" }, visible(note)));
+  if (verdict?.steps.length) entry.append(waterfall(verdict));
+  if (pair.links) {
+    const [button, place] = toggled("Heat map of words", () => heatMap(pair, parts));
+    entry.append(element("div", { class: "actions" }, button), place);
   }
-  const actions = element("div", { class: "actions" });
-  if (verdict && verdict.members.length + verdict.features.length) {
-    const [table, ...more] = verdictTable(verdict);
-    entry.append(table);
-    actions.append(...more);
-  }
-  const [button, place] = toggled("Heat map", () => heatMap(pair, parts));
-  actions.append(button);
-  entry.append(actions, place);
   return entry;
 }
 
 const items = pairs.map((pair, i) => {
-  return { pair, verdict: data.verdicts?.[i], number: i + 1 };
+  return { pair, number: i + 1 };
 });
 const VALUES = {
   given: ({ number }) => number,
   similarity: ({ pair }) => pair.similarity,
-  probability: ({ verdict }) => verdict.probability,
+  probability: ({ pair }) => pair.verdict.probability,
 };
 const order = byId("order");
 const search = byId("search");
@@ -249,9 +314,12 @@ function arrange() {
   list.show(found);
 }
 
-if (!data.verdicts) {
-  for (const option of [...order.options]) if (option.value.startsWith("probability")) option.remove();
+const without = (value) => [...order.options].filter((option) => option.value.startsWith(value)).forEach((option) => option.remove());
+if (!pairs.length || pairs.some(({ verdict }) => !verdict)) {
+  without("probability");
+  for (const part of document.querySelectorAll(".of-verdict")) part.remove();
 }
+if (pairs.some(({ links }) => !links)) without("similarity");
 byId("counts").append(element("span", {}, element("strong", {}, whole(items.length)), items.length === 1 ? " pair" : " pairs"));
 order.addEventListener("change", arrange);
 search.addEventListener("input", coalesced(arrange));

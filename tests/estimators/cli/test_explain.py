@@ -1,6 +1,7 @@
 import json
 import re
 
+from estimators.cli.explain import BLOCK
 from estimators.persistence import load_model
 from film.datasets import read_table
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -19,7 +20,9 @@ def test_a_table_as_records(shelf):
     ran = run("explain", shelf / "dev.csv", "-m", shelf / "model.skops", "-f", "jsonl")
     table = read_table(shelf / "dev.csv")
     pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
-    verdicts = load_model(shelf / "model.skops").explain(pairs)
+    model = load_model(shelf / "model.skops")
+    blocks = [pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK)]
+    verdicts = [verdict for block in blocks for verdict in model.explain(block)]
     assert ran.records == [json.loads(json.dumps(verdict.to_dict())) for verdict in verdicts]
 
 
@@ -33,13 +36,15 @@ def test_the_page_holds_every_pair_escaped(shelf, tmp_path):
     (data,) = re.findall(r"<script[^>]*json[^>]*>(.*?)</script>", html, re.DOTALL)
     content = json.loads(data)
     assert [pair["text1"] for pair in content["pairs"]] == [PAIR[0], "</script>", ""]
-    assert all(verdict["members"] for verdict in content["verdicts"])
+    assert all(pair["verdict"]["steps"] for pair in content["pairs"])
 
 
 def test_page_and_result_together(shelf, tmp_path):
     out, page = tmp_path / "out.txt", tmp_path / "page.html"
-    run("explain", "-p", *PAIR, "-m", shelf / "model.skops", "-o", out, "--html", page)
+    ran = run("explain", "-p", *PAIR, "-m", shelf / "model.skops", "-o", out, "--html", page)
     assert page.exists() and "% duplicate" in out.read_text(encoding="utf-8")
+    assert f"wrote {out}, 1 pair explained" in ran.err
+    assert f"wrote {page}, 1 pair explained" in ran.err
 
 
 def test_what_does_not_fit_together(shelf, tmp_path):

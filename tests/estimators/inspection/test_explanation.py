@@ -75,7 +75,8 @@ def test_dictionaries_go_through_json_and_back():
     assert data["offsets1"] == [[0, 0], [0, 2], [3, 6]]
     assert data["special2"] == [True, False]
     assert data["contributions"] == GIVEN["contributions"]
-    assert set(data) == set(GIVEN)
+    assert set(data) == {*GIVEN, "n_rest", "totals1", "totals2"}
+    assert data["n_rest"] == 0 and data["totals2"] == pytest.approx([0.13, 0.31])
     again = Explanation.from_dict(json.loads(json.dumps(data)))
     assert again.to_dict() == data
     sides: dict[str, Any] = {"text": "", "tokens": [], "offsets": []}
@@ -95,10 +96,14 @@ def test_texts_without_tokens(shape):
 
 def test_dictionaries_with_other_keys_are_refused():
     data = explanation().to_dict()
-    with pytest.raises(ValueError, match=r"lacks \['title'\] and has unknown \['heading'\]"):
-        Explanation.from_dict({("heading" if k == "title" else k): v for k, v in data.items()})
+    with pytest.raises(ValueError, match=r"lacks \['text1'\] and has unknown \['heading'\]"):
+        Explanation.from_dict({("heading" if k == "text1" else k): v for k, v in data.items()})
     with pytest.raises(ValueError, match=r"has unknown \['heading'\]"):
         Explanation.from_dict(data | {"heading": "x"})
+
+
+def test_dictionaries_of_required_keys_are_enough():
+    assert Explanation.from_dict(GIVEN).to_dict() == explanation().to_dict()
 
 
 @pytest.mark.parametrize("seed", range(5))

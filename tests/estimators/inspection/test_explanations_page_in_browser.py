@@ -1,11 +1,11 @@
 """The page of explanations in a real browser, opened from disk."""
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from estimators.inspection import Evidence, Explanation, Verdict
 from estimators.inspection.page import explanations_page
 
 
@@ -18,33 +18,48 @@ def pairs(n=4):
             [[0.05, 0, 0], [0.02, 0.3, -0.1], [0, 0.1, 0], [0, 0, 0.2]]
         ) * (1 + (i * 3) % n)  # fmt: skip
         made.append(
-            {
-                "text1": first,
-                "text2": second,
-                "offsets1": [[0, 0], [2, 5], [4, 6], [7, 11]],
-                "offsets2": [[0, 4], [0, 4], [5, 9]],
-                "contributions": contributions.tolist(),
-                "special1": [True, False, False, False],
-                "special2": [True, False, False],
-                "similarity": float(contributions.sum()),
-                "title": "matching",
-            }
+            Explanation(
+                text1=first,
+                text2=second,
+                tokens1=["[CLS]", "Cat", "at", "runs"],
+                tokens2=["[CLS]", "dogs", "walk"],
+                offsets1=[[0, 0], [2, 5], [4, 6], [7, 11]],
+                offsets2=[[0, 4], [0, 4], [5, 9]],
+                contributions=contributions,
+                special1=[True, False, False, False],
+                special2=[True, False, False],
+                similarity=float(contributions.sum()),
+                title="matching",
+            )
         )
     return made
 
 
-def verdicts(n=4):
-    features = [
-        {"name": f"feature {i}", "value": i, "effect": round(0.1 * (i - 5), 2)} for i in range(10)
-    ]
-    return [
-        {
-            "probability": round(0.9 - 0.2 * i, 2),
-            "members": [{"name": "film", "value": 0.25, "effect": 0.45}],
-            "features": features,
-        }
-        for i in range(n)
-    ]
+def texts_of_words(word, n, **changes):
+    side = {
+        "text": f"{word} " * n,
+        "tokens": [word] * n,
+        "offsets": [[(len(word) + 1) * i, (len(word) + 1) * i + len(word)] for i in range(n)],
+    }
+    return {f"{name}{number}": value for name, value in side.items() for number in "12"} | changes
+
+
+def judged(explanation, probability=0.2):
+    """A verdict of 11 inputs, whose effects lead from one half to the probability."""
+    effects = [0.1 * (i - 5) for i in range(10)]
+    effects.append(float(np.log(probability / (1 - probability))) - sum(effects))
+    features = [Evidence(f"feature {i}", i, e, 0.5) for i, e in enumerate(effects[:10])]
+    return Verdict(
+        text1=explanation.text1,
+        text2=explanation.text2,
+        probability=probability,
+        baseline=0.5,
+        members=[Evidence("film", 0.25, effects[10], 0.125)],
+        features=features,
+        words={"film": explanation},
+        terms={},
+        notes=["A note for people."],
+    )
 
 
 def test_words_shade_their_partners(browser):
@@ -67,7 +82,7 @@ def test_words_shade_their_partners(browser):
     browser.point_at(browser.one("h1"))
     assert [browser.marks(one), browser.marks(two)] == rest
     # One stop for Tab in each sentence, arrows within.
-    browser.keys("#search", "<TAB>")
+    browser.keys("summary", "<TAB>")
     assert browser.run("return document.activeElement === arguments[0]", cat)
     assert browser.marks(two) == by_cat
     browser.press(cat, "<ARROW_RIGHT>")
@@ -94,16 +109,9 @@ def test_words_shade_their_partners(browser):
 
 
 def test_folded_words_are_shaded_once_they_show(browser):
-    words = [[5 * i, 5 * i + 4] for i in range(200)]
-    long = pairs(1)[0] | {
-        "text1": "word " * 200,
-        "offsets1": words,
-        "special1": [False] * 200,
-        "text2": "word",
-        "offsets2": [[0, 4]],
-        "special2": [False],
-        "contributions": [[0.001]] * 200,
-    }
+    one_word = {"text2": "word", "tokens2": ["word"], "offsets2": [[0, 4]]}
+    sides = texts_of_words("word", 200, **one_word)
+    long = Explanation(**sides, contributions=np.full((200, 1), 0.001), similarity=0.2)
     browser.open(explanations_page([long]))
     assert len(browser.all(".word")) == 121
     one = browser.one(".sentence")
@@ -111,17 +119,23 @@ def test_folded_words_are_shaded_once_they_show(browser):
     assert browser.texts(".sentence") == ["word " * 200, "word"]
     assert len(browser.marks(one)) == 200
     browser.click("button[aria-expanded]")
-    assert len(browser.all(".heat tbody tr")) == 200
+    assert len(browser.all(".heat tbody tr")) == 40
 
 
-def test_vast_heat_maps_are_refused_in_words(browser):
-    words = [[2 * i, 2 * i + 1] for i in range(101)]
-    sides = {f"text{side}": "a " * 101 for side in (1, 2)}
-    sides |= {f"offsets{side}": words for side in (1, 2)}
-    sides |= {f"special{side}": [False] * 101 for side in (1, 2)}
-    browser.open(explanations_page([pairs(1)[0] | sides | {"contributions": np.eye(101)}]))
+def test_of_long_texts_the_heat_map_shows_the_strongest_words(browser):
+    weights = np.arange(101) / 5050
+    sides = texts_of_words("a", 101)
+    browser.open(
+        explanations_page([Explanation(**sides, contributions=np.diag(weights), similarity=1)])
+    )
     browser.click("button[aria-expanded]")
-    assert browser.texts(".heat") == ["Too large to show: 101 by 101 words."]
+    assert browser.texts(".heat p") == [
+        "The words with the largest contributions: 40 of 101 of the first text, 40 of 101 of the "
+        "second."
+    ]
+    assert len(browser.all(".heat tbody tr")) == 40
+    cells = [cell for cell in browser.texts(".heat tbody td") if cell]
+    assert cells == [f"{weight:.2f}" for weight in weights[61:]]
 
 
 def test_heat_map_is_shown_on_demand(browser):
@@ -139,28 +153,37 @@ def test_heat_map_is_shown_on_demand(browser):
     assert not table.is_displayed()
 
 
-def test_verdict_bars_are_sorted_by_size(browser):
-    browser.open(explanations_page(pairs(1), verdicts=verdicts(1)))
-    rows = browser.texts(".verdict tbody th")
-    assert rows[:4] == ["feature 0", "filmmember", "feature 1", "feature 9"]
-    assert len(rows) == 8
-    browser.click(".pair .actions button")
-    assert len(browser.texts(".verdict tbody th")) == 11
-    effects = browser.texts(".verdict tbody td:last-child")
-    assert effects[:4] == ["\u22120.500", "+0.450", "\u22120.400", "+0.400"]
-    sizes = [abs(float(effect.replace("\u2212", "-"))) for effect in effects]
-    assert sizes == sorted(sizes, reverse=True)
-    widths = [bar.size["width"] for bar in browser.all(".bar")]
-    assert all(a >= b for a, b in pairwise(widths))
-    assert widths[0] > 50
-    assert widths[2] / widths[0] == pytest.approx(0.4 / 0.5, rel=0.02)
-    left, right = (bar.location["x"] for bar in browser.all(".bar")[:2])
-    assert left + widths[0] == pytest.approx(right, abs=1)
-    assert browser.texts(".verdict tbody td:nth-child(2)")[:2] == ["0", "0.250"]
+def test_bars_lead_from_the_typical_pair_to_this_one(browser):
+    (explanation,) = pairs(1)
+    browser.open(explanations_page([judged(explanation, 0.2)]))
+    names = browser.texts(".verdict tbody th")
+    # The member: logit(.2) - sum of the features' effects, -1.386 + .5.
+    assert names[:4] == ["A typical pair", "filmmember", "feature 0", "feature 1"]
+    assert names[-2:] == ["3 other inputs", "This pair"] and len(names) == 11
+    assert browser.texts(".note") == ["A note for people."]
+    results = browser.texts(".verdict tbody .result")
+    assert (results[0], results[-1], results[-2]) == ("50.0%", "20.0%", "20.0%")
+    ends = lambda box: (box.rect["x"], box.rect["x"] + box.rect["width"])  # noqa: E731
+    place = ends(browser.all(".point")[0])[0] + 1.5
+    for bar in browser.all(".bar"):
+        left, right = ends(bar)
+        falls = bar.get_attribute("data-sign") == "-"
+        assert (right if falls else left) == pytest.approx(place, abs=1.5)
+        place = left if falls else right
+    assert ends(browser.all(".point")[1])[0] + 1.5 == pytest.approx(place, abs=1.5)
+    # A third of the way is in a third of the log-odds.
+    widths = [bar.rect["width"] for bar in browser.all(".bar")]
+    assert widths[2] / widths[1] == pytest.approx(0.4 / 0.5, abs=0.02)
+    assert browser.texts(".verdict tbody tr:nth-child(2) td.number")[:2] == ["0.25", "0.125"]
+    browser.click(".waterfall .more")
+    # An effect of 0 has a line, and no bar.
+    assert len(browser.texts(".verdict tbody th")) == 13
+    assert len(browser.all(".bar")) == 10
+    assert browser.texts(".verdict tbody .result")[-1] == "20.0%"
 
 
 def test_pairs_sort_and_search(browser):
-    browser.open(explanations_page(pairs(), verdicts=verdicts()))
+    browser.open(explanations_page([judged(p, 0.9 - 0.2 * i) for i, p in enumerate(pairs())]))
     listed = lambda: [int(n) for n in re.findall(r"Cat(\d)", " ".join(browser.texts(".sentence")))]  # noqa: E731
     assert listed() == [0, 1, 2, 3]
     for name, expected in [
@@ -179,19 +202,20 @@ def test_pairs_sort_and_search(browser):
     browser.open(explanations_page(pairs(30)))
     assert len(browser.all(".pair")) == 25
     assert browser.all("#order option[value^=probability]") == []
+    assert browser.all(".of-verdict") == []
 
 
 def test_hostile_explanations_show_as_texts(browser, hostile_texts):
-    hostile, said = [], []
+    hostile = []
     for text in hostile_texts[:-1]:
-        span, name = [[0, len(text)]], {"name": text, "value": text, "effect": 1.0}
+        side = {"text": text, "tokens": [text], "offsets": [[0, len(text)]]}
+        sides = {f"{name}{number}": value for name, value in side.items() for number in "12"}
+        words = Explanation(**sides, contributions=[[1.0]], similarity=1, title=text)
+        inputs = [Evidence(text, 0.5, 0.0, 0.5)]
         hostile.append(
-            pairs(1)[0]
-            | {"text1": text, "text2": text, "offsets1": span, "offsets2": span, "title": text}
-            | {"special1": [False], "special2": [False], "contributions": [[1.0]]}
+            Verdict(text, text, 0.5, 0.5, inputs, inputs, {text: words}, {}, notes=[text])
         )
-        said.append({"probability": 0.5, "members": [name], "features": [name]})
-    browser.open(explanations_page(hostile, verdicts=said, title=hostile_texts[1]))
+    browser.open(explanations_page(hostile, title=hostile_texts[1]))
     assert browser.one("h1").text == hostile_texts[1]
     for button in browser.all("button[aria-expanded]"):
         button.click()
@@ -215,10 +239,11 @@ def test_page_makes_no_request(browser):
 
 
 def test_page_fits_a_phone(browser):
-    browser.open(explanations_page(pairs(), verdicts=verdicts()))
+    browser.open(explanations_page([judged(pair) for pair in pairs()]))
     browser.narrow(360)
     browser.run(
-        "for (const e of document.querySelectorAll('summary, button[aria-expanded]')) e.click()"
+        "for (const e of document.querySelectorAll("
+        "'summary, button[aria-expanded], .waterfall .more')) e.click()"
     )
     browser.settle()
     assert browser.run("return document.documentElement.scrollWidth") == 360

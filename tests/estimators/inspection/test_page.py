@@ -6,10 +6,12 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
 
+from estimators.inspection import Evidence, Explanation, Verdict
 from estimators.inspection.page import duplicates_page, explanations_page, write_page
 
 HOSTILE = [
@@ -76,12 +78,27 @@ def explanation(**changes):
         "similarity": 0.6,
         "title": "matching",
     }
-    return pair | changes
+    return Explanation(**(pair | changes))
 
 
-def verdict(**changes):
-    feature = {"name": "overlap", "value": 0.5, "effect": -0.25}
-    return {"probability": 0.7, "members": [], "features": [feature]} | changes
+def one_word(text, **changes):
+    side = {"tokens": [text], "offsets": [[0, len(text)]], "special": [False], "text": text}
+    sides = {f"{name}{number}": value for name, value in side.items() for number in "12"}
+    return explanation(**sides, contributions=[[0.6]], **changes)
+
+
+def verdict(name="overlap", value: Any = 0.5, words=None, **changes: Any):
+    said = {
+        "text1": "a cat",
+        "text2": "cats",
+        "probability": 0.7,
+        "baseline": 0.75,
+        "members": [],
+        "features": [Evidence(name, value, -0.25, 0.25)],
+        "words": {} if words is None else {name: words},
+        "terms": {},
+    }
+    return Verdict(**(said | changes))
 
 
 def content(html):
@@ -92,18 +109,11 @@ def hostile_pages():
     texts = [{"id": text, "text": text, "copies": [text]} for text in HOSTILE]
     data = duplicates(texts=texts, merges=[], pairs=[], tokens={}, alignments={}, notes=HOSTILE)
     pairs = [
-        explanation(
-            text1=text, text2=text, title=text, contributions=[[]], offsets1=[[0, 1]], special1=[0],
-            offsets2=[], special2=[],
-        )
+        verdict(text, words=one_word(text, title=text), text1=text, text2=text, notes=[text])
         for text in HOSTILE
-    ]  # fmt: skip
-    verdicts = [verdict(members=[{"name": text, "value": text, "effect": 1}]) for text in HOSTILE]
-    title = "".join(HOSTILE)
-    return [
-        duplicates_page(data, title=title),
-        explanations_page(pairs, title=title, verdicts=verdicts),
     ]
+    title = "".join(HOSTILE)
+    return [duplicates_page(data, title=title), explanations_page(pairs, title=title)]
 
 
 @pytest.mark.parametrize("page", [0, 1])
@@ -165,12 +175,36 @@ def test_numbers_of_numpy_are_numbers():
         "pairs": np.array(plain["pairs"]),
     }
     assert content(duplicates_page(arrays)) == content(duplicates_page(plain | {"threshold": 0.75}))
-    said = verdict(features=[{"name": "n", "value": np.int64(3), "effect": np.float64(0.5)}])
-    found = content(explanations_page([explanation()], verdicts=[said]))
-    assert found["verdicts"][0]["features"] == [{"name": "n", "value": 3, "effect": 0.5}]
+    entry = content(explanations_page([verdict("n", np.int64(3), baseline=np.float64(0.5))]))
+    assert entry["pairs"][0]["verdict"] == {
+        "probability": 0.7,
+        "baseline": 0.5,
+        "steps": [{"kind": "feature", "name": "n", "value": 3, "typical": 0.25, "effect": -0.25}],
+        "notes": [],
+    }
+
+
+def test_words_are_shown_without_special_tokens():
     matrix = np.array([[0.1], [-0.2], [0.70000000001]])
-    found = content(explanations_page([explanation(contributions=matrix)]))
-    assert found["pairs"][0]["contributions"] == [[0.1], [-0.2], [0.7]]
+    (pair,) = content(explanations_page([explanation(contributions=matrix)]))["pairs"]
+    assert pair["words1"] == [[0, 1], [2, 5]] and pair["words2"] == [[0, 4]]
+    assert pair["links"] == [0, 0, -0.2, 1, 0, 0.7]
+    assert (pair["sums1"], pair["sums2"]) == ([-0.2, 0.7], [0.5])
+    assert pair["hidden"] == pytest.approx(0.1, abs=1e-9)
+    assert "verdict" not in pair
+
+
+def test_verdicts_bring_their_first_words_and_sorted_steps():
+    evidence = [Evidence("weak", 1.0, 0.1, 0.0), Evidence("strong", 1.0, -2.0, 0.0)]
+    member = [Evidence("middle", 1.0, 1.5, 0.0)]
+    with_words = verdict(words=explanation(), members=member, features=evidence)
+    first, second = content(explanations_page([with_words, verdict()]))["pairs"]
+    assert first["similarity"] == 0.6 and "links" not in second
+    assert [(step["kind"], step["name"]) for step in first["verdict"]["steps"]] == [
+        ("feature", "strong"),
+        ("member", "middle"),
+        ("feature", "weak"),
+    ]
 
 
 def test_missing_optional_parts_are_empty():
@@ -179,7 +213,7 @@ def test_missing_optional_parts_are_empty():
         del data[name]
     found = content(duplicates_page(data))
     assert (found["alignments"], found["tokens"], found["notes"]) == ({}, {}, [])
-    assert content(explanations_page([])) == {"pairs": [], "verdicts": None}
+    assert content(explanations_page([])) == {"pairs": []}
     nothing = duplicates(texts=[], merges=[], pairs=[], alignments={}, tokens={})
     assert content(duplicates_page(nothing))["texts"] == []
 
@@ -190,105 +224,29 @@ def test_merges_of_equal_score_are_in_order():
 
 
 def test_explanations_without_tokens():
-    bare = explanation(text1="", offsets1=[], special1=[], contributions=[])
-    assert content(explanations_page([bare]))["pairs"][0]["contributions"] == []
-    bare = explanation(text2="", offsets2=[], special2=[], contributions=[])
-    assert content(explanations_page([bare]))["pairs"][0]["contributions"] == [[], [], []]
+    for side in "12":
+        none = {f"{name}{side}": [] for name in ("tokens", "offsets", "special")}
+        bare = explanation(**none, **{f"text{side}": ""}, contributions=[], similarity=0)
+        (pair,) = content(explanations_page([bare]))["pairs"]
+        assert pair["links"] == pair[f"words{side}"] == []
 
 
 def test_arguments_are_left_alone():
-    data, pairs, verdicts = duplicates(), [explanation()], [verdict()]
-    before = copy.deepcopy((data, pairs, verdicts))
+    data = duplicates()
+    before = copy.deepcopy(data)
     duplicates_page(data)
-    explanations_page(pairs, verdicts=verdicts)
-    assert (data, pairs, verdicts) == before
+    assert data == before
 
 
-TEXT = {"id": "1", "text": "a", "copies": []}
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"score_name": "odds"}, ValueError, "must be 'probability' or 'similarity', got 'odds'"),
-        ({"threshold": 0.4}, ValueError, "must be at least data.'lowest'. = 0.5, got 0.4"),
-        ({"threshold": np.nan}, ValueError, "data.'threshold'. must be finite"),
-        ({"lowest": -np.inf}, ValueError, "data.'lowest'. must be finite"),
-        ({"texts": [{"id": "1", "text": "a"}]}, ValueError, r"'texts'.\[0\] lacks \['copies'\]"),
-        ({"texts": [TEXT | {"id": 1}]}, TypeError, r"\[0\]\['id'\] must be a string, got 1"),
-        ({"texts": [TEXT | {"text": None}]}, TypeError, "'text'. must be a string, got None"),
-        ({"texts": [TEXT | {"copies": [2]}]}, TypeError, "'copies'. must be a string, got 2"),
-        ({"merges": [(0, 3, 0.9)]}, ValueError, r"'merges'.\[0\] joins \[0, 3\].* from 0 to 2"),
-        ({"merges": [(-1, 1, 0.9)]}, ValueError, r"joins \[-1, 1\]"),
-        ({"merges": [(0, 1, 0.9), (1, 2, 0.8)]}, ValueError, "joins node 1 more than once"),
-        ({"merges": [(0, 1, 0.6), (2, 3, 0.7)]}, ValueError, "falling score, got 0.6 before 0.7"),
-        ({"merges": [(0, 1, np.nan)]}, ValueError, "two whole numbers and a finite one"),
-        ({"merges": [(0, 1)]}, ValueError, r"must have shape \(n, 3\), got \(1, 2\)"),
-        ({"merges": [(0, 1, 2), (1,)]}, ValueError, "'merges'. must be a table of numbers"),
-        ({"pairs": [(0, 3, 0.9)]}, ValueError, r"'pairs'.\[0\] is \[0, 3\]"),
-        ({"pairs": [(0, -1, 0.9)]}, ValueError, r"'pairs'.\[0\] is \[0, -1\]"),
-        ({"pairs": [(1, 1, 0.9)]}, ValueError, "two different of 3 texts"),
-        ({"pairs": [(0, 1, 0.9), (1, 0, 0.9)]}, ValueError, r"has \[0, 1\] twice"),
-        ({"pairs": [(0, 0.5, 0.9)]}, ValueError, "two whole numbers"),
-        ({"pairs": [(0, np.inf, 0.9)]}, ValueError, "two whole numbers"),
-        ({"alignments": {"0,2": []}}, ValueError, "both of them in data.'tokens'"),
-        ({"alignments": {"0": []}}, ValueError, "its key must be 'i,j'"),
-        ({"alignments": {"0,1": [(0, 1, 0.1)]}}, ValueError, r"tokens below \[1, 1\]"),
-        ({"alignments": {"0,1": [(-1, 0, 0.1)]}}, ValueError, r"tokens below \[1, 1\]"),
-        ({"tokens": {3: []}}, ValueError, "names text 3; there are 3"),
-        ({"tokens": {-1: []}}, ValueError, "names text -1"),
-        ({"tokens": {0: [[0, 2]]}}, ValueError, r"\[0\] is \[0, 2\].* within the 1 characters"),
-        ({"tokens": {0: [[1, 0]]}}, ValueError, r"\[0\] is \[1, 0\]"),
-        ({"tokens": {0: [[-1, 0]]}}, ValueError, r"\[0\] is \[-1, 0\]"),
-        ({"tokens": {0: [[0.0, 1.0]]}}, ValueError, r"whole numbers of shape \(n, 2\)"),
-        ({"tokens": {0: [0, 1]}}, ValueError, r"shape \(n, 2\), got shape \(2,\)"),
-    ],
-)
-def test_bad_duplicates_are_named(changes, error, message):
-    with pytest.raises(error, match=message):
-        duplicates_page(duplicates(**changes))
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"text1": 3}, TypeError, r"explanations\[1\]\['text1'\] must be a string, got 3"),
-        ({"similarity": np.nan}, ValueError, r"\[1\]\['similarity'\] must be finite"),
-        ({"offsets2": [[0, 5]]}, ValueError, r"'offsets2'\]\[0\] is \[0, 5\]"),
-        ({"special1": [True]}, ValueError, r"'special1'\] must have one entry a token, 3"),
-        ({"contributions": [[0.1, 0.2, 0.3]]}, ValueError, r"\(3, 1\); got shape \(1, 3\)"),
-        ({"contributions": []}, ValueError, r"\(3, 1\); got shape \(0,\)"),
-        ({"contributions": [[0.1], [np.inf], [0]]}, ValueError, "must be finite"),
-        ({"contributions": [[0.1], [], [0]]}, ValueError, "must be a table of numbers"),
-    ],
-)
-def test_bad_explanations_are_named(changes, error, message):
-    with pytest.raises(error, match=message):
-        explanations_page([explanation(), explanation(**changes)])
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "message"),
-    [
-        ([], "one entry an explanation, got 0 for 1"),
-        ([verdict(probability=1.5)], r"verdicts\[0\]\['probability'\] must be in \[0, 1\]"),
-        ([verdict(probability=-0.1)], r"must be in \[0, 1\], got -0.1"),
-        ([verdict(probability=np.nan)], "must be finite"),
-        ([{"probability": 0.5}], r"verdicts\[0\] lacks \['members', 'features'\]"),
-        ([verdict(members=[{"name": "m", "value": 1}])], r"'members'\] lacks \['effect'\]"),
-        ([verdict(features=[{"name": "n", "value": 1, "effect": np.inf}])], "effect of 'n'"),
-        ([verdict(members=[{"name": "m", "value": np.nan, "effect": 1}])], "must be finite"),
-    ],
-)
-def test_bad_verdicts_are_named(verdicts, message):
-    with pytest.raises(ValueError, match=message):
-        explanations_page([explanation()], verdicts=verdicts)
+@pytest.mark.parametrize("change", [{"threshold": np.nan}, {"merges": [(0, 1, np.inf)]}])
+def test_numbers_that_json_lacks_are_refused(change):
+    with pytest.raises(ValueError, match="must be finite numbers or text"):
+        duplicates_page(duplicates(**change))
 
 
 def test_values_that_are_no_text_or_number_are_refused():
-    said = verdict(members=[{"name": "m", "value": {1}, "effect": 1}])
     with pytest.raises(TypeError, match=r"must be numbers or text, got \{1\}"):
-        explanations_page([explanation()], verdicts=[said])
+        duplicates_page(duplicates(notes=[{1}]))
 
 
 @pytest.mark.parametrize("make", [lambda t: duplicates_page(duplicates(), title=t)])

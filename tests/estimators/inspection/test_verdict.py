@@ -1,4 +1,4 @@
-"""Explanations of a stack's probabilities: complete, by occlusion, and true to each member."""
+"""Explanations of a stack's probabilities: effects that sum, true to each member."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from estimators import DuplicateClassifier, LexicalFeatures, WordDifferences, fast_duplicates
 from estimators.inspection.explanation import Explanation
-from estimators.inspection.verdict import SHOWN_FEATURES, SHOWN_WORDS, Evidence, Verdict
+from estimators.inspection.verdict import SHOWN_STEPS, SHOWN_WORDS, Evidence, Verdict, percent
 from film.datasets import make_question_pairs
 
 DATA = make_question_pairs(260, random_state=0)
@@ -86,19 +86,46 @@ def test_every_member_and_feature_says_what_it_said(fitted, verdicts):
     assert len(verdicts) == len(JUDGED)
 
 
-def test_effects_are_what_leaving_an_input_out_changes(fitted, verdicts):
-    columns = {"film": [0, 1, 2], "words": [3]}
-    columns |= {name: [4 + i] for i, name in enumerate(LexicalFeatures().get_feature_names_out())}
-    for pair, verdict in zip(JUDGED, verdicts, strict=True):
-        inputs = fitted.inputs([pair])
-        whole = log_odds(fitted.probabilities_of(inputs)[0, 1])
-        for evidence in [*verdict.members, *verdict.features]:
-            without = inputs.copy()
-            without[0, columns[evidence.name]] = np.median(
-                fitted.out_of_fold_[:, columns[evidence.name]], axis=0
-            )
-            wanted = whole - log_odds(fitted.probabilities_of(without)[0, 1])
-            assert evidence.effect == pytest.approx(wanted, abs=1e-9)
+def test_effects_lead_from_the_typical_pair_to_the_probability(fitted, verdicts):
+    typical = np.median(fitted.out_of_fold_, axis=0)
+    baseline = fitted.probabilities_of(typical[None])[0, 1]
+    for verdict in verdicts:
+        assert verdict.baseline == pytest.approx(baseline, abs=1e-12)
+        total = sum(evidence.effect for evidence in [*verdict.members, *verdict.features])
+        assert log_odds(baseline) + total == pytest.approx(log_odds(verdict.probability), abs=1e-9)
+    values = {evidence.name: evidence.typical for evidence in verdicts[0].features}
+    names = LexicalFeatures().get_feature_names_out()
+    assert values == dict(zip(names, typical[4:], strict=True))
+
+
+def test_effects_of_a_linear_model_are_coefficients_times_differences(fitted, verdicts):
+    """The small model is a logistic regression, whose Shapley values are known."""
+    scaler, logistic = fitted.final_estimator_
+    weights = logistic.coef_[0] / scaler.scale_
+    shares = (fitted.inputs(JUDGED) - fitted.typical_) * weights
+    for row, verdict in enumerate(verdicts):
+        effects = {one.name: one.effect for one in [*verdict.members, *verdict.features]}
+        assert effects["film"] == pytest.approx(shares[row, :3].sum(), abs=1e-9)
+        for column, name in enumerate(LexicalFeatures().get_feature_names_out(), 4):
+            assert effects[name] == pytest.approx(shares[row, column], abs=1e-9)
+
+
+def test_steps_start_at_the_typical_pair_and_end_at_this_one(verdicts):
+    for verdict in verdicts:
+        for n in (1, SHOWN_STEPS, 1000):
+            steps = verdict.steps(n)
+            assert steps[-1].probability == pytest.approx(verdict.probability, abs=1e-12)
+            rest = 37 - n
+            assert len(steps) == min(n, 37) + (rest > 0)
+            if rest > 0:
+                assert steps[-1].name == f"{rest} other inputs" and steps[-1].value is None
+            before = verdict.baseline
+            for step in steps:
+                change = log_odds(step.probability) - log_odds(before)
+                assert change == pytest.approx(step.effect, abs=1e-9)
+                before = step.probability
+        sizes = [abs(step.effect) for step in verdict.steps(1000)]
+        assert sizes == sorted(sizes, reverse=True)
 
 
 def test_effects_come_strongest_first(verdicts):
@@ -240,10 +267,12 @@ def test_json_holds_everything(verdicts):
             data["text1"],
             data["text2"],
             data["probability"],
+            data["baseline"],
             [Evidence(**evidence) for evidence in data["members"]],
             [Evidence(**evidence) for evidence in data["features"]],
             {name: Explanation.from_dict(words) for name, words in data["words"].items()},
             {name: [tuple(term) for term in terms] for name, terms in data["terms"].items()},
+            data["notes"],
         )
         assert replace(again, words={}) == replace(verdict, words={})
         for name, words in verdict.words.items():
@@ -256,18 +285,19 @@ def test_text_says_the_strongest(verdicts):
     lines = str(verdict).splitlines()
     assert lines[0] == f"{verdict.probability:.1%} duplicate"
     assert lines[1:3] == [f"  {verdict.text1}", f"  {verdict.text2}"]
-    assert sum("  member " in line for line in lines) == 2
-    assert sum("  feature " in line for line in lines) == SHOWN_FEATURES
-    strongest = verdict.features[0]
-    assert any(
-        f"{strongest.effect:+6.2f}  feature {strongest.name} = {strongest.value:.3g}" in line
-        for line in lines
-    )
+    assert lines[3].startswith(f"  {percent(verdict.baseline):>7}  for a typical pair; then")
+    last = 3 + SHOWN_STEPS + 2
+    assert lines[last] == f"  {percent(verdict.probability):>7}  for this pair"
+    for line, step in zip(lines[4:last], verdict.steps(), strict=True):
+        sign = "+" if step.effect > 0 else "-"
+        assert line.startswith(f"  {percent(step.probability):>7} {sign}  {step.name}")
+    step = verdict.steps()[0]
+    assert lines[4].endswith(f"{step.name} = {step.value:.3g} (typical {step.typical:.3g})")
     term, weight = verdict.terms["words"][0]
     assert f"{term} {weight:+.2f}" in str(verdict)
-    assert f"film, cosine {verdict.words['film'].similarity:.3f}: " in str(verdict)
-    for member, most in [("words: ", SHOWN_FEATURES), ("film, cosine", 5)]:
-        (line,) = (line for line in lines if line.startswith(f"  {member}"))
+    assert f"its cosine of {verdict.words['film'].similarity:.3f}: " in str(verdict)
+    for member, most in [("words", SHOWN_WORDS), ("film", 5)]:
+        (line,) = (line for line in lines if line.startswith(f"  Words of {member},"))
         assert line.split(": ", 1)[1].count(", ") == most - 1
 
 
@@ -293,9 +323,9 @@ def read(page):
 
 
 def hostile_verdict(words):
-    evidence = [Evidence(HOSTILE, 0.5, 1.0)]
+    evidence = [Evidence(HOSTILE, 0.5, 1.0, 0.0)]
     terms = {HOSTILE: [(HOSTILE, 0.25)]}
-    return Verdict(HOSTILE, HOSTILE, 0.5, evidence, evidence, words, terms)
+    return Verdict(HOSTILE, HOSTILE, 0.5, 0.5, evidence, evidence, words, terms, [HOSTILE])
 
 
 def hostile_words():
@@ -319,28 +349,44 @@ def test_hostile_texts_steer_neither_terminal_nor_page(words):
     shown = str(verdict)
     assert all(c.isprintable() or c == "\n" for c in shown)
     shown.encode("utf-8")
-    # Texts, member, feature, member of the terms, term, and member and both tokens of the words.
-    assert shown.count("onerror") == 6 + 3 * bool(words)
+    # Texts, note, member, feature, member of the terms, term; member and tokens of the words.
+    assert shown.count("onerror") == 7 + 3 * bool(words)
     page = verdict._repr_html_()
     page.encode("utf-8")
     page = read(page)
     assert "img" not in page.tags
     assert page.handlers == []
-    assert page.text.count("onerror") >= 6
+    assert page.text.count("onerror") >= 7
     assert "50.0% duplicate" in page.text
 
 
+@pytest.mark.parametrize(
+    ("probability", "shown"),
+    [
+        (0, "0%"),
+        (1e-9, "<0.1%"),
+        (0.0768, "7.7%"),
+        (0.5, "50.0%"),
+        (1 - 1e-9, ">99.9%"),
+        (1, "100%"),
+    ],
+)
+def test_only_certainty_is_shown_as_certain(probability, shown):
+    assert percent(probability) == shown
+
+
 def test_long_texts_are_cut_in_a_terminal():
-    verdict = Verdict("a" * 100_000, "b", 0.5, [], [], {}, {})
-    assert len(str(verdict)) < 300
+    verdict = Verdict("a" * 100_000, "b", 0.5, 0.5, [], [], {}, {}, ["c" * 100_000])
+    assert len(str(verdict)) < 600
 
 
-def test_the_page_names_every_member_and_the_strongest_features(fitted, verdicts):
+def test_the_page_names_the_strongest_inputs(verdicts):
     page = read(verdicts[0]._repr_html_())
-    for name in ["film", "words", *(e.name for e in verdicts[0].features[:SHOWN_FEATURES])]:
-        assert name in page.text
-    assert page.tags.count("tr") == 1 + 2 + SHOWN_FEATURES
-    assert verdicts[0].features[SHOWN_FEATURES].name not in page.text
+    for step in verdicts[0].steps():
+        assert step.name in page.text
+    assert page.tags.count("tr") == 1 + 1 + SHOWN_STEPS + 1 + 1
+    assert percent(verdicts[0].baseline) in page.text
+    assert verdicts[0].steps(1000)[SHOWN_STEPS].name not in page.text
     # A judgement of no pair in particular would be of no use.
     wordless = stack(Lengths()).explain(NEW[:1])[0]
     assert wordless.text1 in read(wordless._repr_html_()).text

@@ -1,0 +1,247 @@
+"""The explanation page: bounded memory, a way from the typical pair to this one, safe texts."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+from estimators import fast_duplicates
+from estimators.inspection import Explanation, explain_words
+from estimators.inspection.page import explanations_page
+from estimators.inspection.words import KEPT_CONTRIBUTIONS
+from estimators.persistence import save_model
+from film.contributions import cosine_contributions, largest_contributions
+from film.datasets import make_question_pairs
+from tests.estimators.cli.commands import run, write_csv
+
+DATA = make_question_pairs(200, random_state=0)
+N_WORDS = 1500
+HOSTILE = [
+    "</script><script>window.hacked=1</script>",
+    '<img src=x onerror="window.hacked=1">',
+    "a\u2028b\u2029c",
+    "nul\0here",
+    "lone \ud800 surrogate",
+    "\u202eexe.gnp",
+    "next\x85line \x9b31m",
+]
+
+
+def long_texts(n=N_WORDS, seed=0):
+    rng = np.random.default_rng(seed)
+    words = [f"word{i}" for i in range(400)]
+    return [" ".join(rng.choice(words, n)) for _ in range(2)]
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    texts = [text for seed in range(8) for text in long_texts(60, seed)]
+    return make_pipeline(TfidfVectorizer(), TruncatedSVD(8, random_state=0)).fit(texts)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return fast_duplicates(d=8, rank=25, cv=2).fit(DATA.pairs, DATA.y)
+
+
+@pytest.fixture(scope="module")
+def model(classifier, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "m.film"
+    save_model(classifier, path)
+    return path
+
+
+def content(html):
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    return json.loads(data)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("keep", [1, 7, 60, 10_000])
+def test_04_the_largest_contributions_are_those_of_the_whole_matrix(mapped, keep, monkeypatch):
+    monkeypatch.setattr("film.contributions.BLOCK_CELLS", 40)
+    rng = np.random.default_rng(keep)
+    tokens = [sp.random_array((t, 30), density=0.2, rng=rng, format="csr") for t in (23, 17)]
+    L = rng.normal(size=(5, 30)) if mapped else None
+    whole = cosine_contributions(*tokens, L)
+    found = largest_contributions(*tokens, L, keep=keep)
+    kept = found.contributions.toarray()
+    assert found.contributions.nnz == min(keep, np.count_nonzero(whole))
+    assert found.n_rest == np.count_nonzero(whole) - found.contributions.nnz
+    np.testing.assert_allclose(kept[kept != 0], whole[kept != 0], atol=1e-12)
+    smallest = np.abs(kept[kept != 0]).min()
+    assert (np.abs(whole[kept == 0]) <= smallest + 1e-12).all()
+    np.testing.assert_allclose(found.totals1, whole.sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.totals2, whole.sum(axis=0), atol=1e-12)
+    assert found.similarity == pytest.approx(whole.sum(), abs=1e-12)
+
+
+def test_04_no_matrix_of_all_words_by_all_words_is_made(embedder, monkeypatch):
+    """Every array that holds contributions is recorded where it is made dense."""
+    import film.contributions as module
+
+    sizes = []
+    dense = module._dense
+    monkeypatch.setattr(module, "BLOCK_CELLS", 20_000)
+    monkeypatch.setattr(module, "_dense", lambda m: sizes.append(m.shape) or dense(m))
+    (explanation,) = explain_words(embedder, [long_texts()])
+    cells = [rows * columns for rows, columns in sizes]
+    assert max(cells) <= 20_000 and sum(cells) == N_WORDS**2
+    assert sp.issparse(explanation.contributions)
+    assert explanation.contributions.nnz == KEPT_CONTRIBUTIONS
+
+
+def test_04_what_is_kept_of_long_texts_is_exact_and_stated(embedder):
+    (short,) = explain_words(embedder, [long_texts(50)])
+    assert isinstance(short.contributions, np.ndarray) and not short.n_rest
+    assert short.truncation == "" and short.rest == 0
+    (explanation,) = explain_words(embedder, [long_texts()])
+    (all_kept,) = explain_words(embedder, [long_texts()], keep=N_WORDS**2)
+    whole = all_kept.contributions
+    assert explanation.similarity == pytest.approx(whole.sum(), abs=1e-9)
+    kept = explanation.contributions
+    assert kept.sum() + explanation.rest == pytest.approx(explanation.similarity, abs=1e-12)
+    assert kept.nnz + explanation.n_rest == np.count_nonzero(whole)
+    np.testing.assert_allclose(explanation.totals1, whole.sum(axis=1), atol=1e-9)
+    total = f"{np.count_nonzero(whole):,}"
+    share = f"{kept.sum() / explanation.similarity:.0%}"
+    assert f"Only the {KEPT_CONTRIBUTIONS:,} largest of {total} word pairs" in str(explanation)
+    assert f"({share})" in str(explanation)
+    assert explanation.truncation in explanation._repr_html_()
+    again = Explanation.from_dict(json.loads(json.dumps(explanation.to_dict())))
+    assert again.to_dict() == explanation.to_dict()
+    with pytest.raises(ValueError, match=r"contributions are left out.*keep="):
+        explanation.chunks(["word1"], ["word1"])
+
+
+def test_04_what_is_written_of_long_texts_is_small(embedder):
+    (explanation,) = explain_words(embedder, [long_texts()])
+    of_texts = sum(map(len, long_texts()))
+    # Places, sums and shades of 3,000 words, and 5,000 contributions; the whole matrix has 2.25
+    # million, of at least 5 characters each.
+    assert len(json.dumps(explanation.to_dict())) < 25 * of_texts
+    assert len(explanation._repr_html_()) < 40 * of_texts
+    page = len(explanations_page([explanation])) - len(explanations_page([]))
+    assert page < 15 * of_texts
+
+
+def test_04_long_texts_are_plotted_by_their_strongest_words(embedder):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    (explanation,) = explain_words(embedder, [long_texts()])
+    display = explanation.plot()
+    assert display.im_.get_array().shape == (60, 60)
+    assert max(display.figure_.get_size_inches()) < 20
+    assert "60 of 1,500 and 60 of 1,500 words" in display.ax_.get_xlabel()
+    pyplot.close("all")
+
+
+def test_04_page_and_terminal_say_what_is_left_out(model, tmp_path):
+    words = "how what learn best india quora".split()
+    rng = np.random.default_rng(0)
+    known = [" ".join(rng.choice(words, 300)) for _ in range(2)]
+    table = write_csv(tmp_path / "long.csv", ["text1", "text2"], [known])
+    page = tmp_path / "page.html"
+    ran = run("explain", table, "--model", model, "--html", page, "--out", tmp_path / "out.txt")
+    assert ran.code == 0, ran.err
+    said = "Only the 5,000 largest of"
+    assert said in (tmp_path / "out.txt").read_text(encoding="utf-8")
+    (pair,) = content(page.read_text(encoding="utf-8"))["pairs"]
+    assert said in pair["truncation"] and len(pair["links"]) <= 3 * KEPT_CONTRIBUTIONS
+
+
+def test_18_explain_has_a_bar_with_a_total_and_says_what_was_written(model, tmp_path, monkeypatch):
+    totals, moved = [], []
+
+    class Bar:
+        def __init__(self, total, **_):
+            totals.append(total)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        update = staticmethod(moved.append)
+
+    monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    table = write_csv(tmp_path / "t.csv", ["text1", "text2"], [["a b", "b c"]] * 40)
+    page = tmp_path / "page.html"
+    ran = run("explain", table, "--model", model, "--html", page)
+    assert totals == [40] and sum(moved) == 40 and len(moved) > 1
+    assert f"wrote {page}, 40 pairs explained" in ran.err
+
+
+def test_20_effects_lead_from_the_baseline_to_the_probability(classifier):
+    for verdict in classifier.explain(DATA.pairs[:20]):
+        odds = np.log(verdict.baseline / (1 - verdict.baseline))
+        odds += sum(evidence.effect for evidence in [*verdict.members, *verdict.features])
+        assert 1 / (1 + np.exp(-odds)) == pytest.approx(verdict.probability, abs=1e-9)
+
+
+def test_20_terminal_shows_where_an_explanation_starts_and_ends(classifier):
+    for verdict in classifier.explain(DATA.pairs[:5]):
+        lines = str(verdict).splitlines()
+        start = next(i for i, line in enumerate(lines) if "for a typical pair" in line)
+        end = next(i for i, line in enumerate(lines) if "for this pair" in line)
+        percentages = [float(re.findall(r"([\d.]+)%", line)[0]) for line in lines[start : end + 1]]
+        assert percentages[0] == pytest.approx(100 * verdict.baseline, abs=0.05)
+        assert percentages[-1] == percentages[-2]
+        for line, before, after in zip(
+            lines[start + 1 : end], percentages[:-2], percentages[1:-1], strict=True
+        ):
+            sign = line.split("%")[1][1]
+            assert sign in "+-" and (after >= before if sign == "+" else after <= before)
+
+
+def test_20_the_page_starts_at_the_baseline_and_ends_at_the_probability(classifier):
+    verdicts = classifier.explain(DATA.pairs[:5])
+    for pair, verdict in zip(content(explanations_page(verdicts))["pairs"], verdicts, strict=True):
+        shown = pair["verdict"]
+        odds = np.log(shown["baseline"] / (1 - shown["baseline"]))
+        odds += sum(step["effect"] for step in shown["steps"])
+        # Each of 37 effects is rounded to six decimals.
+        assert 1 / (1 + np.exp(-odds)) == pytest.approx(shown["probability"], abs=37 * 5e-7)
+        assert shown["probability"] == verdict.probability
+        sizes = [abs(step["effect"]) for step in shown["steps"]]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+class Counted(HTMLParser):
+    """Elements by tag, and whether any attribute runs code."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.handlers = [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_20_no_text_becomes_markup_anywhere(classifier, hostile):
+    verdict, harmless = classifier.explain([(hostile, hostile), ("harmless", "harmless")])
+    title = explanations_page([verdict], title=hostile)
+    for page in (title, verdict._repr_html_()):
+        page.encode("utf-8")
+        counted = Counted(page)
+        assert counted.handlers == []
+        assert not {"img", "a", "iframe"} & set(counted.tags)
+        assert "\0" not in page
+    assert Counted(title).tags == Counted(explanations_page([harmless])).tags
+    assert all(c.isprintable() or c == "\n" for c in str(verdict))
+
+
+def test_20_a_model_without_words_has_a_page_too(classifier, tmp_path):
+    (verdict,) = classifier.explain(DATA.pairs[:1])
+    (pair,) = content(explanations_page([replace(verdict, words={})]))["pairs"]
+    assert pair["text1"] == verdict.text1 and pair["verdict"]["steps"] and "links" not in pair
