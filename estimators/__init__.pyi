@@ -1,3 +1,4 @@
+from ._archive import read_metadata as read_metadata
 from .duplicate_classifier import DuplicateClassifier as DuplicateClassifier
 from .duplicate_finder import DuplicateFinder as DuplicateFinder
 from .fast_duplicates import fast_duplicates as fast_duplicates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -38,7 +39,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         # Weights are read again from the model's own files: a copy is small and never code. Only
         # those learned since go with it, as arrays.
         state: Any = super().__getstate__()
-        state = {name: value for name, value in state.items() if name != "_transformer"}
+        state = plain_paths(state)
+        state.pop("_transformer", None)
         if "_learned" not in state and state.get("model_digest_") != state.get("_file_digest"):
             state["_learned"] = self._transformer.arrays()
         return state
@@ -153,6 +155,14 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         from tqdm.auto import tqdm
 
         return tqdm(total=total, desc="encode", unit="text", disable=not self.verbose)
+
+
+def plain_paths(state: dict[str, Any]) -> dict[str, Any]:
+    """Give attributes with paths as texts, which mean the same on another system or in a file."""
+    return {
+        name: os.fspath(value) if isinstance(value, os.PathLike) else value
+        for name, value in state.items()
+    }
 
 
 def check_sentences(texts: Any) -> list[str]:

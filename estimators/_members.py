@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from estimators._embedding import embed, fit_embedder
 from estimators._pair_problem import PairProblem
+from estimators._savable import savable
 from estimators._texts import place_pairs
 from film.lexical import row_cosines
 from film.ranks import neighbour_ranks
@@ -28,6 +29,7 @@ def columns(member: Any) -> tuple[str, ...]:
     return PREDICTOR_COLUMNS if is_predictor(member) else EMBEDDER_COLUMNS
 
 
+@savable
 class Collection:
     """Texts that ranks count, as points of one fitted embedder."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimators._pairs import conflicting_pairs
+from estimators._savable import savable
 from estimators._texts import TextIndex
 from film.groups import connected_groups
 from film.triplets import triplets_from_pairs
@@ -21,6 +22,7 @@ def digest(*parts: Any) -> str:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
+@savable
 class PairProblem:
     """Training pairs as numbers of unique texts.
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from estimators._savable import savable
 from film.text import normalize_text
 
 
+@savable
 class TextIndex:
     """Number texts so that those that read alike after normalisation share a number.
 

@@ -30,6 +30,7 @@ from estimators._pair_problem import PairProblem
 from estimators._pairs import check_pair_labels, check_pairs
 from estimators._progress import progress_bar
 from estimators._question_folds import question_folds, splitter_of
+from estimators._savable import savable
 from estimators._texts import as_texts, check_texts
 from estimators._validation import check_choice, check_integer
 from estimators.lexical import LexicalFeatures
@@ -40,6 +41,7 @@ BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
 
 
+@savable
 class DuplicateClassifier(ClassifierMixin, BaseEstimator):
     """Judge pairs of texts by several members and lexical features, as one calibrated probability.
 

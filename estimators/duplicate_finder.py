@@ -19,11 +19,13 @@ from estimators._found_duplicates import (
 )
 from estimators._pair_probabilities import PairProbabilities
 from estimators._progress import progress_bar
+from estimators._savable import savable
 from estimators._texts import as_texts, check_texts
 from estimators._validation import check_choice, check_integer, check_real
 from film.clusters import link_scores
 
 
+@savable
 class DuplicateFinder(BaseEstimator):
     """Find the rows of a corpus that mean the same.
 

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from estimators._progress import progress_bar
+from estimators._savable import savable
 from estimators._validation import check_choice, check_integer, check_real
 from estimators.model_selection import Triplets
 from film.lowrank import truncated_svd
@@ -26,6 +27,7 @@ from film.triplets import anchor_sums, check_triplets, ordered_share, triplets_f
 SOLVERS = ("eigen", "cayley", "minibatch")
 
 
+@savable
 class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fast, interpretable, low-rank metric learning from triplets.
 

@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from estimators._pairs import check_pairs
+from estimators._savable import savable
 from estimators._texts import as_texts
 from film.lexical import (
     EDIT_NAMES,
@@ -25,6 +26,7 @@ from film.text import normalize_text
 COSINE_NAMES = ("word cosine", "word and bigram cosine", "character cosine")
 
 
+@savable
 class LexicalFeatures(TransformerMixin, BaseEstimator):
     """Overlaps, edits, numbers, negation and lengths of a pair, as 35 named features.
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import BaseCrossValidator, GroupKFold, StratifiedGr
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 
 from estimators._pairs import check_pairs, normalized_codes
+from estimators._savable import savable
 from estimators.triplets import Triplets
 from film.groups import connected_groups
 
@@ -66,6 +67,7 @@ def question_groups(pairs: Any) -> NDArray[np.intp]:
     return connected_groups(codes, int(codes.max()) + 1)[codes[:, 0]]
 
 
+@savable
 class DisjointPairsKFold(BaseCrossValidator):
     """Shuffled, stratified K-fold over pairs, no question on both sides.
 
@@ -256,6 +258,7 @@ class DisjointPairsKFold(BaseCrossValidator):
         return None
 
 
+@savable
 class AllowSharedQuestions(BaseCrossValidator):
     """Folds in which a question may stand in training and in test, because one means it.
 

@@ -15,6 +15,7 @@ from estimators._embedding import embed, fit_embedder
 from estimators._pair_problem import PairProblem, digest
 from estimators._pairs import check_pair_labels, check_pairs
 from estimators._question_folds import question_folds, splitter_of
+from estimators._savable import savable
 from estimators._texts import check_texts, place_pairs
 from estimators._validation import check_choice, check_integer
 from estimators.film import FILM
@@ -25,6 +26,7 @@ MODES = ("both", "either")
 COUNTS = ("texts", "questions")
 
 
+@savable
 class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     """Classify pairs of texts by their neighbour ranks in a learned space.
 

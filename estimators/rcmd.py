@@ -9,6 +9,7 @@ from scipy.special import expit
 from scipy.stats import spearmanr
 from sklearn.utils.validation import check_is_fitted
 
+from estimators._savable import savable
 from estimators._saved_regressor import SavedRegressor
 from estimators._targets import (
     check_eval_set,
@@ -25,6 +26,7 @@ from film.ragged import Ragged
 from film.transport import METHODS, ragged_similarities, transport
 
 
+@savable
 class RCMDRegressor(SavedRegressor):
     """Judge pairs by transport between the tokens of a transformers model, and say why.
 

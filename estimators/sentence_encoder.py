@@ -8,12 +8,14 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from estimators._frozen_encoder import FrozenEncoder, check_sentences
+from estimators._savable import savable
 from estimators._validation import check_choice, check_integer
 
 POOLINGS = ("mean", "cls", "max")
 ROWS_PER_BLOCK = 8192
 
 
+@savable
 class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     """Turn texts into one vector each by a frozen transformers model.
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from estimators._frozen_encoder import FrozenEncoder, check_sentences
+from estimators._savable import savable
 from film.ragged import Ragged
 
 
+@savable
 class TokenEncoder(FrozenEncoder):
     """Turn texts into the vectors of their tokens by a frozen transformers model.
 

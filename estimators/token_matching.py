@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from estimators._savable import savable
 from estimators._token_regressor import TokenRegressor
 from estimators._validation import check_choice
 from film.matching import MATCHING, Function, match, ragged_matching
 from film.ragged import Ragged
 
 
+@savable
 class TokenMatchingRegressor(TokenRegressor):
     """Judge pairs by how well, and how uniquely, their tokens match, and say why.
 

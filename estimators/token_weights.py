@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from estimators._frozen_encoder import check_sentences
+from estimators._frozen_encoder import check_sentences, plain_paths
+from estimators._savable import savable
 from estimators._transformer import Tokens, Transformer
 from estimators._validation import check_integer, check_real
 from film.losses import contrastive_loss
@@ -24,6 +25,7 @@ TEXTS_AT_ONCE = 32
 """Texts of like length that go through the model together, for little padding."""
 
 
+@savable
 class TokenWeights(BaseEstimator):
     """Learn how much each token of a vocabulary matters, from texts alone.
 
@@ -262,6 +264,10 @@ class TokenWeights(BaseEstimator):
             )
         return self.token_weights_.copy()
 
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return plain_paths(state)
+
     def __sklearn_clone__(self) -> Any:
         # What is learned is never changed in place, so that copies may share it.
         return copy.copy(self) if hasattr(self, "token_weights_") else super().__sklearn_clone__()
@@ -334,7 +340,8 @@ class TokenWeights(BaseEstimator):
     def _learned_by(self) -> dict[str, Any]:
         """Parameters on which the weights depend."""
         others = {"device", "verbose"}
-        return {name: value for name, value in self.get_params().items() if name not in others}
+        params = plain_paths(self.get_params())
+        return {name: value for name, value in params.items() if name not in others}
 
     def _ranked(self, n: int, sign: int) -> list[tuple[str, float]]:
         check_is_fitted(self, "token_weights_")

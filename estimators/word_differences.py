@@ -11,11 +11,13 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from estimators._pairs import check_pairs
+from estimators._savable import savable
 from estimators._texts import as_texts
 from film.differences import shared_and_unshared
 from film.text import normalize_text
 
 
+@savable
 class WordDifferences(TransformerMixin, BaseEstimator):
     """Turn pairs into sparse features "both texts say it" and "only one text says it".
 

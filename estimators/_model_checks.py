@@ -1,0 +1,112 @@
+"""What is in a model: whether it comes back as it was, and is sound where code relies on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+
+LEAVES = (str, bytes, int, float, type(None), np.generic)
+_KEYS = (str, int, float, np.number)
+# What predictions are made of. Others may hold NaN: losses of a run, means of empty columns.
+_WEIGHTS = frozenset(
+    {
+        "coef_",
+        "components_",
+        "idf_",
+        "intercept_",
+        "points",
+        "token_weights_",
+        "_baseline_prediction",
+    }
+)
+
+
+def check_restorable(part: Any) -> None:
+    """Raise where skops would restore something else than what was saved."""
+    if isinstance(part, dict):
+        wrong = [key for key in part if isinstance(key, bool) or not isinstance(key, _KEYS)]
+        if wrong or len({str(key) for key in part}) < len(part):
+            raise ValueError(
+                f"model: keys of a dict must be str, int or float and differ when written, got "
+                f"{(wrong or list(part))[:5]!r}; use other keys"
+            )
+    if isinstance(part, np.ndarray) and part.dtype == object and part.ndim != 1:
+        wrong = [cell for cell in part.flat if not isinstance(cell, LEAVES)]
+        if wrong or part.ndim == 0:
+            raise ValueError(
+                f"model: an object array of shape {part.shape} holds "
+                f"{type(wrong[0] if wrong else part.item()).__name__}; more than one dimension "
+                "may hold texts and numbers only: use a list, or one dimension"
+            )
+
+
+def check_content(part: Any) -> None:
+    """Raise where weights are not finite, or compiled code would follow an index out of range."""
+    _check_weights(part)
+    if sp.issparse(part):
+        if part.format not in ("csc", "csr"):
+            raise ValueError(f"sparse format {part.format!r} is not supported; use 'csr' or 'csc'")
+        part.check_format(full_check=True)
+    elif isinstance(part, CountVectorizer) and "vocabulary_" in vars(part):
+        columns = set(part.vocabulary_.values())
+        if columns != set(range(len(part.vocabulary_))):
+            raise ValueError("vocabulary_ does not number its words from 0 on")
+    elif hasattr(part, "_predictors") and hasattr(part, "_bin_mapper"):
+        _check_boosted_trees(part)
+    elif "tree_" in getattr(part, "__dict__", {}):
+        _check_tree(vars(part)["tree_"], part)
+
+
+def _check_boosted_trees(model: Any) -> None:
+    if getattr(model, "_preprocessor", None) is not None or hasattr(model, "_in_fit"):
+        raise ValueError(
+            "gradient boosting with categorical features is not supported; encode them first, "
+            "for instance with OneHotEncoder"
+        )
+    for tree in [tree for trees in model._predictors for tree in trees]:
+        nodes = tree.nodes
+        at = np.flatnonzero(nodes["is_leaf"] == 0)
+        inner = nodes[at]
+        later = np.minimum(inner["left"], inner["right"]) > at
+        inside = np.maximum(inner["left"], inner["right"]) < len(nodes)
+        feature = (inner["feature_idx"] >= 0) & (inner["feature_idx"] < model.n_features_in_)
+        numeric = inner["is_categorical"] == 0
+        if not len(nodes) or not np.all(later & inside & feature & numeric):
+            raise ValueError("a tree of gradient boosting has nodes out of range")
+        if np.isnan(nodes["value"]).any():
+            raise ValueError("a tree of gradient boosting has values that are NaN")
+
+
+def _check_tree(tree: Any, model: Any) -> None:
+    """Raise where a tree of a forest would lead out of its nodes."""
+    # The arrays are views of so many nodes, however many there are.
+    if tree.node_count != tree.capacity or tree.node_count < 1:
+        raise ValueError("a decision tree has another number of nodes than it declares")
+    left, right, feature = tree.children_left, tree.children_right, tree.feature
+    at = np.flatnonzero(left != -1)
+    later = np.minimum(left, right)[at] > at
+    inside = np.maximum(left, right)[at] < tree.node_count
+    known = (feature[at] >= 0) & (feature[at] < model.n_features_in_)
+    classes = np.atleast_1d(getattr(model, "n_classes_", 1))
+    shape = tree.node_count, model.n_outputs_, int(classes.max())
+    if not np.all(later & inside & known) or tree.value.shape != shape:
+        raise ValueError("a decision tree has nodes out of range")
+    if not np.isfinite(tree.value).all():
+        raise ValueError("a decision tree has values that are not finite")
+
+
+def _check_weights(part: Any) -> None:
+    state = getattr(part, "__dict__", {})
+    for name in sorted(_WEIGHTS & state.keys()):
+        weights = state[name]
+        if isinstance(weights, (float, np.ndarray, np.floating)):
+            values = np.asarray(weights)
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError(
+                    f"{name} of {type(part).__name__} holds {int((~np.isfinite(values)).sum())} "
+                    f"of {values.size} numbers that are NaN or infinite, so that it can predict "
+                    "nothing: fit it again"
+                )
