@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesClassifier
 
 from estimators._pairs import check_pair_labels, check_pairs, normalized_codes
 from estimators._validation import check_integer
 from estimators.lexical import LexicalFeatures
-from film.suggestion import design_rows, select_informative
+from film.suggestion import select_representative, standard_scores
 
 CANDIDATES = 2000
 """So many pairs, drawn at random, stand for a larger pool: an answer takes a few seconds."""
@@ -20,12 +19,13 @@ CANDIDATES = 2000
 def suggest_pairs(
     pairs: Any, n: int, *, labelled: Any = None, y: Any = None, random_state: int = 0
 ) -> NDArray[np.intp]:
-    """Choose the pairs to label next.
+    """Choose the pairs to label next, so that the labelled ones stand for all pairs.
 
-    On `LexicalFeatures`, those are chosen that lessen the variance of predictions over all pairs
-    most (`film.suggestion.select_informative`). Once there are answers of both kinds, trees fitted
-    to them say which features matter and where predictions are uncertain. Without answers
-    features and pairs count alike.
+    On standardised `LexicalFeatures`, pairs are chosen whose plain averages come as close to those
+    of all pairs as they can (`film.suggestion.select_representative`). Choices depend on texts
+    alone, never on answers, so they bias no probability: fit a classifier to the labels as they
+    are, without weights. Pairs labelled for another reason count as labelled; later choices fill
+    up what they left out.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ def suggest_pairs(
         Rows of pairs that have been asked. They, and the same pairs in other order or spelling,
         are not suggested again.
     y : array-like of shape (n_labelled,), default=None
-        Their answers, of two classes; None or NaN where the answer was skipped. None for the
-        whole leaves the rows out and learns nothing from them.
+        Their answers, of two classes; None or NaN where the answer was skipped: such a row stands
+        for nothing, another one like it is chosen. None for the whole means all have an answer.
     random_state : int, default=0
-        Seeds the draw of candidates and the trees. The same input gives the same rows.
+        Seeds the draw of candidates. The same input gives the same rows.
 
     Returns
     -------
     rows : ndarray of intp, shape (n,)
-        Rows of pairs, the most informative first; fewer, or none, where fewer are left. No pair
-        is there twice, in whatever order or spelling, and two pairs share a text only where
-        there are no others.
+        Rows of pairs, in order of choice; fewer, or none, where fewer are left. No pair is there
+        twice, in whatever order or spelling, and two pairs share a text only where there are no
+        others.
 
     Raises
     ------
@@ -60,8 +60,9 @@ def suggest_pairs(
 
     Notes
     -----
-    From a pool larger than `CANDIDATES`, as many unlabelled pairs are drawn. Texts are normalised
-    in O(n_pairs); beside it, time is that of `LexicalFeatures` on candidates and labelled pairs.
+    From a pool larger than `CANDIDATES`, as many unlabelled pairs are drawn, every one with the
+    same probability. Texts are normalised in O(n_pairs); beside it, time is that of
+    `LexicalFeatures` on candidates and labelled pairs, and of their pairwise distances.
 
     Examples
     --------
@@ -77,46 +78,44 @@ def suggest_pairs(
     n = check_integer("n", n, 1)
     seed = check_integer("random_state", random_state, 0)
     asked = _checked_rows(labelled, len(pairs))
-    answered, answers = _checked_answers(y, asked)
+    answered = _answered(y, asked)
 
     codes = np.sort(normalized_codes(pairs), axis=1)
-    left = _unlike(codes, asked)
+    asked, left = _unlike(codes, asked), _unlike(codes, np.arange(len(pairs)), without=asked)
     if len(left) == 0:
         return left
-    rng = np.random.default_rng(seed)
+    drawn = left
     if len(left) > CANDIDATES:
-        left = np.sort(rng.choice(left, CANDIDATES, replace=False))
-    lexical = LexicalFeatures().fit(pairs[np.concatenate([left, answered])])
-    pool = lexical.transform(pairs[left])
-    known = lexical.transform(pairs[answered]) if len(answered) else pool[:0]
-    importance, weights = _judged(known, answers, pool, seed)
-    chosen = select_informative(
-        design_rows(pool, pool, importance),
+        drawn = np.sort(np.random.default_rng(seed).choice(left, CANDIDATES, replace=False))
+    # The asked ones belong to what the labels are to stand for.
+    rows = np.concatenate([drawn, asked])
+    features = LexicalFeatures().fit(pairs[rows]).transform(pairs[rows])
+    chosen = select_representative(
+        standard_scores(features, features),
         n,
-        known=design_rows(known, pool, importance),
-        weights=weights,
-        members=codes[left],
+        weights=np.repeat([len(left) / len(drawn), 1.0], [len(drawn), len(asked)]),
+        known=len(drawn) + np.flatnonzero(_alike(codes, asked, answered)),
+        barred=np.arange(len(drawn), len(rows)),
+        members=codes[rows],
     )
-    return left[chosen]
+    return rows[chosen]
 
 
-def _unlike(codes: NDArray[np.intp], asked: NDArray[np.intp]) -> NDArray[np.intp]:
-    """First row of every pair that reads like no asked one."""
-    _, first, number = np.unique(codes, axis=0, return_index=True, return_inverse=True)
-    is_asked = np.zeros(len(first), dtype=bool)
-    is_asked[number.ravel()[asked]] = True
-    return np.sort(first[~is_asked])
+def _unlike(
+    codes: NDArray[np.intp], rows: NDArray[np.intp], without: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Keep the first of rows that read alike, and none that reads like one of others."""
+    _, first = np.unique(codes[rows], axis=0, return_index=True)
+    kept = np.sort(rows[np.sort(first)])
+    return kept if without is None else kept[~_alike(codes, kept, without)]
 
 
-def _judged(known: np.ndarray, answers: np.ndarray, pool: np.ndarray, seed: int) -> tuple[Any, Any]:
-    """Say how much features matter and how uncertain pairs are; None before both answers came."""
-    if len(np.unique(answers)) < 2:
-        return None, None
-    trees = ExtraTreesClassifier(100, min_samples_leaf=3, random_state=seed).fit(known, answers)
-    p = trees.predict_proba(pool)[:, 1]
-    importance, weights = trees.feature_importances_, p * (1 - p)
-    # A handful of answers may grow no branch, or leave no doubt.
-    return (importance if importance.any() else None), (weights if weights.any() else None)
+def _alike(
+    codes: NDArray[np.intp], rows: NDArray[np.intp], others: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Say which rows read like one of the others."""
+    read = {tuple(code) for code in codes[others].tolist()}
+    return np.array([tuple(code) in read for code in codes[rows].tolist()], dtype=bool)
 
 
 def _checked_rows(labelled: Any, n_pairs: int) -> NDArray[np.intp]:
@@ -138,14 +137,14 @@ def _checked_rows(labelled: Any, n_pairs: int) -> NDArray[np.intp]:
     return rows.astype(np.intp)
 
 
-def _checked_answers(y: Any, asked: NDArray[np.intp]) -> tuple[NDArray[np.intp], np.ndarray]:
-    """Rows that were answered, and their answers."""
+def _answered(y: Any, asked: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Rows whose answer was not skipped."""
     if y is None:
-        return asked[:0], np.empty(0)
+        return asked
     answers = np.asarray(y)
     if answers.shape != asked.shape:
         raise ValueError(
-            f"y has shape {answers.shape}, but {len(asked)} rows are labelled: give one answer a "
+            f"y has shape {answers.shape}, but {len(asked)} rows are labelled: give one answer per "
             "row, None or NaN where it was skipped"
         )
     # NaN alone is unlike itself.
@@ -153,4 +152,4 @@ def _checked_answers(y: Any, asked: NDArray[np.intp]) -> tuple[NDArray[np.intp],
     rows, answers = asked[given], np.asarray(answers[given].tolist())
     if len(rows):
         check_pair_labels(answers, len(rows), allow_one_class=True)
-    return rows, answers
+    return rows

@@ -51,7 +51,7 @@ def test_quick_run_records_both_ways(tmp_path, monkeypatch):
     assert main(["--quick", "--out", str(tmp_path)]) == 0
     lines = Path(tmp_path, "suggest.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    assert len(rows) == 2 * 2 * 6
+    assert len(rows) == 2 * 2 * 6 + 2 * 9
     value = {(row["case"], row["metric"]): row for row in rows}
     for budget in (50, 100):
         cases = [
@@ -66,3 +66,20 @@ def test_quick_run_records_both_ways(tmp_path, monkeypatch):
             assert 0 < ours["value"] < 1
             assert value[cases[0], f"{metric}_std"]["value"] < 0.2
         assert value[cases[1], "roc_auc"]["value"] > 0.55
+        apart = f"generated: {budget} labels, suggested less random, 2 paired seeds (quick)"
+        mean, low, high = (value[apart, f"log_loss{end}"]["value"] for end in ("", "_low", "_high"))
+        ours, theirs = (value[case, "log_loss"]["value"] for case in cases)
+        assert mean == pytest.approx(ours - theirs, abs=2e-5)
+        assert low < mean < high
+
+
+def test_differences_are_paired_by_seed():
+    """The interval of a mean of normal differences, from a table of Student's t."""
+    random = np.array([[0.7, 0.6, 0.5], [0.8, 0.7, 0.6], [0.6, 0.5, 0.4]])
+    apart = np.array([[0.01, 0.02, 0.0], [0.02, 0.02, 0.1], [0.03, 0.02, -0.1]])
+    found = {(SUGGESTED, 50): random + apart, (RANDOM, 50): random}
+    mean, low, high = suggest.differences(found, 50)
+    np.testing.assert_allclose(mean, [0.02, 0.02, 0], atol=1e-12)
+    half = 4.302653 * np.array([0.01, 0, 0.1]) / np.sqrt(3)
+    np.testing.assert_allclose(high - mean, half, atol=1e-7)
+    np.testing.assert_allclose(mean - low, half, atol=1e-7)
