@@ -217,7 +217,9 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
             }
             for kind, one in sorted(inputs, key=lambda input: -abs(input[1].effect))
         ],
-        "notes": verdict.notes,
+        "sameness": verdict.sameness
+        and {"name": verdict.sameness.name, "effect": round(verdict.sameness.effect, 6)},
+        "unseen": verdict.unseen,
     }
 
 

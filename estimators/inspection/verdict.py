@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,15 +86,19 @@ class Verdict:
         What each member adds, strongest effect first.
     features : list of Evidence
         What each lexical feature adds, strongest effect first. The effects of members and features
-        sum to the log-odds of `probability` less those of `baseline`.
+        sum to the log-odds of `probability` less those of `baseline`, less that of `sameness`.
     words : dict of str to Explanation
         Of the members that `explain_words` can take apart: word-to-word contributions that sum
         to that member's cosine.
     terms : dict of str to list of (str, float)
         Of linear members on sparse features, such as `WordDifferences`: the features that weighed
         most, with their log-odds.
-    notes : list of str
-        What else a reader should know, such as a difference that the features cannot see.
+    sameness : Evidence or None
+        That the texts are copies or nearly so, where this alone makes the probability as high as
+        it is: the last step, behind the effects of members and features.
+    unseen : str
+        The difference between the texts that neither a member nor a feature sees; empty where
+        some input sees that they differ, and for copies.
     """
 
     text1: str
@@ -105,7 +109,8 @@ class Verdict:
     features: list[Evidence]
     words: dict[str, Explanation]
     terms: dict[str, list[tuple[str, float]]]
-    notes: list[str] = field(default_factory=list)
+    sameness: Evidence | None = None
+    unseen: str = ""
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
         """Lead from the typical pair to this one, the strongest inputs first.
@@ -113,7 +118,7 @@ class Verdict:
         Parameters
         ----------
         n : int, default=8
-            Inputs with a line of their own; the others share the last line.
+            Inputs with a line of their own; the others share one, and `sameness` is the last.
 
         Returns
         -------
@@ -129,7 +134,12 @@ class Verdict:
         if others := inputs[n:]:
             effect = sum(one.effect for one in others)
             name = f"{len(others)} other input{'s' * (len(others) > 1)}"
-            steps.append(Step(name, None, None, effect, float(expit(log_odds + effect))))
+            log_odds += effect
+            steps.append(Step(name, None, None, effect, float(expit(log_odds))))
+        if self.sameness is not None:
+            log_odds += self.sameness.effect
+            name, effect = self.sameness.name, self.sameness.effect
+            steps.append(Step(name, None, None, effect, float(expit(log_odds))))
         return steps
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
@@ -186,14 +196,15 @@ class Verdict:
             "features": [vars(evidence).copy() for evidence in self.features],
             "words": {name: words.to_dict() for name, words in self.words.items()},
             "terms": {name: [list(term) for term in terms] for name, terms in self.terms.items()},
-            "notes": list(self.notes),
+            "sameness": None if self.sameness is None else vars(self.sameness).copy(),
+            "unseen": self.unseen,
         }
 
     def __str__(self) -> str:
         lines = [
             f"{percent(self.probability)} duplicate",
             *(f"  {_line(text)}" for text in (self.text1, self.text2)),
-            *(f"  note: {_line(note)}" for note in self.notes),
+            *([f"  {_line(self.unseen)}"] if self.unseen else []),
             f"  {percent(self.baseline):>7}  for a typical pair; then, the strongest first:",
         ]
         for step in self.steps():
@@ -242,9 +253,9 @@ class Verdict:
             + "</p>"
             for name, weighed in self.terms.items()
         )
-        notes = "".join(f"<p>{escaped(note)}</p>" for note in self.notes)
+        unseen = f"<p>{escaped(self.unseen)}</p>" if self.unseen else ""
         return (
-            f"<div><p><b>{percent(self.probability)} duplicate</b></p>{notes}{words}<table><thead>"
+            f"<div><p><b>{percent(self.probability)} duplicate</b></p>{unseen}{words}<table><thead>"
             "<tr><th>Input</th><th>This pair</th><th>Typical pair</th><th>Probability so far</th>"
             f"</tr></thead><tbody><tr><td>A typical pair</td><td></td><td></td>"
             f"<td>{percent(self.baseline)}</td></tr>{rows}"

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from estimators import fast_duplicates
-from estimators.inspection import Explanation, explain_words
+from estimators.inspection import Evidence, Explanation, explain_words
 from estimators.inspection.page import explanations_page
 from estimators.inspection.words import KEPT_CONTRIBUTIONS
 from estimators.persistence import save_model
@@ -212,6 +212,25 @@ def test_20_the_page_starts_at_the_baseline_and_ends_at_the_probability(classifi
         assert shown["probability"] == verdict.probability
         sizes = [abs(step["effect"]) for step in shown["steps"]]
         assert sizes == sorted(sizes, reverse=True)
+
+
+def test_20_sameness_is_the_last_step_and_unseen_differences_are_shown(classifier):
+    (verdict,) = classifier.explain(DATA.pairs[:1])
+    raised = 1 / (1 + (1 / verdict.probability - 1) * np.exp(-3.0))
+    same = replace(
+        verdict,
+        probability=raised,
+        sameness=Evidence("the texts are copies", 1.0, 3.0, 0.0),
+        unseen="nothing sees that the texts differ in '+'",
+    )
+    for steps in (same.steps(), same.steps(1000)):
+        assert steps[-1].name == "the texts are copies"
+        assert steps[-1].probability == pytest.approx(raised, abs=1e-12)
+    (pair,) = content(explanations_page([same]))["pairs"]
+    assert pair["verdict"]["sameness"] == {"name": "the texts are copies", "effect": 3.0}
+    assert pair["verdict"]["unseen"] == same.unseen
+    for shown in (str(same), same._repr_html_()):
+        assert "the texts are copies" in shown and "nothing sees that" in shown
 
 
 class Counted(HTMLParser):

@@ -214,6 +214,7 @@ function waterfall(verdict) {
       const effect = others.reduce((sum, step) => sum + step.effect, 0);
       steps.push({ kind: "others", name: `${whole(others.length)} other inputs`, effect });
     }
+    if (verdict.sameness) steps.push({ kind: "rule", ...verdict.sameness });
     const path = [start];
     for (const { effect } of steps) path.push(path[path.length - 1] + effect);
     const end = logOdds(verdict.probability);
@@ -245,7 +246,7 @@ function waterfall(verdict) {
       bar.style.setProperty("--length", `${(at(path[i + 1]) - at(path[i])) * Math.sign(effect)}%`);
       const label = [element("bdi", {}, visible(name))];
       if (kind === "member") label.push(element("span", { class: "kind" }, "member"));
-      const values = kind === "others" ? ["", ""] : [shownValue(value), shownValue(typical)];
+      const values = value === undefined ? ["", ""] : [shownValue(value), shownValue(typical)];
       body.append(rowOf(kind === "others" ? kind : null, label, values, effect ? [bar] : [], percent(probability(path[i + 1]))));
     });
     body.append(rowOf("end", ["This pair"], ["", ""], [point(end)], percent(verdict.probability)));
@@ -282,7 +283,7 @@ function pairEntry({ pair, number }) {
   const quiet = (text) => entry.append(element("p", { class: "quiet rest" }, text));
   if (Math.abs(pair.hidden ?? 0) >= 0.0005) quiet(`Special tokens, which are not shown, add ${signed(pair.hidden)}.`);
   if (pair.truncation) quiet(pair.truncation);
-  for (const note of verdict?.notes ?? []) entry.append(element("p", { class: "note" }, visible(note)));
+  if (verdict?.unseen) entry.append(element("p", { class: "note" }, visible(verdict.unseen)));
   if (verdict?.steps.length) entry.append(waterfall(verdict));
   if (pair.links) {
     const [button, place] = toggled("Heat map of words", () => heatMap(pair, parts));

@@ -1,6 +1,7 @@
 """The page of explanations in a real browser, opened from disk."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def judged(explanation, probability=0.2):
         features=features,
         words={"film": explanation},
         terms={},
-        notes=["A note for people."],
+        unseen="A note for people.",
     )
 
 
@@ -180,6 +181,13 @@ def test_bars_lead_from_the_typical_pair_to_this_one(browser):
     assert len(browser.texts(".verdict tbody th")) == 13
     assert len(browser.all(".bar")) == 10
     assert browser.texts(".verdict tbody .result")[-1] == "20.0%"
+    copies = replace(
+        judged(explanation, 0.2), sameness=Evidence("copies", 1, 4, 0), probability=0.9
+    )
+    browser.open(explanations_page([copies]))
+    assert browser.texts(".verdict tbody th")[-2:] == ["copies", "This pair"]
+    # 1 / (1 + 4 exp(-4)), which the verdict of the test rounds.
+    assert browser.texts(".verdict tbody .result")[-3:] == ["20.0%", "93.2%", "90.0%"]
 
 
 def test_pairs_sort_and_search(browser):
@@ -213,7 +221,7 @@ def test_hostile_explanations_show_as_texts(browser, hostile_texts):
         words = Explanation(**sides, contributions=[[1.0]], similarity=1, title=text)
         inputs = [Evidence(text, 0.5, 0.0, 0.5)]
         hostile.append(
-            Verdict(text, text, 0.5, 0.5, inputs, inputs, {text: words}, {}, notes=[text])
+            Verdict(text, text, 0.5, 0.5, inputs, inputs, {text: words}, {}, inputs[0], text)
         )
     browser.open(explanations_page(hostile, title=hostile_texts[1]))
     assert browser.one("h1").text == hostile_texts[1]

@@ -109,7 +109,7 @@ def hostile_pages():
     texts = [{"id": text, "text": text, "copies": [text]} for text in HOSTILE]
     data = duplicates(texts=texts, merges=[], pairs=[], tokens={}, alignments={}, notes=HOSTILE)
     pairs = [
-        verdict(text, words=one_word(text, title=text), text1=text, text2=text, notes=[text])
+        verdict(text, words=one_word(text, title=text), text1=text, text2=text, unseen=text)
         for text in HOSTILE
     ]
     title = "".join(HOSTILE)
@@ -180,7 +180,8 @@ def test_numbers_of_numpy_are_numbers():
         "probability": 0.7,
         "baseline": 0.5,
         "steps": [{"kind": "feature", "name": "n", "value": 3, "typical": 0.25, "effect": -0.25}],
-        "notes": [],
+        "sameness": None,
+        "unseen": "",
     }
 
 

@@ -272,7 +272,8 @@ def test_json_holds_everything(verdicts):
             [Evidence(**evidence) for evidence in data["features"]],
             {name: Explanation.from_dict(words) for name, words in data["words"].items()},
             {name: [tuple(term) for term in terms] for name, terms in data["terms"].items()},
-            data["notes"],
+            data["sameness"] and Evidence(**data["sameness"]),
+            data["unseen"],
         )
         assert replace(again, words={}) == replace(verdict, words={})
         for name, words in verdict.words.items():
@@ -325,7 +326,9 @@ def read(page):
 def hostile_verdict(words):
     evidence = [Evidence(HOSTILE, 0.5, 1.0, 0.0)]
     terms = {HOSTILE: [(HOSTILE, 0.25)]}
-    return Verdict(HOSTILE, HOSTILE, 0.5, 0.5, evidence, evidence, words, terms, [HOSTILE])
+    return Verdict(
+        HOSTILE, HOSTILE, 0.5, 0.5, evidence, evidence, words, terms, evidence[0], HOSTILE
+    )
 
 
 def hostile_words():
@@ -349,14 +352,14 @@ def test_hostile_texts_steer_neither_terminal_nor_page(words):
     shown = str(verdict)
     assert all(c.isprintable() or c == "\n" for c in shown)
     shown.encode("utf-8")
-    # Texts, note, member, feature, member of the terms, term; member and tokens of the words.
-    assert shown.count("onerror") == 7 + 3 * bool(words)
+    # Texts, difference, member, feature, sameness, member of the terms, term; words of a member.
+    assert shown.count("onerror") == 8 + 3 * bool(words)
     page = verdict._repr_html_()
     page.encode("utf-8")
     page = read(page)
     assert "img" not in page.tags
     assert page.handlers == []
-    assert page.text.count("onerror") >= 7
+    assert page.text.count("onerror") >= 8
     assert "50.0% duplicate" in page.text
 
 
@@ -376,7 +379,7 @@ def test_only_certainty_is_shown_as_certain(probability, shown):
 
 
 def test_long_texts_are_cut_in_a_terminal():
-    verdict = Verdict("a" * 100_000, "b", 0.5, 0.5, [], [], {}, {}, ["c" * 100_000])
+    verdict = Verdict("a" * 100_000, "b", 0.5, 0.5, [], [], {}, {}, None, "c" * 100_000)
     assert len(str(verdict)) < 600
 
 
