@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def write_predictions(
     model: Any,
     pairs: Any,
     ids: Any,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | IO[str],
     *,
     prior: float | None = None,
     prior_from: float | None = None,
@@ -88,7 +88,7 @@ def write_predictions(
         Texts.
     ids : array-like of shape (n_pairs,)
         Names of the pairs.
-    path : str or path-like
+    path : str, path-like or text stream
         The CSV file to make or to replace.
     prior : float in (0, 1), optional
         Share of duplicates among the pairs, 0.1746 in Kaggle's test set; probabilities are

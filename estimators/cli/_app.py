@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "Say why pairs are judged as they are.",
     "evaluate": "Measure a model on labelled pairs.",
     "submit": "Write a submission for Kaggle.",
+    "info": "Show what a model file holds.",
 }
 """What each command does, by name: its function has that name in the module of that name."""
 
@@ -29,7 +30,7 @@ Or with pairs that are labelled 0 and 1:
   film score more.csv --model duplicates.skops > scored.csv
 \b
 Columns that go by other names are named: --text1, --text2, --label, --text, --id.
-A file may be CSV, TSV or JSON Lines, gzipped or not, or - for standard input.
+Files may be CSV, TSV, JSON, Excel or Parquet, in .gz, .bz2 or .zip; - is standard input.
 Results go to standard output or --out, everything else to standard error.
 Exit status: 0 done, 2 wrong options or data, 130 interrupted, 1 a bug.
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,6 +15,8 @@ from typing import IO, Any
 import click
 
 _META = "estimators.cli."
+_ARGUMENTS = {"random_state": "--seed", "cv": "--folds", "memory": "--cache", "format": "--format"}
+"""Options by arguments that have another name in Python."""
 
 
 class Failure(click.ClickException):
@@ -36,7 +40,7 @@ class Application(click.Group):
             if reconfigure:
                 reconfigure(encoding="utf-8", errors=errors)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _logged():
                 warnings.showwarning = _show_warning
                 result = super().invoke(ctx)
             sys.stdout.flush()
@@ -45,8 +49,7 @@ class Application(click.Group):
             _drop_output()  # whoever read it has seen enough
             ctx.exit(0)
         except KeyboardInterrupt:
-            left = ctx.meta.get(f"{_META}left", "nothing was written")
-            click.echo(f"\nfilm: interrupted; {left}", err=True)
+            click.echo(f"\nfilm: interrupted; {_left(ctx)}", err=True)
             ctx.exit(130)
         except MemoryError as error:
             raise Failure(
@@ -55,11 +58,63 @@ class Application(click.Group):
         except OSError as error:
             if error.filename is None:
                 _drop_output()
-            raise Failure(str(error)) from error
+            raise Failure(self._by_options(ctx, str(error))) from error
         except (ImportError, ValueError) as error:
             if not _is_ours(error):
                 raise
-            raise Failure(str(error)) from error
+            raise Failure(self._by_options(ctx, str(error))) from error
+
+    def _by_options(self, ctx: click.Context, text: str) -> str:
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return text if command is None else by_options(text, command)
+
+
+def by_options(text: str, command: click.Command) -> str:
+    """Name options in a message that names arguments of Python.
+
+    Parameters
+    ----------
+    text : str
+        A message that names arguments as ``rank=20``, or at its start as ``rank must be``.
+    command : click.Command
+        Whose options the arguments became.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> train = click.Command("train", params=[click.Option(["--rank", "-r"])])
+    >>> by_options("rank=20 is too much; give rank=None", train)
+    '--rank 20 is too much; leave out --rank'
+    """
+    options = {
+        str(param.name): max(param.opts, key=len)
+        for param in command.params
+        if isinstance(param, click.Option)
+    }
+    options |= {name: option for name, option in _ARGUMENTS.items() if option in options.values()}
+
+    def named(before: str, after: str) -> Any:
+        return lambda match: f"{before}{options[match[1]]}{after}"
+
+    names = "|".join(sorted(map(re.escape, options), key=len, reverse=True))
+    text = text.removeprefix("path: ")
+    text = re.sub(rf"\bgive ({names})=None\b", named("leave out ", ""), text)
+    text = re.sub(rf"(?<![\w.-])({names})=None\b", named("no ", ""), text)
+    text = re.sub(rf"(?<![\w.-])({names})=(?=\S)", named("", " "), text)
+    # In "give encoding=, or save it again" no value stands behind it.
+    text = re.sub(rf"(?<![\w.-])({names})=", named("", ""), text)
+    return re.sub(rf"^({names})(?=( must| has)\b|: )", named("", ""), text)
+
+
+def _left(ctx: click.Context) -> str:
+    """Say what an interruption leaves behind."""
+    files = ctx.meta.get(f"{_META}written", [])
+    if files:
+        return f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} written, the rest is not"
+    return ctx.meta.get(f"{_META}left", "nothing was written")
 
 
 def _drop_output() -> None:
@@ -84,7 +139,27 @@ def _is_ours(error: Exception) -> bool:
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     # Others than these tell developers, not users, what to do.
     if issubclass(category, UserWarning):
-        note(str(message))
+        note(by_options(str(message), click.get_current_context().command))
+
+
+class _Notes(logging.Handler):
+    """What libraries log, as notes of one line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if "Exception while loading results" in text:
+            text = "a finished part in --cache is damaged, so it is computed again"
+        note(text.split("\n")[0])
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    handler = _Notes(logging.WARNING)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 def _set_quiet(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -120,6 +195,11 @@ def verbosity() -> int:
 def leaves(text: str) -> None:
     """Say what an interruption from here on leaves behind."""
     click.get_current_context().meta[f"{_META}left"] = text
+
+
+def wrote(path: str) -> None:
+    """Remember that a file is written whole, whatever interrupts the command later."""
+    click.get_current_context().meta.setdefault(f"{_META}written", []).append(path)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -58,11 +59,22 @@ label_option = click.option(
     metavar="COLUMN",
     help=f"Labels, 1 for duplicates and 0 for others. Without: {' or '.join(LABEL_COLUMNS)}.",
 )
-text_option = click.option(
-    "-t",
-    "--text",
-    metavar="COLUMN",
-    help=f"Texts. Without: {', '.join(TEXT_COLUMNS)} where just one of them is there.",
+
+
+def _one_or_several(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
+    return value if len(value) > 1 else value[0] if value else None
+
+
+def text_column_option(help: str) -> Any:
+    """Give an option ``--text``: None, a column, or a tuple of columns that are joined."""
+    return click.option(
+        "-t", "--text", metavar="COLUMN", multiple=True, callback=_one_or_several, help=help
+    )
+
+
+text_option = text_column_option(
+    f"Texts. Without: {', '.join(TEXT_COLUMNS)} where just one of them is there. Given several "
+    "times, such as --text title --text body, the cells are joined by a space."
 )
 model_option = click.option(
     "-m", "--model", metavar="FILE", required=True, help="A model of film train."
@@ -77,12 +89,12 @@ def open_table(source: str, encoding: str | None) -> Table:
     return table
 
 
-def choose_column(
-    table: Table, given: str | None, choices: Sequence[str], option: str, what: str
-) -> str:
-    """Give the column that was asked for, or the only one of the usual names."""
+def choose_column(table: Table, given: Any, choices: Sequence[str], option: str, what: str) -> Any:
+    """Give the column or columns that were asked for, or the only one of the usual names."""
     if given is not None:
         table.column(given)
+        if not isinstance(given, str) and len(set(given)) < len(given):
+            raise click.UsageError(f"{option} names a column twice: {', '.join(given)}")
         return given
     found = [name for name in table.columns if name.strip().lower() in choices]
     if len(found) == 1:
@@ -184,13 +196,13 @@ def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def unique_ids(table: Table, column: str) -> list[str]:
-    """Give the ids of the rows, or say which are empty or there twice."""
-    ids = [cell.strip() for cell in table.column(column)]
+    """Give the ids of the rows as they stand, or say which are empty or there twice."""
+    ids = table.column(column)
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
-        if not name or name in first:
-            what = f"id {name[:60]!r} twice" if name else "a row without an id"
-            rows = [first[name], row] if name else [row]
+        if not name.strip() or name in first:
+            what = f"id {name[:60]!r} twice" if name.strip() else "a row without an id"
+            rows = [first[name], row] if name.strip() else [row]
             raise Failure(
                 f"{table.source}: column {column!r} has {what}, {_lines(table, rows)}; ids must "
                 "tell rows apart: correct them, or name another column by --id"
@@ -220,6 +232,10 @@ def open_model(path: str) -> Any:
 
 def load_model(path: str) -> Any:
     """Load what `estimators.save_model` wrote, with as few imports as it takes."""
+    if path == "-":
+        raise click.UsageError("--model - : a model is read from a file, not from standard input")
+    if os.path.isdir(path):
+        raise click.UsageError(f"--model {path} is a folder; give a file that film train wrote")
     _import_skops()
     from estimators import persistence
 

@@ -6,6 +6,7 @@ import click
 
 from estimators.cli import _reading as reading
 from estimators.cli._console import Failure, examples, progress, quiet_option
+from estimators.cli._options import SHARE
 from estimators.cli._writing import check_places, format_option, out_option, write_result
 
 
@@ -14,7 +15,6 @@ from estimators.cli._writing import check_places, format_option, out_option, wri
         "film score pairs.csv --model duplicates.skops --out scored.csv",
         "film score pairs.jsonl -1 left -2 right -m duplicates.skops | head",
     ),
-    short_help="Give pairs a probability.",
 )
 @click.argument("pairs", metavar="PAIRS")
 @reading.pair_options
@@ -23,7 +23,7 @@ from estimators.cli._writing import check_places, format_option, out_option, wri
 @format_option
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
+    type=SHARE,
     default=0.5,
     show_default=True,
     help="A pair is a duplicate when its probability is above.",

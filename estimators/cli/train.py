@@ -12,12 +12,12 @@ from estimators.cli import _reading as reading
 from estimators.cli._console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli._figures import as_text, figures
 from estimators.cli._folds import usable_folds
-from estimators.cli._writing import check_places
+from estimators.cli._options import PRIOR, seed_option
+from estimators.cli._writing import check_places, note_written
 from estimators.fast_duplicates import fast_duplicates
 from estimators.persistence import save_model
+from film.calibration import calibration_error
 from film.metrics import shift_prior
-
-PRIOR = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command(
@@ -25,7 +25,6 @@ PRIOR = click.FloatRange(0, 1, min_open=True, max_open=True)
         "film train train.csv --model duplicates.skops",
         "film train pairs.tsv -1 left -2 right -l same -m duplicates.skops --prior 0.17",
     ),
-    short_help="Learn from labelled pairs.",
 )
 @click.argument("pairs", metavar="PAIRS")
 @reading.pair_options
@@ -34,7 +33,7 @@ PRIOR = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--more-duplicates",
     metavar="FILE",
-    help="More pairs known to be duplicates, a table without labels.",
+    help="More pairs known to be duplicates. Of a table with a column of labels those with 1.",
 )
 @click.option(
     "--corpus",
@@ -42,13 +41,13 @@ PRIOR = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="The texts that will be judged, where they are known: neighbours are then counted among "
     "them too. Without, a probability depends on its own pair alone.",
 )
-@click.option("-t", "--text", metavar="COLUMN", help="Texts of --corpus, else as in duplicates.")
+@reading.text_column_option("Texts of --corpus, else as in film duplicates.")
 @click.option(
     "--prior",
     type=PRIOR,
     help="Share of duplicates where the model will be used. Without: as in PAIRS.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@seed_option
 @click.option(
     "--rank",
     type=click.IntRange(2),
@@ -77,7 +76,7 @@ def train(
     model: str,
     more_duplicates: str | None,
     corpus: str | None,
-    text: str | None,
+    text: Any,
     prior: float | None,
     seed: int,
     rank: int,
@@ -123,15 +122,24 @@ def train(
         memory=cache,
         verbose=verbosity(),
     )
-    similar = _similar(more_duplicates, text1, text2, encoding)
+    similar = _similar(more_duplicates, text1, text2, label, encoding)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
     classifier.fit(texts, y, similar)
-    note(
-        "out of fold, on questions that were not learned from:\n"
-        + as_text(_out_of_fold(classifier, y)).rstrip()
-    )
-    save_model(classifier.set_params(memory=None, verbose=0), model)
-    note(f"wrote {model}")
+    judged = _out_of_fold(classifier, y)
+    note("out of fold, on questions that were not learned from:\n" + as_text(judged).rstrip())
+    more = 0 if similar is None else len(similar)
+    files = [os.path.basename(path) for path in (pairs, more_duplicates, corpus) if path]
+    metadata = {
+        "command": "film train",
+        "files": files,
+        "pairs": len(y),
+        "share of duplicates": float(y.mean()),
+        "more duplicates": more,
+        "options": {"rank": rank, "folds": folds, "seed": seed},
+        "out of fold": judged,
+    }
+    save_model(classifier.set_params(memory=None, verbose=0), model, metadata=metadata)
+    note_written(model, f"a model of {len(y) + more} pairs")
 
 
 def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
@@ -139,10 +147,11 @@ def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
     p = classifier.out_of_fold_probabilities()
     prior = classifier.train_prior_
     p = shift_prior(p, classifier.prior_, prior).astype(np.float64, copy=False)
-    return figures(y, p, prior_from=prior, prior=classifier.prior, calibration=False)
+    judged = figures(y, p, prior_from=prior, prior=classifier.prior, calibration=False)
+    return judged | {"calibration error": calibration_error(y, p)}
 
 
-def _corpus(path: str | None, text: str | None, encoding: str | None) -> list[str] | None:
+def _corpus(path: str | None, text: Any, encoding: str | None) -> list[str] | None:
     if path is None:
         return None
     table = reading.open_table(path, encoding)
@@ -151,7 +160,11 @@ def _corpus(path: str | None, text: str | None, encoding: str | None) -> list[st
 
 
 def _similar(
-    path: str | None, text1: str | None, text2: str | None, encoding: str | None
+    path: str | None,
+    text1: str | None,
+    text2: str | None,
+    label: str | None,
+    encoding: str | None,
 ) -> np.ndarray | None:
     if path is None:
         return None
@@ -159,9 +172,30 @@ def _similar(
     if text1 not in table.columns or text2 not in table.columns:
         # Often another table than the pairs, with names of its own.
         text1 = text2 = None
-    return reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+    pairs = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+    usual = [name for name in table.columns if name.strip().lower() in reading.LABEL_COLUMNS]
+    named = label if label in table.columns else usual[0] if usual else None
+    if named is None:
+        return pairs
+    # Pairs that the file itself calls different must not be learned as duplicates.
+    rows, y = reading.labels_of(table, named)
+    if not y.any():
+        raise click.UsageError(
+            f"--more-duplicates {path}: column {named!r} labels no pair as a duplicate; give a "
+            "table of duplicates, without that column or with 1 in it"
+        )
+    if len(pairs) > y.sum():
+        note(f"{table.source}: {len(pairs) - y.sum()} rows that are not labelled 1 are left out")
+    return pairs[rows[y == 1]]
 
 
 def _check_folder(path: str) -> None:
-    os.makedirs(path, exist_ok=True)
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise click.UsageError(f"--cache {path} is a file; give a folder, which may be a new one")
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(
+            f"--cache {path} cannot be made: {error.strerror}; give another folder"
+        ) from error
     check_places({"--cache": os.path.join(path, "writable")}, [])

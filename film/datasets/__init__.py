@@ -1,5 +1,6 @@
 """Sentence pairs read from public files or made by grammar, tables, and results written whole."""
 
+from film.datasets._cells import escape_formula
 from film.datasets.alignments import AlignedPair, Alignment, align_chunks
 from film.datasets.generator import make_question_pairs
 from film.datasets.ists import read_ists, read_wa, write_wa
@@ -7,7 +8,7 @@ from film.datasets.pairs import QuestionPairs
 from film.datasets.quora import drop_excluded, read_excluded, read_quora
 from film.datasets.sts import ScoredPairs, drop_listed, read_sick, read_sts_benchmark
 from film.datasets.sts_sets import read_sts_sets, read_sts_year
-from film.datasets.tables import Table, read_table, write_table
+from film.datasets.tables import Table, format_of, read_table, write_table
 from film.datasets.writing import atomic_writer, write_submission
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "atomic_writer",
     "drop_excluded",
     "drop_listed",
+    "escape_formula",
+    "format_of",
     "make_question_pairs",
     "read_excluded",
     "read_ists",

@@ -1,29 +1,41 @@
-"""Tables that people bring: CSV, TSV and JSON Lines in the encodings that Excel writes."""
+"""Tables that people bring: text in the encodings that Excel writes, JSON, Excel and Parquet."""
 
 from __future__ import annotations
 
-import codecs
-import csv
 import difflib
-import gzip
 import io
-import json
 import os
-import re
 import sys
-import threading
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO, Any, Literal
 
+from film.datasets._cells import cell_text, escape_formula
+from film.datasets._compression import compressor, decompressed, inner_name
+from film.datasets._decoding import decoded, refuse_binary
+from film.datasets._delimited import delimiter_of, parse_delimited, write_delimited
+from film.datasets._json_tables import (
+    is_array_of_objects,
+    parse_array,
+    parse_lines,
+    write_array,
+    write_lines,
+)
+from film.datasets._sheets import (
+    check_library,
+    parse_parquet,
+    parse_workbook,
+    write_parquet,
+    write_workbook,
+)
 from film.datasets.writing import atomic_writer
 
-__all__ = ["Table", "read_table", "write_table"]
+__all__ = ["FORMATS", "Table", "format_of", "read_table", "write_table"]
 
-Format = Literal["csv", "tsv", "jsonl"]
+Format = Literal["csv", "tsv", "jsonl", "json", "xlsx", "parquet"]
+FORMATS: tuple[Format, ...] = ("csv", "tsv", "jsonl", "json", "xlsx", "parquet")
 
 _FORMAT_OF_SUFFIX: dict[str, Format] = {
     ".csv": "csv",
@@ -31,17 +43,13 @@ _FORMAT_OF_SUFFIX: dict[str, Format] = {
     ".tab": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
+    ".xlsx": "xlsx",
+    ".parquet": "parquet",
+    ".pq": "parquet",
 }
-_UTF8_SEQUENCE = re.compile(
-    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
-)
-_LINE_END = re.compile("\r\n|\r|\n")
-_QUOTED = re.compile(r'"[^"]*"')
-_HEADER = re.compile(r'(?:"[^"]*"|[^"\r\n])*')
-# In a header these may make a reader take it for something else, unless it is quoted.
-_AMBIGUOUS = re.compile("[\t\r;{\ufeff]")
-_SHOWN = 5
-_FIELD_LIMIT = threading.Lock()
+_BINARY = ("xlsx", "parquet")
+_WHAT = {"xlsx": "a workbook of Excel", "parquet": "a table of Parquet", None: "text"}
 
 
 @dataclass(frozen=True)
@@ -52,14 +60,15 @@ class Table:
     ----------
     columns : list of str
         Names of the columns, all different.
-    rows : list of list of str
-        Cells, as many a row as there are columns; an empty one is ``""``.
+    rows : list of list
+        Cells, as many per row as there are columns: texts of CSV and TSV, values of JSON, Excel and
+        Parquet, with None for null, an empty cell of Excel, and a key that an object lacks.
     lines : list of int
-        Line of the file, counted from 1, at which each row starts.
+        Line of the file (row of a sheet), counted from 1, at which each row starts.
     encoding : str
         How the bytes were read: "utf-8", "utf-8-sig" (with byte order mark), "utf-16", "cp1252",
-        or what the caller asked for.
-    format : {"csv", "tsv", "jsonl"}
+        what the caller asked for, or "binary" of Excel and Parquet.
+    format : {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}
         Kind of file. Semicolons between cells are "csv".
     notes : list of str
         Sentences that whoever brought the file should read.
@@ -76,7 +85,7 @@ class Table:
     """
 
     columns: list[str]
-    rows: list[list[str]]
+    rows: list[list[Any]]
     lines: list[int]
     encoding: str
     format: Format
@@ -87,24 +96,33 @@ class Table:
         """Return the number of rows."""
         return len(self.rows)
 
-    def column(self, name: str) -> list[str]:
-        """Give the cells of one column.
+    def column(self, name: str | Sequence[str]) -> list[str]:
+        """Give the cells of one column, or of several joined, as texts.
 
         Parameters
         ----------
-        name : str
-            As in `columns`.
+        name : str or sequence of str
+            As in `columns`. Cells of several columns are joined by a space, empty ones left out.
 
         Returns
         -------
         cells : list of str
-            One a row.
+            One per row: texts as they are, nothing for None, dates by ISO 8601, other values as
+            JSON.
 
         Raises
         ------
         ValueError
             When there is no such column, with those that there are and the nearest in name.
         """
+        if isinstance(name, str):
+            place = self._place(name)
+            return [cell_text(row[place]) for row in self.rows]
+        places = [self._place(one) for one in name]
+        texts = [[cell_text(row[place]) for place in places] for row in self.rows]
+        return [" ".join(cell for cell in cells if cell.strip()) for cells in texts]
+
+    def _place(self, name: str) -> int:
         if name not in self.columns:
             lowered = {column.lower(): column for column in self.columns}
             near = difflib.get_close_matches(str(name).lower(), lowered, n=1)
@@ -113,41 +131,46 @@ class Table:
                 f"{self.source} has no column {name!r}: {hint}its first line names "
                 f"{_shown(self.columns, 30)}"
             )
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
+        return self.columns.index(name)
 
 
 def read_table(path: str | os.PathLike[str] | IO[Any], *, encoding: str | None = None) -> Table:
-    r"""Read a table with a header from CSV, TSV or JSON Lines, plain or gzipped.
+    r"""Read a table with a header from CSV, TSV, JSON, Excel or Parquet, plain or compressed.
 
-    The format comes from the suffix (``.csv``, ``.tsv`` or ``.tab``, ``.jsonl`` or ``.ndjson``,
-    each with ``.gz`` or without). Without a known suffix, text that starts with ``{`` is JSON
-    Lines. Tabs in the header part cells whatever the suffix, else semicolons where there are more
-    of them than commas, as in Excel's CSV of many European countries. Quoted cells may hold line
-    breaks and doubled quotes.
+    The format comes from the suffix: ``.csv``, ``.tsv`` or ``.tab``, ``.jsonl`` or ``.ndjson`` (an
+    object per line), ``.json`` (an array of objects, or one per line), ``.xlsx`` and ``.parquet``,
+    each with ``.gz``, ``.bz2`` or ``.zip`` (of one file) or without. Without a known suffix it is
+    told from the content. Tabs in the header part cells whatever the suffix, else semicolons where
+    there are more of them than commas, as in Excel's CSV of many European countries. Quoted cells
+    may hold line breaks and doubled quotes; where tabs part cells and quoting makes no table of the
+    text, it is read without, and a note says so.
 
     Parameters
     ----------
     path : str, path-like or file object
         A file, ``"-"`` for standard input, or a stream of bytes or text.
     encoding : str, optional
-        Name of the encoding, used strictly. When None, a byte order mark decides (UTF-8, UTF-16);
-        else the file is UTF-8 if it can be; else, if no UTF-8 sequence stands in it, Windows-1252,
-        with a note.
+        Name of the encoding of a text, used strictly. When None, a byte order mark decides (UTF-8,
+        UTF-16); else the file is UTF-8 if it can be; else, if no UTF-8 sequence stands in it,
+        Windows-1252, with a note.
 
     Returns
     -------
     table : Table
-        Cells as written. Blank lines are no rows. In JSON Lines columns are the keys of all
-        objects in order of appearance; a missing key or null is an empty cell, other values that
-        are no strings stand as JSON.
+        Cells as written, values of JSON, Excel and Parquet with their types. Blank lines are no
+        rows. In JSON columns are the keys of all objects in order of appearance. Of a workbook the
+        first sheet with cells is read. A first column without a name, as pandas writes its index,
+        is named "Unnamed: 0" as pandas names it; others without a name are left out where they are
+        empty throughout. Both with a note.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         When there is no file at `path`.
+    ImportError
+        When openpyxl or pyarrow is needed and not installed, with what to install.
     ValueError
-        When the file is empty or has no rows; is binary, such as a workbook of Excel; mixes
+        When the file is empty or has no rows; is not of the kind that its suffix says; mixes
         encodings or is not in the one given; when the header repeats a name or leaves one out;
         when rows have more or fewer cells than the header, quoting is broken, or a line is no JSON
         object. Messages name the file and its lines.
@@ -164,10 +187,21 @@ def read_table(path: str | os.PathLike[str] | IO[Any], *, encoding: str | None =
     >>> table.rows, table.encoding
     ([['1', 'Café; late']], 'cp1252')
     """
-    source, suffix, raw = _read(path)
+    source, name, raw = _read(path)
     notes: list[str] = []
+    format = _FORMAT_OF_SUFFIX.get(PurePath(name).suffix.lower())
     if isinstance(raw, bytes):
-        text, encoding = _decoded(raw, encoding, source, notes)
+        binary = _binary_format(raw, format, source)
+        if binary is not None:
+            parsed = (
+                parse_workbook(raw, source, notes)
+                if binary == "xlsx"
+                else parse_parquet(raw, source)
+            )
+            if encoding is not None:
+                notes.append(f"{source} is no text, so its encoding was not asked for")
+            return _checked_table(*parsed, "binary", binary, notes, source)
+        text, encoding = decoded(raw, encoding, source, notes)
     elif encoding is not None:
         raise ValueError(
             f"encoding={encoding!r} was given for {source}, which is a stream of text already; "
@@ -176,23 +210,34 @@ def read_table(path: str | os.PathLike[str] | IO[Any], *, encoding: str | None =
     else:
         text, encoding = raw, "utf-8"
     text = text.removeprefix("\ufeff")
-    _refuse_binary(text, source)
+    refuse_binary(text, source)
     if not text.strip():
         raise ValueError(f"{source} is empty; give a file with a header and at least one row")
-    format = _FORMAT_OF_SUFFIX.get(suffix) or ("jsonl" if text.lstrip()[0] == "{" else "csv")
+    if format is None:
+        first = text.lstrip()[0]
+        format = "jsonl" if first == "{" else "json" if is_array_of_objects(text) else "csv"
+    if format == "json" and text.lstrip()[0] != "[":
+        format = "jsonl"
     if format == "jsonl":
-        columns, rows, lines = _parsed_json(text, source)
+        parsed = parse_lines(text, source)
+    elif format == "json":
+        parsed = parse_array(text, source)
     else:
-        delimiter = _delimiter(text, format)
+        delimiter = delimiter_of(text, PurePath(name).suffix.lower())
         format = "tsv" if delimiter == "\t" else "csv"
-        columns, rows, lines = _parsed_csv(text, delimiter, source)
-    _check_columns(columns, source)
-    if not rows:
-        raise ValueError(
-            f"{source} has a header, {_shown(columns, 10)}, but no rows; if these are cells of the "
-            "first row, put a line of column names above it"
-        )
-    return Table(columns, rows, lines, encoding, format, notes, source)
+        parsed = parse_delimited(text, delimiter, source, notes)
+    return _checked_table(*parsed, encoding, format, notes, source)
+
+
+def format_of(path: str | os.PathLike[str]) -> Format | None:
+    """Tell the format of a table from the name of its file, or None where it says none.
+
+    Examples
+    --------
+    >>> format_of("pairs.tsv.gz"), format_of("pairs")
+    ('tsv', None)
+    """
+    return _FORMAT_OF_SUFFIX.get(PurePath(inner_name(os.fspath(path))).suffix.lower())
 
 
 def write_table(
@@ -200,32 +245,44 @@ def write_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
     *,
-    format: Format = "csv",
-) -> None:
-    r"""Write a table as CSV, TSV or JSON Lines, in UTF-8.
+    format: Format | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    r"""Write a table as CSV, TSV, JSON, Excel or Parquet, in UTF-8.
 
-    `read_table` gives back the same cells. They are written as they are: one that a spreadsheet
-    would run as a formula (from ``=``, ``+``, ``-``, ``@`` on) is not altered, since altered data
-    is no longer the data; import text columns as text where the source is not trusted.
+    `read_table` gives back the same cells: JSON and Parquet with their types, CSV and TSV as texts.
 
     Parameters
     ----------
     target : str, path-like or text stream
-        A file, made or replaced whole or not at all, or a stream such as standard output.
+        A file, made or replaced whole or not at all, compressed where its name ends in ``.gz``,
+        ``.bz2`` or ``.zip``; or a stream such as standard output, whose ``buffer`` takes Excel and
+        Parquet.
     columns : sequence of str
         Names of the columns, all different and none empty.
     rows : iterable of sequence
-        Cells, as many a row as there are columns: texts, numbers, or None for an empty one. An
-        iterator is written as it goes.
-    format : {"csv", "tsv", "jsonl"}, default="csv"
-        Kind of file; the suffix of `target` is not looked at.
+        Cells, as many per row as there are columns: texts, numbers, dates, None for an empty one,
+        lists and dicts, which all but JSON and Parquet hold as JSON. Rows of text formats are
+        written as they come.
+    format : {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}, optional
+        Kind of file. When None, as the name of `target` says, else CSV.
+    escape_formulas : bool, default=False
+        Whether texts in CSV and TSV that a spreadsheet would run as a formula get an apostrophe in
+        front, see `escape_formula`. Without, they are written as they are, since altered data is no
+        longer the data. Excel files hold them as texts in any case.
+
+    Returns
+    -------
+    n_rows : int
 
     Raises
     ------
+    ImportError
+        When openpyxl or pyarrow is needed and not installed.
     ValueError
-        When the format is unknown, `target` ends in ``.gz``, columns are wrong, a row has another
-        number of cells (named by its position from 0), or a cell of CSV holds a NUL character,
-        which would read as a binary file.
+        When the format is unknown or another one than the name of `target` says, columns are
+        wrong, a row has another number of cells (named by its position from 0), or a cell cannot
+        be held: NUL in CSV, NaN in JSON, a control character or 32,768 characters in Excel.
     OSError
         As in `film.datasets.atomic_writer`, for a path.
 
@@ -235,28 +292,105 @@ def write_table(
     >>> rows = iter([["1", 'A "B", C', 0.5]])
     >>> write_table(sys.stdout, ["id", "text", "score"], rows, format="jsonl")
     {"id": "1", "text": "A \"B\", C", "score": 0.5}
+    1
     """
-    if format not in ("csv", "tsv", "jsonl"):
-        raise ValueError(f"format must be 'csv', 'tsv' or 'jsonl', got {format!r}")
+    path = os.fspath(target) if isinstance(target, str | os.PathLike) else None
+    by_name = None if path is None else format_of(path)
+    format = format or by_name or "csv"
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}, got {format!r}")
+    if by_name not in (None, format):
+        raise ValueError(
+            f"format={format!r} does not go with the name {path!r}, which says "
+            f"{by_name!r}; leave format out, or give another name"
+        )
     names = list(columns)
     _check_columns(names, "columns")
-    if not isinstance(target, str | os.PathLike):
-        _write(target, names, rows, format)
+    check_library(format, path or "the stream")
+    counted = _Counted(rows, len(names))
+    if escape_formulas and format in ("csv", "tsv"):
+        counted.change = _escaped
+        names = [escape_formula(name) for name in names]
+    if path is not None:
+        with atomic_writer(path, "wb") as handle, compressor(handle, path) as packed:
+            _write(packed, names, counted, format)
+    elif format in _BINARY:
+        _write(target.buffer, names, counted, format)  # type: ignore[union-attr]
+    else:
+        _WRITERS[format](target, names, counted)
+    return counted.number
+
+
+class _Counted:
+    """Rows on their way to a file, each checked and counted."""
+
+    def __init__(self, rows: Iterable[Sequence[Any]], width: int) -> None:
+        self._rows, self._width = rows, width
+        self.number = 0
+        self.change: Any = None
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        for row in self._rows:
+            if len(row) != self._width:
+                raise ValueError(
+                    f"rows[{self.number}] has {len(row)} cells for {self._width} columns; give one "
+                    "a column"
+                )
+            self.number += 1
+            yield self.change(row) if self.change else row
+
+
+def _escaped(row: Sequence[Any]) -> list[Any]:
+    return [escape_formula(cell) if isinstance(cell, str) else cell for cell in row]
+
+
+def _write_csv(handle: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    write_delimited(handle, columns, rows, ",")
+
+
+def _write_tsv(handle: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    write_delimited(handle, columns, rows, "\t")
+
+
+_WRITERS: dict[str, Any] = {
+    "csv": _write_csv,
+    "tsv": _write_tsv,
+    "jsonl": write_lines,
+    "json": write_array,
+    "xlsx": write_workbook,
+    "parquet": write_parquet,
+}
+
+
+def _write(handle: IO[Any], columns: list[str], rows: _Counted, format: Format) -> None:
+    """Write to a stream of bytes."""
+    if format in _BINARY:
+        _WRITERS[format](handle, columns, rows)
         return
-    if PurePath(target).suffix == ".gz":
-        raise ValueError(f"target {os.fspath(target)!r} ends in .gz, but is written plain; drop it")
-    with atomic_writer(target, newline="") as handle:
-        _write(handle, names, rows, format)
+    with _as_text(handle) as text:
+        _WRITERS[format](text, columns, rows)
+
+
+@contextmanager
+def _as_text(handle: IO[bytes]) -> Iterator[IO[str]]:
+    text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
+    try:
+        yield text
+        text.flush()
+    finally:
+        # The stream below is closed by whoever opened it.
+        text.detach()
 
 
 def _read(path: str | os.PathLike[str] | IO[Any]) -> tuple[str, str, str | bytes]:
-    """Name, suffix without .gz, and content."""
+    """Give what messages call it, the name that tells its format, and the content."""
+    name = ""
     if not isinstance(path, str | os.PathLike):
-        name = getattr(path, "name", None)
-        source, suffix = (name if isinstance(name, str) else "the stream"), ""
+        given = getattr(path, "name", None)
+        source = given if isinstance(given, str) else "the stream"
         raw = getattr(path, "buffer", path).read()
     elif path == "-":
-        source, suffix, raw = "standard input", "", sys.stdin.buffer.read()
+        source, raw = "standard input", sys.stdin.buffer.read()
     else:
         file = Path(path)
         if not file.exists():
@@ -267,187 +401,69 @@ def _read(path: str | os.PathLike[str] | IO[Any]) -> tuple[str, str, str | bytes
             raise IsADirectoryError(
                 f"path: {os.fspath(path)!r} is a folder; give the path of a file inside it"
             )
-        source, raw = os.fspath(path), file.read_bytes()
-        suffix = (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
-    if isinstance(raw, bytes) and raw.startswith(b"\x1f\x8b"):
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(
-                f"{source} is gzipped, but damaged or cut short ({error}); copy it again"
-            ) from error
-    return source, suffix, raw
+        source, name, raw = os.fspath(path), file.name, file.read_bytes()
+    if isinstance(raw, bytes):
+        raw, name = decompressed(raw, name, source)
+    return source, name, raw
 
 
-def _decoded(data: bytes, encoding: str | None, source: str, notes: list[str]) -> tuple[str, str]:
-    """Text and the encoding it was in."""
-    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        what = "a workbook of Excel" if b"xl/" in data or data[:1] != b"P" else "a zip archive"
+def _binary_format(data: bytes, by_name: Format | None, source: str) -> Format | None:
+    """Tell Excel and Parquet by their first bytes, which the name must not contradict."""
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ValueError(
-            f"{source} is {what}, no table of text; in Excel save it as 'CSV UTF-8' and give that"
+            f"{source} is a workbook of Excel before 2007, or has a password; save it as .xlsx or "
+            "as 'CSV UTF-8' and give that"
         )
-    if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "utf-16"
-    elif encoding is None and data.startswith(codecs.BOM_UTF8):
-        encoding = "utf-8-sig"
-    elif encoding is None:
-        return _guessed(data, source, notes)
-    try:
-        return data.decode(encoding), encoding
-    except LookupError:
+    found: Format | None = None
+    if data.startswith(b"PK\x03\x04"):
+        found = "xlsx"
+    elif data.startswith(b"PAR1"):
+        found = "parquet"
+    expected = by_name if by_name in _BINARY else None
+    if by_name is not None and found != expected:
         raise ValueError(
-            f"encoding={encoding!r} is unknown; use for instance 'utf-8', 'cp1252', 'utf-16' or "
-            "'shift_jis', or leave it out"
-        ) from None
-    except UnicodeDecodeError as error:
-        # Of a file with a byte order mark, the error counts from behind it.
-        line = _line(error.object[: error.start].decode(encoding, "replace"))
-        raise ValueError(
-            f"{source}, line {line}: byte 0x{error.object[error.start]:02x} is not {encoding}; "
-            "give the encoding that the file is in, or save it again as UTF-8"
-        ) from error
-
-
-def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
-    """UTF-8, or Windows-1252 where nothing speaks for UTF-8."""
-    try:
-        return data.decode("utf-8"), "utf-8"
-    except UnicodeDecodeError as error:
-        start = error.start
-    wrong = data[start : start + 1]
-    line = _line(data[:start].decode("utf-8"))
-    as_windows = wrong.decode("cp1252", "replace")
-    sequence = _UTF8_SEQUENCE.search(data)
-    if sequence:
-        known = _line(data[: sequence.start()].decode("cp1252", "replace"))
-        raise ValueError(
-            f"{source} mixes encodings: line {line} holds byte 0x{wrong.hex()} ({as_windows!r} in "
-            f"Windows-1252), but line {known} holds {sequence[0].decode('utf-8', 'replace')!r} in "
-            "UTF-8; save the file again as UTF-8 after correcting the one or the other, or give "
-            "encoding='cp1252' if all of it is Windows-1252"
+            f"{source} is {_WHAT[found]}, but its name says {by_name}; rename it to end in "
+            f"{'.' + found if found else '.csv, .tsv, .jsonl or .json'}, or save it as {by_name}"
         )
-    try:
-        text = data.decode("cp1252")
-    except UnicodeDecodeError as error:
-        line = _line(data[: error.start].decode("cp1252"))
-        raise ValueError(
-            f"{source}, line {line}: byte 0x{data[error.start]:02x} is neither UTF-8 nor "
-            "Windows-1252; give encoding=, or save the file again as UTF-8"
-        ) from error
-    notes.append(
-        f"{source} is not UTF-8 (line {line}) and was read as Windows-1252, where that is "
-        f"{as_windows!r}; if letters look wrong, save it as UTF-8 or give its encoding."
-    )
-    return text, "cp1252"
+    return found
 
 
-def _refuse_binary(text: str, source: str) -> None:
-    place = text.find("\0")
-    if place >= 0:
+def _checked_table(
+    columns: list[str],
+    rows: list[list[Any]],
+    lines: list[int],
+    encoding: str,
+    format: Format,
+    notes: list[str],
+    source: str,
+) -> Table:
+    columns, rows = _named(columns, rows, notes, source)
+    _check_columns(columns, source)
+    if not rows:
         raise ValueError(
-            f"{source} is no table of text: line {_line(text[:place])} holds a NUL byte; save it "
-            "as CSV in UTF-8, or give encoding='utf-16-le' if it is UTF-16 without its mark"
+            f"{source} has a header, {_shown(columns, 10)}, but no rows; if these are cells of the "
+            "first row, put a line of column names above it"
         )
+    return Table(columns, rows, lines, encoding, format, notes, source)
 
 
-def _delimiter(text: str, format: Format) -> str:
-    """Tell what parts the cells of the header."""
-    if format == "tsv":
-        return "\t"
-    first = _HEADER.match(text.lstrip("\r\n"))
-    header = _QUOTED.sub("", first[0] if first else "")
-    if "\t" in header:
-        return "\t"
-    return ";" if header.count(";") > header.count(",") else ","
-
-
-def _parsed_csv(
-    text: str, delimiter: str, source: str
-) -> tuple[list[str], list[list[str]], list[int]]:
-    columns: list[str] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    ragged: list[str] = []
-    with _cells_up_to(len(text)):
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        end = 0
-        try:
-            for cells in reader:
-                start, end = end + 1, reader.line_num
-                if not cells:
-                    continue
-                if not columns:
-                    columns = cells
-                    continue
-                if len(cells) != len(columns):
-                    until = f" to {end}" if end > start else ""
-                    ragged.append(f"line {start}{until} has {len(cells)}")
-                rows.append(cells)
-                lines.append(start)
-        except csv.Error as error:
-            raise ValueError(
-                f"{source}: the row from line {end + 1} on has broken quoting ({error}); a cell "
-                "that starts with a quotation mark must end with one, and double those inside"
-            ) from error
-    if ragged:
-        raise ValueError(
-            f"{source} has {len(ragged)} rows of {len(rows)} with other than the {len(columns)} "
-            f"cells of its header: {_first(ragged)}; put quotation marks around cells that hold "
-            f"{delimiter!r} or a line break, or fill up the rows"
-        )
-    return columns, rows, lines
-
-
-@contextmanager
-def _cells_up_to(size: int) -> Iterator[None]:
-    """Let the csv module read cells of this size; its limit is one for the whole process."""
-    with _FIELD_LIMIT:
-        before = csv.field_size_limit()
-        csv.field_size_limit(size + 1)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
-
-
-def _parsed_json(text: str, source: str) -> tuple[list[str], list[list[str]], list[int]]:
-    records: list[dict[str, Any]] = []
-    lines: list[int] = []
-    columns: dict[str, None] = {}
-    # A string of JSON may hold characters that splitlines takes for line ends.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line, object_pairs_hook=_unique)
-            if not isinstance(record, dict):
-                raise ValueError(f"it is a {type(record).__name__}, not an object")
-            if "\\u" in line:
-                # Half a surrogate pair could not be written again.
-                json.dumps(record, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{source}, line {number}: {line.strip()[:60]!r} is no JSON object ({error}); give "
-                "one object a line"
-            ) from error
-        columns.update(dict.fromkeys(record))
-        records.append(record)
-        lines.append(number)
-    rows = [[_cell(record.get(column)) for column in columns] for record in records]
-    return list(columns), rows, lines
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return record
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _named(
+    columns: list[str], rows: list[list[Any]], notes: list[str], source: str
+) -> tuple[list[str], list[list[Any]]]:
+    """Name the index that pandas wrote, and leave out empty columns without a name."""
+    bare = [place for place, name in enumerate(columns) if not name.strip()]
+    empty = {place for place in bare if rows and all(row[place] in ("", None) for row in rows)}
+    if bare and bare[0] == 0 and not empty and len(columns) > 1:
+        name = "Unnamed: 0"
+        if name not in columns:
+            notes.append(f"{source}: the first column has no name and is called {name!r}")
+            columns = [name, *columns[1:]]
+    if empty and len(empty) < len(columns):
+        notes.append(f"{source}: {len(empty)} columns without a name or any cell are left out")
+        kept = [place for place in range(len(columns)) if place not in empty]
+        columns = [columns[place] for place in kept]
+        rows = [[row[place] for place in kept] for row in rows]
+    return columns, rows
 
 
 def _check_columns(columns: list[str], source: str) -> None:
@@ -461,47 +477,6 @@ def _check_columns(columns: list[str], source: str) -> None:
             raise ValueError(f"{source}: two columns have the name {name[:60]!r}; {header}")
     if not columns:
         raise ValueError(f"{source}: there is no column; {header}")
-
-
-def _write(
-    handle: IO[str], columns: list[str], rows: Iterable[Sequence[Any]], format: Format
-) -> None:
-    checked = _full_rows(rows, len(columns))
-    if format == "jsonl":
-        for row in checked:
-            record = dict(zip(columns, row, strict=True))
-            handle.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-        return
-    delimiter = "\t" if format == "tsv" else ","
-    plain = csv.writer(handle, delimiter=delimiter, lineterminator="\n")
-    quoted = csv.writer(handle, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    (quoted if any(_AMBIGUOUS.search(name) for name in columns) else plain).writerow(columns)
-    for place, row in enumerate(checked):
-        texts = [cell for cell in row if isinstance(cell, str)]
-        if any("\0" in text for text in texts):
-            raise ValueError(
-                f"rows[{place}] holds a NUL character, which CSV readers refuse; use format='jsonl'"
-            )
-        # Until Python 3.13 the module leaves a lone carriage return bare.
-        (quoted if any("\r" in text for text in texts) else plain).writerow(row)
-
-
-def _full_rows(rows: Iterable[Sequence[Any]], width: int) -> Iterator[Sequence[Any]]:
-    for place, row in enumerate(rows):
-        if len(row) != width:
-            raise ValueError(
-                f"rows[{place}] has {len(row)} cells for {width} columns; give one a column"
-            )
-        yield row
-
-
-def _line(before: str) -> int:
-    return 1 + len(_LINE_END.findall(before))
-
-
-def _first(entries: list[str]) -> str:
-    more = len(entries) - _SHOWN
-    return ", ".join(entries[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _shown(names: list[str], most: int) -> str:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+try:
+    import fcntl
+except ImportError:  # Windows has none, and keeps open files from being removed itself.
+    fcntl = None
+
 __all__ = ["atomic_writer", "write_submission"]
+
+_STALE = 60
+"""Seconds after which a temporary file without a lock is one that a killed process left."""
 
 
 @contextmanager
@@ -28,7 +38,9 @@ def atomic_writer(
 
     The text goes to a temporary file beside the target, which is flushed to the disk and
     then renamed. On any error inside the ``with`` block, a full disk or a keyboard
-    interrupt among them, the temporary file is removed and what stood at `path` stays.
+    interrupt among them, the temporary file is removed and what stood at `path` stays. A
+    process that is killed leaves its temporary file, which the next writer of the same target
+    removes: one that is older than a minute and not locked by whoever writes it.
 
     Parameters
     ----------
@@ -73,6 +85,7 @@ def atomic_writer(
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}; other modes cannot be atomic")
     target = Path(os.path.realpath(path))
     _check_place(target)
+    _remove_stale(target)
     temporary = target.with_name(f".{target.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.part")
     binary = mode == "wb"
     try:
@@ -85,6 +98,9 @@ def atomic_writer(
     except OSError as error:
         raise _failure(target, error) from error
     try:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield handle
         handle.flush()
         os.fsync(handle.fileno())
@@ -104,7 +120,7 @@ def atomic_writer(
 
 
 def write_submission(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | IO[str],
     ids: Sequence[str] | ArrayLike,
     probabilities: ArrayLike,
     *,
@@ -115,8 +131,8 @@ def write_submission(
 
     Parameters
     ----------
-    path : str or path-like
-        The CSV file to make or to replace.
+    path : str, path-like or text stream
+        The CSV file to make or to replace, or a stream such as standard output.
     ids : array-like of shape (n,)
         Names of the pairs, as in `QuestionPairs.ids`.
     probabilities : array-like of shape (n,)
@@ -161,7 +177,8 @@ def write_submission(
             f"probabilities must be finite and in [0, 1], got {values[wrong[0]]} at position "
             f"{wrong[0]} (id {names[wrong[0]]!r}); {len(wrong)} such of {len(values)}"
         )
-    with atomic_writer(path, newline="") as handle:
+    is_path = isinstance(path, str | os.PathLike)
+    with atomic_writer(path, newline="") if is_path else nullcontext(path) as handle:
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow((id_name, value_name))
         writer.writerows(zip(names.tolist(), values.tolist(), strict=True))
@@ -184,6 +201,20 @@ def _check_place(target: Path) -> None:
     # Renaming onto a device would put a plain file in the device's place.
     if target.exists() and not target.is_file():
         raise FileExistsError(f"path: {target} is a device or pipe; give the path of a file")
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove temporary files of this target that no process writes any more."""
+    if fcntl is None:
+        return
+    ours = re.compile(rf"\.{re.escape(target.name[:40])}\.\d+-[0-9a-f]{{8}}\.part")
+    with suppress(OSError):
+        for entry in list(os.scandir(target.parent)):
+            if not ours.fullmatch(entry.name) or time.time() - entry.stat().st_mtime < _STALE:
+                continue
+            with suppress(OSError), open(entry.path, "rb") as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(entry.path)
 
 
 def _failure(target: Path, error: OSError) -> OSError:

@@ -19,7 +19,7 @@ from tests.estimators.cli.commands import (
     write_csv,
 )
 
-COMMANDS = ["train", "score", "duplicates", "label", "explain", "evaluate", "submit"]
+COMMANDS = ["train", "score", "duplicates", "label", "explain", "evaluate", "submit", "info"]
 
 
 def test_results_and_notes_are_kept_apart(shelf):

@@ -52,7 +52,7 @@ def test_the_form_of_the_input_is_kept_and_an_option_wins(shelf, tmp_path):
     assert list(ran.records[0]) == ["text1", "text2", "n", "probability", "duplicate"]
     ran = run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", stdin=lines)
     assert ran.out.startswith("text1\ttext2\tn\tprobability\tduplicate\n")
-    out = tmp_path / "scored.csv"
+    out = tmp_path / "scored.dat"
     run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", "-o", out, stdin=lines)
     assert "\t" in out.read_text(encoding="utf-8")
 
@@ -146,7 +146,7 @@ def test_names_of_columns_in_other_letters(shelf, tmp_path):
         (b"question1,question2\n", "no rows"),
         (b"question1,question2\na,b\nc\n", "line 3 has 1"),
         (b"question1,question2\ncaf\xc3\xa9,caf\xe9\n", "mixes encodings"),
-        (b"PK\x03\x04 xl/workbook", "workbook of Excel"),
+        (b"PK\x03\x04 xl/workbook", "is a zip archive, but damaged"),
         (b'question1,question2\n"a,b\n', "broken quoting"),
     ],
 )
@@ -192,7 +192,7 @@ def test_places_are_looked_at_before_the_work(shelf, tmp_path):
     assert "would overwrite the input" in refused(*arguments, tmp_path / "link.csv")
     arguments[1] = tmp_path / "link.csv"
     assert "would overwrite the input" in refused(*arguments, tmp_path / "bad.csv")
-    assert "such files are not written" in refused(*arguments, tmp_path / "out.xlsx")
+    assert ".xls files are not written" in refused(*arguments, tmp_path / "out.xls")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.csv", "file", "link.csv"]
 
 

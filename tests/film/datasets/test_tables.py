@@ -104,7 +104,7 @@ def test_an_encoding_given_is_used_and_not_guessed():
         read(b"id\r\na\r\n\xe9\r\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"line 2: byte 0xc3 is not ascii"):
         read("id\né\n", encoding="ascii")
-    with pytest.raises(ValueError, match="encoding='utf-9' is unknown; use for instance 'utf-8'"):
+    with pytest.raises(ValueError, match=r"encoding='utf-9' is unknown .*use for instance 'utf-8'"):
         read("id\na\n", encoding="utf-9")
 
 
@@ -166,8 +166,8 @@ def test_formats_are_told_by_suffix_and_header(tmp_path, name, data, format, gzi
     raw = data.encode()
     path = given(tmp_path, gzip.compress(raw) if gzipped else raw, name + ".gz" * gzipped)
     table = read_table(path)
-    assert table.rows == [["1", "a,b;c"]] and table.format == format
-    assert len(table.columns) == 2
+    assert [table.column(name) for name in table.columns] == [["1"], ["a,b;c"]]
+    assert table.format == format
 
 
 def test_suffix_wins_over_looks(tmp_path):
@@ -208,10 +208,13 @@ def test_json_lines():
     table = read(data)
     assert table.columns == ["id", "text", "score", "tags", "ok"]
     assert table.rows == [
-        ["7", "a", "", "", ""],
-        ["", "", "0.5", '["é", {"x": 1}]', ""],
-        ["x\u2028y \u2028z", "", "", "", "true"],
+        [7, "a", None, None, None],
+        [None, None, 0.5, ["é", {"x": 1}], None],
+        ["x\u2028y \u2028z", None, "", None, True],
     ]
+    assert table.column("id") == ["7", "", "x\u2028y \u2028z"]
+    assert table.column("tags") == ["", '["é", {"x": 1}]', ""]
+    assert table.column("ok") == ["", "", "true"]
     assert table.lines == [1, 3, 4]
 
 
@@ -277,6 +280,7 @@ def test_ragged_rows_are_listed():
 
 
 def workbook():
+    """Give a broken workbook."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("[Content_Types].xml", "x")
@@ -285,19 +289,14 @@ def workbook():
 
 
 def test_binary_files_are_named_with_the_remedy(tmp_path):
-    path = given(tmp_path, workbook(), "own.xlsx")
-    message = r"own\.xlsx is a workbook of Excel, no table of text; in Excel save it as 'CSV UTF-8'"
-    with pytest.raises(ValueError, match=message):
-        read_table(path)
-    with pytest.raises(ValueError, match="is a workbook of Excel"):
+    message = r"own\.csv is a workbook of Excel, but its name says csv; rename it to end in \.xlsx"
+    for encoding in (None, "cp1252"):
+        with pytest.raises(ValueError, match=message):
+            read_table(given(tmp_path, workbook(), "own.csv"), encoding=encoding)
+    with pytest.raises(ValueError, match=r"own\.xlsx is no workbook that can be read"):
+        read_table(given(tmp_path, workbook(), "own.xlsx"))
+    with pytest.raises(ValueError, match=r"is a workbook of Excel before 2007.*save it as \.xlsx"):
         read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
-    with pytest.raises(ValueError, match="is a workbook of Excel"):
-        read_table(path, encoding="cp1252")
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("a.csv", TEXT)
-    with pytest.raises(ValueError, match="is a zip archive, no table"):
-        read(buffer.getvalue())
     buffer = io.BytesIO()
     np.save(buffer, np.arange(5))
     with pytest.raises(ValueError, match=r"the stream is no table of text: .*NUL|neither"):
@@ -490,7 +489,7 @@ def test_only_a_header_is_written_when_there_are_no_rows():
 @pytest.mark.parametrize(
     ("columns", "rows", "format", "message"),
     [
-        (["a"], [["x"]], "xlsx", "format must be 'csv', 'tsv' or 'jsonl', got 'xlsx'"),
+        (["a"], [["x"]], "xls", "format must be one of 'csv', .*, 'parquet', got 'xls'"),
         (["a", "a"], [], "csv", "columns: two columns have the name 'a'; name each once"),
         (["a", ""], [], "jsonl", "columns: column 2 of 2 has no name"),
         ([], [], "csv", "columns: there is no column"),
@@ -501,22 +500,16 @@ def test_only_a_header_is_written_when_there_are_no_rows():
     ],
 )
 def test_wrong_tables_leave_no_file(tmp_path, columns, rows, format, message):
-    path = tmp_path / "own.csv"
+    path = tmp_path / "own.dat"
     path.write_text("earlier", encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         write_table(path, columns, rows, format=format)
-    assert path.read_text(encoding="utf-8") == "earlier" and os.listdir(tmp_path) == ["own.csv"]
+    assert path.read_text(encoding="utf-8") == "earlier" and os.listdir(tmp_path) == ["own.dat"]
 
 
 def test_nul_goes_through_json_lines(tmp_path):
     write_table(tmp_path / "own.jsonl", ["a"], [["x\0y"]], format="jsonl")
     assert read_table(tmp_path / "own.jsonl").rows == [["x\0y"]]
-
-
-def test_no_plain_file_is_named_gz(tmp_path):
-    with pytest.raises(ValueError, match=r"own\.csv\.gz' ends in \.gz, but is written plain"):
-        write_table(tmp_path / "own.csv.gz", ["a"], [["x"]])
-    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "full")])

@@ -1,0 +1,51 @@
+"""Cells of tables: values as a file gives them, and how they read as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date, datetime, time
+from typing import Any
+
+_FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+
+
+def cell_text(value: Any) -> str:
+    """Give a cell as text: nothing for None, texts as they are, dates by ISO 8601, else JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bool | int | float | list | dict):
+        return json.dumps(value, ensure_ascii=False, default=cell_text)
+    return str(value)
+
+
+def escape_formula(text: str) -> str:
+    r"""Put an apostrophe before a text that a spreadsheet would run as a formula.
+
+    Parameters
+    ----------
+    text : str
+        A cell of CSV or TSV.
+
+    Returns
+    -------
+    text : str
+        With ``'`` in front where it starts with ``=``, ``+``, ``-``, ``@`` (wide forms among them),
+        a tab or a line break, and is no plain number; else as it is.
+
+    Notes
+    -----
+    Excel and LibreOffice run such cells when they open the file: a text from someone else could
+    call programs or send the table away. The apostrophe is part of the cell for every other reader.
+
+    Examples
+    --------
+    >>> [escape_formula(text) for text in ("=1+1", "-5.2", "- so", "a=b")]
+    ["'=1+1", '-5.2', "'- so", 'a=b']
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text

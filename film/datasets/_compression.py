@@ -1,0 +1,103 @@
+"""Compressed files: told by their first bytes when read, by their suffix when written."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import IO, Any
+
+COMPRESSIONS = (".gz", ".bz2", ".zip")
+
+
+def inner_name(name: str) -> str:
+    """Drop the suffix of a compression."""
+    path = PurePath(name)
+    return str(path.with_suffix("")) if path.suffix.lower() in COMPRESSIONS else name
+
+
+def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
+    """Give the content of a gz, bz2 or zip file, and the name that tells its format.
+
+    Parameters
+    ----------
+    data : bytes
+        The file; one that is not compressed, a workbook of Excel among them, comes back as it is.
+    name : str
+        Its name, or an empty one.
+    source : str
+        What messages call it.
+
+    Returns
+    -------
+    data : bytes
+    name : str
+        Without the suffix of the compression, or the name in the zip archive.
+
+    Raises
+    ------
+    ValueError
+        When it is damaged, or a zip archive of more than one file.
+    """
+    try:
+        if data.startswith(b"\x1f\x8b"):
+            return gzip.decompress(data), inner_name(name)
+        if data.startswith(b"BZh"):
+            try:
+                return bz2.decompress(data), inner_name(name)
+            except ValueError as error:
+                raise EOFError(str(error)) from error
+        if data.startswith(b"PK\x03\x04"):
+            return _only_member(data, name, source)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        kind = {b"\x1f": "gzipped", b"B": "a bz2 file", b"P": "a zip archive"}[data[:1]]
+        raise ValueError(
+            f"{source} is {kind}, but damaged or cut short ({error}); copy it again"
+        ) from error
+    except (RuntimeError, NotImplementedError) as error:
+        raise ValueError(f"{source} is a zip archive, but {error}; unpack it first") from error
+    return data, name
+
+
+def _only_member(data: bytes, name: str, source: str) -> tuple[bytes, str]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [
+            member
+            for member in archive.infolist()
+            # Macs add a folder of their own to every archive.
+            if not member.is_dir() and not member.filename.startswith("__MACOSX/")
+        ]
+        names = [member.filename for member in members]
+        if "[Content_Types].xml" in names:
+            return data, name
+        if len(members) != 1:
+            raise ValueError(
+                f"{source} is a zip archive of {len(members)} files"
+                f"{': ' + ', '.join(names[:5]) if names else ''}; unpack it, and give one of them"
+            )
+        return archive.read(members[0]), names[0]
+
+
+@contextmanager
+def compressor(handle: IO[bytes], name: str) -> Iterator[Any]:
+    """Yield a binary stream that compresses into a file, as the suffix of its name says."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix == ".gz":
+        # Without the time, the same table gives the same bytes.
+        with gzip.GzipFile(PurePath(name).stem, "wb", fileobj=handle, mtime=0) as packed:
+            yield packed
+    elif suffix == ".bz2":
+        with bz2.BZ2File(handle, "wb") as packed:
+            yield packed
+    elif suffix == ".zip":
+        with zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED) as archive:
+            with archive.open(PurePath(name).stem, "w", force_zip64=True) as packed:
+                yield packed
+    else:
+        yield handle

@@ -1,0 +1,85 @@
+"""Text from bytes, in the encodings that people's programs write."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_UTF8_SEQUENCE = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+)
+_LINE_END = re.compile("\r\n|\r|\n")
+
+
+def decoded(data: bytes, encoding: str | None, source: str, notes: list[str]) -> tuple[str, str]:
+    """Give the text and the encoding it was in, as `film.datasets.read_table` documents."""
+    if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    elif encoding is None and data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
+    elif encoding is None:
+        return _guessed(data, source, notes)
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        # Of a file with a byte order mark, the error counts from behind it.
+        before = error.object[: error.start].replace(b"\0", b"")
+        raise ValueError(
+            f"{source}, line {line_of(before.decode('latin-1'))}: "
+            f"byte 0x{error.object[error.start]:02x} is not {encoding}; "
+            "give the encoding that the file is in, or save it again as UTF-8"
+        ) from error
+    except (LookupError, UnicodeError, ValueError, TypeError) as error:
+        # Some names that Python knows are no encodings of text, such as "undefined" and "idna".
+        raise ValueError(
+            f"encoding={encoding!r} is unknown or cannot read {source}; use for instance 'utf-8', "
+            "'cp1252', 'utf-16' or 'shift_jis', or leave it out"
+        ) from error
+
+
+def refuse_binary(text: str, source: str) -> None:
+    """Raise where a text holds what no table of text does."""
+    place = text.find("\0")
+    if place >= 0:
+        raise ValueError(
+            f"{source} is no table of text: line {line_of(text[:place])} holds a NUL byte; save it "
+            "as CSV in UTF-8, or give encoding='utf-16-le' if it is UTF-16 without its mark"
+        )
+
+
+def line_of(before: str) -> int:
+    """Give the number, from 1, of the line that follows a text."""
+    return 1 + len(_LINE_END.findall(before))
+
+
+def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
+    """UTF-8, or Windows-1252 where nothing speaks for UTF-8."""
+    try:
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError as error:
+        start = error.start
+    wrong = data[start : start + 1]
+    line = line_of(data[:start].decode("utf-8"))
+    as_windows = wrong.decode("cp1252", "replace")
+    sequence = _UTF8_SEQUENCE.search(data)
+    if sequence:
+        known = line_of(data[: sequence.start()].decode("cp1252", "replace"))
+        raise ValueError(
+            f"{source} mixes encodings: line {line} holds byte 0x{wrong.hex()} ({as_windows!r} in "
+            f"Windows-1252), but line {known} holds {sequence[0].decode('utf-8', 'replace')!r} in "
+            "UTF-8; save the file again as UTF-8 after correcting the one or the other, or give "
+            "encoding='cp1252' if all of it is Windows-1252"
+        )
+    try:
+        text = data.decode("cp1252")
+    except UnicodeDecodeError as error:
+        line = line_of(data[: error.start].decode("cp1252"))
+        raise ValueError(
+            f"{source}, line {line}: byte 0x{data[error.start]:02x} is neither UTF-8 nor "
+            "Windows-1252; give encoding=, or save the file again as UTF-8"
+        ) from error
+    notes.append(
+        f"{source} is not UTF-8 (line {line}) and was read as Windows-1252, where that is "
+        f"{as_windows!r}; if letters look wrong, save it as UTF-8 or give its encoding."
+    )
+    return text, "cp1252"

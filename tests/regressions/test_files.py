@@ -1,0 +1,309 @@
+"""Tables as people have them, in and out."""
+
+import bz2
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from datetime import datetime
+
+import pandas as pd
+import pytest
+
+from film.datasets import escape_formula, format_of, read_table, write_table
+
+ROWS = [[7, "Is tea hot?", True, None, ["a", {"b": 0.5}]], [8, "=1+1", False, "x", []]]
+COLUMNS = ["id", "text", "flag", "hole", "nested"]
+SUFFIXES = [".gz", ".bz2", ".zip", ""]
+
+
+def packed(data, suffix, name="own.csv"):
+    """Compress as other programs do."""
+    if suffix == ".zip":
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr(name, data)
+            archive.writestr("__MACOSX/._own.csv", b"")
+        return buffer.getvalue()
+    return {".gz": gzip.compress, ".bz2": bz2.compress, "": bytes}[suffix](data)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_16_json_values_go_through_unchanged(tmp_path, suffix):
+    for name in ("own.jsonl", "own.json"):
+        path = tmp_path / (name + suffix)
+        assert write_table(path, COLUMNS, ROWS) == 2
+        table = read_table(path)
+        assert (table.columns, table.rows) == (COLUMNS, ROWS)
+        assert [type(cell) for cell in table.rows[0]] == [int, str, bool, type(None), list]
+        assert table.format == name.split(".")[1]
+    assert table.column("nested") == ['["a", {"b": 0.5}]', "[]"]
+    assert table.column("flag") == ["true", "false"] and table.column("hole") == ["", "x"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", ["own.csv", "own.tsv", "own.xlsx", "own.parquet"])
+def test_16_compressed_tables_in_and_out(tmp_path, name, suffix):
+    rows = [["1", "a, b\tc"], ["2", 'said "so"']]
+    path = tmp_path / (name + suffix)
+    write_table(path, ["id", "text"], rows)
+    table = read_table(path)
+    assert (table.columns, table.rows) == (["id", "text"], rows)
+    assert table.format == format_of(path) == name.split(".")[1]
+    first = path.read_bytes()[:2]
+    assert first == {".gz": b"\x1f\x8b", ".bz2": b"BZ", ".zip": b"PK"}.get(suffix, first)
+    # A second program makes the same of it.
+    theirs = tmp_path / f"theirs.csv{suffix}"
+    theirs.write_bytes(packed(b"id,text\n1,x\n", suffix))
+    assert read_table(theirs).rows == [["1", "x"]]
+    assert read_table(io.BytesIO(packed(b"id\ttext\n1\tx\n", suffix, "own.tsv"))).format == "tsv"
+
+
+def test_16_a_zip_archive_of_several_files_names_them(tmp_path):
+    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
+        archive.writestr("a.csv", "id\n1\n")
+        archive.writestr("b.csv", "id\n1\n")
+    with pytest.raises(ValueError, match=r"archive of 2 files: a\.csv, b\.csv; unpack it"):
+        read_table(tmp_path / "own.zip")
+    (tmp_path / "own.zip").write_bytes(packed(b"id\n1\n" * 99, ".zip")[:-30])
+    with pytest.raises(ValueError, match="zip archive, but damaged"):
+        read_table(tmp_path / "own.zip")
+    (tmp_path / "own.bz2").write_bytes(packed(b"id\n1\n" * 99, ".bz2")[:-9])
+    with pytest.raises(ValueError, match="bz2 file, but damaged"):
+        read_table(tmp_path / "own.bz2")
+
+
+def test_16_excel_and_parquet_of_pandas_are_read(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "id": [7, 8],
+            "text": ["Is tea hot?", None],
+            "share": [0.5, float("nan")],
+            "day": [datetime(2024, 5, 1), datetime(2024, 5, 2, 12)],
+        }
+    )
+    frame.to_excel(tmp_path / "own.xlsx", index=False)
+    frame.to_parquet(tmp_path / "own.parquet")
+    for name in ("own.xlsx", "own.parquet"):
+        table = read_table(tmp_path / name)
+        assert table.rows == [
+            [7, "Is tea hot?", 0.5, datetime(2024, 5, 1)],
+            [8, None, None, datetime(2024, 5, 2, 12)],
+        ]
+        assert table.column("id") == ["7", "8"] and table.column("text") == ["Is tea hot?", ""]
+        assert table.column("day") == ["2024-05-01T00:00:00", "2024-05-02T12:00:00"]
+        # As bytes on standard input, where no name tells the format.
+        assert read_table(io.BytesIO((tmp_path / name).read_bytes())).rows == table.rows
+
+
+def test_16_pandas_reads_excel_and_parquet_of_ours(tmp_path):
+    for name, read in (("own.xlsx", pd.read_excel), ("own.parquet", pd.read_parquet)):
+        write_table(tmp_path / name, COLUMNS, ROWS)
+        frame = read(tmp_path / name)
+        assert frame["id"].tolist() == [7, 8] and frame["flag"].tolist() == [True, False]
+        assert frame["text"].tolist() == ["Is tea hot?", "=1+1"]
+    write_table(tmp_path / "own.parquet", ["mixed"], [[7], ["seven"], [None]])
+    assert read_table(tmp_path / "own.parquet").rows == [["7"], ["seven"], [None]]
+    write_table(tmp_path / "big.xlsx", ["id"], [[2**53 + 1]])
+    assert read_table(tmp_path / "big.xlsx").rows == [[str(2**53 + 1)]]
+
+
+def test_16_a_formula_stays_a_text_in_excel(tmp_path):
+    import openpyxl
+
+    write_table(tmp_path / "own.xlsx", ["a"], [["=HYPERLINK(1)"]])
+    cell = openpyxl.load_workbook(tmp_path / "own.xlsx").active["A2"]
+    assert (cell.data_type, cell.value) == ("s", "=HYPERLINK(1)")
+
+
+@pytest.mark.parametrize("cell", ["x" * 40_000, "\x01"])
+def test_16_what_excel_cannot_hold_is_refused(tmp_path, cell):
+    with pytest.raises(ValueError, match=r"rows\[1\] holds .* write CSV or Parquet"):
+        write_table(tmp_path / "own.xlsx", ["a"], [["b"], [cell]])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_16_several_sheets_are_told(tmp_path):
+    with pd.ExcelWriter(tmp_path / "own.xlsx") as book:
+        pd.DataFrame().to_excel(book, sheet_name="empty")
+        pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="first", index=False)
+        pd.DataFrame({"b": [2]}).to_excel(book, sheet_name="other", index=False)
+    table = read_table(tmp_path / "own.xlsx")
+    assert table.columns == ["a"]
+    assert "the sheet 'first' is read; others with cells are 'other'" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("library", "name"), [("openpyxl", "own.xlsx"), ("pyarrow", "own.parquet")]
+)
+def test_16_a_missing_library_is_named_with_the_remedy(tmp_path, monkeypatch, library, name):
+    write_table(tmp_path / name, ["a"], [["b"]])
+    monkeypatch.setitem(sys.modules, library, None)
+    for action in (read_table, lambda path: write_table(path, ["a"], [["b"]])):
+        with pytest.raises(ImportError, match=rf"need {library}.*pip install 'film-metric\[files"):
+            action(tmp_path / name)
+
+
+def test_16_reading_text_loads_neither_pandas_nor_its_engines(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("a\nb\n")
+    program = (
+        "import sys; from film.datasets import read_table; read_table(sys.argv[1]);"
+        "print({'pandas', 'pyarrow', 'openpyxl'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("name", "like", "message"),
+    [
+        ("own.csv", "own.xlsx", r"is a workbook of Excel, but its name says csv; rename it"),
+        ("own.xlsx", "own.csv", r"is text, but its name says xlsx; rename it to end in \.csv"),
+        ("own.jsonl", "own.parquet", r"is a table of Parquet, but its name says jsonl"),
+        ("own.parquet", "own.xlsx", r"is a workbook of Excel, but its name says parquet"),
+    ],
+)
+def test_16_content_and_name_agree_when_read(tmp_path, name, like, message):
+    write_table(tmp_path / like, ["a"], [["b"]])
+    (tmp_path / like).rename(tmp_path / name)
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / name)
+
+
+def test_16_content_and_name_agree_when_written(tmp_path):
+    write_table(tmp_path / "own.json", ["a"], [["b"]])
+    assert json.loads((tmp_path / "own.json").read_text()) == [{"a": "b"}]
+    with pytest.raises(ValueError, match=r"format='csv' does not go with the name .*own\.json"):
+        write_table(tmp_path / "own.json", ["a"], [["b"]], format="csv")
+
+
+def test_16_arrays_of_json(tmp_path):
+    text = '[\n {"id": 1, "text": "a"},\n\n {"text": "b\\n"} , {"id": null}\n]\n'
+    (tmp_path / "own.json").write_text(text)
+    for table in (read_table(tmp_path / "own.json"), read_table(io.BytesIO(text.encode()))):
+        assert table.rows == [[1, "a"], [None, "b\n"], [None, None]]
+        assert (table.lines, table.format) == ([2, 4, 4], "json")
+    (tmp_path / "own.json").write_text('{"a": 1}\n{"a": 2}\n')
+    assert read_table(tmp_path / "own.json").rows == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"a": 1},\n{"a": 2}', "line 2: .*closing bracket is missing"),
+        ('[{"a": 1}\n{"a": 2}]', "line 2: .*a comma or the closing"),
+        ('[{"a": 1},\n3]', "line 2: .*it is a int, not an object"),
+        ('[{"a": 1},\n]', "line 2: .*Expecting value"),
+        ('[{"a": NaN}]', "NaN is no number of JSON"),
+        ('[{"a": 1e999}]', "1e999 is no number of JSON, or too large"),
+        ("[]", "there is no column"),
+        ('{"a": {"0": 1},\n"b": {"0": 2}}', "give one object a line, or an array"),
+    ],
+)
+def test_16_broken_json_names_the_line(tmp_path, text, message):
+    (tmp_path / "own.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "own.json")
+
+
+def test_16_tsv_with_and_without_quoting():
+    quoted = read_table(io.BytesIO(b'id\ttext\n1\t"a\tb\nc ""d"""\n2\te\n'))
+    assert quoted.rows == [["1", 'a\tb\nc "d"'], ["2", "e"]] and quoted.notes == []
+    for text in (
+        'id\ttext\n1\t"so" he said\n2\tb\n',
+        'id\ttext\n1\t"never ends\n2\tb\n',
+        # With quoting these are one row, whose cell holds a line break and a tab.
+        'id\ttext\n1\t"first\n2\tsecond"\n',
+    ):
+        table = read_table(io.BytesIO(text.encode()))
+        assert table.rows == [line.split("\t") for line in text.splitlines()[1:]]
+        assert "parted by tabs without quoting" in table.notes[0]
+    # Here neither way makes a table.
+    with pytest.raises(ValueError, match=r"line 2 on has broken quoting"):
+        read_table(io.BytesIO(b'id\ttext\n1\t"never ends\n2\n'))
+
+
+def test_16_the_index_of_pandas_has_a_name():
+    frame = pd.DataFrame({"text": ["a", "b"]})
+    table = read_table(io.BytesIO(frame.to_csv().encode()))
+    assert table.columns == ["Unnamed: 0", "text"] and table.rows == [["0", "a"], ["1", "b"]]
+    assert "first column has no name" in table.notes[0]
+    table = read_table(io.BytesIO(b"text,,\na,,\nb,,\n"))
+    assert (table.columns, table.rows) == (["text"], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="column 2 of 2 has no name"):
+        read_table(io.BytesIO(b"text,\na,b\n"))
+
+
+def test_16_several_columns_are_joined():
+    table = read_table(io.BytesIO(b"title,body,n\nOne,two,1\n,three,2\nfour, ,3\n"))
+    assert table.column(("title", "body")) == ["One two", "three", "four"]
+    with pytest.raises(ValueError, match="no column 'text'"):
+        table.column(["title", "text"])
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "hex", "x\0y", "", "rot13"])
+def test_10_what_is_no_encoding_of_text_is_refused(encoding):
+    with pytest.raises(ValueError, match="encoding="):
+        read_table(io.BytesIO("a\né.\n".encode()), encoding=encoding)
+
+
+def test_10_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    program = (
+        "import os, signal, sys\n"
+        "from film.datasets import atomic_writer\n"
+        "with atomic_writer(sys.argv[1]) as handle:\n"
+        "    handle.write('half')\n"
+        "    handle.flush()\n"
+        "    if sys.argv[2] == 'kill':\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    print('open', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    path = tmp_path / "own.csv"
+    command = [sys.executable, "-c", program, str(path)]
+    killed = subprocess.run([*command, "kill"])
+    assert killed.returncode < 0
+    (stale,) = tmp_path.iterdir()
+    writing = subprocess.Popen(
+        [*command, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert writing.stdout.readline() == "open\n"
+    # A file that is new may be one that is being made.
+    write_table(path, ["a"], [["b"]])
+    assert stale.exists()
+    for part in tmp_path.glob(".*.part"):
+        os.utime(part, (0, 0))
+    other = tmp_path / ".notes.part"
+    other.write_text("not ours")
+    os.utime(other, (0, 0))
+    write_table(path, ["a"], [["b"]])
+    assert not stale.exists() and other.exists()
+    # Another process still writes to its own.
+    assert len(list(tmp_path.glob(".own.csv.*.part"))) == 1
+    writing.communicate("")
+    assert writing.returncode == 0 and path.read_text() == "half"
+    assert sorted(item.name for item in tmp_path.iterdir()) == [".notes.part", "own.csv"]
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+x", "-cmd|' /C calc'!A0", "@sum", "\t=1", "＝1"])
+def test_10_cells_that_start_like_a_formula_are_escaped_when_asked(cell):
+    assert escape_formula(cell) == f"'{cell}"
+    for form, delimiter in (("csv", ","), ("tsv", "\t")):
+        handle = io.StringIO(newline="")
+        write_table(handle, ["a", "b"], [[cell, -5]], format=form, escape_formulas=True)
+        assert read_table(io.BytesIO(handle.getvalue().encode())).rows == [[f"'{cell}", "-5"]]
+        assert delimiter in handle.getvalue()
+    handle = io.StringIO(newline="")
+    write_table(handle, ["a", "b"], [[cell, -5]])
+    assert read_table(io.BytesIO(handle.getvalue().encode())).rows == [[cell, "-5"]]
+
+
+@pytest.mark.parametrize("cell", ["-5", "+3.2e4", "-,5", "a=b", "", "'=1"])
+def test_10_numbers_and_other_texts_are_not_altered(cell):
+    assert escape_formula(cell) == cell
