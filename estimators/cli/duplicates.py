@@ -10,8 +10,8 @@ import numpy as np
 from estimators.cli import _reading as reading
 from estimators.cli._console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli._duplicates_page import page_data
+from estimators.cli._options import POSITIVE_SHARE, PRIOR
 from estimators.cli._writing import check_places, format_option, out_option, write_result
-from estimators.cli.train import PRIOR
 from estimators.duplicate_finder import DuplicateFinder
 from estimators.inspection.page import duplicates_page, write_page
 from film.datasets import Table
@@ -46,7 +46,7 @@ class _ShareOrEstimate(click.ParamType):
 @click.option("-m", "--model", metavar="FILE", help="A model: scores are then probabilities.")
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=POSITIVE_SHARE,
     help=f"Lowest score. Without: {SIMILARITY} for similarities, {PROBABILITY} for probabilities.",
 )
 @click.option(

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import Any
 
 import click
 import numpy as np
 
 from estimators.cli import _reading as reading
-from estimators.cli._console import examples, note, progress, quiet_option
+from estimators.cli._console import Failure, examples, note, progress, quiet_option
 from estimators.cli._figures import as_text, figures
-from estimators.cli._writing import check_places, out_option, write_text
-from estimators.cli.train import PRIOR
+from estimators.cli._options import PRIOR
+from estimators.cli._thresholds import Thresholds, thresholds_of
+from estimators.cli._writing import check_places, note_written, out_option, write_text
+from estimators.inspection import ReliabilityDisplay, ThresholdDisplay
+from estimators.inspection._plotting import import_pyplot
+from estimators.inspection.evaluation_page import evaluation_page
+from estimators.inspection.page import write_page
+from estimators.model_selection import question_groups
 from estimators.submission import duplicate_probabilities
+from film.datasets.writing import atomic_writer
+
+IMAGES = (".png", ".svg", ".pdf")
 
 
 @click.command(
     epilog=examples(
         "film evaluate dev.csv --model duplicates.skops",
         "film evaluate dev.csv -m duplicates.skops --prior 0.1746 --format json",
+        "film evaluate dev.csv -m duplicates.skops --precision 0.95 --html figures.html",
     ),
     short_help="Measure a model on labelled pairs.",
 )
@@ -27,7 +38,24 @@ from estimators.submission import duplicate_probabilities
 @reading.pair_options
 @reading.label_option
 @reading.model_option
-@click.option("--prior", type=PRIOR, help="Also give the log loss at this share of duplicates.")
+@click.option(
+    "--prior",
+    type=PRIOR,
+    help="Share of duplicates where the model will be used: also give the log loss there, and "
+    "the thresholds for it. Without, thresholds hold for the share in PAIRS.",
+)
+@click.option(
+    "--precision",
+    type=PRIOR,
+    help="Suggest the lowest threshold that keeps at least this precision, by the low end of its "
+    "95 % interval.",
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="Draw precision and recall by threshold, and calibration: a page, or an image where FILE "
+    "ends in .png, .svg or .pdf.",
+)
 @out_option
 @click.option(
     "-f",
@@ -46,6 +74,8 @@ def evaluate(
     label: str | None,
     model: str,
     prior: float | None,
+    precision: float | None,
+    html: str | None,
     out: str | None,
     form: str,
     encoding: str | None,
@@ -53,20 +83,67 @@ def evaluate(
     """Measure a model on a table of labelled PAIRS that it was not trained on.
 
     Gives accuracy, log loss, ROC AUC, and the calibration error with a bootstrap interval: how
-    far probabilities lie from the observed rates.
+    far probabilities lie from the observed rates. Then precision, recall and F1 by threshold, with
+    intervals: which probability should count as a duplicate.
     """
-    check_places({"--out": out}, [pairs, model])
+    if html == "-":
+        raise click.UsageError("--html - : a page or image is not written to standard output")
+    check_places({"--out": out, "--html": html}, [pairs, model])
+    if html is not None:
+        import_pyplot()
     classifier = reading.open_model(model)
     table = reading.open_table(pairs, encoding)
     columns = reading.choose_pair_columns(table, text1, text2)
     named = reading.choose_column(table, label, reading.LABEL_COLUMNS, "--label", "the labels")
     rows, y = reading.labels_of(table, named)
     texts = reading.pairs_of(table, columns)[rows]
+    if y.min() == y.max() and (precision is not None or html is not None):
+        option = "--html" if precision is None else "--precision"
+        raise Failure(
+            f"{table.source}: all {len(y)} labels in column {named!r} are {y[0]}; {option} needs "
+            "duplicates and others"
+        )
     _note_on_known(classifier, texts)
     with progress(len(texts), "evaluate") as advance:
         p = duplicate_probabilities(classifier, texts, advance=advance)
-    found = figures(y, p, prior_from=classifier.prior_, prior=prior)
-    write_text(out, json.dumps(found, indent=1) + "\n" if form == "json" else as_text(found))
+    held = classifier.prior_
+    found: dict[str, Any] = figures(y, p, prior_from=held, prior=prior)
+    text, by_threshold = as_text(found), None
+    if y.min() < y.max():
+        by_threshold = thresholds_of(
+            y, p, question_groups(texts), prior_from=held, prior=prior, precision=precision
+        )
+        found = found | {"thresholds": by_threshold.as_record()}
+        text += "\n" + by_threshold.as_text()
+    write_text(out, json.dumps(found, indent=1) + "\n" if form == "json" else text)
+    if html is not None and by_threshold is not None:
+        _draw(html, f"{model} on {table.source}", text, by_threshold, y, p)
+        note_written(html)
+
+
+def _draw(
+    path: str,
+    title: str,
+    text: str,
+    by_threshold: Thresholds,
+    y: np.ndarray,
+    p: np.ndarray,
+) -> None:
+    """Write an image of the thresholds, or a page of that, the calibration and the figures."""
+    display = ThresholdDisplay(by_threshold.curve, by_threshold.wanted, "probability").plot()
+    form = PurePath(path).suffix.lower()
+    if form in IMAGES:
+        with atomic_writer(path, "wb") as handle:
+            display.figure_.savefig(handle, format=form[1:], dpi=150)
+        return
+    drawings = [
+        ("Precision, recall and F1 by threshold; the figures stand below.", display.figure_),
+        (
+            "Observed share of duplicates by probability.",
+            ReliabilityDisplay.from_predictions(y, p).figure_,
+        ),
+    ]
+    write_page(evaluation_page(title, drawings, [text]), path)
 
 
 def _note_on_known(classifier: Any, pairs: np.ndarray) -> None:

@@ -4,6 +4,7 @@ from .explanation import Explanation as Explanation
 from .k_curve import KCurveDisplay as KCurveDisplay
 from .reliability import ReliabilityDisplay as ReliabilityDisplay
 from .score_histogram import ScoreHistogramDisplay as ScoreHistogramDisplay
+from .threshold import ThresholdDisplay as ThresholdDisplay
 from .verdict import Evidence as Evidence
 from .verdict import Verdict as Verdict
 from .words import explain_words as explain_words

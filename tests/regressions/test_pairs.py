@@ -1,8 +1,11 @@
 """Judging pairs: priors, corpus sizes, folds, thresholds."""
 
 import copy
+import json
 
+import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from scipy.stats import binomtest, norm
@@ -24,11 +27,15 @@ from estimators import (
     load_model,
     save_model,
 )
+from estimators.inspection import ThresholdDisplay
 from estimators.model_selection import AllowSharedQuestions, DisjointPairsKFold, question_groups
 from estimators.submission import write_predictions
 from film.datasets import make_question_pairs
 from film.metrics import prior_weights, shift_prior
 from film.thresholds import threshold_curve, threshold_for_precision
+from tests.estimators.cli.commands import refused, run, write_csv
+
+mpl.use("Agg")
 
 DATA = make_question_pairs(900, random_state=0)
 PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:600], np.asarray(DATA.y)[:600]
@@ -400,3 +407,123 @@ def spread_of_share(pairs, inside):
     groups = question_groups(pairs)
     rests = np.bincount(groups, weights=inside - inside.mean())
     return np.sqrt(np.sum(rests**2)) / len(pairs)
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    """A folder with a model of word differences and labelled pairs that it has not seen."""
+    folder = tmp_path_factory.mktemp("shelf")
+    words = make_pipeline(WordDifferences(), LogisticRegression())
+    save_model(DuplicateClassifier([("words", words)], cv=2).fit(PAIRS, Y), folder / "model.skops")
+    met = {text for pair in PAIRS for text in pair}
+    other = make_question_pairs(900, random_state=1)
+    rows = [[*pair, y] for pair, y in zip(other.pairs, other.y, strict=True) if not met & {*pair}]
+    write_csv(folder / "dev.csv", ["question1", "question2", "is_duplicate"], rows)
+    return folder
+
+
+def evaluate(shelf, *arguments, pairs="dev.csv"):
+    return run("evaluate", shelf / pairs, "--model", shelf / "model.skops", *arguments)
+
+
+def test_17_evaluate_shows_figures_by_threshold_and_suggests_one(shelf):
+    ran = evaluate(shelf, "--precision", 0.55, "--format", "json")
+    found = json.loads(ran.out)["thresholds"]
+    frame = pd.read_csv(shelf / "dev.csv")
+    pairs, y = frame[["question1", "question2"]].to_numpy(), frame["is_duplicate"].to_numpy()
+    p = load_model(shelf / "model.skops").predict_proba(pairs)[:, 1]
+    for row in found["at"]:
+        precision, recall, f1 = by_hand(y, p, row["threshold"], np.ones(len(y)))
+        assert (row["precision"], row["recall"], row["F1"]) == pytest.approx(
+            (precision, recall, f1)
+        )
+        assert row["precision low"] < precision < row["precision high"]
+    suggested = found["suggested"]
+    assert suggested["precision low"] >= 0.55
+    assert suggested["pairs"] == (p >= suggested["threshold"]).sum()
+    text = evaluate(shelf, "--precision", 0.55).out
+    assert "Wilson" in text
+    assert f"for precision 0.55: threshold {suggested['threshold']:.6g}" in text
+
+
+def test_17_evaluate_says_when_no_threshold_is_known_to_do(shelf):
+    ran = evaluate(shelf, "--precision", 0.9999)
+    assert ran.code == 0
+    assert "for precision 0.9999: no threshold is known to reach it" in ran.out
+
+
+def test_17_evaluate_weights_thresholds_to_the_prior(shelf):
+    arguments = ["--format", "json", "--prior", 0.1]
+    rare = json.loads(evaluate(shelf, *arguments).out)["thresholds"]
+    plain = json.loads(evaluate(shelf, "--format", "json").out)["thresholds"]
+    assert rare["share of duplicates"] == 0.1
+    # From the least threshold on nearly all are called duplicates.
+    assert rare["at"][0]["precision"] < plain["at"][0]["precision"]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.html", b"<!doctype html>"),
+        ("a.png", b"\x89PNG"),
+        ("a.svg", b"<?xml"),
+        ("a.PDF", b"%PDF"),
+    ],
+)
+def test_17_evaluate_draws_pages_and_images(shelf, tmp_path, name, start):
+    ran = evaluate(shelf, "--html", tmp_path / name, "--precision", 0.5)
+    assert ran.code == 0, ran.err
+    content = (tmp_path / name).read_bytes()
+    assert content.startswith(start)
+    if name == "a.html":
+        page = content.decode()
+        assert "for precision 0.5: threshold" in page
+        assert page.count("data:image/png;base64,") == 2
+        assert "<script" not in page and "://" not in page
+
+
+def test_17_a_display_marks_the_threshold(fitted):
+    display = ThresholdDisplay.from_estimator(fitted, NEW, NEW_Y, precision=0.5)
+    curve = display.curve
+    wanted = curve.thresholds[np.argmax(curve.precision_interval[:, 0] >= 0.5)]
+    assert display.threshold_ == wanted
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["precision", "recall", "F1", f"threshold {wanted:.3g} for precision 0.5"]
+    assert display.lines_["recall"].get_ydata().tolist() == curve.recall.tolist()
+    assert display.ax_.get_title()
+    groups = question_groups(NEW)
+    p = fitted.predict_proba(NEW)[:, 1]
+    again = threshold_curve(NEW_Y, p, groups=groups)
+    assert np.array_equal(curve.precision_interval, again.precision_interval)
+
+
+@pytest.mark.parametrize("value", ["nan", "NaN", "0", "1", "-0.2", "inf"])
+@pytest.mark.parametrize("option", ["--prior", "--precision"])
+def test_10_shares_that_are_none_are_refused(shelf, option, value):
+    pairs, model = shelf / "dev.csv", shelf / "model.skops"
+    assert option in refused("evaluate", pairs, "--model", model, option, value)
+    if option == "--prior":
+        out = ["--out", shelf / "submission.csv"]
+        assert option in refused("submit", pairs, "--model", model, option, value, *out)
+        assert option in refused("train", pairs, "--model", shelf / "other.skops", option, value)
+
+
+def test_10_thresholds_that_are_no_number_are_refused(shelf):
+    pairs, model = shelf / "dev.csv", shelf / "model.skops"
+    assert "--threshold" in refused("duplicates", pairs, "--threshold", "nan")
+    assert "--threshold" in refused("score", pairs, "--model", model, "--threshold", "nan")
+
+
+def test_10_nothing_is_named_like_standard_output(shelf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs, model = shelf / "dev.csv", shelf / "model.skops"
+    assert "--html" in refused("evaluate", pairs, "--model", model, "--html", "-")
+    assert not list(tmp_path.iterdir())
+
+
+def test_08_evaluate_counts_every_text_of_the_training(shelf):
+    frame = pd.DataFrame(PAIRS[:200], columns=["question1", "question2"])
+    frame.assign(is_duplicate=Y[:200]).to_csv(shelf / "seen.csv", index=False)
+    ran = evaluate(shelf, pairs="seen.csv")
+    assert "warning: 200 of 200 pairs hold a question that the model was trained on" in ran.err
+    assert "warning" not in evaluate(shelf).err
