@@ -98,7 +98,8 @@ def thresholds_of(
     """
     weights = None
     if prior is not None:
-        p, weights = shift_prior(p, prior_from, prior), prior_weights(y, prior)
+        p = shift_prior(p, prior_from, prior).astype(np.float64, copy=False)
+        weights = prior_weights(y, prior)
     curve, rounded = (
         threshold_curve(y, p, groups=groups, weights=weights, thresholds=at)
         for at in (None, _GRID[_GRID <= p.max()])
