@@ -15,7 +15,7 @@ class _Table:
     """A result that can be read as a table."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give the result as a list of dictionaries, one a row of the table."""
+        """Give the result as a list of dictionaries, one per row of the table."""
         raise NotImplementedError
 
     def to_frame(self) -> Any:
@@ -36,7 +36,7 @@ class DuplicatePairs(_Table):
     Attributes
     ----------
     pairs : ndarray of int, shape (n, 2)
-        Row positions, the lower one first.
+        Row positions, the lower one first; from `DuplicateFinder.match`, the new row first.
     scores : ndarray of float64, shape (n,)
         In [0, 1].
     ids : ndarray of object, shape (n, 2)
@@ -44,7 +44,8 @@ class DuplicatePairs(_Table):
     texts : ndarray of object, shape (n, 2)
         Their texts.
     kind : ndarray of object, shape (n,)
-        "copy" where the texts are equal after `film.text.normalize_text`, else "similar".
+        "copy" where the texts are equal by `film.text.copy_key`; "indistinct" where they differ,
+        but the similarity cannot see how, since their vectors are equal; else "similar".
     score_name : str
         "similarity", or "probability" where a classifier scored.
     index : str
@@ -72,7 +73,7 @@ class DuplicatePairs(_Table):
         return f"<DuplicatePairs: {len(self)} pairs by {self.score_name}, {self.index} index>"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give one dictionary a pair: id1, id2, score, kind, text1, text2."""
+        """Give one dictionary per pair: id1, id2, score, kind, text1, text2."""
         return [
             {"id1": a, "id2": b, self.score_name: score, "kind": kind, "text1": s, "text2": t}
             for (a, b), score, kind, (s, t) in zip(
@@ -170,7 +171,7 @@ class DuplicateGroups(_Table):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give one dictionary a member: group, size, score, weakest, row, id, text."""
+        """Give one dictionary per member: group, size, score, weakest, row, id, text."""
         return [
             {
                 "group": number,
@@ -218,7 +219,7 @@ class Matches(_Table):
         return f"<Matches: {len(self)} rows by {self.score_name}>"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give one dictionary a row: row, id, score, kind, text."""
+        """Give one dictionary per row: row, id, score, kind, text."""
         return [
             {"row": row, "id": name, self.score_name: score, "kind": kind, "text": text}
             for row, name, score, kind, text in zip(
@@ -232,10 +233,19 @@ class Matches(_Table):
         ]
 
 
+def kinds(copies: np.ndarray, same_vector: np.ndarray | None) -> np.ndarray:
+    """Name what each pair is, as `DuplicatePairs.kind` says it."""
+    other = "similar" if same_vector is None else np.where(same_vector, "indistinct", "similar")
+    return np.where(copies, "copy", other).astype(object)
+
+
 def merges_of_rows(
     links: np.ndarray, codes: np.ndarray, first_rows: np.ndarray, copies: np.ndarray
 ) -> np.ndarray:
-    """Turn merges of unique texts into merges of rows, where copies come first, at score 1."""
+    """Turn merges of unique texts into merges of rows, where copies come first, at score 1.
+
+    So do pairs that must be together, whose merges have score infinity.
+    """
     n_rows = len(codes)
     merges = np.empty((len(copies), 3))
     node = first_rows.copy()
@@ -244,7 +254,9 @@ def merges_of_rows(
         node[codes[row]] = n_rows + i
     made = n_rows + len(copies) + np.arange(len(links))
     nodes = np.concatenate([node, made])[links[:, :2].astype(np.intp)]
-    return np.vstack([merges, np.column_stack([np.sort(nodes, axis=1), links[:, 2]])])
+    return np.vstack(
+        [merges, np.column_stack([np.sort(nodes, axis=1), np.minimum(links[:, 2], 1)])]
+    )
 
 
 def describe_groups(

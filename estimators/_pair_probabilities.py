@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from estimators._savable import savable
 from estimators._validation import check_choice, check_real
 from film.metrics import shift_prior
 from film.priors import estimate_prior
@@ -14,6 +15,7 @@ from film.priors import estimate_prior
 BLOCK_PAIRS = 8192
 
 
+@savable
 class PairProbabilities:
     """Ask a classifier about pairs, and keep every finished block of answers.
 
@@ -55,8 +57,8 @@ class PairProbabilities:
                     "duplicates that its probabilities hold at: give it as classifier_prior, or "
                     "give prior=None to leave probabilities as they are"
                 )
-        self._classifier = classifier
-        self._prior = prior
+        self.classifier = classifier
+        self.prior = prior
         self._start = None if prior is None else _share("classifier_prior", classifier_prior)
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -86,17 +88,27 @@ class PairProbabilities:
                 progress(f"scores {first + len(block)}/{len(new)}")
         known, answers = self._merged()
         answers = answers[np.searchsorted(known, asked)]
-        prior: Any = self._prior
+        prior: Any = self.prior
         if prior == "estimate":
             prior = estimate_prior(answers, self._start or 0.0) if len(answers) else self._start
         return self._carried(answers, prior), prior
 
-    def of_pairs(self, pairs: np.ndarray, prior: float | None) -> np.ndarray:
+    def of_pairs(
+        self,
+        pairs: np.ndarray,
+        prior: float | None,
+        progress: Callable[[str], None] | None = None,
+    ) -> np.ndarray:
         """Give the probabilities of pairs of texts, at the prior of the candidates."""
-        return self._carried(self._ask(pairs), prior)
+        parts = [np.empty(0)]
+        for first in range(0, len(pairs), BLOCK_PAIRS):
+            parts.append(self._ask(pairs[first : first + BLOCK_PAIRS]))
+            if progress is not None:
+                progress(f"scores {min(first + BLOCK_PAIRS, len(pairs))}/{len(pairs)}")
+        return self._carried(np.concatenate(parts), prior)
 
     def _ask(self, pairs: np.ndarray) -> np.ndarray:
-        given = np.asarray(self._classifier.predict_proba(pairs), dtype=np.float64)
+        given = np.asarray(self.classifier.predict_proba(pairs), dtype=np.float64)
         if given.shape != (len(pairs), 2) or not ((given >= 0) & (given <= 1)).all():
             raise ValueError(
                 f"classifier.predict_proba gave an array of shape {given.shape} for {len(pairs)} "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,33 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from estimators._corpus_index import CorpusIndex
+from estimators._corpus_rows import CorpusRows
+from estimators._finder_inputs import (
+    IdPairs,
+    KnownPairs,
+    are_among,
+    checked_blocks,
+    checked_ids,
+    checked_limits,
+    checked_texts,
+    distinct_texts,
+    rows_of_pairs,
+)
 from estimators._found_duplicates import (
     DuplicateGroups,
     DuplicatePairs,
     Matches,
     describe_groups,
+    kinds,
     merges_of_rows,
 )
 from estimators._pair_probabilities import PairProbabilities
-from estimators._progress import progress_bar
+from estimators._pair_scores import PairScores
 from estimators._savable import savable
 from estimators._texts import as_texts, check_texts
 from estimators._validation import check_choice, check_integer, check_real
 from film.clusters import link_scores
+from film.text import copy_key
 
 
 @savable
@@ -30,7 +43,9 @@ class DuplicateFinder(BaseEstimator):
     """Find the rows of a corpus that mean the same.
 
     Every unique text is compared with its nearest neighbours, and these candidate pairs are
-    scored. Without a classifier a score is a similarity, and no probability is claimed.
+    scored. Without a classifier a score is a similarity, and no probability is claimed. Texts are
+    copies where they are equal but for case, white space and Unicode form; a similarity of two
+    others is at most 0.999, and where it cannot tell them apart, the pair's kind says so.
 
     Parameters
     ----------
@@ -40,12 +55,15 @@ class DuplicateFinder(BaseEstimator):
     embedder : fitted transformer or callable, default=None
         Texts → vectors, dense or sparse, that make candidates by their cosine, and scores where
         there is no classifier. None is the mean of two TF-IDF cosines, of words and of character
-        trigrams, with neighbours looked up in the 256 leading dimensions of the trigrams.
+        trigrams, with neighbours looked up in the 256 leading dimensions of the trigrams. It sees
+        words and symbols (`film.text.words_and_symbols`).
     n_neighbors : int, default=10
-        Candidates of each unique text. Groups of many more texts than that come in parts.
+        Candidates of each unique text; all others where there are fewer. Groups of many more texts
+        than that come in parts. More than 100 million in all are refused.
     prior : "estimate", float or None, default=None
         Share of duplicates among candidate pairs that the classifier's probabilities are shifted
-        to: estimated from them (`film.priors.estimate_prior`), given, or None for no shift.
+        to: estimated from them (`film.priors.estimate_prior`), given, or None for no shift. It
+        needs a classifier.
     classifier_prior : float, default=None
         Share of duplicates that the classifier's probabilities hold at; its attribute ``prior_``
         where it has one.
@@ -64,17 +82,19 @@ class DuplicateFinder(BaseEstimator):
     texts_ : ndarray of object, shape (n_rows,)
         Their texts.
     n_unique_ : int
-        Number of different texts after `film.text.normalize_text`.
-    n_without_words_ : int
-        Rows without a letter or number; nobody's duplicates.
+        Number of different texts, by `film.text.copy_key`; the same text counts in each block.
+    n_empty_ : int
+        Rows without a text; nobody's duplicates.
     n_without_vector_ : int
-        Unique texts whose vector is zero: they have exact copies, but no neighbours.
+        Unique texts whose vector is zero, since nothing in them is known: they have exact copies,
+        but no neighbours.
     index_ : str
         "exact" or "faiss".
 
     See Also
     --------
     DuplicateClassifier : Calibrated probabilities for pairs.
+    save_model : Keeps a fitted finder, its search among it, for `match` and `add` another day.
 
     Notes
     -----
@@ -103,7 +123,7 @@ class DuplicateFinder(BaseEstimator):
     Examples
     --------
     >>> from estimators.duplicate_finder import DuplicateFinder
-    >>> texts = ["How do I learn chess?", "how do i learn chess", "How can I learn chess?", "Why?"]
+    >>> texts = ["How do I learn chess?", "how do i learn chess?", "How can I learn chess?", "Why?"]
     >>> finder = DuplicateFinder().fit(texts)
     >>> found = finder.find(threshold=0.5)
     >>> found.pairs.tolist(), found.kind.tolist()
@@ -135,15 +155,18 @@ class DuplicateFinder(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, texts: Iterable[str], ids: Any = None) -> DuplicateFinder:
+    def fit(self, texts: Any, ids: Any = None, blocks: Any = None) -> DuplicateFinder:
         """Take a corpus in.
 
         Parameters
         ----------
-        texts : iterable of str
-            One text a row.
+        texts : iterable of str, or frame of one column
+            One text per row.
         ids : iterable, default=None
             Name of each row, each hashable and unique; row positions when None.
+        blocks : iterable of hashable, default=None
+            Only rows of equal blocks are compared, copies among them; all rows when None. The
+            neighbours of a text are its nearest in its block.
 
         Returns
         -------
@@ -153,7 +176,8 @@ class DuplicateFinder(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is no string, an id comes twice, or a parameter is wrong; before any work.
+            If a text is no string, an id comes twice, there are several columns, a block is NaN,
+            or a parameter is wrong or too large; before any work.
         ImportError
             If the index is to be approximate and faiss is not installed.
         """
@@ -161,28 +185,31 @@ class DuplicateFinder(BaseEstimator):
         probabilities = None
         if self.classifier is not None:
             probabilities = PairProbabilities(self.classifier, self.prior, self.classifier_prior)
-        rows = _checked_texts(texts)
-        names = _checked_ids(ids, len(rows), [])
+        rows = checked_texts(texts)
+        names = checked_ids(ids, len(rows), [])
+        inside = checked_blocks(blocks, len(rows))
         index = CorpusIndex(self.embedder, self.n_neighbors, self.index, self.random_state)
-        codes = index.grow(rows)
-        self.ids_, self.texts_, self._codes = names, as_texts(rows), codes
-        self._index, self._probabilities = index, probabilities
+        self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index)
+        self._scores = PairScores(index, probabilities)
         return self
 
-    def add(self, texts: Iterable[str], ids: Any = None) -> DuplicateFinder:
+    def add(self, texts: Any, ids: Any = None, blocks: Any = None) -> DuplicateFinder:
         """Take more rows in, after those that are there.
 
-        The vocabulary and space of `fit` stay, and only what is new is compared and scored: the
+        The weights and the space of `fit` stay, and only what is new is compared and scored: the
         result is that of one search over all rows in that space, but for which of equally near
-        texts are candidates. When unique texts have more than doubled since, the space is learned
-        anew from all of them, as `fit` would.
+        texts are candidates. A word that is new weighs what a word of no text weighs. When unique
+        texts have more than doubled since, the space is learned anew from all of them, as `fit`
+        would.
 
         Parameters
         ----------
-        texts : iterable of str
-            One text a row.
+        texts : iterable of str, or frame of one column
+            One text per row.
         ids : iterable, default=None
             As in `fit`; none of them may be there already.
+        blocks : iterable of hashable, default=None
+            As in `fit`, and given or not as there.
 
         Returns
         -------
@@ -195,39 +222,61 @@ class DuplicateFinder(BaseEstimator):
             As in `fit`; the finder is then as it was.
         """
         check_is_fitted(self)
-        rows = _checked_texts(texts)
-        names = _checked_ids(ids, len(rows), self.ids_.tolist())
-        codes = self._index.grow(rows)
-        self.ids_ = np.concatenate([self.ids_, names])
-        self.texts_ = np.concatenate([self.texts_, as_texts(rows)])
-        self._codes = np.concatenate([self._codes, codes])
+        rows = checked_texts(texts)
+        names = checked_ids(ids, len(rows), self.ids_.tolist())
+        inside = checked_blocks(blocks, len(rows))
+        self._rows = self._rows.grown(names, rows, inside, self._scores.index)
         return self
 
     @property
-    def n_unique_(self) -> int:
-        """Number of different texts with words."""
+    def ids_(self) -> np.ndarray:
+        """Ids of the rows."""
         check_is_fitted(self)
-        return len(self._index.texts)
+        return self._rows.ids
 
     @property
-    def n_without_words_(self) -> int:
-        """Rows that nothing can be said of."""
+    def texts_(self) -> np.ndarray:
+        """Texts of the rows."""
         check_is_fitted(self)
-        return int((self._codes < 0).sum())
+        return self._rows.texts
+
+    @property
+    def n_unique_(self) -> int:
+        """Number of different texts."""
+        check_is_fitted(self)
+        return len(self._scores.index.texts)
+
+    @property
+    def n_empty_(self) -> int:
+        """Rows without a text."""
+        check_is_fitted(self)
+        return int((self._rows.codes < 0).sum())
 
     @property
     def n_without_vector_(self) -> int:
         """Unique texts that the embedder gives a zero vector."""
         check_is_fitted(self)
-        return self._index.n_without_vector
+        return int(self._scores.index.without_vector.sum())
+
+    @property
+    def has_blocks_(self) -> bool:
+        """Whether only rows of equal blocks are compared."""
+        check_is_fitted(self)
+        return self._rows.has_blocks
 
     @property
     def index_(self) -> str:
         """How neighbours are searched."""
         check_is_fitted(self)
-        return self._index.name
+        return self._scores.index.name
 
-    def find(self, *, threshold: float | None = None, budget: int | None = None) -> DuplicatePairs:
+    def find(
+        self,
+        *,
+        threshold: float | None = None,
+        budget: int | None = None,
+        cannot_link: IdPairs | None = None,
+    ) -> DuplicatePairs:
         """Find the pairs of rows with the best scores.
 
         Parameters
@@ -236,6 +285,8 @@ class DuplicateFinder(BaseEstimator):
             Lowest score of a pair.
         budget : int, optional
             Number of pairs, fewer only where there are no more. One of the two is needed.
+        cannot_link : iterable of (id, id), optional
+            Rows whose texts are known to differ in meaning; these pairs are left out.
 
         Returns
         -------
@@ -246,35 +297,102 @@ class DuplicateFinder(BaseEstimator):
         Raises
         ------
         ValueError
-            If not exactly one of ``threshold`` and ``budget`` is given, or out of range.
+            If not exactly one of ``threshold`` and ``budget`` is given, or out of range; if an id
+            is unknown, or a pair of ``cannot_link`` are copies.
         """
         check_is_fitted(self)
-        if (threshold is None) == (budget is None):
-            raise ValueError(
-                f"find() takes either threshold or budget, got threshold={threshold!r} and "
-                f"budget={budget!r}: give the lowest score, or the number of pairs"
-            )
-        lowest = 0.0 if threshold is None else check_real("threshold", threshold, 0, 1)
-        most = None if budget is None else check_integer("budget", budget, 1)
-        candidates, scores, prior = self._scored_candidates()
-        first_rows, copies = self._first_rows_and_copies()
+        lowest, most = checked_limits("find", threshold, budget)
+        known = self._known_pairs(None, cannot_link)
+        candidates, scores, same_vector, prior = self._scores.of_candidates(self.verbose)
+        apart = are_among(candidates, known.cannot)
+        candidates, scores, same_vector = (
+            each[~apart] for each in (candidates, scores, same_vector)
+        )
+        first_rows, copies = self._rows.first_and_copies()
         pairs = np.concatenate(
-            [np.column_stack([first_rows[self._codes[copies]], copies]), first_rows[candidates]]
+            [
+                np.column_stack([first_rows[self._rows.codes[copies]], copies]),
+                first_rows[candidates],
+            ]
         )
         scores = np.concatenate([np.ones(len(copies)), scores])
-        similar = np.arange(len(pairs)) >= len(copies)
-        order = np.lexsort((pairs[:, 1], pairs[:, 0], similar, -scores))
+        is_copy = np.arange(len(pairs)) < len(copies)
+        kind = kinds(is_copy, np.concatenate([np.ones(len(copies), dtype=bool), same_vector]))
+        order = np.lexsort((pairs[:, 1], pairs[:, 0], kind != "copy", -scores))
         kept = order[scores[order] >= lowest][:most]
         return DuplicatePairs(
             pairs=pairs[kept],
             scores=scores[kept],
             ids=self.ids_[pairs[kept]],
             texts=self.texts_[pairs[kept]],
-            kind=_kind(similar[kept]),
+            kind=kind[kept],
             **self._provenance(prior),
         )
 
-    def groups(self, threshold: float = 0.8, *, linkage: str = "average") -> DuplicateGroups:
+    def match(
+        self,
+        texts: Any,
+        ids: Any = None,
+        *,
+        blocks: Any = None,
+        threshold: float | None = None,
+        budget: int | None = None,
+    ) -> DuplicatePairs:
+        """Find the pairs of a new row with a row of the corpus, and no others.
+
+        Each new text is compared with its nearest in the corpus, which does not change. Words that
+        no text of the corpus has count as a difference.
+
+        Parameters
+        ----------
+        texts, ids, blocks
+            New rows, as in `fit`; their ids may be those of rows of the corpus.
+        threshold, budget
+            As in `find`.
+
+        Returns
+        -------
+        found : DuplicatePairs
+            First each new row, then a row of the corpus: the first one of its text. A copy has
+            score 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As in `fit` and `find`.
+        """
+        check_is_fitted(self)
+        lowest, most = checked_limits("match", threshold, budget)
+        rows = checked_texts(texts)
+        names = checked_ids(ids, len(rows), [])
+        numbers = self._rows.block_numbers(checked_blocks(blocks, len(rows)), len(rows))
+        spelt, inside, unit_of = distinct_texts(rows, numbers)
+        pairs, scores, kind, prior = self._scores.of_matches(
+            spelt, inside, self.n_neighbors, self.verbose
+        )
+        first_rows, _ = self._rows.first_and_copies()
+        pair, new = rows_of_pairs(pairs[:, 0], unit_of, len(spelt))
+        old = first_rows[pairs[pair, 1]]
+        order = np.lexsort((old, new, kind[pair] != "copy", -scores[pair]))
+        kept = order[scores[pair][order] >= lowest][:most]
+        new, old = new[kept], old[kept]
+        return DuplicatePairs(
+            pairs=np.column_stack([new, old]),
+            scores=scores[pair][kept],
+            ids=np.column_stack([names[new], self.ids_[old]]),
+            texts=np.column_stack([as_texts(rows)[new], self.texts_[old]]),
+            kind=kind[pair][kept],
+            **self._provenance(prior),
+        )
+
+    def groups(
+        self,
+        threshold: float = 0.8,
+        *,
+        linkage: str = "average",
+        must_link: IdPairs | None = None,
+        cannot_link: IdPairs | None = None,
+    ) -> DuplicateGroups:
         """Group the rows that mean the same, so that no false pair chains two groups.
 
         Parameters
@@ -284,6 +402,9 @@ class DuplicateFinder(BaseEstimator):
         linkage : {"average", "complete"}, default="average"
             Link of two sets of texts: the mean or the lowest score of their pairs, where a pair
             that is no candidate counts as 0. Copies of one text are one text.
+        must_link, cannot_link : iterable of (id, id), optional
+            Rows that are known to belong together, whatever their score, and rows that no group
+            may hold together; so for all copies of their texts. See `film.clusters.link_scores`.
 
         Returns
         -------
@@ -293,21 +414,38 @@ class DuplicateFinder(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range.
+            If a parameter is out of range, an id is unknown, or the known pairs contradict each
+            other, copies or blocks; the message names the rows.
         """
         check_is_fitted(self)
         method: Any = check_choice("linkage", linkage, ("average", "complete"))
         if check_real("threshold", threshold, 0, 1) == 0:
             raise ValueError("threshold=0 would make one group of all rows; give more, such as 0.8")
-        pairs, scores, prior = self._scored_candidates()
-        first_rows, copies = self._first_rows_and_copies()
+        known = self._known_pairs(must_link, cannot_link)
+        pairs, scores, _, prior = self._scores.of_candidates(self.verbose)
+        first_rows, copies = self._rows.first_and_copies()
         n_texts = len(first_rows)
         links = np.empty((0, 3))
         if n_texts:
-            links = link_scores(pairs, scores, n_texts, method=method, threshold=threshold)
-        merges = merges_of_rows(links, self._codes, first_rows, copies)
+            links = link_scores(
+                pairs,
+                scores,
+                n_texts,
+                method=method,
+                threshold=threshold,
+                must_link=known.must,
+                cannot_link=known.cannot,
+            )
+        merges = merges_of_rows(links, self._rows.codes, first_rows, copies)
+        unscored = known.must[~are_among(known.must, pairs)]
         groups, labels = describe_groups(
-            merges, pairs, scores, self._codes, first_rows, self.ids_, self.texts_
+            merges,
+            np.concatenate([pairs, unscored]),
+            np.concatenate([scores, self._scores.of_pairs(unscored, prior)]),
+            self._rows.codes,
+            first_rows,
+            self.ids_,
+            self.texts_,
         )
         return DuplicateGroups(
             groups=groups,
@@ -319,12 +457,12 @@ class DuplicateFinder(BaseEstimator):
         )
 
     def query(self, text: str, k: int = 5) -> Matches:
-        """Find the rows nearest to a text.
+        """Find the rows nearest to a text, in all blocks.
 
         Parameters
         ----------
         text : str
-            Any text; one without words has no matches.
+            Any text; an empty one has no matches.
         k : int, default=5
             Number of rows, copies of one text among them.
 
@@ -341,15 +479,14 @@ class DuplicateFinder(BaseEstimator):
         check_is_fitted(self)
         (text,) = check_texts([text], "text")
         k = check_integer("k", k, 1)
-        # Scores order texts otherwise than the lookup does, so more of them are looked up.
-        near, scores, same = self._index.near(text, max(2 * k, self.n_neighbors))
-        if self._probabilities is not None and len(near):
-            pairs = np.empty((len(near), 2), dtype=object)
-            pairs[:, 0], pairs[:, 1] = text, [self._index.texts[code] for code in near]
-            scores = self._probabilities.of_pairs(pairs, self._scored_candidates()[2])
-        scores = np.where(near == same, 1.0, scores)
-        order = np.lexsort((near, near != same, -scores))[:k]
-        holders = [np.flatnonzero(self._codes == code) for code in near[order].tolist()]
+        near, scores, kind = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0, dtype=object)
+        if copy_key(text):
+            # Scores order texts otherwise than the lookup does, so more of them are looked up.
+            width = max(2 * k, self.n_neighbors)
+            pairs, scores, kind, _ = self._scores.of_matches([text], None, width, self.verbose)
+            near = pairs[:, 1]
+        order = np.lexsort((near, kind != "copy", -scores))[:k]
+        holders = [np.flatnonzero(self._rows.codes == code) for code in near[order].tolist()]
         members = np.concatenate([np.empty(0, dtype=np.intp), *holders])[:k]
         position = np.repeat(order, [len(rows) for rows in holders])[:k]
         return Matches(
@@ -357,36 +494,18 @@ class DuplicateFinder(BaseEstimator):
             scores=scores[position],
             ids=self.ids_[members],
             texts=self.texts_[members],
-            kind=_kind(near[position] != same),
-            score_name=self._score_name,
+            kind=kind[position],
+            score_name=self._scores.name,
         )
 
-    @property
-    def _score_name(self) -> str:
-        return "similarity" if self._probabilities is None else "probability"
-
-    def _scored_candidates(self) -> tuple[np.ndarray, np.ndarray, float | None]:
-        """Give candidate pairs of unique texts, their scores, and the prior these hold at."""
-        with progress_bar(self.verbose, "DuplicateFinder") as progress:
-            pairs = self._index.candidates(progress)
-            if self._probabilities is None:
-                return pairs, self._index.similarities(pairs), None
-            texts = as_texts(self._index.texts)
-            scores, prior = self._probabilities.of_candidates(pairs, texts, progress)
-        return pairs, scores, prior
-
-    def _first_rows_and_copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give the first row of each unique text, and the rows that repeat one."""
-        told = np.flatnonzero(self._codes >= 0)
-        _, first = np.unique(self._codes[told], return_index=True)
-        first_rows = told[first]
-        return first_rows, np.setdiff1d(told, first_rows)
+    def _known_pairs(self, must_link: IdPairs | None, cannot_link: IdPairs | None) -> KnownPairs:
+        return KnownPairs(must_link, cannot_link, self.ids_, self._rows.codes, self._rows.blocks)
 
     def _provenance(self, prior: float | None) -> dict[str, Any]:
         return {
-            "score_name": self._score_name,
-            "index": self._index.name,
-            "recall": self._index.recall(),
+            "score_name": self._scores.name,
+            "index": self._scores.index.name,
+            "recall": self._scores.index.recall(),
             "prior": prior,
         }
 
@@ -399,38 +518,19 @@ class DuplicateFinder(BaseEstimator):
             raise TypeError(
                 f"embedder={self.embedder!r} must be a fitted transformer, a callable or None"
             )
+        for name in ("prior", "classifier_prior"):
+            value = getattr(self, name)
+            if self.classifier is None and value is not None:
+                raise ValueError(
+                    f"{name}={value!r} is about the probabilities of a classifier, and there is "
+                    f"none; give classifier too, or {name}=None"
+                )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_rows")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
-
-
-def _checked_texts(texts: Any) -> list[str]:
-    if isinstance(texts, str):
-        return check_texts(texts, "texts")
-    rows = list(texts)
-    if not rows:
-        raise ValueError("texts is empty; give at least one text")
-    return check_texts(rows, "texts")
-
-
-def _checked_ids(ids: Any, n_rows: int, known: list[Any]) -> np.ndarray:
-    names = list(range(len(known), len(known) + n_rows)) if ids is None else list(ids)
-    if len(names) != n_rows:
-        raise ValueError(f"ids has {len(names)} entries for {n_rows} texts; give one a text")
-    place = {name: row for row, name in enumerate(known)}
-    for row, name in enumerate(names, start=len(known)):
-        if place.setdefault(name, row) != row:
-            raise ValueError(
-                f"ids[{row - len(known)}] is {name!r}, the id of row {place[name]} already; ids "
-                "must be unique"
-            )
-    array = np.empty(n_rows, dtype=object)
-    array[:] = names
-    return array
-
-
-def _kind(similar: np.ndarray) -> np.ndarray:
-    return np.where(similar, "similar", "copy").astype(object)

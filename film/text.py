@@ -6,10 +6,13 @@ import hashlib
 import re
 import unicodedata
 
-__all__ = ["copy_key", "normalize_text", "text_hash"]
+__all__ = ["copy_key", "normalize_text", "text_hash", "words_and_symbols"]
 
 _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _UNICODE_WORD = re.compile(r"[^\W_]+")
+_HYPHEN_AS_SIGN = re.compile(r"(?<![^\W_])-(?=\d)")
+_NEITHER_WORD_NOR_SPACE = re.compile(r"[^\w\s]|_")
+_PUNCTUATION_KEPT = frozenset("#%&*/@\\")
 
 
 def copy_key(text: str) -> str:
@@ -101,6 +104,45 @@ def normalize_text(text: str) -> str:
     return " ".join(_UNICODE_WORD.findall(lowered))
 
 
+def words_and_symbols(text: str) -> str:
+    r"""Reduce a text to its lower-case words and its symbols, each one space from the next.
+
+    As `normalize_text`, but symbols are kept, each by itself: those of Unicode's categories S
+    (``+``, ``$``, emoji), ``# % & * / @ \``, and the sign of a negative number, as U+2212.
+    Combining marks stay in their word. Punctuation between words and sentences is dropped, and so
+    are hyphens.
+
+    Parameters
+    ----------
+    text : str
+        Any text, also the empty one.
+
+    Returns
+    -------
+    normalized : str
+        Words and symbols joined by one space; empty where `text` holds neither.
+
+    Raises
+    ------
+    TypeError
+        When `text` is not a string.
+
+    Notes
+    -----
+    Linear in the length of `text`.
+
+    Examples
+    --------
+    >>> words_and_symbols("C++ or C#: at -5%?")
+    'c + + or c # at − 5 %'
+    >>> words_and_symbols("A well-known (old) story...")
+    'a well known old story'
+    """
+    lowered = unicodedata.normalize("NFKC", _checked(text)).lower()
+    signed = _HYPHEN_AS_SIGN.sub("\u2212", lowered)
+    return " ".join(_NEITHER_WORD_NOR_SPACE.sub(_spaced_symbol, signed).split())
+
+
 def text_hash(text: str) -> str:
     """Name a sentence by 16 hexadecimal digits, as the lists of excluded sentences do.
 
@@ -131,6 +173,14 @@ def text_hash(text: str) -> str:
     """
     ascii_words = _NOT_ASCII_WORD.sub(" ", _checked(text).lower()).strip()
     return hashlib.sha1(ascii_words.encode("ascii"), usedforsecurity=False).hexdigest()[:16]
+
+
+def _spaced_symbol(match: re.Match[str]) -> str:
+    character = match.group()
+    category = unicodedata.category(character)[0]
+    if category == "M":
+        return character
+    return f" {character} " if category == "S" or character in _PUNCTUATION_KEPT else " "
 
 
 def _checked(text: str) -> str:

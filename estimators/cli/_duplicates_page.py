@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import FeatureUnion
 
 from estimators.inspection.words import explain_words
-from film.text import normalize_text
 
 ALIGNED_PAIRS = 1000
 LINKS = 12
@@ -37,17 +35,17 @@ def page_data(finder: Any, threshold: float, linkage: str) -> dict[str, Any]:
     groups = finder.groups(lowest, linkage=linkage)
     found = finder.find(threshold=lowest)
     rows = np.union1d(found.pairs, np.flatnonzero(groups.labels >= 0)).astype(int).tolist()
-    place: dict[str, int] = {}
+    place: dict[int, int] = {}
     texts: list[dict[str, Any]] = []
     of_row: dict[int, int] = {}
     for row in rows:
         text, name = finder.texts_[row], str(finder.ids_[row])
-        of_row[row] = place.setdefault(normalize_text(text), len(texts))
+        of_row[row] = place.setdefault(int(finder._rows.codes[row]), len(texts))
         if of_row[row] == len(texts):
             texts.append({"id": name, "text": text, "copies": []})
         else:
             texts[of_row[row]]["copies"].append(name)
-    similar = found.kind == "similar"
+    similar = found.kind != "copy"
     pairs = [(of_row[a], of_row[b]) for a, b in found.pairs[similar].tolist()]
     aligned, tokens = _alignments(finder, pairs[:ALIGNED_PAIRS], texts)
     notes = [f"Groups by {linkage} link of {found.score_name}. Exact copies are one entry."]
@@ -109,8 +107,7 @@ def _alignments(
 def _embedder(finder: Any) -> Any:
     """Give the embedder behind the scores, or behind the first member that is one."""
     if finder.classifier is None:
-        space = finder._index._space
-        return FeatureUnion([("words", space._words), ("trigrams", space._trigrams)])
+        return finder._scores.index.space.vectorizer()
     collections = finder.classifier._collections
     return next(
         (member for name, member in finder.classifier.members_ if name in collections), None

@@ -17,7 +17,7 @@ from estimators.duplicate_finder import DuplicateFinder
 from film.clusters import cut, link_scores
 from film.metrics import shift_prior
 from film.priors import estimate_prior
-from film.text import normalize_text
+from film.text import copy_key, normalize_text
 
 WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()
 
@@ -27,7 +27,7 @@ def _corpus(n=120, seed=0):
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, rng.integers(2, 6))) for _ in range(n)]
     for row in rng.choice(n, n // 5, replace=False):
-        texts[row] = texts[rng.integers(n)].upper() + "!"
+        texts[row] = " " + texts[rng.integers(n)].upper()
     return texts
 
 
@@ -92,8 +92,8 @@ def _brute_pairs(unique, points, k):
 def _unique(texts):
     first = {}
     for row, text in enumerate(texts):
-        if normalize_text(text):
-            first.setdefault(normalize_text(text), row)
+        if copy_key(text):
+            first.setdefault(copy_key(text), row)
     return first
 
 
@@ -116,14 +116,14 @@ def test_candidates_are_the_nearest_by_a_loop(k):
     found = DuplicateFinder(embedder=_length_embedder, n_neighbors=k).fit(texts).find(threshold=0)
     rows = list(first.values())
     position = {row: i for i, row in enumerate(rows)}
-    similar = found.kind == "similar"
+    similar = found.kind != "copy"
     pairs = np.array([[position[a], position[b]] for a, b in found.pairs[similar]])
     sure, possible = _brute_pairs(rows, points, k)
     given = np.zeros_like(sure)
     given[pairs[:, 0], pairs[:, 1]] = given[pairs[:, 1], pairs[:, 0]] = True
     assert not (sure & ~given).any()
     assert not (given & ~possible).any()
-    cosines = np.clip((points @ points.T)[pairs[:, 0], pairs[:, 1]], 0, 1)
+    cosines = np.clip((points @ points.T)[pairs[:, 0], pairs[:, 1]], 0, 0.999)
     np.testing.assert_allclose(found.scores[similar], cosines, atol=1e-6)
 
 
@@ -137,40 +137,39 @@ def test_default_score_is_the_mean_of_two_tfidf_cosines():
     trigrams = trigrams.fit_transform(unique)
     mean = ((words @ words.T + trigrams @ trigrams.T) / 2).toarray()
     found = DuplicateFinder(n_neighbors=5).fit(texts).find(threshold=0)
-    similar = found.pairs[found.kind == "similar"]
+    similar = found.pairs[found.kind != "copy"]
     assert len(similar) > 100
     position = {row: i for i, row in enumerate(rows)}
     expected = [mean[position[a], position[b]] for a, b in similar]
-    np.testing.assert_allclose(found.scores[found.kind == "similar"], expected, atol=1e-6)
+    np.testing.assert_allclose(found.scores[found.kind != "copy"], expected, atol=1e-6)
 
 
 def test_every_pair_of_a_small_corpus_is_a_candidate():
     texts = _corpus(12)
     n = len(_unique(texts))
     found = DuplicateFinder(n_neighbors=50).fit(texts).find(threshold=0)
-    assert (found.kind == "similar").sum() == n * (n - 1) // 2
+    assert (found.kind != "copy").sum() == n * (n - 1) // 2
 
 
 def test_copies_are_found_whatever_n_neighbors():
-    texts = ["tea cup", "Tea  CUP!", "milk", "tea-cup", "sugar", "MILK"]
+    texts = ["tea cup", "Tea  CUP", "milk", "\ttea cup", "sugar", "MILK"]
     found = DuplicateFinder(n_neighbors=1).fit(texts, ids=list("abcdef")).find(threshold=1)
     assert found.pairs.tolist() == [[0, 1], [0, 3], [2, 5]]
     assert found.ids.tolist() == [["a", "b"], ["a", "d"], ["c", "f"]]
     assert found.texts.tolist() == [
-        ["tea cup", "Tea  CUP!"],
-        ["tea cup", "tea-cup"],
+        ["tea cup", "Tea  CUP"],
+        ["tea cup", "\ttea cup"],
         ["milk", "MILK"],
     ]
     assert found.kind.tolist() == ["copy"] * 3
     assert found.scores.tolist() == [1.0] * 3
 
 
-def test_the_same_words_in_another_order_are_similar_and_no_copy():
+def test_the_same_words_in_another_order_are_no_copy():
     found = DuplicateFinder().fit(["tea cup", "cup tea", "stone", "Stone"]).find(threshold=0.9)
     assert found.pairs.tolist() == [[2, 3], [0, 1]]
-    assert found.kind.tolist() == ["copy", "similar"]
-    assert found.scores.tolist() == pytest.approx([1, 1], abs=1e-6)
-    assert found.scores.max() <= 1
+    assert found.kind.tolist() == ["copy", "indistinct"]
+    assert found.scores.tolist() == [1, 0.999]
 
 
 def _constant_embedder(texts):
@@ -180,9 +179,10 @@ def _constant_embedder(texts):
 def test_of_equal_scores_copies_come_first_and_then_lower_rows():
     texts = ["tea", "milk", "Milk", "Tea", "pen"]
     finder = DuplicateFinder(embedder=_constant_embedder).fit(texts)
-    found = finder.find(threshold=1)
+    found = finder.find(threshold=0.999)
     assert found.pairs.tolist() == [[0, 3], [1, 2], [0, 1], [0, 4], [1, 4]]
-    assert found.kind.tolist() == ["copy"] * 2 + ["similar"] * 3
+    assert found.kind.tolist() == ["copy"] * 2 + ["indistinct"] * 3
+    assert found.scores.tolist() == [1] * 2 + [0.999] * 3
     assert finder.query("MILK", k=3).members.tolist() == [1, 2, 0]
 
 
@@ -252,8 +252,8 @@ def test_texts_are_embedded_as_they_are_first_spelt():
         seen.extend(texts)
         return _length_embedder(texts)
 
-    finder = DuplicateFinder(Overlap(), embedder=embedder).fit(["Tea, CUP?", "tea cup", "Milk!"])
-    finder.add(["River & tea", "MILK"])
+    finder = DuplicateFinder(Overlap(), embedder=embedder).fit(["Tea, CUP?", "tea, cup?", "Milk!"])
+    finder.add(["River & tea", "MILK!"])
     assert set(seen) == {"Tea, CUP?", "Milk!", "River & tea"}
     finder.find(threshold=0)
     assert ("Tea, CUP?", "River & tea") in finder.classifier.asked[0]
@@ -268,14 +268,14 @@ def test_groups_are_the_clustering_of_the_scored_pairs(linkage, threshold):
     texts = _corpus()
     finder = DuplicateFinder(n_neighbors=6).fit(texts)
     found = finder.find(threshold=0)
-    similar = found.kind == "similar"
+    similar = found.kind != "copy"
     merges = link_scores(
         found.pairs[similar], found.scores[similar], len(texts), method=linkage, threshold=threshold
     )
     # The clustering of first rows, and each copy with the first row of its text.
     label = cut(merges, len(texts), threshold)
     first = _unique(texts)
-    label = label[[first[normalize_text(text)] for text in texts]]
+    label = label[[first[copy_key(text)] for text in texts]]
     expected = {tuple(np.flatnonzero(label == g)) for g in set(label) if (label == g).sum() > 1}
     groups = finder.groups(threshold, linkage=linkage)
     assert {tuple(group.members) for group in groups} == expected
@@ -286,7 +286,7 @@ def test_groups_are_the_clustering_of_the_scored_pairs(linkage, threshold):
         assert set(np.flatnonzero(groups.labels == number)) == set(group.members)
         assert group.ids.tolist() == group.members.tolist()
         assert group.texts.tolist() == [texts[row] for row in group.members]
-        inner = sorted({first[normalize_text(text)] for text in group.texts})
+        inner = sorted({first[copy_key(text)] for text in group.texts})
         links = [pair for pair in itertools.combinations(inner, 2)]
         known = [scored[pair] for pair in links if pair in scored]
         assert group.n_unscored == len(links) - len(known)
@@ -373,7 +373,7 @@ def test_adding_asks_the_classifier_about_new_pairs_only():
     finder.find(budget=1)
     finder.add(texts[80:])
     found = finder.find(threshold=0)
-    asked = [frozenset(map(normalize_text, pair)) for block in model.asked for pair in block]
+    asked = [frozenset(map(copy_key, pair)) for block in model.asked for pair in block]
     assert len(asked) == len(set(asked))
     whole = DuplicateFinder(Overlap(), n_neighbors=3, embedder=_placed_embedder).fit(texts)
     _same(found, whole.find(threshold=0))
@@ -394,12 +394,12 @@ def test_adding_copies_only_changes_no_candidates():
     texts = _corpus(40)
     finder = DuplicateFinder(n_neighbors=2).fit(texts)
     before = finder.find(threshold=0)
-    finder.add([texts[3].upper(), "?!"], ids=["copy", "none"])
+    finder.add([texts[3].upper(), "  "], ids=["copy", "none"])
     after = finder.find(threshold=0)
     assert len(after) == len(before) + 1
     assert finder.n_unique_ == len(_unique(texts))
     assert finder.ids_.tolist()[-2:] == ["copy", "none"]
-    assert finder.n_without_words_ == 1
+    assert finder.n_empty_ == 1
 
 
 def test_a_failed_addition_leaves_the_finder_as_it_was():
@@ -445,10 +445,10 @@ def test_a_query_finds_the_nearest_rows():
 
 
 def test_a_query_gives_all_copies_of_its_own_text_first():
-    texts = ["cup tea", "tea cup", "Tea cup?", "stone"]
+    texts = ["cup tea", "tea cup", "Tea cup ", "stone"]
     matches = DuplicateFinder().fit(texts).query("TEA CUP", k=3)
     assert matches.members.tolist() == [1, 2, 0]
-    assert matches.kind.tolist() == ["copy", "copy", "similar"]
+    assert matches.kind.tolist() == ["copy", "copy", "indistinct"]
     assert matches.scores[:2].tolist() == [1, 1]
     assert DuplicateFinder().fit(texts).query("TEA CUP", k=1).members.tolist() == [1]
 
@@ -479,7 +479,7 @@ def test_a_query_without_any_match():
     finder = DuplicateFinder().fit(["tea", "milk"])
     assert len(finder.query("?!")) == 0
     assert len(finder.query("zzzz")) == 0
-    assert len(DuplicateFinder(embedder=_constant_embedder).fit(["tea", "milk"]).query("?!")) == 0
+    assert len(DuplicateFinder(embedder=_constant_embedder).fit(["tea", "milk"]).query(" \t")) == 0
     assert len(DuplicateFinder().fit(["?"]).query("tea")) == 0
     with pytest.raises(TypeError, match="text"):
         finder.query(None)  # type: ignore[arg-type]
@@ -495,7 +495,7 @@ def test_probabilities_are_shifted_to_the_prior(prior):
     texts = _corpus()
     model = Overlap()
     found = DuplicateFinder(model, n_neighbors=4, prior=prior).fit(texts).find(threshold=0)
-    similar = found.kind == "similar"
+    similar = found.kind != "copy"
     raw = model.predict_proba(found.texts[similar])[:, 1]
     wanted = estimate_prior(raw, 0.4) if prior == "estimate" else prior
     expected = raw if wanted is None else shift_prior(raw, 0.4, wanted)
@@ -509,7 +509,7 @@ def test_the_classifiers_prior_may_be_given():
     model = Overlap()
     texts = _corpus()
     found = DuplicateFinder(model, prior=0.1, classifier_prior=0.7).fit(texts).find(threshold=0)
-    similar = found.kind == "similar"
+    similar = found.kind != "copy"
     raw = model.predict_proba(found.texts[similar])[:, 1]
     np.testing.assert_allclose(found.scores[similar], shift_prior(raw, 0.7, 0.1))
 
@@ -570,7 +570,7 @@ def test_an_interrupted_scoring_goes_on_where_it_stopped(monkeypatch):
     assert len(model.asked) == 1
     found = finder.find(threshold=0)
     asked = [pair for block in model.asked for pair in block]
-    assert len(asked) == len(set(asked)) == (found.kind == "similar").sum() > 100
+    assert len(asked) == len(set(asked)) == (found.kind != "copy").sum() > 100
     _same(found, DuplicateFinder(Overlap(), n_neighbors=4).fit(texts).find(threshold=0))
 
 
@@ -614,7 +614,7 @@ def test_a_block_written_but_not_noted_is_searched_again():
     finder.find(budget=1)
     finder.add(_corpus(100, seed=1)[60:])
     found = finder.find(threshold=0)
-    table = finder._index._table
+    table = finder._scores.index._table
     table._compared[:20] = len(_unique(_corpus(60)))
     _same(finder.find(threshold=0), found)
 
@@ -647,7 +647,7 @@ def test_approximate_neighbours_with_their_recall(monkeypatch):
     for finder in (rough, auto):
         found = finder.find(threshold=0)
         assert found.index == finder.index_ == "faiss"
-        given = finder._index._table._table["point"]
+        given = finder._scores.index._table._table["point"]
         share = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(nearest, given, strict=True)])
         assert found.recall == pytest.approx(share, abs=1e-3)
         assert 0.3 < found.recall < 1
@@ -672,7 +672,7 @@ def test_recall_is_counted_as_by_a_loop(monkeypatch):
     finder = DuplicateFinder(embedder=_length_embedder, index="approximate", n_neighbors=3)
     finder.fit(_corpus())
     assert finder.find(budget=1).recall == 1
-    table = finder._index._table
+    table = finder._scores.index._table
     table._table["similarity"][:, 2] -= 0.5
     assert table.recall() == pytest.approx(2 / 3)
 
@@ -715,14 +715,23 @@ def test_all_rows_alike():
     assert finder.n_unique_ == 1
 
 
-def test_texts_without_words_are_nobodys_duplicates():
-    finder = DuplicateFinder().fit(["", "tea", "?!", "  ", "?!", "Tea", "🙂🙂"])
-    assert finder.n_without_words_ == 5
+def test_empty_texts_are_nobodys_duplicates():
+    finder = DuplicateFinder().fit(["", "tea", "\t", "  ", "", "Tea"])
+    assert finder.n_empty_ == 4
     assert finder.find(threshold=0).pairs.tolist() == [[1, 5]]
     assert [group.members.tolist() for group in finder.groups()] == [[1, 5]]
-    nothing = DuplicateFinder().fit(["", "?"])
+    nothing = DuplicateFinder().fit(["", " "])
     assert len(nothing.find(threshold=0)) == len(nothing.groups()) == 0
     assert nothing.add(["tea cup", "tea cups"]).find(threshold=0.3).pairs.tolist() == [[2, 3]]
+
+
+def test_texts_of_punctuation_have_copies_but_no_neighbours():
+    finder = DuplicateFinder().fit(["?!", "tea", "...", "?!", "?"])
+    assert (finder.n_empty_, finder.n_without_vector_) == (0, 3)
+    assert finder.find(threshold=0).pairs.tolist() == [[0, 3]]
+    only = DuplicateFinder().fit(["?!", "...", "?!"])
+    assert only.find(threshold=0).kind.tolist() == ["copy"]
+    assert only.add(["tea cup", "tea cups"]).find(threshold=0.3).pairs.tolist() == [[0, 2], [3, 4]]
 
 
 def test_zero_vectors_have_copies_but_no_neighbours():
@@ -762,8 +771,14 @@ def test_long_texts_other_languages_and_emoji():
         "चाय कैसे बनाएं",
     ]
     found = DuplicateFinder().fit(texts).find(threshold=0.4)
-    assert found.pairs[found.kind == "copy"].tolist() == [[8, 9]]
-    assert sorted(found.pairs[found.kind == "similar"].tolist()) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert found.pairs[found.kind == "copy"].tolist() == []
+    assert sorted(found.pairs[found.kind != "copy"].tolist()) == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+        [6, 7],
+        [8, 9],
+    ]
 
 
 # Input
@@ -802,7 +817,7 @@ def test_an_id_that_is_there_already_is_named():
         ({"embedder": lambda texts: np.ones((3, 2))}, ValueError, "of shape (3, 2) for 2 texts"),
         ({"embedder": lambda texts: [[np.nan]] * 2}, ValueError, "embedder gave NaN"),
         ({"embedder": lambda texts: sp.csr_array([[np.inf]] * 2)}, ValueError, "embedder gave NaN"),
-        ({"embedder": lambda texts: np.array([["a"]] * 2)}, ValueError, "row of numbers a text"),
+        ({"embedder": lambda texts: np.array([["a"]] * 2)}, ValueError, "row of numbers per text"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, error, message):
@@ -890,7 +905,9 @@ def _wide_embedder(texts):
 def test_wide_vectors_are_looked_up_in_unit_rows_of_fewer_dimensions():
     texts = [f"text {i}" for i in range(700)]
     points = [
-        DuplicateFinder(embedder=_wide_embedder, random_state=seed).fit(texts)._index._table.points
+        DuplicateFinder(embedder=_wide_embedder, random_state=seed)
+        .fit(texts)
+        ._scores.index._table.points
         for seed in (0, 0, 1)
     ]
     assert points[0].shape == (700, 256)

@@ -27,7 +27,7 @@ def shelf(tmp_path_factory):
     columns = ["id", "question1", "question2", "topic", "is_duplicate"]
     write_csv(folder / "dev.csv", columns, rows)
     texts = [[f"t{i}", text, i % 3] for i, text in enumerate(sorted({*other.pairs.flat}))]
-    texts += [["c1", "Same text, twice", 0], ["c2", "same text twice!", 1], ["e", "", 2]]
+    texts += [["c1", "Same text, twice", 0], ["c2", "SAME text,  twice", 1], ["e", "", 2]]
     write_csv(folder / "texts.csv", ["id", "text", "area"], texts)
     small = ["--rank", 30, "--folds", 2]
     trained = run("train", folder / "train.csv", "--model", folder / "model.skops", *small)

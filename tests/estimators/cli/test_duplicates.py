@@ -90,7 +90,7 @@ def test_groups_carry_the_other_columns(shelf, table, finder, linkage):
 
 
 def test_rows_are_numbered_from_one_without_ids(tmp_path):
-    path = write_csv(tmp_path / "t.csv", ["title"], [["a b"], ["c"], ["A b!"]])
+    path = write_csv(tmp_path / "t.csv", ["title"], [["a b"], ["c"], ["A  b"]])
     assert [list(row.values())[:4] for row in run("duplicates", path).rows] == [
         ["1", "3", "1.0", "copy"]
     ]
@@ -98,13 +98,13 @@ def test_rows_are_numbered_from_one_without_ids(tmp_path):
 
 @pytest.mark.parametrize(
     "texts",
-    [["alone"], ["same"] * 4, ["?"], ["日本語", "日本語。"]],
+    [["alone"], ["same"] * 4, ["?"], ["日本語", "日本語 "]],
     ids=["one row", "identical", "no words", "not Latin"],
 )
 @pytest.mark.parametrize("options", [[], ["--groups"], ["-b", "3"]])
 def test_odd_tables(shelf, tmp_path, texts, options):
     path = write_csv(tmp_path / "odd.csv", ["text"], [[text] for text in texts])
-    n = len(texts) - len(set(text.lower().strip("。") for text in texts))
+    n = len(texts) - len(set(text.lower().strip() for text in texts))
     page = tmp_path / "page.html"
     for model in ([], ["-m", shelf / "model.skops"]):
         ran = run("duplicates", path, *options, *model, "-o", "-", "--html", page)

@@ -1,0 +1,523 @@
+"""Duplicates of a whole corpus: what came out wrong without a word, and what was missing."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from estimators import DuplicateFinder, load_model, save_model
+from estimators import _neighbour_table as neighbour_table
+from film.clusters import cut, link_scores, must_link_path
+from film.text import words_and_symbols
+
+WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()
+
+
+def corpus(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(3, 7))) for _ in range(n)]
+    for row in rng.choice(n, n // 6, replace=False):
+        texts[row] = texts[rng.integers(n)].upper()
+    return texts
+
+
+def placed(texts):
+    """Sum of each word's vector by its place: no two texts are equally near a third."""
+    known = np.random.default_rng(5).standard_normal((len(WORDS), 12))
+    rows = np.zeros((len(texts), 12))
+    for row, text in zip(rows, texts, strict=True):
+        for place, word in enumerate(text.lower().split()):
+            row += (1 + place / 7) * known[WORDS.index(word)]
+    return rows
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.pairs, other.pairs)
+    np.testing.assert_array_equal(one.ids, other.ids)
+    np.testing.assert_array_equal(one.kind, other.kind)
+    np.testing.assert_allclose(one.scores, other.scores, rtol=0, atol=1e-6)
+
+
+# 02: a copy is a copy only when equal
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["C++ developer", "C# developer", "C developer"],
+        ["Price is -5", "Price is 5%", "Price is 5"],
+        ["कल मिलेंगे", "काल मिलेंगे", "किल मिलेंगे"],
+        ["😀", "😡", "no emoji"],
+        ["x² + 1", "x³ + 1", "x + 1"],
+    ],
+    ids=["symbols", "signs", "vowel signs", "emoji", "powers"],
+)
+def test_02_texts_that_differ_are_no_copies_and_less_than_certain(texts):
+    finder = DuplicateFinder().fit(texts)
+    found = finder.find(threshold=0)
+    assert "copy" not in found.kind and "indistinct" not in found.kind
+    assert finder.n_unique_ == 3
+    assert found.scores.max(initial=0) < 0.95
+    assert not len(finder.groups(0.95))
+    assert set(finder.query(texts[0], k=3).kind[1:]) <= {"similar"}
+
+
+def test_02_a_difference_that_the_similarity_cannot_see_is_named():
+    texts = ["Invoice missing", "Invoice missing.", "missing invoice", "INVOICE  missing"]
+    found = DuplicateFinder().fit(texts).find(threshold=0.5)
+    kind = {tuple(pair): kind for pair, kind in zip(found.pairs.tolist(), found.kind, strict=True)}
+    assert kind == {
+        (0, 3): "copy",
+        (0, 1): "indistinct",
+        (0, 2): "indistinct",
+        (1, 2): "indistinct",
+    }
+    assert found.scores[found.kind == "copy"].tolist() == [1]
+    assert set(found.scores[found.kind == "indistinct"]) == {0.999}
+    constant = DuplicateFinder(embedder=lambda rows: np.ones((len(rows), 2)))
+    assert constant.fit(["tea", "milk"]).find(threshold=0).kind.tolist() == ["indistinct"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("C++ or C#?", "c + + or c #"),
+        ("at -5%, 3-4 or x-5", "at − 5 % 3 4 or x 5"),
+        ("e-mail (old); it's", "e mail old it s"),
+        ("चाय 😀😡", "चाय 😀 😡"),
+        ("?!...", ""),
+    ],
+)
+def test_02_words_and_symbols(text, expected):
+    assert words_and_symbols(text) == expected
+
+
+def test_02_words_that_no_text_of_the_corpus_has_are_a_difference():
+    finder = DuplicateFinder().fit(["tea cup", "milk jug", "stone"])
+    known, unknown = (finder.query(text, k=1).scores[0] for text in ("tea cup", "tea cup zebra"))
+    assert known == 1 and 0.3 < unknown < 0.9
+    # Two added texts that share new words are as near as they would be in one corpus.
+    finder = DuplicateFinder().fit(corpus(200))
+    finder.add(["quasi stellar radio source", "quasi stellar radio sources", "tea milk zebra"])
+    found = finder.find(threshold=0.6)
+    assert [200, 201] in found.pairs.tolist()
+    top = finder.query("quasi stellar radio source", k=1)
+    assert (top.members.tolist(), top.kind.tolist()) == ([200], ["copy"])
+
+
+# 04: memory
+
+
+def test_04_neighbours_are_no_more_than_other_texts():
+    texts = corpus(60)
+    finder = DuplicateFinder(n_neighbors=10**6).fit(texts)
+    every = finder.find(threshold=0)
+    assert finder._scores.index._table._table.nbytes < 60 * 60 * 8
+    same(every, DuplicateFinder(n_neighbors=59).fit(texts).find(threshold=0))
+    finder.add(corpus(80, seed=1)[60:])
+    n = finder.n_unique_
+    assert (finder.find(threshold=0).kind != "copy").sum() == n * (n - 1) // 2
+
+
+def test_04_too_many_neighbours_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(neighbour_table, "LARGEST_TABLE", 500)
+    embedded = []
+
+    def embedder(texts):
+        embedded.append(len(texts))
+        return np.ones((len(texts), 2))
+
+    texts = [f"text {i}" for i in range(50)]
+    message = "n_neighbors=1000000 with 50 different texts makes 2,450 candidates"
+    with pytest.raises(ValueError, match=re.escape(message) + ".*n_neighbors=10 or less"):
+        DuplicateFinder(embedder=embedder, n_neighbors=10**6).fit(texts)
+    assert not embedded
+    # The same rows in small blocks have few neighbours each.
+    blocks = [i // 5 for i in range(50)]
+    DuplicateFinder(embedder=embedder, n_neighbors=10**6).fit(texts, blocks=blocks)
+    finder = DuplicateFinder(embedder=embedder, n_neighbors=10).fit(texts[:40])
+    with pytest.raises(ValueError, match="n_neighbors=9 or less"):
+        finder.add([*texts[40:], "a", "b", "c", "d", "e"])
+    assert finder.n_unique_ == len(finder.ids_) == 40
+
+
+# 10: odd input
+
+
+def test_10_a_frame_of_one_column_is_its_texts():
+    pandas = pytest.importorskip("pandas")
+    texts = corpus(30)
+    frame = pandas.DataFrame({"subject": texts, "area": 1})
+    expected = DuplicateFinder().fit(texts).find(threshold=0)
+    same(DuplicateFinder().fit(frame[["subject"]]).find(threshold=0), expected)
+    same(DuplicateFinder().fit(frame["subject"]).find(threshold=0), expected)
+    same(DuplicateFinder().fit(frame[["subject"]].to_numpy()).find(threshold=0), expected)
+    finder = DuplicateFinder().fit(texts[:20])
+    assert len(finder.add(frame[["subject"]][20:], ids=range(20, 30)).texts_) == 30
+    for wrong in (frame, frame.to_numpy()):
+        with pytest.raises(ValueError, match=r"texts has shape \(30, 2\).*the one column"):
+            DuplicateFinder().fit(wrong)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "texts", "error", "message"),
+    [
+        ({}, None, TypeError, "texts is None; give a list of texts"),
+        ({}, {"a": "b"}, TypeError, "texts is a dict"),
+        ({"prior": 0.2}, ["a", "b"], ValueError, "prior=0.2 is about the probabilities"),
+        ({"prior": "estimate"}, ["a", "b"], ValueError, "give classifier too, or prior=None"),
+        ({"classifier_prior": 0.2}, ["a", "b"], ValueError, "classifier_prior=0.2 is about"),
+    ],
+)
+def test_10_what_cannot_be_meant_is_refused(parameters, texts, error, message):
+    finder = DuplicateFinder(**parameters)
+    with pytest.raises(error, match=re.escape(message)):
+        finder.fit(texts)
+    assert not hasattr(finder, "ids_")
+
+
+@pytest.mark.parametrize("threshold", [np.nan, np.inf, -0.1])
+def test_10_thresholds_that_are_no_numbers_are_refused(threshold):
+    finder = DuplicateFinder().fit(["tea", "milk"])
+    for method in (finder.find, finder.groups):
+        with pytest.raises(ValueError, match="threshold="):
+            method(threshold=threshold)
+    with pytest.raises(ValueError, match="threshold="):
+        finder.match(["tea"], threshold=threshold)
+
+
+def test_10_texts_without_any_known_feature_are_counted_and_their_copies_found():
+    texts = ["😀" * (1 + i % 3) for i in range(67)]
+    finder = DuplicateFinder().fit(texts)
+    assert (finder.n_unique_, finder.n_empty_) == (3, 0)
+    assert (finder.find(threshold=0).kind == "copy").sum() == 64
+    marks = DuplicateFinder().fit(["..."] * 60 + ["?!"] * 7)
+    assert marks.n_without_vector_ == 2
+    assert (marks.find(threshold=0).kind == "copy").sum() == 65
+
+
+# 13: two tables, saved collections
+
+
+@pytest.mark.parametrize("index", ["exact", "approximate"])
+@pytest.mark.parametrize("searched", [False, True])
+def test_13_a_finder_is_saved_and_goes_on_as_it_was(tmp_path, index, searched):
+    if index == "approximate":
+        pytest.importorskip("faiss")
+    texts = corpus(900)
+    blocks = [i % 2 for i in range(900)] if searched else None
+    more = {"blocks": [0, 1, 7]} if searched else {}
+    ids = [f"r{i}" for i in range(900)]
+    finder = DuplicateFinder(n_neighbors=4, index=index).fit(texts, ids, blocks)
+    if searched:
+        finder.find(budget=1)
+    save_model(finder, tmp_path / "known.film")
+    again = load_model(tmp_path / "known.film")
+    assert again.get_params() == finder.get_params()
+    assert again.ids_.tolist() == ids and again.texts_.tolist() == texts
+    assert (again.index_, again.n_unique_) == (finder.index_, finder.n_unique_)
+    same(again.find(threshold=0.3), finder.find(threshold=0.3))
+    new = ["tea milk cup", "river stone lamp", "zebra tea"]
+    same(
+        again.match(new, threshold=0, **more),
+        finder.match(new, threshold=0, **more),
+    )
+    assert again.query("tea milk", k=3).ids.tolist() == finder.query("tea milk", k=3).ids.tolist()
+    for each in (again, finder):
+        each.add(new, ids=["a", "b", "c"], **more)
+    same(again.find(threshold=0.3), finder.find(threshold=0.3))
+    assert again.groups(0.5).labels.tolist() == finder.groups(0.5).labels.tolist()
+
+
+def test_13_saved_cells_of_the_approximate_index_are_not_learned_again(tmp_path, monkeypatch):
+    faiss = pytest.importorskip("faiss")
+    points = np.random.default_rng(0).standard_normal((2000, 8)).astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    table = neighbour_table.NeighbourTable(3, True, 0)
+    table.append(points, np.zeros(2000, dtype=np.intp))
+    table.complete()
+    again = neighbour_table.NeighbourTable(3, True, 0)
+    again.__dict__.update(table.__getstate__())
+
+    def refuse(*_):
+        raise AssertionError("cells are learned again")
+
+    monkeypatch.setattr(faiss.Clustering, "train", refuse)
+    expected = table.nearest(points[:50], 4, np.zeros(50, dtype=np.intp))
+    np.testing.assert_array_equal(again.nearest(points[:50], 4, np.zeros(50, np.intp)), expected)
+
+
+@pytest.mark.parametrize("ids", [None, [3, 1, 2, 10**9], ["3", "1", "é", ""], [1, "1", 2.5, 4]])
+def test_13_ids_keep_their_type_when_saved(tmp_path, ids):
+    texts = ["tea cup", "Tea cup", "lone \ud83d half", "stone"]
+    finder = DuplicateFinder().fit(texts, ids)
+    save_model(finder, tmp_path / "known.film")
+    again = load_model(tmp_path / "known.film")
+    assert [(type(x), x) for x in again.ids_] == [(type(x), x) for x in finder.ids_]
+    assert again.texts_.tolist() == texts
+
+
+def test_13_an_embedder_is_saved_once_and_set_params_does_not_change_what_is_fitted(tmp_path):
+    texts = corpus(40)
+    embedder = TfidfVectorizer().fit(texts)
+    finder = DuplicateFinder(embedder=embedder).fit(texts)
+    expected = finder.match(["tea milk river"], threshold=0)
+    save_model(finder, tmp_path / "one.film")
+    again = load_model(tmp_path / "one.film")
+    assert again._scores.index.embedder is again.embedder is again._scores.index.space.embedder
+    same(again.match(["tea milk river"], threshold=0), expected)
+    finder.set_params(embedder=None)
+    save_model(finder, tmp_path / "two.film")
+    again = load_model(tmp_path / "two.film")
+    assert again.embedder is None
+    same(again.match(["tea milk river"], threshold=0), expected)
+
+
+def test_13_matches_are_the_nearest_pairs_across_and_no_others():
+    old, new = corpus(90), [*corpus(50, seed=3), "", "stone pen stone", "TEA  cup lamp!"]
+    vectorizer = TfidfVectorizer().fit(old)
+    finder = DuplicateFinder(embedder=vectorizer, n_neighbors=3).fit(
+        old, [f"o{i}" for i in range(90)]
+    )
+    before = finder.find(threshold=0)
+    found = finder.match(new, [f"n{i}" for i in range(len(new))], threshold=0)
+    cosines = (vectorizer.transform(new) @ vectorizer.transform(old).T).toarray()
+    first = {}
+    for row, text in enumerate(old):
+        first.setdefault(text.lower(), row)
+    rows = sorted(first.values())
+    for i, text in enumerate(new):
+        mine = found.pairs[found.pairs[:, 0] == i]
+        scores = found.scores[found.pairs[:, 0] == i]
+        if not text:
+            assert len(mine) == 0
+            continue
+        copy = first.get(text.lower())
+        expected = np.sort(np.minimum(cosines[i, rows], 0.999))[::-1][:3]
+        if copy is not None:
+            expected[0] = 1
+            assert [i, copy] in mine.tolist()
+        assert set(mine[:, 1]) <= set(rows)
+        np.testing.assert_allclose(scores[: len(expected)], expected[: len(scores)], atol=1e-6)
+    assert found.ids.tolist() == [[f"n{a}", f"o{b}"] for a, b in found.pairs.tolist()]
+    assert found.texts.tolist() == [[new[a], old[b]] for a, b in found.pairs.tolist()]
+    assert np.all(np.diff(found.scores) <= 0)
+    same(finder.find(threshold=0), before)
+    assert len(finder.match(new, budget=7)) == 7
+
+
+# 14: only within, never together
+
+
+def test_14_only_rows_of_one_block_are_compared():
+    texts = corpus(300)
+    blocks = np.random.default_rng(0).integers(0, 25, 300).tolist()
+    blocks[7] = "alone"
+    whole = DuplicateFinder(embedder=placed, n_neighbors=4)
+    found = whole.fit(texts, blocks=blocks).find(threshold=0)
+    expected = {}
+    for block in set(blocks):
+        rows = [row for row in range(300) if blocks[row] == block]
+        part = DuplicateFinder(embedder=placed, n_neighbors=4).fit([texts[row] for row in rows])
+        inner = part.find(threshold=0)
+        for (a, b), score in zip(inner.pairs.tolist(), inner.scores.tolist(), strict=True):
+            expected[rows[a], rows[b]] = pytest.approx(score, abs=1e-6)
+    pairs = map(tuple, found.pairs.tolist())
+    assert dict(zip(pairs, found.scores.tolist(), strict=True)) == expected
+    for group in whole.groups(0.5):
+        assert len({blocks[row] for row in group.members}) == 1
+    # What is nearest in a block may be far from nearest of all.
+    unfiltered = DuplicateFinder(embedder=placed, n_neighbors=4).fit(texts).find(threshold=0)
+    within = [pair for pair in unfiltered.pairs.tolist() if blocks[pair[0]] == blocks[pair[1]]]
+    assert len(within) < 0.5 * len(expected)
+
+
+def test_14_blocks_are_searched_by_themselves(monkeypatch):
+    texts = [f"{' '.join(np.random.default_rng(i).choice(WORDS, 4))} {i}" for i in range(600)]
+    compared = []
+    real = neighbour_table._exact
+
+    def counted(points, seed):
+        search = real(points, seed)
+
+        def counting(queries, k):
+            compared.append(len(points) * len(queries))
+            return search(queries, k)
+
+        return counting
+
+    monkeypatch.setattr(neighbour_table, "_exact", counted)
+    DuplicateFinder().fit(texts, blocks=[i // 10 for i in range(600)]).find(threshold=0)
+    assert sum(compared) == 60 * 10 * 10
+
+
+def test_14_rows_added_to_blocks_are_found_there():
+    texts, blocks = corpus(200), [i % 9 for i in range(200)]
+    embedder = TfidfVectorizer().fit(texts)
+    grown = DuplicateFinder(embedder=embedder, n_neighbors=3).fit(texts[:150], blocks=blocks[:150])
+    grown.find(budget=1)
+    grown.add(texts[150:170], blocks=blocks[150:170]).find(budget=1)
+    found = grown.add(texts[170:], blocks=blocks[170:]).find(threshold=0.4)
+    whole = DuplicateFinder(embedder=embedder, n_neighbors=3).fit(texts, blocks=blocks)
+    expected = whole.find(threshold=0.4)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-6)
+    copies = found.kind == "copy"
+    np.testing.assert_array_equal(found.pairs[copies], expected.pairs[expected.kind == "copy"])
+    matches = whole.match([texts[3], texts[3]], blocks=[3, 4], threshold=0)
+    assert [0, 3] in matches.pairs.tolist()
+    assert {blocks[row] for new, row in matches.pairs.tolist() if new == 1} == {4}
+    assert len(whole.match([texts[3]], blocks=["elsewhere"], threshold=0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([1], "blocks has 1 entries for 3 texts"),
+        ([1, np.nan, 2], "blocks[1] is nan"),
+        ([1, 2, None], "blocks[2] is None"),
+        ([1, [2], 3], "blocks[1] is [2]"),
+    ],
+)
+def test_14_wrong_blocks_are_named(blocks, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        DuplicateFinder().fit(["a", "b", "c"], blocks=blocks)
+
+
+def test_14_blocks_are_given_always_or_never():
+    plain = DuplicateFinder().fit(["a", "b"])
+    parted = DuplicateFinder().fit(["a", "b"], blocks=[1, 2])
+    for method, limits in (("add", {}), ("match", {"threshold": 0})):
+        with pytest.raises(ValueError, match=re.escape("fit() had none")):
+            getattr(plain, method)(["c"], blocks=[1], **limits)
+        with pytest.raises(ValueError, match="blocks are needed"):
+            getattr(parted, method)(["c"], **limits)
+
+
+def greedy(dense, must, cannot, method):
+    """Merge the closest two groups that may be merged, again and again; O(n^4)."""
+    n = len(dense)
+    groups = [{i} for i in range(n)]
+    for a, b in must:
+        one, other = (next(g for g in groups if point in g) for point in (a, b))
+        if one is not other:
+            one |= other
+            groups.remove(other)
+    scores = []
+    apart = {frozenset(pair) for pair in map(tuple, cannot)}
+    while True:
+        best = (0.0, None)
+        for one, other in itertools.combinations(groups, 2):
+            pairs = list(itertools.product(sorted(one), sorted(other)))
+            if any(frozenset(pair) in apart for pair in pairs):
+                continue
+            links = [dense[pair] for pair in pairs]
+            link = np.mean(links) if method == "average" else min(links)
+            if link > best[0] + 1e-12:
+                best = (link, (one, other))
+        if best[1] is None:
+            return scores, groups
+        scores.append(best[0])
+        one, other = best[1]
+        one |= other
+        groups.remove(other)
+
+
+@pytest.mark.parametrize("method", ["average", "complete"])
+@pytest.mark.parametrize("seed", range(40))
+def test_14_constrained_clustering_is_that_of_a_greedy_loop(method, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 14))
+    dense = np.triu(rng.random((n, n)) * (rng.random((n, n)) < rng.uniform(0.4, 1)), 1)
+    pairs = np.argwhere(dense > 0)
+    scores = dense[pairs[:, 0], pairs[:, 1]]
+    dense = dense + dense.T
+    must = rng.integers(0, n, (int(rng.integers(0, 3)), 2))
+    cannot = rng.integers(0, n, (int(rng.integers(0, 5)), 2))
+    cannot = cannot[cannot[:, 0] != cannot[:, 1]]
+    for _ in range(20):
+        if must_link_path(must, cannot, n) is None:
+            break
+        must = must[:-1]
+    merges = link_scores(pairs, scores, n, method=method, must_link=must, cannot_link=cannot)
+    expected, groups = greedy(dense, must, cannot, method)
+    free = merges[np.isfinite(merges[:, 2]), 2]
+    np.testing.assert_allclose(free, expected, atol=1e-12)
+    labels = cut(merges, n, 0)
+    assert {frozenset(np.flatnonzero(labels == g)) for g in set(labels)} == set(
+        map(frozenset, groups)
+    )
+    assert all(labels[a] == labels[b] for a, b in must)
+    assert all(labels[a] != labels[b] for a, b in cannot)
+    for threshold in (0.3, 0.7):
+        some = link_scores(
+            pairs,
+            scores,
+            n,
+            method=method,
+            threshold=threshold,
+            must_link=must,
+            cannot_link=cannot,
+        )
+        np.testing.assert_array_equal(cut(some, n, 0), cut(merges, n, threshold))
+    order = rng.permutation(len(pairs))
+    again = link_scores(
+        pairs[order, ::-1],
+        scores[order],
+        n,
+        method=method,
+        must_link=must[::-1, ::-1],
+        cannot_link=cannot[::-1, ::-1],
+    )
+    np.testing.assert_array_equal(cut(again, n, 0), labels)
+
+
+def test_14_known_pairs_hold_in_groups_and_pairs():
+    texts = ["tea cup", "tea cups", "tea  CUP", "stone river", "the river of stones", "lamp"]
+    finder = DuplicateFinder().fit(texts, list("abcdef"))
+    free = {tuple(group.ids) for group in finder.groups(0.3)}
+    assert ("a", "b", "c") in free
+    for linkage in ("average", "complete"):
+        groups = finder.groups(
+            0.3, linkage=linkage, cannot_link=[("c", "b")], must_link=[("f", "d")]
+        )
+        found = {tuple(group.ids) for group in groups}
+        assert ("a", "c") in found and not any({"a", "b"} <= set(ids) for ids in found)
+        assert any({"d", "f"} <= set(ids) for ids in found)
+        (joined,) = [group for group in groups if "f" in group.ids]
+        assert joined.weakest_score < 0.3 and joined.n_unscored >= 0
+    pairs = finder.find(threshold=0.01, cannot_link=[("b", "a")]).ids.tolist()
+    assert ["a", "c"] in pairs and ["a", "b"] not in pairs
+    assert ["a", "b"] in finder.find(threshold=0.01).ids.tolist()
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"cannot_link": [("a", "c")]}, "parts the rows 'a' and 'c', which are copies"),
+        (
+            {"cannot_link": [("a", "e")], "must_link": [("b", "a"), ("e", "b")]},
+            "cannot_link parts the rows 'a' and 'e', but must_link joins them: 'a' – 'b' – 'e'",
+        ),
+        (
+            {"cannot_link": [("c", "d")], "must_link": [("a", "d")]},
+            "but must_link joins them: ",
+        ),
+        ({"must_link": [("a", "z")]}, "must_link[0] names 'z', which is the id of no row"),
+        ({"must_link": ["ab"]}, "must_link[0] is 'ab'; give a pair of ids"),
+        ({"must_link": [("a", "g")]}, "'g' has no text"),
+    ],
+)
+def test_14_contradictions_name_the_rows(known, message):
+    texts = ["tea cup", "tea cups", "tea  CUP", "stone river", "the river of stones", "lamp", ""]
+    finder = DuplicateFinder().fit(texts, list("abcdefg"))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        finder.groups(0.3, **known)
+
+
+def test_14_known_pairs_do_not_join_blocks():
+    finder = DuplicateFinder().fit(["tea", "tea"], ["a", "b"], blocks=[1, 2])
+    with pytest.raises(ValueError, match="of different blocks"):
+        finder.groups(0.3, must_link=[("a", "b")])
+    assert len(finder.groups(0.3, cannot_link=[("a", "b")])) == 0
