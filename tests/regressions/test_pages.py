@@ -1,5 +1,7 @@
 """The explanation page: bounded memory, a way from the typical pair to this one, safe texts."""
 
+import csv
+import io
 import json
 import re
 from dataclasses import replace
@@ -14,12 +16,15 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import fast_duplicates
 from estimators.inspection import Evidence, Explanation, explain_words
-from estimators.inspection.page import explanations_page
+from estimators.inspection.page import duplicates_page, explanations_page
 from estimators.inspection.words import KEPT_CONTRIBUTIONS
 from estimators.persistence import save_model
 from film.contributions import cosine_contributions, largest_contributions
 from film.datasets import make_question_pairs
 from tests.estimators.cli.commands import run, write_csv
+from tests.estimators.inspection.conftest import browser, chromium, unchecked_browser
+
+__all__ = ["browser", "chromium", "unchecked_browser"]
 
 DATA = make_question_pairs(200, random_state=0)
 N_WORDS = 1500
@@ -264,3 +269,66 @@ def test_20_a_model_without_words_has_a_page_too(classifier, tmp_path):
     (verdict,) = classifier.explain(DATA.pairs[:1])
     (pair,) = content(explanations_page([replace(verdict, words={})]))["pairs"]
     assert pair["text1"] == verdict.text1 and pair["verdict"]["steps"] and "links" not in pair
+
+
+FORMULAS = {
+    '=HYPERLINK("x")': True,
+    "+SUM(A1)": True,
+    "-so what": True,
+    "@cmd": True,
+    "\tx": True,
+    "＝1+1": True,
+    "-5.2": False,
+    "+49": False,
+    "1=1": False,
+    "plain": False,
+}
+
+
+def test_10_cells_that_start_like_a_formula_are_escaped_in_the_download(browser):
+    texts = [{"id": text, "text": text, "copies": []} for text in FORMULAS]
+    n = len(texts)
+    merges = [(0, 1, 0.9), *((n + i, i + 2, 0.9) for i in range(n - 2))]
+    page = {"score_name": "similarity", "threshold": 0.8, "lowest": 0.5, "texts": texts}
+    browser.open(duplicates_page(page | {"merges": merges, "pairs": []}))
+    for safe in (True, False):
+        _, *rows = csv.reader(io.StringIO(browser.download(), newline=""))
+        for row, (text, formula) in zip(rows, FORMULAS.items(), strict=True):
+            expected = f"'{text}" if formula and safe else text
+            assert row[1:3] == [expected, expected]
+        browser.click("#escape")
+
+
+def test_20_hostile_texts_in_every_field_run_nothing(browser, classifier):
+    pairs = [(hostile, hostile) for hostile in HOSTILE]
+    verdicts = [
+        replace(
+            verdict,
+            members=[Evidence(text, 0.5, 1.0, 0.25)],
+            features=[Evidence(text, 0.5, -1.0, 0.25)],
+            words={text: replace(verdict.words["film"], title=text)},
+            terms={text: [(text, 1.0)]},
+            sameness=Evidence(text, 1.0, 1.0, 0.0),
+            unseen=text,
+        )
+        for verdict, text in zip(classifier.explain(pairs), HOSTILE, strict=True)
+    ]
+    browser.open(explanations_page(verdicts, title=HOSTILE[0]))
+    shown = [re.sub("[\ud800-\udfff\0\x80-\x9f]", "\ufffd", text) for text in HOSTILE]
+    assert browser.texts(".sentence")[::2] == shown
+    assert browser.texts(".note") == shown
+    for button in browser.all("button[aria-expanded]"):
+        button.click()
+    for word in browser.all(".word"):
+        browser.point_at(word)
+    assert browser.texts("main img, main a, main script, main iframe") == []
+    # An override of the direction ends with the text it is in.
+    assert browser.run(
+        "return [...document.querySelectorAll('bdi, .sentence')].every("
+        "(e) => getComputedStyle(e).unicodeBidi === 'isolate')"
+    )
+    fragments = "".join(verdict._repr_html_() for verdict in verdicts)
+    browser.open(f"<!doctype html><meta charset=utf-8><link rel=icon href='data:,'>{fragments}")
+    for word in browser.all(".film-word"):
+        browser.point_at(word)
+    assert browser.texts("img, a, iframe") == []

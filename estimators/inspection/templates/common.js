@@ -138,3 +138,25 @@ function coalesced(update) {
     });
   };
 }
+
+// A spreadsheet runs such a cell as a formula when it opens the file, unless it is a plain number.
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$/;
+const escapeFormula = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
+
+// Rows as CSV. Texts are from anyone, and a double click on a download opens a spreadsheet: so
+// formulas are escaped unless the reader of the page, or a table for a program, wants them as is.
+function csvTable(rows, { formulas = false } = {}) {
+  const field = (value) => {
+    const text = formulas ? String(value) : escapeFormula(String(value));
+    return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => row.map(field).join(",") + "\r\n").join("");
+}
+
+function downloadFile(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  const link = element("a", { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+}

@@ -276,23 +276,16 @@ function groupEntry(group) {
   return details;
 }
 
-function csvField(value) {
-  const text = String(value);
-  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-function csv(groups) {
-  const lines = ["group,id,text,score"];
+function groupRows(groups) {
+  const rows = [["group", "id", "text", "score"]];
   groups.forEach((group, number) => {
     const [reference] = group.members;
     for (const i of group.members) {
       const score = directScores.get(key(reference, i)) ?? "";
-      for (const id of [texts[i].id, ...texts[i].copies]) {
-        lines.push([number + 1, id, texts[i].text, score].map(csvField).join(","));
-      }
+      for (const id of [texts[i].id, ...texts[i].copies]) rows.push([number + 1, id, texts[i].text, score]);
     }
   });
-  return lines.join("\r\n") + "\r\n";
+  return rows;
 }
 
 const slider = byId("slider");
@@ -373,10 +366,7 @@ for (const [button, open] of [["open-all", true], ["close-all", false]]) {
   });
 }
 byId("download").addEventListener("click", () => {
-  const url = URL.createObjectURL(new Blob([csv(listed)], { type: "text/csv;charset=utf-8" }));
-  const link = element("a", { href: url, download: "groups.csv" });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60000);
+  downloadFile("groups.csv", csvTable(groupRows(listed), { formulas: !byId("escape").checked }));
 });
 
 slider.value = Math.round(threshold * 100);

@@ -192,6 +192,7 @@ def test_download_holds_the_listed_groups(browser):
     data["threshold"] = 0.45
     browser.open(duplicates_page(data))
     browser.order("size-down")
+    browser.click("#escape")
     text = browser.download()
     header, *rows = csv.reader(StringIO(text, newline=""), strict=True)
     assert header == ["group", "id", "text", "score"]
