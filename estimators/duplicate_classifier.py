@@ -488,9 +488,9 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         if chosen is None:
             best = int(np.argmax(curve.precision_interval[:, 0]))
             raise ValueError(
-                f"precision={precision:g} is reached by no threshold with {confidence:.0%} "
-                f"confidence on {len(self._labels)} training pairs out of fold; the best is "
-                f"{curve.thresholds[best]:.4f}, where it is at least "
+                f"precision {precision:g}: no threshold is known to reach it with "
+                f"{confidence:.0%} confidence, by {len(self._labels)} training pairs out of fold; "
+                f"from {curve.thresholds[best]:.4f} on it is at least "
                 f"{curve.precision_interval[best, 0]:.4f}: ask for less, or train on more pairs"
             )
         return float(curve.thresholds[chosen])

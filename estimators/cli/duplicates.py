@@ -50,6 +50,12 @@ class _ShareOrEstimate(click.ParamType):
     help=f"Lowest score. Without: {SIMILARITY} for similarities, {PROBABILITY} for probabilities.",
 )
 @click.option(
+    "--precision",
+    type=PRIOR,
+    help="In place of a threshold, the lowest probability from which on at least this share are "
+    "duplicates, by what the model of --model showed out of fold (film evaluate --precision).",
+)
+@click.option(
     "-b",
     "--budget",
     type=click.IntRange(1),
@@ -90,6 +96,7 @@ def duplicates(
     name: str | None,
     model: str | None,
     threshold: float | None,
+    precision: float | None,
     budget: int | None,
     grouped: bool,
     linkage: str | None,
@@ -106,9 +113,11 @@ def duplicates(
     of group, id, score (of the last merge), weakest (score of its weakest pair) and the columns of
     TABLE.
     """
-    _check_options(threshold, budget, grouped, linkage, prior, model, html)
+    _check_options(threshold, precision, budget, grouped, linkage, prior, model, html)
     check_places({"--out": out, "--html": html}, [table, model])
     classifier = None if model is None else reading.open_model(model)
+    if precision is not None and prior != "estimate":
+        threshold = _threshold_for(precision, classifier, prior)
     rows = reading.open_table(table, encoding)
     column = reading.choose_column(rows, text, reading.TEXT_COLUMNS, "--text", "the texts")
     named = _id_column(rows, name)
@@ -128,6 +137,8 @@ def duplicates(
     )
     leaves("nothing was written; the same command starts from the beginning")
     finder.fit(texts, ids)
+    if precision is not None and prior == "estimate":
+        threshold = _threshold_for(precision, classifier, finder.find(threshold=1.0).prior)
     lowest = threshold or (SIMILARITY if classifier is None else PROBABILITY)
     method = linkage or "average"
     if grouped:
@@ -147,8 +158,19 @@ def duplicates(
         note(f"wrote {html}")
 
 
+def _threshold_for(precision: float, classifier: Any, prior: float | None) -> float:
+    threshold = classifier.threshold_for(precision, prior=prior)
+    share = classifier.prior_ if prior is None else prior
+    note(
+        f"precision {precision:g} from probability {threshold:.6g} on, with 95 % confidence, for "
+        f"pairs as those that the model was trained on and {share:.2%} duplicates among them"
+    )
+    return threshold
+
+
 def _check_options(
     threshold: float | None,
+    precision: float | None,
     budget: int | None,
     grouped: bool,
     linkage: str | None,
@@ -156,8 +178,12 @@ def _check_options(
     model: str | None,
     html: str | None,
 ) -> None:
-    if threshold is not None and budget is not None:
-        raise click.UsageError("--threshold and --budget take each other's place; give one")
+    limits = {"--threshold": threshold, "--precision": precision, "--budget": budget}
+    given = [option for option, value in limits.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} take each other's place; give one")
+    if precision is not None and model is None:
+        raise click.UsageError("--precision is about the probabilities of a model; give --model")
     if grouped and budget is not None:
         raise click.UsageError("--budget counts pairs; give --threshold with --groups")
     if linkage is not None and not grouped and html is None:

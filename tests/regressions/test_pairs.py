@@ -368,7 +368,7 @@ def test_17_a_fitted_classifier_gives_the_threshold_for_a_precision(fitted):
 
 
 def test_17_a_precision_that_is_not_known_to_be_reached_is_refused(fitted):
-    with pytest.raises(ValueError, match=r"precision=0\.999 is reached by no threshold with 95%"):
+    with pytest.raises(ValueError, match=r"precision 0\.999: no threshold is known to reach it"):
         fitted.threshold_for(0.999)
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         fitted.threshold_for(1.5)
@@ -527,3 +527,27 @@ def test_08_evaluate_counts_every_text_of_the_training(shelf):
     ran = evaluate(shelf, pairs="seen.csv")
     assert "warning: 200 of 200 pairs hold a question that the model was trained on" in ran.err
     assert "warning" not in evaluate(shelf).err
+
+
+def test_17_duplicates_are_found_with_a_precision(shelf):
+    model = load_model(shelf / "model.skops")
+    texts = write_csv(shelf / "texts.csv", ["text"], [[text] for text in sorted({*NEW.flat})[:80]])
+    wanted = model.threshold_for(0.4)
+    ran = run("duplicates", texts, "--model", shelf / "model.skops", "--precision", 0.4)
+    assert ran.code == 0, ran.err
+    assert f"precision 0.4 from probability {wanted:.6g} on" in ran.err
+    plain = run("duplicates", texts, "-m", shelf / "model.skops", "--threshold", repr(wanted))
+    assert ran.out == plain.out
+    arguments = ["duplicates", texts, "-m", shelf / "model.skops", "--precision", 0.4, "--prior"]
+    assert f"{model.threshold_for(0.4, prior=0.5):.6g}" in run(*arguments, 0.5).err
+    estimated = run(*arguments, "estimate")
+    assert estimated.code == 0, estimated.err
+    assert "precision 0.4 from probability" in estimated.err
+
+
+def test_17_a_precision_needs_a_model_and_no_other_limit(shelf):
+    texts = shelf / "dev.csv"
+    assert "--model" in refused("duplicates", texts, "-t", "question1", "--precision", 0.9)
+    arguments = ["-t", "question1", "-m", shelf / "model.skops", "--precision", 0.9999]
+    assert "--budget" in refused("duplicates", texts, *arguments, "--budget", 3)
+    assert "no threshold is known to reach it" in refused("duplicates", texts, *arguments)
