@@ -66,8 +66,8 @@ class TrainedRegressor(TokenRegressor):
         rows: np.ndarray,
         targets: np.ndarray | None,
         held: Held | None,
-    ) -> None:
-        """Train the encoder's model in place."""
+    ) -> tuple[list[float], list[tuple[int, float]]]:
+        """Train the encoder's model in place, and give losses and scores of the run."""
         transformer = encoder._loaded()
         length = transformer.check_max_length(self.train_max_length, "train_max_length")
         transformer.add_head()
@@ -101,8 +101,7 @@ class TrainedRegressor(TokenRegressor):
         if self.dtype is not None:
             transformer.set_dtype(self.dtype)
         encoder._keep(transformer)
-        self.loss_curve_ = training.losses
-        self.scores_ = [tuple(score) for score in training.scores]
+        return training.losses, [(score.step, score.score) for score in training.scores]
 
     def _settings(self) -> Settings:
         seed = None

@@ -407,9 +407,12 @@ class Training:
 
 
 def _excluded(own: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
-    """Tell which candidates are no wrong partners: those that rows of the batch call partners.
+    """Tell which candidates are left out of a row's loss, where they would be wrong negatives.
 
-    Rows are (anchor, partner, ...); candidates are the partners of all parts, then their negatives.
+    Rows are (anchor, partner, ...); candidates are the partners of all parts, then their
+    negatives. Left out are the partners of other rows that share a text with the row, and
+    negatives that are a text of the row: to call a known partner wrong would push apart what the
+    rows say belongs together. The row's own partner stays.
     """
     rows = np.concatenate(parts)
     mine = own[:, :2, np.newaxis]

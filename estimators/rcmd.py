@@ -47,7 +47,9 @@ class RCMDRegressor(SavedRegressor):
     objective : {"regression", "binary", "contrastive"}, default="regression"
         What is learned from. "regression": scores of pairs in any unit, by their order. "binary":
         two labels of pairs. "contrastive": rows that belong together, two columns of texts, or
-        three where a hard negative stands beside the pair; all other rows of a batch are negatives.
+        three where a hard negative stands beside the pair. Partners and hard negatives of all other
+        rows of a batch are negatives, but for the partners of rows that share a text with it, and
+        hard negatives that are one of its own texts: such texts mean the same, or may.
     epochs : float, default=0
         Passes of training over the rows. 0: the model is used as it is.
     temperature : float, default=0.05
@@ -233,10 +235,11 @@ class RCMDRegressor(SavedRegressor):
         encoder.fit(rows[0])
         self._check_encoder(encoder)
         table = self._vocabulary_weights(encoder, rows)
-        self.loss_curve_, self.scores_ = [], []
+        # What a failing fit has learned must not stand beside what an earlier one left.
+        losses, scores = [], []
         if self.epochs:
             self._check_tokens(encoder, rows)
-            self._train(encoder, table, rows, targets, held)
+            losses, scores = self._train(encoder, table, rows, targets, held)
             encoder.set_params(dtype=self.dtype, cache=self.cache)
         shown, units = (rows, targets) if held is None or held[1] is None else held
         slope, intercept = 1.0, 0.0
@@ -249,6 +252,7 @@ class RCMDRegressor(SavedRegressor):
             self.classes_ = np.unique(y)
         self.encoder_, self.token_weights_ = encoder, table
         self.slope_, self.intercept_ = slope, intercept
+        self.loss_curve_, self.scores_ = losses, scores
         return self
 
     def predict(self, pairs: Any) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 __all__ = ["AlignedPair", "Alignment", "align_chunks"]
 
@@ -79,6 +79,9 @@ class AlignedPair:
         Positions of the words of each chunk, from 0; empty where no chunks are known.
     alignments : tuple of Alignment
         In the order of the file. A word may stand in several, and need not be a whole chunk.
+    repairs : tuple of str
+        What a reader put right in the pair's lines, with file and line. Two pairs that differ in
+        nothing else are equal.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class AlignedPair:
     chunks1: tuple[tuple[int, ...], ...] = ()
     chunks2: tuple[tuple[int, ...], ...] = ()
     alignments: tuple[Alignment, ...] = ()
+    repairs: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         """Refuse chunks and alignments that do not fit the sentences."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from film.datasets.alignments import AlignedPair, Alignment, misplaced
+from film.datasets.chunk_lines import read_chunk_line
 from film.datasets.writing import atomic_writer
 
 __all__ = ["read_ists", "read_wa", "write_wa"]
@@ -39,7 +41,8 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
     -------
     pairs : list of AlignedPair
         In the order of the files, chunks covering all words. Gold alignments may join chunks,
-        with gaps, and give a word several partners.
+        with gaps, and give a word several partners. ``repairs`` of a pair says what was read
+        though it is not as it has to be.
 
     Raises
     ------
@@ -47,14 +50,23 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
         When a file is missing; the sources of the folder are named.
     ValueError
         When the folder holds the source from both sets, or as in `read_wa`; when a line of
-        chunks is blank or has other words than the sentence, named by file and line; when there
-        are more or fewer lines than pairs.
+        chunks has other letters or digits than the sentence or does not tell which chunk a word
+        is of, named by file and line; when there are more or fewer lines than pairs.
+
+    Warns
+    -----
+    UserWarning
+        Once, with their number, where anything was repaired.
 
     Notes
     -----
-    Each square bracket is a boundary of chunks, whether or not it has a partner, and no word is
-    ever dropped: the official answers-students has a line with a bracket too many, ``[ in [ a
-    closed path ]``, read as two chunks.
+    The official files are not in one form. What can be read in one way only is read so, and
+    reported; nothing is guessed. The words are always those of the ``.wa`` file. Chunks may spell
+    them with other marks (``path`` for ``path.``, ``"`` for ``“``), or cut marks off. Each square
+    bracket is a boundary of chunks, whether or not it has a partner or blanks around it
+    (``[is not ]``), and no word is ever dropped: answers-students has a line with a bracket too
+    many, ``[ in [ a closed path ]``, read as two chunks. A line that is not UTF-8 is read as
+    Windows-1252, which holds Latin-1.
 
     References
     ----------
@@ -86,13 +98,15 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
             f"source={source!r}: {folder} holds neither {stems[0].name}.wa nor {stems[1].name}.wa; "
             f"sources there: {', '.join(sources) or 'none'}"
         )
-    pairs = read_wa(f"{found[0]}.wa")
+    pairs = _pairs_of(f"{found[0]}.wa")
     chunks1 = _read_chunks(Path(f"{found[0]}.sent1.chunk.txt"), [pair.words1 for pair in pairs])
     chunks2 = _read_chunks(Path(f"{found[0]}.sent2.chunk.txt"), [pair.words2 for pair in pairs])
-    return [
-        replace(pair, chunks1=first, chunks2=second)
-        for pair, first, second in zip(pairs, chunks1, chunks2, strict=True)
+    read = [
+        replace(pair, chunks1=first, chunks2=second, repairs=(*pair.repairs, *mended1, *mended2))
+        for pair, (first, mended1), (second, mended2) in zip(pairs, chunks1, chunks2, strict=True)
     ]
+    _warn_of_repairs(read, f"{found[0]}.*")
+    return read
 
 
 def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
@@ -103,6 +117,7 @@ def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
     path : str or path-like
         A UTF-8 file. It looks like XML but escapes nothing, so "&" and "<" are themselves. A byte
         order mark, Windows line ends, blank lines and further blanks between words are accepted.
+        A line that is not UTF-8 is read as Windows-1252, and reported.
 
     Returns
     -------
@@ -117,7 +132,12 @@ def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
         When a line is not what has to stand there, named by file and line: tags out of order,
         words not numbered 1, 2, … or other than in the sentence above them, positions beyond the
         sentence, a score that is neither NIL nor from 0 to 5, an id seen before, bytes that are
-        not UTF-8. When the file has no pairs.
+        no text. When the file has no pairs.
+
+    Warns
+    -----
+    UserWarning
+        Once, with their number, where lines were repaired; ``repairs`` of a pair names them.
 
     Examples
     --------
@@ -130,6 +150,12 @@ def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
     ...     read_wa(f"{folder}/own.wa") == [pair]
     True
     """
+    pairs = _pairs_of(path)
+    _warn_of_repairs(pairs, path)
+    return pairs
+
+
+def _pairs_of(path: str | os.PathLike[str]) -> list[AlignedPair]:
     lines = _Lines(path)
     pairs: list[AlignedPair] = []
     first_line: dict[str, int] = {}
@@ -156,7 +182,10 @@ def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
             alignments.append(alignment)
         if lines.take() != "</sentence>":
             raise lines.fault("</sentence> expected")
-        pairs.append(AlignedPair(opening[1], words1, words2, alignments=tuple(alignments)))
+        repairs = lines.take_repairs()
+        pairs.append(
+            AlignedPair(opening[1], words1, words2, alignments=tuple(alignments), repairs=repairs)
+        )
     if not pairs:
         raise ValueError(f'{path} has no pairs; expected blocks <sentence id="1" status=""> …')
     return pairs
@@ -203,8 +232,9 @@ class _Lines:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
-        self._lines = [(number, line) for number, line in _numbered_lines(Path(path)) if line]
+        self._lines = [found for found in _numbered_lines(Path(path)) if found[1]]
         self._next = 0
+        self._repairs: list[str] = []
         self.number = 0
 
     def more(self) -> bool:
@@ -213,9 +243,14 @@ class _Lines:
     def take(self) -> str:
         if not self.more():
             raise ValueError(f"{self._path} ends inside a <sentence>; is the file whole?")
-        self.number, line = self._lines[self._next]
+        self.number, line, repairs = self._lines[self._next]
+        self._repairs += _named(self._path, self.number, repairs)
         self._next += 1
         return line
+
+    def take_repairs(self) -> tuple[str, ...]:
+        found, self._repairs = tuple(self._repairs), []
+        return found
 
     def inside(self, tag: str) -> Iterator[str]:
         if self.take() != f"<{tag}>":
@@ -228,15 +263,40 @@ class _Lines:
         return ValueError(f"{self._path}, line {self.number}: {reason}; it reads {line[:80]!r}")
 
 
-def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def _numbered_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield number, text and repairs of each line."""
     # Bytes are parted at \n alone: str.splitlines would also part at characters inside sentences.
     for number, raw in enumerate(path.read_bytes().split(b"\n"), start=1):
+        repairs = []
         try:
-            yield number, _stripped(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path}, line {number}: not UTF-8 ({error.reason} at byte {error.start})"
-            ) from error
+            repairs = ["read as Windows-1252, since it is not UTF-8"]
+            try:
+                text = raw.decode("cp1252")
+            except UnicodeDecodeError:
+                raise ValueError(
+                    f"{path}, line {number}: neither UTF-8 nor Windows-1252 ({error.reason} at "
+                    f"byte {error.start})"
+                ) from error
+        if "\0" in text:
+            raise ValueError(f"{path}, line {number}: holds NUL, so it is no UTF-8 text")
+        yield number, _stripped(text), repairs
+
+
+def _named(path: str | os.PathLike[str], number: int, repairs: list[str]) -> list[str]:
+    return [f"{Path(path).name}, line {number}: {repair}" for repair in repairs]
+
+
+def _warn_of_repairs(pairs: Sequence[AlignedPair], what: str | os.PathLike[str]) -> None:
+    repairs = [repair for pair in pairs for repair in pair.repairs]
+    if repairs:
+        warnings.warn(
+            f"{what}: {len(repairs)} places were repaired, the first {repairs[0]}; all are in "
+            "repairs of the pairs",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _stripped(text: str) -> str:
@@ -289,28 +349,23 @@ def _positions(text: str) -> tuple[int, ...]:
 
 def _read_chunks(
     path: Path, sentences: Sequence[tuple[str, ...]]
-) -> list[tuple[tuple[int, ...], ...]]:
+) -> list[tuple[tuple[tuple[int, ...], ...], list[str]]]:
+    """Give chunks and repairs of each sentence."""
     lines = list(_numbered_lines(path))
     while lines and not lines[-1][1]:
         lines.pop()
     if len(lines) != len(sentences):
         raise ValueError(f"{path} has {len(lines)} lines for {len(sentences)} pairs")
     chunked = []
-    for (number, line), words in zip(lines, sentences, strict=True):
-        chunks: list[list[int]] = [[]]
-        found: list[str] = []
-        for piece in _WORD.findall(line):
-            if piece in ("[", "]"):
-                chunks.append([])
-            else:
-                chunks[-1].append(len(found))
-                found.append(piece)
-        if tuple(found) != words:
+    for (number, line, repairs), words in zip(lines, sentences, strict=True):
+        try:
+            chunks, more = read_chunk_line(line, words)
+        except ValueError as error:
             raise ValueError(
-                f"{path}, line {number}: the words in brackets are not those of the sentence "
-                f"{' '.join(words)!r}; it reads {line[:80]!r}"
-            )
-        chunked.append(tuple(tuple(chunk) for chunk in chunks if chunk))
+                f"{path}, line {number}: {error}; the sentence is {' '.join(words)!r}; it reads "
+                f"{line[:80]!r}"
+            ) from error
+        chunked.append((chunks, _named(path, number, repairs + more)))
     return chunked
 
 

@@ -1,0 +1,146 @@
+"""One line of chunks in brackets, read onto the words of its sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_PIECE = re.compile(r"\S+", re.ASCII)
+# What editors and tokenisers write for one another.
+_SPELLINGS = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "`": "'", "´": "'", "–": "-", "—": "-"}
+)
+_BLANKS = re.compile(r"[\s\u200b\ufeff]+")
+
+
+def read_chunk_line(
+    line: str, words: Sequence[str]
+) -> tuple[tuple[tuple[int, ...], ...], list[str]]:
+    """Give the chunks of a sentence from a line such as ``[ A cat ] [ sat ]``.
+
+    Parameters
+    ----------
+    line : str
+        Words in square brackets, each of which is a boundary of chunks, whether or not it has a
+        partner. No word is ever dropped: those outside of brackets are a chunk.
+    words : sequence of str
+        The words of the sentence, which stand whatever the line spells.
+
+    Returns
+    -------
+    chunks : tuple of tuple of int
+        Positions of the words of each chunk, covering all of them.
+    repairs : list of str
+        What was not as it has to be and was read all the same, because there is one way to.
+
+    Raises
+    ------
+    ValueError
+        If letters or digits are other than the sentence's, a word is parted between two chunks,
+        or the line does not tell which chunk a word is of.
+
+    Examples
+    --------
+    >>> read_chunk_line("[A cat ] [ sat ]", ("A", "cat", "sat."))
+    (((0, 1), (2,)), ['brackets without a blank', "'sat' for 'sat.'"])
+    """
+    repairs = _bracket_repairs(line)
+    exact = _pieces(line)
+    if tuple(word for word, _ in exact) == tuple(words):
+        return _grouped([chunk for _, chunk in exact]), repairs
+    apart = _pieces(line.replace("[", " [ ").replace("]", " ] "))
+    if apart != exact:
+        repairs.append("brackets without a blank")
+        if tuple(word for word, _ in apart) == tuple(words):
+            return _grouped([chunk for _, chunk in apart]), repairs
+    return _grouped(_placed(apart, words)), repairs + _spelled_otherwise(apart, words)
+
+
+def _pieces(line: str) -> list[tuple[str, int]]:
+    """Give words with the number of the brackets before them."""
+    found, chunk = [], 0
+    for piece in _PIECE.findall(line):
+        if piece in ("[", "]"):
+            chunk += 1
+        else:
+            found.append((piece, chunk))
+    return found
+
+
+def _bracket_repairs(line: str) -> list[str]:
+    depth, repairs, before = 0, [], ""
+    for piece in _PIECE.findall(line.replace("[", " [ ").replace("]", " ] ")):
+        if piece == "[":
+            if depth:
+                repairs.append("a bracket inside of brackets")
+            depth = 1
+        elif piece == "]":
+            if not depth:
+                repairs.append("a bracket that closes nothing")
+            elif before == "[":
+                repairs.append("empty brackets")
+            depth = 0
+        elif not depth and before in ("", "]"):
+            repairs.append("words outside of brackets")
+        before = piece
+    return repairs + (["a bracket that is not closed"] if depth else [])
+
+
+def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
+    """Give the chunk of each word: letters and digits must agree, in order, marks need not."""
+    given = [(sign, chunk) for word, chunk in pieces for sign in _signs(word)]
+    wanted = [(sign, place) for place, word in enumerate(words) for sign in _signs(word)]
+    letters: list[set[int]] = [set() for _ in words]
+    marks: list[set[int]] = [set() for _ in words]
+    i = j = 0
+    while i < len(wanted) or j < len(given):
+        sign, place = wanted[i] if i < len(wanted) else ("", -1)
+        other, chunk = given[j] if j < len(given) else ("", -1)
+        if sign == other:
+            (letters if sign.isalnum() else marks)[place].add(chunk)
+            i, j = i + 1, j + 1
+        elif sign and not sign.isalnum():
+            i += 1
+        elif other and not other.isalnum():
+            j += 1
+        else:
+            raise ValueError("the words in brackets are not those of the sentence")
+    found: list[int | None] = []
+    for word, of_letters, of_marks in zip(words, letters, marks, strict=True):
+        # A mark that was cut off from its word does not take the word along.
+        chunks = of_letters or of_marks
+        if len(chunks) > 1:
+            raise ValueError(f"the word {word!r} is parted between two chunks")
+        found.append(next(iter(chunks), None))
+    for place, chunk in enumerate(found):
+        if chunk is None:
+            before = found[place - 1] if place else None
+            after = next((later for later in found[place + 1 :] if later is not None), None)
+            if before is None or before != after:
+                raise ValueError(f"nothing tells the chunk of the word {words[place]!r}")
+            found[place] = before
+    return [chunk for chunk in found if chunk is not None]
+
+
+def _signs(word: str) -> str:
+    # Two of them are how the Penn treebank writes one quotation mark.
+    return _BLANKS.sub("", word.replace("``", '"').replace("''", '"').translate(_SPELLINGS))
+
+
+def _grouped(chunk_of: list[int]) -> tuple[tuple[int, ...], ...]:
+    chunks: dict[int, list[int]] = {}
+    for place, chunk in enumerate(chunk_of):
+        chunks.setdefault(chunk, []).append(place)
+    return tuple(tuple(chunk) for chunk in chunks.values())
+
+
+def _spelled_otherwise(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[str]:
+    spelled = [word for word, _ in pieces]
+    head = 0
+    while head < min(len(spelled), len(words)) and spelled[head] == words[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(spelled), len(words)) - head and spelled[-1 - tail] == words[-1 - tail]:
+        tail += 1
+    given = " ".join(spelled[head : len(spelled) - tail])
+    return [f"{given!r} for {' '.join(words[head : len(words) - tail])!r}"]
