@@ -9,23 +9,31 @@ from film.ranks import Rates
 
 __all__ = ["KCurveDisplay"]
 
-_RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("fpr", "FPR"), ("fnr", "FNR"), ("accuracy", "accuracy"))
+_RATES = (
+    ("tpr", "duplicates recognised (TPR)"),
+    ("tnr", "other pairs recognised (TNR)"),
+    ("fpr", "other pairs called duplicates (FPR)"),
+    ("fnr", "duplicates missed (FNR)"),
+    ("accuracy", "accuracy"),
+)
 
 
 class KCurveDisplay:
-    """Rates and cross-entropy of the Pairwise kNN rule over k (FILM paper, figure 4).
+    """Rates and log loss of the Pairwise kNN rule over k (FILM paper, figure 4).
 
     Parameters
     ----------
     rates : Rates
         From `film.ranks.rates_over_k` or `PairwiseKNNClassifier.k_curve`.
+    k : int, default=None
+        The k in use, which is marked.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Axes with the rates.
     cost_ax_ : matplotlib Axes
-        Axes below, with the cross-entropy.
+        Axes below, with the log loss.
     figure_ : matplotlib Figure
         Figure that holds both.
     lines_ : dict of str to matplotlib Line2D
@@ -43,17 +51,22 @@ class KCurveDisplay:
     ['accuracy', 'fnr', 'fpr', 'log_loss', 'tnr', 'tpr']
     """
 
-    def __init__(self, rates: Rates) -> None:
+    def __init__(self, rates: Rates, k: int | None = None) -> None:
         self.rates = rates
+        self.k = k
 
     @classmethod
-    def from_rates(cls, rates: Rates, *, ax: Any = None, **kwargs: Any) -> KCurveDisplay:
+    def from_rates(
+        cls, rates: Rates, *, k: int | None = None, ax: Any = None, **kwargs: Any
+    ) -> KCurveDisplay:
         """Draw rates that were computed before.
 
         Parameters
         ----------
         rates : Rates
             Of at least one k.
+        k : int, default=None
+            The k in use, which is marked.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **kwargs
@@ -64,13 +77,13 @@ class KCurveDisplay:
         display : KCurveDisplay
             Drawn.
         """
-        return cls(rates).plot(ax=ax, **kwargs)
+        return cls(rates, k).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(
         cls, knn: Any, pairs: Any, y: Any, ks: Any = range(1, 56), *, ax: Any = None, **kwargs: Any
     ) -> KCurveDisplay:
-        """Draw the rates of a fitted rule on labelled pairs.
+        """Draw the rates of a fitted rule on labelled pairs, its own k marked.
 
         Parameters
         ----------
@@ -98,10 +111,11 @@ class KCurveDisplay:
             If the estimator has no ``k_curve``.
         """
         check_response(knn, ("k_curve",))
-        return cls.from_rates(knn.k_curve(pairs, y, ks), ax=ax, **kwargs)
+        chosen = getattr(knn, "k", None)
+        return cls.from_rates(knn.k_curve(pairs, y, ks), k=chosen, ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> KCurveDisplay:
-        """Draw the curves; dots mark the best accuracy and the least cross-entropy.
+        """Draw the curves; dots mark the best accuracy and the least log loss, a line the k in use.
 
         Parameters
         ----------
@@ -146,8 +160,14 @@ class KCurveDisplay:
         (line,) = self.cost_ax_.plot(ks, cost, **{"label": label, "color": "k"} | kwargs)
         self.cost_ax_.plot(ks[least], cost[least], "o", color=line.get_color())
         self.lines_["log_loss"] = line
-        self.ax_.set(ylabel="rate", ylim=(-0.02, 1.02))
+        if self.k is not None:
+            style = {"color": "gray", "linestyle": "--"}
+            self.ax_.axvline(self.k, **style, label=f"k in use: {self.k}")
+            self.cost_ax_.axvline(self.k, **style)
+        self.ax_.set(
+            ylabel="share", ylim=(-0.02, 1.02), title="Judging pairs by their nearest neighbours"
+        )
         self.ax_.legend(fontsize="small", ncols=2)
-        self.cost_ax_.set(xlabel="k", ylabel="cross-entropy")
+        self.cost_ax_.set(xlabel="k, neighbours looked at", ylabel="log loss")
         self.cost_ax_.legend(fontsize="small")
         return self

@@ -186,7 +186,7 @@ class ReliabilityDisplay:
             self.ax_.plot([0, 1], [0, 1], ":", color="gray", label=_REFERENCE)
         low, high = self.interval
         name = f"{kwargs.pop('label')}: " if kwargs.get("label") else ""
-        label = f"{name}error {self.error:.3f} (95 %: {low:.3f} to {high:.3f})"
+        label = f"{name}calibration error {self.error:.3f} (95 %: {low:.3f} to {high:.3f})"
         style = {"marker": "o", "markersize": 4} | kwargs
         (self.line_,) = self.ax_.plot(
             self.curve.mean_probability, self.curve.observed_rate, label=label, **style
@@ -198,7 +198,12 @@ class ReliabilityDisplay:
             color=self.line_.get_color(),
         )
         self.patches_ = list(patches)
-        self.ax_.set(ylabel="observed share of duplicates", xlim=(0, 1), ylim=(-0.02, 1.02))
+        self.ax_.set(
+            ylabel="observed share of duplicates",
+            xlim=(0, 1),
+            ylim=(-0.02, 1.02),
+            title="Do probabilities mean what they say?",
+        )
         self.ax_.legend(loc="upper left", fontsize="small")
-        self.histogram_ax_.set(xlabel="said probability of a duplicate", ylabel="pairs")
+        self.histogram_ax_.set(xlabel="predicted probability of a duplicate", ylabel="pairs")
         return self

@@ -159,6 +159,10 @@ class ScoreHistogramDisplay:
                 named = {"label": f"{label} ({len(scores):,})", "weights": shares} | style
                 *_, patches = self.ax_.hist(scores, **named)
                 self.patches_[duplicate] = list(patches)
-        self.ax_.set(xlabel=self.score_name, ylabel="share of the class")
+        self.ax_.set(
+            xlabel=self.score_name,
+            ylabel="share of its kind of pairs",
+            title="Scores of duplicates and of other pairs",
+        )
         self.ax_.legend(fontsize="small")
         return self

@@ -22,14 +22,14 @@ class WordsDisplay:
     Parameters
     ----------
     words : list of (str, float)
-        From `words_of_dimension`, strongest first.
+        From `words_of_dimension`; they are drawn by falling weight.
     dimension : int
         Row of L, named in the title.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Axes with the bars, the strongest on top.
+        Axes with the bars, the greatest weight on top, the least below.
     figure_ : matplotlib Figure
         Figure that holds them.
     bars_ : matplotlib BarContainer
@@ -112,14 +112,18 @@ class WordsDisplay:
         """
         self.ax_ = axes_for(ax, (5.0, 0.22 * len(self.words) + 1.0))
         self.figure_ = self.ax_.figure
-        weights = np.array([weight for _, weight in self.words])
+        words = sorted(self.words, key=lambda word: -word[1])
+        weights = np.array([weight for _, weight in words])
         colours = ["C0" if weight > 0 else "C1" for weight in weights]
         places = np.arange(len(weights))
         self.bars_ = self.ax_.barh(places, weights, **{"color": colours} | kwargs)
         # A space at the edge of a character n-gram could not be seen.
-        labels = [_EDGE_SPACE.sub("␣", printable(word, 30)) for word, _ in self.words]
+        labels = [_EDGE_SPACE.sub("␣", printable(word, 30)) for word, _ in words]
         self.ax_.set_yticks(places, labels, family=token_font(), parse_math=False)
         self.ax_.invert_yaxis()
         self.ax_.axvline(0, color="gray", linewidth=0.8)
-        self.ax_.set(xlabel="weight", title=f"dimension {self.dimension}")
+        self.ax_.set(
+            xlabel="weight of the word in this dimension",
+            title=f"Strongest words of dimension {self.dimension}",
+        )
         return self

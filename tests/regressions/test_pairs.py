@@ -27,7 +27,13 @@ from estimators import (
     load_model,
     save_model,
 )
-from estimators.inspection import ThresholdDisplay
+from estimators.inspection import (
+    KCurveDisplay,
+    ReliabilityDisplay,
+    ScoreHistogramDisplay,
+    ThresholdDisplay,
+    WordsDisplay,
+)
 from estimators.model_selection import AllowSharedQuestions, DisjointPairsKFold, question_groups
 from estimators.submission import write_predictions
 from film.datasets import make_question_pairs
@@ -551,3 +557,20 @@ def test_17_a_precision_needs_a_model_and_no_other_limit(shelf):
     arguments = ["-t", "question1", "-m", shelf / "model.skops", "--precision", 0.9999]
     assert "--budget" in refused("duplicates", texts, *arguments, "--budget", 3)
     assert "no threshold is known to reach it" in refused("duplicates", texts, *arguments)
+
+
+def test_20_figures_have_titles_and_mark_the_k_in_use():
+    knn = PairwiseKNNClassifier(letters(), k=7, cv=2).fit(PAIRS[:200], Y[:200])
+    display = KCurveDisplay.from_estimator(knn, NEW, NEW_Y, range(1, 20))
+    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "k in use: 7" in shown
+    for axes in (display.ax_, display.cost_ax_):
+        assert [7, 7] in [list(line.get_xdata()) for line in axes.lines]
+    p = np.linspace(0.1, 0.9, len(NEW_Y))
+    others = [
+        ReliabilityDisplay.from_predictions(NEW_Y, p),
+        ScoreHistogramDisplay.from_predictions(NEW_Y, p),
+        WordsDisplay([("far", -2.0), ("near", 1.0), ("here", 3.0)], 4).plot(),
+    ]
+    assert all(drawn.ax_.get_title() for drawn in [display, *others])
+    assert [bar.get_width() for bar in others[-1].bars_] == [3.0, 1.0, -2.0]

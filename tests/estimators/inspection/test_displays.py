@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 import warnings
@@ -190,7 +191,13 @@ def test_k_curve_shows_the_rates():
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     best = rates.accuracy.argmax()
     accuracy = f"accuracy, best {rates.accuracy[best]:.3f} at k = {rates.ks[best]}"
-    assert shown == ["TPR", "TNR", "FPR", "FNR", accuracy]
+    assert [re.search(r"\((.*)\)", text).group(1) for text in shown[:4]] == [
+        "TPR",
+        "TNR",
+        "FPR",
+        "FNR",
+    ]
+    assert shown[4:] == [accuracy]
     least = rates.log_loss.argmin()
     (cost,) = display.cost_ax_.get_legend().get_texts()
     assert cost.get_text() == f"least {rates.log_loss[least]:.3f} at k = {rates.ks[least]}"
@@ -236,14 +243,14 @@ def test_reliability_shows_curve_error_and_histogram():
     low, high = calibration_interval(y, p, 8, random_state=3)
     assert (display.error, display.interval) == (error, (low, high))
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    mine = f"mine: error {error:.3f} (95 %: {low:.3f} to {high:.3f})"
+    mine = f"mine: calibration error {error:.3f} (95 %: {low:.3f} to {high:.3f})"
     assert shown == ["perfectly calibrated", mine]
     (histogram,) = display.patches_
     assert histogram.get_xy()[:, 1].max() == np.histogram(p, np.linspace(0, 1, 41))[0].max()
     second = ReliabilityDisplay.from_predictions(y, p, ax=display.ax_)
     assert second.histogram_ax_ is display.histogram_ax_
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert shown[:2] == ["perfectly calibrated", mine] and shown[2].startswith("error ")
+    assert shown[:2] == ["perfectly calibrated", mine] and shown[2].startswith("calibration error ")
     assert len(shown) == 3
 
 
@@ -266,7 +273,7 @@ def test_histograms_are_shares_of_each_class():
     assert list(ScoreHistogramDisplay.from_predictions([1, 1], [0.1, 0.2]).patches_) == [True]
 
 
-def test_words_are_bars_with_the_strongest_on_top():
+def test_words_are_bars_by_falling_weight():
     texts = ["play the guitar", "play chess", "learn the guitar", "learn chess"]
     union = FeatureUnion(
         [
@@ -276,16 +283,18 @@ def test_words_are_bars_with_the_strongest_on_top():
     )
     embedder = make_pipeline(union, FILM(2, rank=3, random_state=0)).fit(texts, [0, 1, 0, 1])
     display = WordsDisplay.from_estimator(embedder, 1, n=8)
-    words = words_of_dimension(embedder, 1, 8)
+    words = sorted(words_of_dimension(embedder, 1, 8), key=lambda word: -word[1])
     assert [bar.get_width() for bar in display.bars_] == [weight for _, weight in words]
     drawn = [label.replace("␣", " ") for label in labels(display.ax_.yaxis)]
     assert drawn == [word for word, _ in words]
-    assert display.ax_.yaxis_inverted() and display.ax_.get_title() == "dimension 1"
+    assert (
+        display.ax_.yaxis_inverted() and display.ax_.get_title() == "Strongest words of dimension 1"
+    )
     blue, orange = (to_rgba(colour) for colour in ("C0", "C1"))
     for bar, (_, weight) in zip(display.bars_, words, strict=True):
         assert bar.get_facecolor() == (blue if weight > 0 else orange)
     spaces = WordsDisplay([("c__ a", 2.0), ("a ", -1.0), ("new york", 0.5), ("$x$", 0.1)], 0).plot()
-    assert labels(spaces.ax_.yaxis) == ["c__␣a", "a␣", "new york", "$x$"]
+    assert labels(spaces.ax_.yaxis) == ["c__␣a", "new york", "$x$", "a␣"]
     assert not any(label.get_parse_math() for label in spaces.ax_.get_yticklabels())
 
 
@@ -324,7 +333,7 @@ def test_probabilities_are_those_of_the_second_class(draw):
         np.testing.assert_array_equal(display.probabilities, p)
         np.testing.assert_array_equal(display.curve.observed_rate, [0, 0, 1])
         label = display.ax_.get_legend().get_texts()[1].get_text()
-        assert label.startswith("SaidProbability: error ")
+        assert label.startswith("SaidProbability: calibration error ")
     else:
         np.testing.assert_array_equal(display.scores, p)
         np.testing.assert_array_equal(display.outcome, [False, True, False])
