@@ -23,7 +23,7 @@ def fast_duplicates(
     Parameters
     ----------
     d, rank : int
-        Of `FILM`, on the TF-IDF of words.
+        Of `FILM`, on the TF-IDF of words; ``d`` is at most ``rank``.
     random_state : int, default=0
         Seeds everything.
     **params : dict
@@ -46,7 +46,10 @@ def fast_duplicates(
         preprocessor=normalize_text, token_pattern=r"\w+", sublinear_tf=True, dtype=single
     )
     film = Pipeline(
-        [("tfidf", vectorizer), ("film", FILM(d=d, rank=rank, random_state=random_state))]
+        [
+            ("tfidf", vectorizer),
+            ("film", FILM(d=min(d, rank), rank=rank, random_state=random_state)),
+        ]
     )
     words = make_pipeline(WordDifferences(), LogisticRegression(C=0.1, solver="liblinear"))
     return DuplicateClassifier(

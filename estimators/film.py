@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
@@ -40,26 +41,30 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     d : int, default=100
         Dimensions of the learned space.
     rank : int, default=600
-        Rank of the decomposition of X. ``d`` > ``rank`` and ``rank`` > min(n_samples, n_features)
-        are reduced with one warning.
+        Rank of the decomposition of X. ``rank`` > min(n_samples, n_features) and ``d`` > ``rank``
+        are reduced with one warning, which names what was too large.
     margin : float, default=0.2
         By how much a similar point must be closer, relative to the mean squared length ‖y‖² of
-        the first, all-active map. Large values keep every anchor in play; small ones concentrate
-        on violated ones.
+        the closed-form map of all anchors, which is the same for "eigen" and "cayley". Large
+        values keep every anchor in play; small ones concentrate on violated ones.
     whitening : float in [0, 1], default=0.5
         Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the
         data's own scale. "minibatch" does without.
     solver : {"eigen", "cayley", "minibatch"}, default="eigen"
-        "eigen" solves each round in closed form; "cayley" descends on the Stiefel manifold as in
-        the paper, to the same objective; "minibatch" never decomposes all of X.
+        "eigen" moves towards the closed form for the anchors now active, as far as the objective
+        falls; "cayley" descends on the Stiefel manifold as in the paper, on the same objective;
+        "minibatch" never decomposes all of X.
     n_random : int, default=5
         Random dissimilar points an anchor, where triplets are mined from labels.
     n_nearest : int, default=0
         Nearest dissimilar points an anchor, where triplets are mined from labels.
     max_iter : int, default=50
         Most rounds; passes over the triplets for "minibatch".
-    tol : float, default=3e-3
-        Stop when the objective improves by less than this share over three rounds.
+    tol : float, default=1e-2
+        Stop when the objective is above a lower bound of its minimum by this share, or less, of
+        itself and of what the map lowers it by, or when five rounds of "eigen" lowered it by less
+        than a tenth of that; for "minibatch", when a pass lowered the mean loss by less than a
+        third of this share.
     batch_size : int, default=1024
         Triplets a batch, for "minibatch".
     random_state : int, RandomState or None, default=None
@@ -75,12 +80,17 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Rounds, or batches, done.
     objective_ : float
         Σ max(0, z + m) + ½‖s‖² of the map kept, in units of the first map's leading weight; the
-        last of ``loss_curve_`` for "minibatch".
+        last of ``loss_curve_`` for "minibatch". With the same data, triplets and margin it
+        compares between "eigen" and "cayley".
+    lower_bound_ : float
+        No map of d dimensions has a lower objective; 0 for "minibatch", where none is known.
     loss_curve_ : ndarray of shape (n_iter_,)
-        That objective, a round; for "minibatch" the mean hinge of a batch's anchors before its
-        step, in units of the batch's mean ‖y‖².
+        That objective per round, which never rises for "eigen"; for "minibatch" the mean hinge of
+        a batch's anchors before its step, in units of the batch's mean ‖y‖².
     gradient_norm_curve_ : ndarray
-        ‖F(P)‖ of f2 at the start of each round (paper, figure 2); empty for "minibatch".
+        Norm of the gradient per round: of the objective with its hinge smoothed, with respect to
+        P diag(√s), for "eigen"; ‖F(P)‖ of f2 at the round's start (paper, figure 2) for "cayley";
+        empty for "minibatch".
     active_share_ : float
         Share of anchors whose hinge was active in the last round.
     convergence_reason_ : str
@@ -126,7 +136,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_random: int = 5,
         n_nearest: int = 0,
         max_iter: int = 50,
-        tol: float = 3e-3,
+        tol: float = 1e-2,
         batch_size: int = 1024,
         random_state: Any = None,
         verbose: int = 0,
@@ -168,7 +178,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Notes
         -----
-        Costs O(nnz r + D r²) for the decomposition and O(m r² + r³) a round, m anchors.
+        Costs O(nnz r + D r²) for the decomposition and O(m r d + r³) per round, m anchors.
         """
         self._check_parameters()
         with _unchanged_on_error(self):
@@ -397,6 +407,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.singular_values_ = low.singular_values
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.objective
+        self.lower_bound_ = solution.lower_bound
         self.loss_curve_ = solution.loss_curve
         self.gradient_norm_curve_ = solution.gradient_norms
         self.active_share_ = float(solution.active_shares[-1]) if solution.n_iter else 1.0
@@ -422,13 +433,14 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                         if progress is not None:
                             progress(f"loss {self.loss_curve_[-1]:.4g}")
                     if _pass_settled(self.loss_curve_, before, self.tol):
-                        reason = StopReason.CHANGE
+                        reason = StopReason.PASSES
                         break
             except KeyboardInterrupt:
                 if not self.n_iter_:
                     raise
                 reason = StopReason.INTERRUPTED
         self.objective_ = float(self.loss_curve_[-1])
+        self.lower_bound_ = 0.0
         self.gradient_norm_curve_ = np.empty(0)
         self.n_triplets_ = len(triplets)
         self._set_reason(reason)
@@ -457,13 +469,19 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             warnings.warn(f"FILM: {reason.value}", ConvergenceWarning, stacklevel=4)
 
     def _warn_reduced(self, rank: int, d: int, shape: tuple[int, int], stacklevel: int = 4) -> None:
-        if rank < self.rank or d < self.d:
-            warnings.warn(
+        if rank < self.rank or rank < d < self.d:
+            note = (
                 f"rank={self.rank} and d={self.d} were reduced to {rank} and {d}: X of shape "
-                f"{shape} has no higher rank; set rank and d lower to silence this",
-                UserWarning,
-                stacklevel=stacklevel,
+                f"{shape} has no higher rank; set rank and d lower to silence this"
             )
+        elif d < self.d:
+            note = (
+                f"d={self.d} was reduced to {d}, for rank={self.rank} leaves no more dimensions; "
+                "set d lower or rank higher"
+            )
+        else:
+            return
+        warnings.warn(note, UserWarning, stacklevel=stacklevel)
 
 
 @contextmanager
@@ -491,7 +509,10 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _any_nonzero(X: Any) -> bool:
-    return bool(X.count_nonzero() if hasattr(X, "count_nonzero") else np.any(X))
+    if not sp.issparse(X):
+        return bool(np.any(X))
+    # SciPy sums duplicates in place before it counts, and the matrix is the caller's.
+    return bool((X if X.has_canonical_format else X.copy()).count_nonzero())
 
 
 def _batches(triplets: np.ndarray, size: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -508,7 +529,7 @@ def _batches(triplets: np.ndarray, size: int, rng: np.random.Generator) -> list[
 
 
 def _pass_settled(losses: np.ndarray, start: int, tol: float) -> bool:
-    """Whether the mean loss of a pass (batch_size fixed) fell by less than tol of itself."""
+    """Whether the mean loss of a pass (batch_size fixed) fell by less than tol / 3 of itself."""
     now = losses[start:]
     before = losses[max(0, start - len(now)) : start]
-    return len(before) == len(now) and bool(before.mean() - now.mean() <= tol * before.mean())
+    return len(before) == len(now) and bool(before.mean() - now.mean() <= tol / 3 * before.mean())

@@ -127,7 +127,9 @@ def test_the_margin_is_in_units_of_the_mean_squared_length_of_all_rows(solver):
     triplets = mined(labels[:60])
     metric = small(solver, max_iter=1, margin=0.3).fit(X, triplets)
     Y = metric.transform(X)
-    m = 0.3 * np.mean(np.sum(Y**2, axis=1))
+    # Of the closed-form map, for either solver, so that their objectives compare.
+    first = small("eigen", max_iter=1, margin=0.3).fit(X, triplets).transform(X)
+    m = 0.3 * np.mean(np.sum(first**2, axis=1))
     active = []
     for i in np.unique(triplets[:, 0]):
         own = triplets[triplets[:, 0] == i]
@@ -224,13 +226,18 @@ def test_float32_stays_float32_and_near_float64(solver):
     if solver == "minibatch":
         # One batch: over several, an anchor at the edge of activity parts the two paths.
         settings |= {"max_iter": 1, "batch_size": 10**6}
+    if solver == "cayley":
+        # The line search decides by comparing values, so that rounding may take it along another
+        # path: what is promised is the end. It is one point where every anchor stays active.
+        settings |= {"max_iter": 100, "margin": np.float64(100), "tol": 0}
     double = small(solver, **settings).fit(X, triplets)
     single = small(solver, **settings).fit(X.astype(np.float32), triplets)
     assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
     assert double.components_.dtype == double.transform(X).dtype == np.float64
-    # Roundings differ from the sixth digit on, and a descent carries them through many steps.
-    tolerance = 3e-2 if solver == "cayley" else 1e-3
-    assert np.allclose(cosines(single.transform(X)), cosines(double.transform(X)), atol=tolerance)
+    # Single precision rounds at 6e-8, the decomposition and a few rounds make 1e-6 to 1e-5 of
+    # it. A descent ends where the gradient is 2e-6 of its first length, and the angle to the
+    # minimum is that divided by the relative gaps of the curvatures, some hundredths here.
+    assert np.allclose(cosines(single.transform(X)), cosines(double.transform(X)), atol=1e-3)
 
 
 @quiet
@@ -529,10 +536,19 @@ def test_parameters_may_be_numpy_numbers():
 
 @solvers
 @pytest.mark.parametrize(
-    ("parameters", "reduced"),
-    [({}, "rank=600 and d=100 were reduced to 20 and 20"), ({"d": 30, "rank": 12}, "12 and 12")],
+    ("parameters", "reduced", "remedy"),
+    [
+        ({}, "rank=600 and d=100 were reduced to 20 and 20", "set rank and d lower"),
+        (
+            {"d": 30, "rank": 12},
+            "d=30 was reduced to 12, for rank=12 leaves no more",
+            "rank higher",
+        ),
+    ],
 )
-def test_dimensions_that_the_data_has_not_are_reduced_with_one_warning(solver, parameters, reduced):
+def test_dimensions_that_the_data_has_not_are_reduced_with_one_warning(
+    solver, parameters, reduced, remedy
+):
     X, labels = groups()
     metric = FILM(solver=solver, random_state=0, **parameters)
     with warnings.catch_warnings(record=True) as caught:
@@ -541,7 +557,7 @@ def test_dimensions_that_the_data_has_not_are_reduced_with_one_warning(solver, p
         metric.fit(X, labels)
     assert [w.category for w in caught] == [UserWarning]
     assert reduced in str(caught[0].message)
-    assert "set rank and d lower" in str(caught[0].message)
+    assert remedy in str(caught[0].message)
     # Blamed on the line that called fit.
     assert caught[0].filename == __file__
     assert metric.components_.shape == ((20 if not parameters else 12), 20)

@@ -371,9 +371,14 @@ def test_reason_line_search_for_a_gradient_of_the_wrong_sign():
     start = random_point(12, 4, 1)
     result = minimize_on_stiefel(wrong, start)
     assert result.reason is ConvergenceReason.LINE_SEARCH
-    assert len(calls) == 1 + 1 + 25
-    assert np.array_equal(result.point, start)
-    assert result.value == objective(start)[0]
+    # The value rises along the step, until the step is so short that rounding decides: a sum of
+    # 48 products may then come out an ulp or so lower, and such a step is taken. Whether it does
+    # depends on the order in which a CPU's kernels add. What holds on all is that each search
+    # gives up after 25 shrinks, and that the point has moved by no more than rounding.
+    assert 1 + 1 + 25 <= len(calls) <= 1 + (1 + 25) * (1 + result.n_iter)
+    assert np.allclose(result.point, start, rtol=0, atol=1e-13)
+    value = objective(start)[0]
+    assert abs(result.value - value) <= 20 * np.finfo(float).eps * abs(value)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -1,0 +1,263 @@
+"""FILM: what its solver claims, one margin for both, and what fitting leaves alone."""
+
+import os
+import subprocess
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from estimators import FILM, Triplets, fast_duplicates
+from film.contributions import cosine_contributions
+from film.datasets import make_question_pairs, read_quora, write_table
+from film.lowrank import threaded_product, truncated_svd
+from film.minibatch import batch_step, project
+from film.objective import hinge_arguments, true_objective
+from film.solver import StopReason, leading_eigenvectors, solve
+from film.text import normalize_text
+from film.triplets import anchor_sums, triplets_from_pairs
+
+ROOT = Path(__file__).parents[2]
+DATA = os.environ.get("FILM_DATA", "")
+SOLVERS = ["eigen", "cayley"]
+
+
+@cache
+def question_problem(n_pairs, rank, quora=False):
+    """Anchors, pulls and second moments of question pairs, by words."""
+    if quora:
+        data = read_quora(Path(DATA) / "quora" / "train.csv")
+    else:
+        data = make_question_pairs(n_pairs, random_state=0)
+    pairs, y = data.pairs[:n_pairs], data.y[:n_pairs]
+    texts, codes = np.unique(
+        [[normalize_text(text) for text in pair] for pair in pairs], return_inverse=True
+    )
+    X = TfidfVectorizer(token_pattern=r"\w+", sublinear_tf=True).fit_transform(texts)
+    codes = codes.reshape(-1, 2)
+    told = codes[:, 0] != codes[:, 1]
+    triplets = triplets_from_pairs(codes[told], y[told], len(texts), n_random=5, random_state=0)
+    low = truncated_svd(X, rank, random_state=0)
+    coordinates = low.left * np.sqrt(low.singular_values / low.singular_values[0])
+    anchors, pulls = anchor_sums(triplets, coordinates)
+    return coordinates[anchors], pulls, np.square(coordinates).mean(axis=0)
+
+
+def noisy_problem(seed, n=200, r=20):
+    """Groups under noise, in orthonormal coordinates."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 6
+    points = rng.standard_normal((6, r))[labels] + 2 * rng.standard_normal((n, r))
+    V = np.linalg.svd(points, full_matrices=False)[0]
+    triplets = np.array(
+        [
+            [i, rng.choice(np.flatnonzero(labels == labels[i])), j]
+            for i in range(n)
+            for j in rng.choice(np.flatnonzero(labels != labels[i]), 3)
+        ]
+    )
+    anchors, pulls = anchor_sums(triplets[triplets[:, 0] != triplets[:, 1]], V)
+    return V[anchors], pulls, np.square(V).mean(axis=0)
+
+
+def common_objective(anchors, pulls, second_moment, d, margin, solution):
+    """The objective of a map at the margin of the closed form of full activity."""
+    k, P = leading_eigenvectors(-(pulls.T @ anchors), d)
+    weights = np.maximum(k / k[0], 0)
+    m = margin * float(np.square(P).T @ second_moment @ weights) / k[0]
+    z = hinge_arguments(solution.P, solution.s, anchors, pulls) / k[0]
+    return true_objective(z, solution.s, m)
+
+
+@pytest.mark.parametrize("margin", [0.1, 0.2, 0.5])
+def test_06_both_solvers_minimise_one_objective_of_one_margin(margin):
+    problem = question_problem(1500, 80)
+    for method in SOLVERS:
+        solution = solve(*problem, 30, margin=margin, method=method, random_state=0)
+        assert solution.objective == pytest.approx(
+            common_objective(*problem, 30, margin, solution), rel=1e-9
+        )
+
+
+@pytest.mark.parametrize("margin", [0.1, 0.2, 0.5])
+def test_06_the_closed_form_reaches_the_descents_objective_and_never_rises(margin):
+    problem = question_problem(1500, 80)
+    settings = {"margin": margin, "max_iter": 50, "tol": 1e-2, "random_state": 0}
+    eigen, cayley = (solve(*problem, 30, method=method, **settings) for method in SOLVERS)
+    # Both may end within tol of a minimum that they share.
+    assert eigen.objective <= 1.01 * cayley.objective
+    assert (np.diff(eigen.loss_curve) <= 0).all()
+
+
+@pytest.mark.skipif(not DATA, reason="set FILM_DATA to the folder of public data sets")
+def test_06_the_objective_on_quora_at_half_of_the_rank():
+    problem = question_problem(8000, 200, quora=True)
+    eigen = solve(*problem, 100, margin=0.2, max_iter=50, tol=1e-2)
+    cayley = solve(*problem, 100, margin=0.2, max_iter=eigen.n_iter, method="cayley")
+    assert eigen.reason is StopReason.BOUND
+    assert eigen.n_iter <= 30
+    assert eigen.objective <= min(0.836, cayley.objective)
+    # Half of the rounds are enough, and each costs less than one of the descent's.
+    assert (eigen.loss_curve <= cayley.objective).argmax() <= cayley.n_iter / 2
+    assert eigen.objective <= 1.01 * eigen.lower_bound
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("d", [1, 2, 4, 20])
+def test_06_convergence_is_claimed_only_where_more_rounds_gain_little(seed, d):
+    problem = noisy_problem(seed)
+    for margin in (0.05, 0.2, 1.0):
+        fitted = solve(*problem, d, margin=margin, max_iter=100, tol=1e-2)
+        longer = solve(*problem, d, margin=margin, max_iter=400, tol=-1.0)
+        assert longer.lower_bound <= longer.objective
+        assert (np.diff(longer.loss_curve) <= 0).all()
+        if fitted.reason is StopReason.BOUND:
+            # Proven, so that no map may be lower.
+            assert fitted.objective <= 1.01 * longer.objective
+        elif fitted.reason.converged:
+            # Small d makes it a problem of many valleys, and the last rounds may enter another.
+            assert fitted.objective <= 1.03 * longer.objective
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_06_nothing_converges_to_a_tolerance_of_zero_but_the_minimum(method):
+    problem = noisy_problem(0)
+    solution = solve(*problem, 4, margin=0.2, method=method, max_iter=30, tol=0, random_state=0)
+    assert not solution.reason.converged
+    assert solution.objective > solution.lower_bound
+    # A descent on the bounds stops where it stops: its rounds gaining little is no convergence.
+    loose = solve(*problem, 4, margin=0.05, method="cayley", max_iter=100, tol=1e-2)
+    assert loose.reason is StopReason.STALLED
+    assert not loose.reason.converged
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_06_the_lower_bound_is_below_every_map_of_its_rank(seed):
+    problem = noisy_problem(seed)
+    rng = np.random.default_rng(seed)
+    for d in (1, 3):
+        solution = solve(*problem, d, margin=0.2)
+        best = solution.objective
+        for start in range(5):
+            other = solve(*problem, d, margin=0.2, method="cayley", random_state=start)
+            best = min(best, other.objective)
+        assert 0 <= solution.lower_bound <= best
+        # And below maps nearby, of other lengths too.
+        for _ in range(20):
+            P = np.linalg.qr(solution.P + 0.1 * rng.standard_normal(solution.P.shape))[0]
+            s = solution.s * rng.uniform(0.5, 1.5)
+            near = type(solution)(**(vars(solution) | {"P": P, "s": s}))
+            assert solution.lower_bound <= common_objective(*problem, d, 0.2, near)
+
+
+def test_06_an_estimator_says_what_its_objective_is_worth():
+    X, labels = groups()
+    metric = FILM(d=4, rank=12, random_state=0).fit(X, labels)
+    assert 0 < metric.lower_bound_ <= metric.objective_ == metric.loss_curve_[-1]
+    assert (np.diff(metric.loss_curve_) <= 0).all()
+    with pytest.warns(ConvergenceWarning, match="with no margin the map of zeros costs nothing"):
+        none = FILM(d=4, rank=12, margin=0, random_state=0).fit(X, labels)
+    assert np.isfinite(none.components_).all()
+    assert none.components_.any()
+
+
+def groups(n=60, D=30):
+    rng = np.random.default_rng(0)
+    labels = np.arange(n) % 4
+    return rng.standard_normal((4, D))[labels] + rng.standard_normal((n, D)), labels
+
+
+def unsorted(kind, duplicated=False):
+    """A sparse matrix whose rows hold their entries in no order, perhaps in two parts."""
+    rng = np.random.default_rng(0)
+    dense = groups()[0] * (rng.random((60, 30)) < 0.4)
+    rows, columns = np.nonzero(dense)
+    values = dense[rows, columns]
+    if duplicated:
+        rows, columns = np.tile(rows, 2), np.tile(columns, 2)
+        values = np.tile(values / 2, 2)
+    major, minor = (rows, columns) if kind.__name__.startswith("csr") else (columns, rows)
+    order = np.lexsort((rng.random(len(major)), major))
+    counts = np.bincount(major, minlength=60 if major is rows else 30)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    X = kind((values[order], minor[order], ends), shape=dense.shape)
+    assert not X.has_sorted_indices
+    return X
+
+
+USES = {
+    "fit": lambda metric, X, y: metric.fit(X, y),
+    "fit triplets": lambda metric, X, y: metric.fit(
+        Triplets(X, [[i, i + 4, i + 1] for i in range(50)])
+    ),
+    "partial_fit": lambda metric, X, y: metric.partial_fit(X, y),
+    "transform": lambda metric, X, y: metric.transform(X),
+    "score": lambda metric, X, y: metric.score(X, y),
+    "decompose": lambda metric, X, y: truncated_svd(X, 5, random_state=0),
+    "product": lambda metric, X, y: threaded_product(X, np.ones((30, 2))),
+    "project": lambda metric, X, y: project(X, np.ones((2, 30))),
+    "batch": lambda metric, X, y: batch_step(
+        np.eye(2, 30), sp.csr_array(X), np.array([[0, 4, 1]]), n_steps=1, margin=0.2, rank=5
+    ),
+    "contributions": lambda metric, X, y: cosine_contributions(X, X, np.ones((2, 30))),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("duplicated", [False, True])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize("solver", [*SOLVERS, "minibatch"])
+@pytest.mark.parametrize("use", list(USES))
+def test_10_the_callers_sparse_matrix_stays_as_it_was(use, solver, kind, duplicated):
+    metric = FILM(d=3, rank=8, solver=solver, max_iter=2, random_state=0)
+    y = groups()[1]
+    if use in ("transform", "score"):
+        metric.fit(groups()[0], y)
+    X = unsorted(kind, duplicated)
+    before = X.indices.copy(), X.indptr.copy(), X.data.copy()
+    USES[use](metric, X, y)
+    for kept, now in zip(before, (X.indices, X.indptr, X.data), strict=True):
+        assert np.array_equal(kept, now)
+
+
+def notes_of(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    return [str(w.message) for w in caught if "reduced" in str(w.message)]
+
+
+def test_10_a_note_on_the_rank_names_what_was_too_large():
+    X, labels = groups()
+    settings = {"max_iter": 1, "random_state": 0}
+    (note,) = notes_of(lambda: FILM(d=10, rank=5, **settings).fit(X, labels))
+    assert "d=10 was reduced to 5, for rank=5 leaves no more dimensions" in note
+    assert "no higher rank" not in note
+    (note,) = notes_of(lambda: FILM(d=10, rank=50, **settings).fit(X, labels))
+    assert "X of shape (60, 30) has no higher rank" in note
+    (note,) = notes_of(lambda: FILM(d=40, rank=5, **settings).partial_fit(X, labels))
+    assert "d=40 were reduced to 5 and 30: X of shape (60, 30)" in note
+    data = make_question_pairs(200, random_state=0)
+    assert notes_of(lambda: fast_duplicates(rank=20, cv=2).fit(data.pairs, data.y)) == []
+
+
+def test_10_the_command_line_has_no_note_on_a_rank_that_was_asked_for(tmp_path):
+    data = make_question_pairs(200, random_state=0)
+    rows = [[*pair, int(label)] for pair, label in zip(data.pairs, data.y, strict=True)]
+    write_table(tmp_path / "train.csv", ["question1", "question2", "is_duplicate"], rows)
+    done = subprocess.run(
+        [sys.executable, *"-m estimators.cli train train.csv -m m.film --rank 20".split()],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "reduced" not in done.stderr + done.stdout
