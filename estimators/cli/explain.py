@@ -10,9 +10,10 @@ import click
 import numpy as np
 
 from estimators.cli import _reading as reading
-from estimators.cli._console import examples, note, progress, quiet_option
-from estimators.cli._writing import check_places, is_file, out_option, write_text
+from estimators.cli._console import examples, progress, quiet_option
+from estimators.cli._writing import check_places, note_written, out_option, write_text
 from estimators.inspection.page import explanations_page, write_page
+from film.datasets import format_of
 
 BLOCK = 32
 """Pairs explained at once, between two moves of the progress bar."""
@@ -35,9 +36,7 @@ BLOCK = 32
     "--format",
     "form",
     type=click.Choice(["text", "jsonl"]),
-    default="text",
-    show_default=True,
-    help="Form of the result; jsonl holds all numbers.",
+    help="Form of the result; jsonl holds all numbers. Without: jsonl where --out is so called.",
 )
 @click.option("--html", metavar="FILE", help="Write a page; the text result then only with --out.")
 @quiet_option
@@ -48,7 +47,7 @@ def explain(
     text2: str | None,
     model: str,
     out: str | None,
-    form: str,
+    form: str | None,
     html: str | None,
     encoding: str | None,
 ) -> None:
@@ -61,6 +60,7 @@ def explain(
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
+    form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
     classifier = reading.open_model(model)
     if pairs is not None:
@@ -76,7 +76,7 @@ def explain(
             advance(len(block))
     if html is not None:
         write_page(explanations_page(verdicts), html)
-        note(f"wrote {html}, {_count(verdicts)}")
+        note_written(html, f"{len(verdicts):,} pair{'' if len(verdicts) == 1 else 's'} explained")
     if out is None and html is not None:
         return
     if form == "jsonl":
@@ -84,8 +84,6 @@ def explain(
         write_text(out, "".join(lines))
     else:
         write_text(out, "\n".join(f"{verdict}\n" for verdict in verdicts))
-    if is_file(out):
-        note(f"wrote {out}, {_count(verdicts)}")
 
 
 def _blocks(texts: Any) -> Iterator[Any]:
@@ -93,8 +91,15 @@ def _blocks(texts: Any) -> Iterator[Any]:
         yield texts[start : start + BLOCK]
 
 
-def _count(verdicts: list[Any]) -> str:
-    return f"{len(verdicts):,} pair{'' if len(verdicts) == 1 else 's'} explained"
+def _checked_form(form: str | None, out: str | None) -> str:
+    """Form of the result, which the name of a file must not belie."""
+    named = format_of(out or "")
+    if named not in (None, "jsonl") or (named and form == "text"):
+        raise click.UsageError(
+            f"--out {out} is the name of a table, which explanations are not; end it in .txt for "
+            "text, or in .jsonl for one record per pair"
+        )
+    return form or named or "text"
 
 
 def _checked(texts: Any) -> Any:

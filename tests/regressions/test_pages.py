@@ -20,7 +20,7 @@ from estimators.inspection.page import duplicates_page, explanations_page
 from estimators.inspection.words import KEPT_CONTRIBUTIONS
 from estimators.persistence import save_model
 from film.contributions import cosine_contributions, largest_contributions
-from film.datasets import make_question_pairs
+from film.datasets import escape_formula, make_question_pairs
 from tests.estimators.cli.commands import run, write_csv
 from tests.estimators.inspection.conftest import browser, chromium, unchecked_browser
 
@@ -181,7 +181,7 @@ def test_18_explain_has_a_bar_with_a_total_and_says_what_was_written(model, tmp_
     page = tmp_path / "page.html"
     ran = run("explain", table, "--model", model, "--html", page)
     assert totals == [40] and sum(moved) == 40 and len(moved) > 1
-    assert f"wrote {page}, 40 pairs explained" in ran.err
+    assert ran.err.count("wrote") == 1 and f"wrote {page} (40 pairs explained, " in ran.err
 
 
 def test_20_effects_lead_from_the_baseline_to_the_probability(classifier):
@@ -297,6 +297,29 @@ def test_10_cells_that_start_like_a_formula_are_escaped_in_the_download(browser)
             expected = f"'{text}" if formula and safe else text
             assert row[1:3] == [expected, expected]
         browser.click("#escape")
+
+
+def test_10_download_and_tables_escape_by_one_rule():
+    for text, formula in FORMULAS.items():
+        assert escape_formula(text) == (f"'{text}" if formula else text)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.json", "x.xlsx"])
+def test_10_explanations_are_not_written_as_a_table(model, tmp_path, name):
+    ran = run("explain", "-p", "a", "b", "--model", model, "--out", tmp_path / name)
+    assert ran.code == 2 and "end it in .txt" in ran.err
+    assert not (tmp_path / name).exists()
+
+
+def test_10_the_name_of_the_result_says_its_form(model, tmp_path):
+    out = tmp_path / "x.jsonl"
+    assert run("explain", "-p", "a", "b", "--model", model, "--out", out).code == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["text1"] == "a"
+
+
+def test_10_a_page_is_not_written_to_standard_output(model):
+    ran = run("explain", "-p", "a", "b", "--model", model, "--html", "-")
+    assert ran.code == 2 and "--html -" in ran.err
 
 
 def test_20_hostile_texts_in_every_field_run_nothing(browser, classifier):
