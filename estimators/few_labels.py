@@ -26,7 +26,8 @@ def few_label_duplicates(
 
     Rarity of words and a latent semantic space are fitted here, on all pairs, and stay as they
     are; the labels teach extremely randomised trees alone (Geurts, Ernst and Wehenkel, *Extremely
-    randomized trees*, 2006). A metric or word weights learned from 200 labels do harm.
+    randomized trees*, 2006). A metric or word weights learned from 200 labels do harm. The labels
+    of `suggest_pairs` need no weights: they stand for all pairs as they are.
 
     Parameters
     ----------

@@ -24,6 +24,8 @@ from estimators.suggestion import suggest_pairs
 
 BATCH = 10
 FOLDS = 5
+TREES = 100
+"""A third of those of `few_label_duplicates`: most of the time of saving, while someone waits."""
 _SHOWN_CHARACTERS = 1000
 _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (quit)"
 
@@ -222,8 +224,7 @@ class _Fit:
         if folds < 2:
             note("no model yet: it takes two duplicates and two others, on different questions")
             return
-        # Trees, its default, would be somewhat better, but cannot be saved.
-        classifier = self._untrained.set_params(cv=folds, final_estimator=None)
+        classifier = self._untrained.set_params(cv=folds, final_estimator__n_estimators=TREES)
         classifier.fit(pairs, y)
         save_model(classifier, self._path)
         self._fitted_on = content

@@ -136,6 +136,8 @@ def test_the_model_is_fitted_on_the_answers(shelf, tmp_path, answered_before):
     assert len(fitted.out_of_fold_) == 20
     answers = [label for _, label in answered(answered_before)]
     assert fitted.train_prior_ == answers.count("1") / 20
+    # Trees: of 50 labels and of 200 they make more than a logistic regression.
+    assert len(fitted.final_estimator_.estimators_) == label.TREES
     assert run("score", shelf / "dev.csv", "-m", model).code == 0
 
 
