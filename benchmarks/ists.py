@@ -12,7 +12,6 @@ pairs a source and records only where ``--out`` says so.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks._data import data_folder
 from benchmarks._record import record
 from estimators import TokenEncoder
 from film.alignment_score import score_alignments
@@ -51,8 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
     parser.add_argument("--quick", action="store_true", help="40 pairs a source")
     options = parser.parse_args(arguments)
-    folder = options.data or os.path.join(os.environ.get("FILM_DATA", ""), "ists", "train")
     try:
+        folder = data_folder(options.data, "ists", "train")
         data = {source: read_ists(folder, source) for source in SOURCES}
     except (OSError, ValueError) as error:
         print(f"benchmarks.ists: {error}", file=sys.stderr)

@@ -23,7 +23,6 @@ also on a CPU that has instructions for it.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -34,6 +33,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from benchmarks._data import data_folder
 from benchmarks._quora_data import read_folder
 from benchmarks._record import record
 from benchmarks._training_rows import (
@@ -88,7 +88,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.share and not options.average:
         parser.error("--share is the share of an --average; give both or neither")
-    folder = Path(options.data or os.environ.get("FILM_DATA", ""))
+    try:
+        folder = data_folder(options.data)
+    except FileNotFoundError as error:
+        print(f"benchmarks.rcmd_train: {error}", file=sys.stderr)
+        return 2
     if options.average:
         try:
             _judge_average(folder, options)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
+from benchmarks._data import data_folder
 from benchmarks._record import record
 from benchmarks._rival_environment import rival_python
 from estimators import RCMDRegressor, TokenEncoder, TokenMatchingRegressor
@@ -55,9 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-rivals", action="store_true")
     parser.add_argument("--quick", action="store_true", help="60 pairs a set")
     options = parser.parse_args(arguments)
-    folder = options.data or os.path.join(os.environ.get("FILM_DATA", ""), "sts")
     try:
-        sets = read_sts_sets(folder)
+        sets = read_sts_sets(data_folder(options.data, "sts"))
         python = None if options.no_rivals else rival_python(options.rivals, BERTSCORE)
     except (OSError, ValueError) as error:
         print(f"benchmarks.sts: {error}", file=sys.stderr)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 import time
 import warnings
@@ -29,6 +28,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import normalize
 
+from benchmarks._data import film_data
 from benchmarks._record import record
 from estimators import FILM, DisjointPairsKFold
 from film.datasets import ScoredPairs, read_sts_benchmark
@@ -115,8 +115,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def find_folder(data: str | None) -> Path:
     """Folder of the three files, from ``--data`` or FILM_DATA; an error says where to get it."""
-    given = data or os.environ.get("FILM_DATA")
-    if not given:
+    given = data or film_data()
+    if given is None:
         raise FileNotFoundError(f"no data: neither --data nor FILM_DATA is given; {WHERE}")
     for folder in (Path(given), Path(given) / "STSBenchmark", Path(given) / "sts/STSBenchmark"):
         if all((folder / name).is_file() for name in FILES):

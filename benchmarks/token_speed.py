@@ -18,7 +18,6 @@ takes few pairs and records only where ``--out`` says so.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -29,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
+from benchmarks._data import film_data
 from benchmarks._record import record
 from estimators import TokenEncoder
 from estimators._model_files import find_model
@@ -112,9 +112,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def read(folder: str | None) -> tuple[str, np.ndarray]:
     """Give pairs of questions in the order of the file, and where they are from."""
-    home = os.environ.get("FILM_DATA")
-    if folder is None and home:
-        folder = os.path.join(home, "quora")
+    home = film_data()
+    if folder is None and home is not None:
+        folder = str(home / "quora")
     if folder is None:
         return "generated", make_question_pairs(GENERATED, random_state=0).pairs
     path = Path(folder, "train.csv")

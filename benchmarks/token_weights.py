@@ -12,7 +12,6 @@ steps and records only where ``--out`` says so.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._data import data_folder
 from benchmarks._record import record
 from benchmarks._training_rows import read_captions
 from benchmarks.sts import QUICK_PAIRS, Similarity, measured
@@ -45,8 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
     parser.add_argument("--quick", action="store_true", help="60 pairs a set, a few steps")
     options = parser.parse_args(arguments)
-    folder = Path(options.data or os.environ.get("FILM_DATA", ""))
     try:
+        folder = data_folder(options.data)
         sets = read_sts_sets(folder / "sts")
         kinds = read_kinds(folder)
     except (OSError, ValueError) as error:

@@ -1,5 +1,5 @@
-"""The command ``film``: train, score, find duplicates, label, explain, evaluate, submit."""
+"""The command ``film``: train, score, find duplicates, label, explain, evaluate, submit, info."""
 
-from estimators.cli._app import main
+import lazy_loader
 
-__all__ = ["main"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

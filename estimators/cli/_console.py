@@ -103,7 +103,7 @@ def by_options(text: str, command: click.Command) -> str:
     text = text.removeprefix("path: ")
     text = re.sub(rf"\bgive ({names})=None\b", named("leave out ", ""), text)
     text = re.sub(rf"(?<![\w.-])({names})=None\b", named("no ", ""), text)
-    text = re.sub(rf"(?<![\w.-])({names})=(?=\S)", named("", " "), text)
+    text = re.sub(rf"(?<![\w.-])({names})=(?=[^\s,;.:)])", named("", " "), text)
     # In "give encoding=, or save it again" no value stands behind it.
     text = re.sub(rf"(?<![\w.-])({names})=", named("", ""), text)
     return re.sub(rf"^({names})(?=( must| has)\b|: )", named("", ""), text)

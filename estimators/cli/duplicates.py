@@ -11,7 +11,13 @@ from estimators.cli import _reading as reading
 from estimators.cli._console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli._duplicates_page import page_data
 from estimators.cli._options import POSITIVE_SHARE, PRIOR
-from estimators.cli._writing import check_places, format_option, out_option, write_result
+from estimators.cli._writing import (
+    check_places,
+    format_option,
+    note_written,
+    out_option,
+    write_result,
+)
 from estimators.duplicate_finder import DuplicateFinder
 from estimators.inspection.page import duplicates_page, write_page
 from film.datasets import Table
@@ -155,7 +161,7 @@ def duplicates(
     if html is not None:
         data = page_data(finder, lowest, method)
         write_page(duplicates_page(data, title=f"Duplicates in {rows.source}"), html)
-        note(f"wrote {html}")
+        note_written(html)
 
 
 def _threshold_for(precision: float, classifier: Any, prior: float | None) -> float:

@@ -16,6 +16,7 @@ from estimators.cli._answers import Answers, pair_key
 from estimators.cli._candidates import candidate_pairs
 from estimators.cli._console import Failure, examples, leaves, note, quiet_option
 from estimators.cli._folds import usable_folds
+from estimators.cli._options import seed_option
 from estimators.cli._writing import check_places
 from estimators.few_labels import few_label_duplicates
 from estimators.inspection._printable import printable
@@ -53,7 +54,7 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
 @click.option(
     "-n", "n", type=click.IntRange(1), default=20, show_default=True, help="Pairs to ask now."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@seed_option
 @quiet_option
 def label(
     table: str,

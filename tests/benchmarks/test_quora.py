@@ -1,6 +1,5 @@
 import csv
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="the figures need the extra plot")
 
 from benchmarks import quora
+from benchmarks._data import data_folder, film_data
 from benchmarks._quora_data import read_folder
 
 
@@ -87,9 +87,9 @@ def test_ones_own_folder_with_train_alone_is_enough(tmp_path: Path):
     assert set(data.train.ravel()).isdisjoint(data.dev.ravel())
 
 
-@pytest.mark.skipif("FILM_DATA" not in os.environ, reason="FILM_DATA is not set")
+@pytest.mark.skipif(film_data() is None, reason="FILM_DATA is not set")
 def test_excluded_rows_are_dropped_from_training_and_counted():
-    folder = Path(os.environ["FILM_DATA"]) / "quora"
+    folder = data_folder(None, "quora")
     data = read_folder(folder, on_error="raise", limit=None, seed=0)
     assert data.n_excluded == 2
     assert len(data.train) == 38_725

@@ -1,11 +1,11 @@
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks import sts_film
+from benchmarks._data import film_data
 from benchmarks.sts_film import (
     Settings,
     beside,
@@ -17,7 +17,7 @@ from benchmarks.sts_film import (
 )
 
 needs_data = pytest.mark.skipif(
-    not os.environ.get("FILM_DATA"), reason="FILM_DATA is not set: the STS Benchmark is not here"
+    film_data() is None, reason="FILM_DATA is not set: the STS Benchmark is not here"
 )
 
 

@@ -1,13 +1,21 @@
 """Start, messages and files of the command line, one test per thing that was wrong."""
 
+import csv
+import io
 import json
 import os
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from estimators.cli import _app, _console, main
+from estimators.cli._options import FiniteRange
 from estimators.persistence import load_model, save_model
 from film.datasets import make_question_pairs, write_table
 
@@ -105,8 +113,6 @@ def test_19_a_saved_vocabulary_is_one_entry(shelf, tmp_path):
     words = CountVectorizer().fit([" ".join(f"word{i}" for i in range(3000))])
     words.twice_ = [words.vocabulary_, words.vocabulary_]
     save_model(words, tmp_path / "words.skops")
-    import zipfile
-
     with zipfile.ZipFile(tmp_path / "words.skops") as archive:
         schema = json.loads(archive.read("schema.json"))
     assert json.dumps(schema).count("__loader__") < 100
@@ -125,7 +131,341 @@ def test_18_version_has_one_source():
 
 
 def test_18_help_of_all_commands_is_that_of_each():
-    from estimators.cli import _app, main
-
     for name in _app.COMMANDS:
         assert main.get_command(None, name).name == name
+
+
+def run(*arguments, stdin=None):
+    """Run the command in this process, where it must not raise."""
+    result = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin, prog_name="film")
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def odd(shelf, tmp_path_factory):
+    """A folder with odd files, by the names that the table of invocations uses."""
+    folder = tmp_path_factory.mktemp("odd")
+    for name in ("train.csv", "model.skops"):
+        (folder / name).write_bytes((shelf / name).read_bytes())
+    files = {
+        "empty.csv": b"",
+        "header.csv": b"question1,question2\n",
+        "ragged.csv": b"question1,question2\na,b\nc\n",
+        "nul.csv": b"question1,question2\na,\0\n",
+        "zero.csv": b"question1,question2,is_duplicate\na b,c d,0\ne f,g h,0\n",
+        "words.csv": b"question1,question2,is_duplicate\na,b,maybe\n",
+        "texts.csv": b"id,text\n1,Is tea hot?\n1,Is tea warm?\n",
+        "noid.csv": b"id,text\n1,Is tea hot?\n,Is tea warm?\n",
+        "both.csv": b"text,title\na,b\n",
+        "taken.csv": b"question1,question2,probability\na,b,c\n",
+        "nan.json": b'[{"question1": "a", "question2": NaN}]',
+        "book.csv": b"PK\x03\x04 nothing",
+        "torn.csv.gz": b"\x1f\x8b\x08 torn",
+        "pickle.skops": b"\x80\x04.",
+        "text.skops": b"hello",
+        "answers.csv": b"a,b\n1,2\n",
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    (folder / "folder").mkdir()
+    return folder
+
+
+SEED = "99999999999999999999"
+ODD = [
+    ("merge", "No such command 'merge'"),
+    ("score", "Missing argument 'PAIRS'"),
+    ("score train.csv", "Missing option '-m'"),
+    ("score train.csv -m none.skops", "there is no file 'none.skops'"),
+    ("score none.csv -m model.skops", "there is no file 'none.csv'"),
+    ("score . -m model.skops", "'.' is a folder"),
+    ("score train.csv -m .", "--model . is a folder"),
+    ("score train.csv -m -", "a model is read from a file"),
+    ("score train.csv -m pickle.skops", "is a pickle"),
+    ("score train.csv -m text.skops", "text.skops"),
+    ("score train.csv -m train.csv", "train.csv"),
+    ("score - -m -", "only one input can be -"),
+    ("score - -m model.skops", "standard input is empty"),
+    ("score empty.csv -m model.skops", "is empty"),
+    ("score header.csv -m model.skops", "no rows"),
+    ("score ragged.csv -m model.skops", "line 3 has 1"),
+    ("score nul.csv -m model.skops", "line 2 holds a NUL byte"),
+    ("score nan.json -m model.skops", "NaN is no number of JSON"),
+    ("score book.csv -m model.skops", "zip archive, but damaged"),
+    ("score torn.csv.gz -m model.skops", "gzipped, but damaged"),
+    ("score taken.csv -m model.skops", "--as NAME"),
+    ("score train.csv -m model.skops --threshold nan", "'--threshold': 'nan' is no number"),
+    ("score train.csv -m model.skops --threshold inf", "'--threshold'"),
+    ("score train.csv -m model.skops --threshold 2", "'--threshold'"),
+    ("score train.csv -m model.skops --encoding undefined", "--encoding 'undefined' is unknown"),
+    ("score train.csv -m model.skops --encoding hex", "--encoding 'hex' is unknown"),
+    ("score train.csv -m model.skops --encoding utf-16", "but no rows"),
+    ("score train.csv -m model.skops -1 question1", "both --text1 and --text2"),
+    ("score train.csv -m model.skops -1 question1 -2 question1", "name two columns"),
+    ("score train.csv -m model.skops -1 q -2 question2", "no column 'q'"),
+    ("score train.csv -m model.skops -o train.csv", "would overwrite the input"),
+    ("score train.csv -m model.skops -o no/out.csv", "does not exist"),
+    ("score train.csv -m model.skops -o folder", "is a folder"),
+    ("score train.csv -m model.skops -o out.xls", ".xls files are not written"),
+    ("score train.csv -m model.skops -o out.json -f csv", "--out out.json says json"),
+    ("score train.csv -m model.skops -f xml", "'xml' is not one of"),
+    (f"train train.csv -m m.skops --seed {SEED}", "'--seed'"),
+    ("train train.csv -m m.skops --seed -1", "'--seed'"),
+    ("train train.csv -m -", "--model - is not written to standard output"),
+    ("train train.csv -m .", "is a folder"),
+    ("train train.csv -m m.skops --cache model.skops", "--cache model.skops is a file"),
+    ("train train.csv -m m.skops --cache model.skops/x", "--cache model.skops/x cannot be made"),
+    ("train train.csv -m m.skops --prior nan", "'--prior': 'nan' is no number"),
+    ("train train.csv -m m.skops --prior 1", "'--prior'"),
+    ("train train.csv -m m.skops --rank 1", "'--rank'"),
+    ("train train.csv -m m.skops --folds 900", "--folds 900"),
+    ("train train.csv -m m.skops --text text", "--text names a column of --corpus"),
+    ("train zero.csv -m m.skops", "all 2 labels in column 'is_duplicate' are 0"),
+    ("train words.csv -m m.skops", "neither 0 nor 1"),
+    ("train train.csv -m m.skops --more-duplicates zero.csv", "labels no pair as a duplicate"),
+    ("train train.csv -m m.skops --more-duplicates train.csv -l question1", "neither 0 nor 1"),
+    ("duplicates texts.csv", "id '1' twice, lines 2, 3"),
+    ("duplicates noid.csv", "a row without an id, line 3"),
+    ("duplicates both.csv", "may all be the texts; choose by --text"),
+    ("duplicates both.csv -t text -t text", "names a column twice"),
+    ("duplicates both.csv -t text -t body", "no column 'body'"),
+    ("duplicates both.csv -t text --threshold nan", "'--threshold': 'nan' is no number"),
+    ("duplicates both.csv -t text --threshold 0", "'--threshold'"),
+    ("duplicates both.csv -t text --budget 0", "'--budget'"),
+    ("duplicates both.csv -t text --html -", "--html - is not written to standard output"),
+    ("duplicates both.csv -t text --prior .2", "--prior"),
+    ("explain -m model.skops", "give a table PAIRS, or --text-pair"),
+    ("explain train.csv -p a b -m model.skops", "give a table PAIRS, or --text-pair"),
+    ("explain train.csv -m model.skops --html -", "--html - is not written"),
+    ("explain -p a b -m model.skops --html no/page.html", "does not exist"),
+    ("evaluate words.csv -m model.skops", "neither 0 nor 1"),
+    ("evaluate train.csv -m model.skops --prior nan", "'--prior': 'nan' is no number"),
+    ("evaluate train.csv -m model.skops -l none", "no column 'none'"),
+    ("submit train.csv -m model.skops -o s.csv", "by --id"),
+    ("submit train.csv -m model.skops", "Missing option '-o'"),
+    ("submit train.csv -m model.skops -o s.json --id question1", "a submission is CSV"),
+    ("label both.csv --labels -", "--labels - is not written to standard output"),
+    (f"label both.csv --labels l.csv --seed {SEED}", "'--seed'"),
+    ("label both.csv --labels answers.csv -t text", "answers.csv"),
+    ("info", "Missing argument 'MODEL'"),
+    ("info none.skops", "there is no file 'none.skops'"),
+    ("info folder", "is a folder"),
+    ("info text.skops", "text.skops"),
+    ("info model.skops -o model.skops", "would overwrite the input"),
+    ("score train.csv -m", "requires an argument"),
+    ("score --fast", "No such option"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), ODD)
+def test_10_odd_invocations_end_in_a_line_that_says_why(odd, monkeypatch, line, message):
+    monkeypatch.chdir(odd)
+    before = sorted(odd.iterdir())
+    result = run(*line.split(), stdin="")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    said = " ".join(result.stderr.split())
+    assert message in said and "Traceback" not in said
+    assert "Errno" not in said
+    # Notes and the usage of the command may stand before the one error.
+    assert result.stderr.lower().count("error:") == 1
+    assert sorted(odd.iterdir()) == before
+
+
+def test_10_every_number_is_finite_and_every_seed_fits():
+    for name in _app.COMMANDS:
+        for param in main.get_command(click.Context(main), name).params:
+            if isinstance(param.type, click.types.FloatParamType):
+                assert isinstance(param.type, FiniteRange), (name, param.name)
+            if param.name == "seed":
+                assert param.type.max == 2**32 - 1
+
+
+def test_10_more_duplicates_with_labels_give_those_that_are_duplicates(shelf, tmp_path):
+    mixed = tmp_path / "mixed.csv"
+    mixed.write_text("question1,question2,is_duplicate\na b,b a,1\nc d,e f,0\ng h,i j,0\n")
+    command = ["train", shelf / "train.csv", "-m", tmp_path / "m.skops", "--folds", 2]
+    ran = run(*command, "--rank", 20, "--more-duplicates", mixed)
+    assert ran.exit_code == 0, ran.stderr
+    assert "2 rows that are not labelled 1 are left out" in ran.stderr
+    told = json.loads(run("info", tmp_path / "m.skops", "-f", "json").stdout)
+    assert told["more duplicates"] == 1
+
+
+def test_10_an_interruption_tells_what_was_written(shelf, tmp_path, monkeypatch):
+    from estimators.cli import _writing
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_writing, "note", interrupted)
+    out = tmp_path / "out.csv"
+    ran = run("score", shelf / "train.csv", "-m", shelf / "model.skops", "-o", out)
+    assert ran.exit_code == 130 and out.exists()
+    assert f"film: interrupted; {out} is written" in ran.stderr
+    assert "nothing was written" not in ran.stderr
+
+
+@pytest.mark.parametrize("module", ["click", "sklearn", "estimators.cli.score", "numpy"])
+def test_10_an_interruption_while_loading_is_no_traceback(shelf, module):
+    program = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from estimators.cli.__main__ import run\n"
+        "run()\n"
+    )
+    done = python("-c", program, "score", shelf / "train.csv", "-m", shelf / "model.skops")
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "\nfilm: interrupted; nothing was written\n"
+
+
+def test_10_a_torn_file_of_the_cache_is_one_note(shelf, tmp_path):
+    command = ["train", shelf / "train.csv", "-m", tmp_path / "m.skops", "--rank", 20]
+    command += ["--folds", 2, "--cache", tmp_path / "cache"]
+    assert run(*command).exit_code == 0
+    torn = list((tmp_path / "cache").rglob("output.pkl"))
+    assert torn
+    for path in torn:
+        path.write_bytes(path.read_bytes()[:20])
+    done = python("-m", "estimators.cli", *command)
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert "film: a finished part in --cache is damaged, so it is computed again" in done.stderr
+
+
+def test_10_ids_stand_as_they_are(odd):
+    texts = "id,text\n 1 ,Is tea hot?\n2 ,Is tea hot?\n"
+    (row,) = csv.DictReader(io.StringIO(run("duplicates", "-", stdin=texts).stdout))
+    assert (row["id1"], row["id2"]) == (" 1 ", "2 ")
+
+
+def test_16_json_goes_through_score_unchanged(shelf):
+    record = {"id": 7, "text1": "Is tea hot?", "text2": "Is tea warm?", "ok": True, "n": None}
+    record["nested"] = {"a": [1, "x"]}
+    given = json.dumps(record)
+    ran = run("score", "-", "-m", shelf / "model.skops", stdin=given + "\n")
+    scored = json.loads(ran.stdout)
+    assert {name: scored[name] for name in record} == record and len(scored) == len(record) + 2
+
+
+@pytest.mark.parametrize("name", ["own.xlsx", "own.parquet", "own.json.zip", "own.tsv.bz2"])
+def test_16_commands_take_and_give_every_form(shelf, tmp_path, name):
+    write_table(tmp_path / name, ["id", "text1", "text2"], [["a", "Is tea hot?", "Is tea hot?"]])
+    out = tmp_path / f"out-{name}"
+    ran = run("score", tmp_path / name, "-m", shelf / "model.skops", "-o", out)
+    assert ran.exit_code == 0, ran.stderr
+    from film.datasets import read_table
+
+    table = read_table(out)
+    assert table.column("id") == ["a"] and table.column("duplicate") == ["1"]
+    # A format that is no text does not go to standard output unasked.
+    ran = run("score", tmp_path / name, "-m", shelf / "model.skops")
+    assert "duplicate" in ran.stdout.split("\n")[0] or name.startswith("own.json")
+
+
+def test_16_several_text_columns_are_joined():
+    table = "id,title,body\n1,Tea,is it hot?\n2,,Tea is it hot?\n3,Cats,purr\n"
+    ran = run("duplicates", "-", "-t", "title", "-t", "body", stdin=table)
+    (row,) = csv.DictReader(io.StringIO(ran.stdout))
+    assert (row["id1"], row["id2"], row["text1"]) == ("1", "2", "Tea is it hot?")
+
+
+def test_16_a_submission_goes_to_standard_output(shelf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = "test_id,question1,question2\n5,Is tea hot?,Is tea hot?\n"
+    ran = run("submit", "-", "-m", shelf / "model.skops", "-o", "-", stdin=table)
+    assert ran.exit_code == 0, ran.stderr
+    assert re.fullmatch(r"test_id,is_duplicate\n5,[01]\.\d+\n", ran.stdout)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_10_formulas_are_escaped_when_asked(shelf, tmp_path):
+    table = "id,text1,text2\n=1+1,Is tea hot?,Is tea hot?\n"
+    command = ["score", "-", "-m", shelf / "model.skops"]
+    assert run(*command, stdin=table).stdout.split("\n")[1].startswith("=1+1,")
+    escaped = run(*command, "--escape-formulas", stdin=table).stdout
+    assert escaped.split("\n")[1].startswith("'=1+1,")
+
+
+def test_18_info_tells_what_a_model_is(shelf):
+    told = json.loads(run("info", shelf / "model.skops", "--format", "json").stdout)
+    assert told["kind"] == "DuplicateClassifier" and told["trained on"] == ["train.csv"]
+    assert told["pairs"] == 200 and 0 < told["share of duplicates"] < 1
+    assert told["prior"] == told["share of duplicates"]
+    assert {"ROC AUC", "log loss", "calibration error"} < set(told["out of fold"])
+    assert re.match(r"\d{4}-\d\d-\d\dT", told["saved"])
+    text = run("info", shelf / "model.skops").stdout
+    assert "train.csv" in text and "out of fold, ROC AUC" in text
+
+
+def test_18_info_says_what_an_older_model_does_not_tell(tmp_path):
+    told = run("info", ROOT / "tests" / "golden" / "fast_trees.film").stdout
+    assert re.search(r"saved +unknown: the file does not tell", told)
+    assert re.search(r"trained on +unknown", told) and re.search(r"pairs +\d+", told)
+
+
+def test_18_what_is_written_is_said_with_rows_and_size(shelf, tmp_path):
+    out = tmp_path / "out.csv"
+    ran = run("score", shelf / "train.csv", "-m", shelf / "model.skops", "-o", out)
+    size = out.stat().st_size
+    shown = f"{size} B" if size < 1000 else f"{size / 1000:.1f} kB"
+    assert f"film: wrote {out} (200 rows, {shown})" in ran.stderr
+    assert "model.skops (a model of 200 pairs, " in (shelf / "train.err").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rank=20 and cv=5 do not go", "--rank 20 and --folds 5 do not go"),
+        ("give prior=None to go on", "leave out --prior to go on"),
+        ("prior must lie in (0, 1)", "--prior must lie in (0, 1)"),
+        ("random_state=-1 is no seed", "--seed -1 is no seed"),
+        ("give encoding=, or save it again", "give --encoding, or save it again"),
+        ("path: there is no file", "there is no file"),
+        ("d=100 and a model must fit", "d=100 and a model must fit"),
+        ("see n_rank=3", "see n_rank=3"),
+    ],
+)
+def test_18_messages_name_options(text, expected):
+    command = main.get_command(click.Context(main), "train")
+    assert _console.by_options(text, command) == expected
+
+
+def test_18_help_and_readme_agree_on_names():
+    """Every option of film that README writes is one of the command it is written for."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = re.findall(r"film (" + "|".join(_app.COMMANDS) + r")\b([^`\n]*)", text)
+    assert len(lines) > 4
+    for name, rest in lines:
+        params = main.get_command(click.Context(main), name).params
+        known = {option for param in params for option in [*param.opts, *param.secondary_opts]}
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*", rest):
+            assert option in known | {"--help", "-h"}, (name, option)
+    for name in re.findall(r"`film ([a-z]+)", text):
+        assert name in _app.COMMANDS, name
+
+
+@pytest.mark.parametrize("name", list(_app.COMMANDS))
+def test_18_every_help_shows_an_example(name):
+    shown = run(name, "--help").stdout
+    assert f"\n    film {name} " in shown.split("Examples:")[1]
+
+
+def test_00_an_empty_film_data_is_not_set(monkeypatch, tmp_path):
+    from benchmarks._data import data_folder, film_data
+
+    monkeypatch.setenv("FILM_DATA", "")
+    assert film_data() is None
+    with pytest.raises(FileNotFoundError, match="neither --data nor FILM_DATA"):
+        data_folder(None, "sts")
+    assert data_folder("here", "sts") == Path("here")
+    monkeypatch.setenv("FILM_DATA", str(tmp_path))
+    assert data_folder(None, "sts") == tmp_path / "sts"
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        if path.name != "_data.py":
+            assert 'environ.get("FILM_DATA"' not in path.read_text("utf-8"), path

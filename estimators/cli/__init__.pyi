@@ -1,0 +1,1 @@
+from ._app import main as main
