@@ -73,10 +73,10 @@ def content(html):
 def test_04_the_largest_contributions_are_those_of_the_whole_matrix(mapped, keep, monkeypatch):
     monkeypatch.setattr("film.contributions.BLOCK_CELLS", 40)
     rng = np.random.default_rng(keep)
-    tokens = [sp.random_array((t, 30), density=0.2, rng=rng, format="csr") for t in (23, 17)]
+    one, other = (sp.random_array((t, 30), density=0.2, rng=rng, format="csr") for t in (23, 17))
     L = rng.normal(size=(5, 30)) if mapped else None
-    whole = cosine_contributions(*tokens, L)
-    found = largest_contributions(*tokens, L, keep=keep)
+    whole = cosine_contributions(one, other, L)
+    found = largest_contributions(one, other, L, keep=keep)
     kept = found.contributions.toarray()
     assert found.contributions.nnz == min(keep, np.count_nonzero(whole))
     assert found.n_rest == np.count_nonzero(whole) - found.contributions.nnz
@@ -188,6 +188,7 @@ def test_20_effects_lead_from_the_baseline_to_the_probability(classifier):
     for verdict in classifier.explain(DATA.pairs[:20]):
         odds = np.log(verdict.baseline / (1 - verdict.baseline))
         odds += sum(evidence.effect for evidence in [*verdict.members, *verdict.features])
+        odds += verdict.sameness.effect if verdict.sameness else 0
         assert 1 / (1 + np.exp(-odds)) == pytest.approx(verdict.probability, abs=1e-9)
 
 
@@ -212,8 +213,9 @@ def test_20_the_page_starts_at_the_baseline_and_ends_at_the_probability(classifi
         shown = pair["verdict"]
         odds = np.log(shown["baseline"] / (1 - shown["baseline"]))
         odds += sum(step["effect"] for step in shown["steps"])
-        # Each of 37 effects is rounded to six decimals.
-        assert 1 / (1 + np.exp(-odds)) == pytest.approx(shown["probability"], abs=37 * 5e-7)
+        odds += shown["sameness"]["effect"] if shown["sameness"] else 0
+        # Each of some 40 effects is rounded to six decimals.
+        assert 1 / (1 + np.exp(-odds)) == pytest.approx(shown["probability"], abs=50 * 5e-7)
         assert shown["probability"] == verdict.probability
         sizes = [abs(step["effect"]) for step in shown["steps"]]
         assert sizes == sorted(sizes, reverse=True)
