@@ -97,10 +97,14 @@ def measure_stack(data: Splits, case: str, quick: bool) -> dict[str, dict[str, f
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     inputs = model.inputs(data.dev)
     share = float(data.y_train.mean())
-    rows = {case: judged(model.probabilities_of(inputs)[:, 1], data.y_dev, share)}
+    p = model.probabilities_of(inputs, data.dev)[:, 1]
+    rows = {case: judged(p, data.y_dev, share, question_groups(data.dev))}
     rows[case] |= {"seconds": round(seconds, 1), "peak": round(peak)}
     kept = [i for i, name in enumerate(model.feature_names_out_) if ": rank" not in name]
-    plain = clone(model.final_estimator_).fit(model.out_of_fold_[:, kept], data.y_train)
+    plain = clone(model.final_estimator_)
+    if getattr(plain, "monotonic_cst", None) is not None:
+        plain.set_params(monotonic_cst=np.asarray(plain.monotonic_cst)[kept])
+    plain.fit(model.out_of_fold_[:, kept], data.y_train)
     p = plain.predict_proba(inputs[:, kept])[:, 1]
     rows[f"{case}, without ranks"] = judged(p, data.y_dev, share)
     return rows

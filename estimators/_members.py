@@ -10,10 +10,9 @@ from sklearn.base import clone, is_classifier, is_regressor
 from estimators._embedding import embed, fit_embedder
 from estimators._pair_problem import PairProblem
 from estimators._savable import savable
-from estimators._texts import place_pairs
+from estimators._texts import READINGS, place_pairs
 from film.lexical import row_cosines
 from film.ranks import neighbour_ranks
-from film.text import normalize_text
 
 EMBEDDER_COLUMNS = ("cosine", "rank from the nearer side", "rank from the farther side")
 PREDICTOR_COLUMNS = ("verdict",)
@@ -33,14 +32,19 @@ def columns(member: Any) -> tuple[str, ...]:
 class Collection:
     """Texts that ranks count, as points of one fitted embedder."""
 
-    def __init__(self, texts: list[str], points: np.ndarray, counted: np.ndarray) -> None:
-        self.texts = texts  # normalised
+    reading = "normalize_text"  # of collections that were saved without it
+
+    def __init__(
+        self, texts: list[str], points: np.ndarray, counted: np.ndarray, reading: str
+    ) -> None:
+        self.texts = texts  # as the reading gives them
+        self.reading = reading
         self.points = points
         self.counted = counted
 
     def judge(self, embedder: Any, pairs: np.ndarray) -> np.ndarray:
         """Give `EMBEDDER_COLUMNS` of pairs, known or new."""
-        new, codes = place_pairs(self.texts, pairs)
+        new, codes = place_pairs(self.texts, pairs, self.reading)
         points = self.points
         if new:
             points = np.vstack([points, embed(embedder, new).astype(points.dtype)])
@@ -86,9 +90,10 @@ def make_collection(fitted: Any, problem: PairProblem, rows: np.ndarray) -> Coll
         known = np.unique(problem.codes[rows])
     texts = [problem.texts[code] for code in known]
     return Collection(
-        [normalize_text(text) for text in texts],
+        [READINGS[problem.reading](text) for text in texts],
         embed(fitted, texts).astype(np.float32),
         np.arange(len(known)),
+        problem.reading,
     )
 
 

@@ -28,7 +28,12 @@ class PairProblem:
 
     Caches know it by its key. Numbering texts costs far more than the key, and where the caches
     answer, as for most candidates of a search over k, it never happens.
+
+    Texts share a number where `film.text.token_text` reads them alike. Groups, which keep folds
+    apart, go by the wider `film.text.normalize_text`.
     """
+
+    reading = "normalize_text"  # of problems that were saved without it
 
     def __init__(
         self,
@@ -38,6 +43,7 @@ class PairProblem:
         corpus: list[str],
         settings: Any,
     ) -> None:
+        self.reading = "token_text"
         self.labels = labels
         self.count = settings.count
         self.n_random = settings.n_random
@@ -45,7 +51,7 @@ class PairProblem:
         self._raw = pairs, similar, corpus
         self.training_key = digest(
             [pairs.ravel().tolist(), similar.ravel().tolist(), labels.tolist()],
-            [int(self.n_random), int(self.seed)],
+            [int(self.n_random), int(self.seed), self.reading],
         )
         self.key = digest(self.training_key, corpus, self.count)
 
@@ -60,7 +66,7 @@ class PairProblem:
                 UserWarning,
                 stacklevel=2,
             )
-        index = TextIndex()
+        index = TextIndex(self.reading)
         # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
         # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
         null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
@@ -103,7 +109,14 @@ class PairProblem:
     @cached_property
     def groups(self) -> np.ndarray:
         """Group of linked texts of each text."""
-        return connected_groups(np.vstack([self.codes, self.similar]), len(self.texts))
+        sentences = self.sentences
+        links = sentences[np.vstack([self.codes, self.similar])]
+        return connected_groups(links, int(sentences.max()) + 1)[sentences]
+
+    @cached_property
+    def sentences(self) -> np.ndarray:
+        """Number of the sentence that each text is, by the wider `normalize_text`."""
+        return TextIndex().add(self.texts)
 
     def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give some of the pairs, with the similar ones that no other pair is linked to."""

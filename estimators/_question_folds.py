@@ -33,7 +33,7 @@ def question_folds(splitter: Any, problem: PairProblem) -> list[Fold]:
     Parameters
     ----------
     splitter : splitter
-        From `splitter_of`. Its X are the pairs' text numbers, as strings.
+        From `splitter_of`. Its X are the pairs' sentence numbers, as strings.
     problem : PairProblem
         The training pairs.
 
@@ -48,8 +48,8 @@ def question_folds(splitter: Any, problem: PairProblem) -> list[Fold]:
         If a pair is not in exactly one test fold, or a question stands on both sides of a fold
         and the splitter is no `AllowSharedQuestions`.
     """
-    codes = problem.codes
-    # Numbers stand for normalised texts already, so they are what folds must not share.
+    # Sentences, not their spellings, are what folds must not share.
+    codes = problem.sentences[problem.codes]
     folds = list(splitter.split(codes.astype(str).astype(object), problem.labels))
     everything = np.arange(len(codes))
     tested = np.sort(np.concatenate([everything[test] for _, test in folds]))
@@ -62,11 +62,12 @@ def question_folds(splitter: Any, problem: PairProblem) -> list[Fold]:
         return folds
     # Texts without words are all one text, and teach nothing about each other.
     seen = [np.intersect1d(codes[train], codes[test]) for train, test in folds]
-    shared = np.setdiff1d(np.concatenate(seen), [problem.null])
+    shared = np.setdiff1d(np.concatenate(seen), problem.sentences[[problem.null]])
     if len(shared):
+        first = problem.texts[int(np.flatnonzero(problem.sentences == shared[0])[0])]
         raise ValueError(
             f"cv={splitter!r} lets {len(shared)} questions stand in training and in test of the "
-            f"same fold, the first {problem.texts[shared[0]]!r}; what is measured out of fold "
+            f"same fold, the first {first!r}; what is measured out of fold "
             "would flatter. Give a number of folds or DisjointPairsKFold(5), or, where that is "
             f"what you want, AllowSharedQuestions({splitter!r})"
         )

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from estimators._savable import savable
-from film.text import normalize_text
+from film.text import normalize_text, token_text
+
+READINGS: dict[str, Callable[[str], str]] = {
+    "normalize_text": normalize_text,
+    "token_text": token_text,
+}
+"""Ways to tell whether two texts read alike, by the name that saved models keep."""
 
 
 @savable
 class TextIndex:
-    """Number texts so that those that read alike after normalisation share a number.
+    """Number texts so that those that read alike share a number.
+
+    Parameters
+    ----------
+    reading : str, default="normalize_text"
+        Name in `READINGS`.
 
     Attributes
     ----------
@@ -21,7 +32,10 @@ class TextIndex:
         The first text seen of each number.
     """
 
-    def __init__(self) -> None:
+    reading = "normalize_text"  # of indexes that were saved without it
+
+    def __init__(self, reading: str = "normalize_text") -> None:
+        self.reading = reading
         self.texts: list[str] = []
         self._codes: dict[str, int] = {}
         self._raw: dict[str, int] = {}
@@ -37,7 +51,7 @@ class TextIndex:
     def _code(self, raw: str) -> int:
         code = self._raw.get(raw)
         if code is None:
-            code = self._codes.setdefault(normalize_text(raw), len(self.texts))
+            code = self._codes.setdefault(READINGS[self.reading](raw), len(self.texts))
             if code == len(self.texts):
                 self.texts.append(raw)
             self._raw[raw] = code
@@ -67,15 +81,19 @@ def check_texts(texts: Any, name: str) -> list[str]:
     return found
 
 
-def place_pairs(known: list[str], pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
+def place_pairs(
+    known: list[str], pairs: np.ndarray, reading: str = "normalize_text"
+) -> tuple[list[str], np.ndarray]:
     """Give numbers to the texts of pairs beside known texts.
 
     Parameters
     ----------
     known : list of str
-        Normalised texts, each once.
+        Texts as `reading` gives them, each once.
     pairs : ndarray of str, shape (n, 2)
         Checked pairs.
+    reading : str, default="normalize_text"
+        Name in `READINGS`.
 
     Returns
     -------
@@ -88,13 +106,13 @@ def place_pairs(known: list[str], pairs: np.ndarray) -> tuple[list[str], np.ndar
     """
     number = {text: code for code, text in enumerate(known)}
     spelt, position = np.unique(pairs, return_inverse=True)
-    normal = [normalize_text(text) for text in spelt.tolist()]
+    normal = [READINGS[reading](text) for text in spelt.tolist()]
     code = np.array([number.get(text, -1) for text in normal], dtype=np.intp)
     is_new = np.flatnonzero(code < 0)
     code[is_new] = len(known) + np.arange(len(is_new))
-    _, reading = np.unique(np.asarray(normal, dtype=object), return_inverse=True)
+    _, same = np.unique(np.asarray(normal, dtype=object), return_inverse=True)
     position = position.reshape(pairs.shape)
     codes = code[position]
-    alike = reading[position[:, 0]] == reading[position[:, 1]]
+    alike = same[position[:, 0]] == same[position[:, 1]]
     codes[alike] = codes[alike].min(axis=1, keepdims=True)
     return [spelt[row] for row in is_new], codes

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from estimators._savable import find_savable, is_class, is_function, savable
-from film.text import normalize_text
+from film.text import normalize_text, token_text
 
 # A crafted file may hand these any text, so only harmless functions may be registered.
 savable(normalize_text)
+savable(token_text)
 _FUNCTIONS = frozenset({"scipy._lib.array_api_compat.numpy._aliases.asarray"})
 _ESTIMATORS = {
     "sklearn.calibration": "CalibratedClassifierCV",

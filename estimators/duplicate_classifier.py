@@ -26,6 +26,7 @@ from estimators._compat import visual_block
 from estimators._cross_fitting import cross_fitted_probabilities, fold_numbers
 from estimators._final_prior import check_weights, prior_of, reaching_weights
 from estimators._fingerprints import fingerprints
+from estimators._near_copies import Sameness, near_copies, raised, samenesses, with_near_copies
 from estimators._pair_problem import PairProblem
 from estimators._pairs import check_pair_labels, check_pairs
 from estimators._progress import progress_bar
@@ -39,6 +40,18 @@ from film.thresholds import ThresholdCurve, threshold_curve, threshold_for_preci
 
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
+
+
+DIFFERENCES = frozenset(
+    (
+        "numbers unshared",
+        "negation on one side",
+        "different question words",
+        "symbols unshared",
+        "negated words unshared",
+    )
+)
+"""Features of which more can only lower a probability of boosted trees."""
 
 
 @savable
@@ -99,6 +112,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         pairs, weighted by the ``sample_weight`` and ``class_weight`` that it learned with.
     typical_ : ndarray of float64, shape (n_features,)
         Median of every input, which `explain` compares with.
+    certain_copies_ : bool
+        Whether copies are certain. Models that were saved without it leave them to the final model.
 
     See Also
     --------
@@ -108,6 +123,12 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Costs ``cv + 1`` fits of every member.
+
+    The default final models learn from near copies too: texts of the training pairs beside
+    themselves with a typo or another punctuation mark, labelled as duplicates, a hundredth of the
+    weight of the training pairs. The boosted trees never lower a probability when a member's
+    similarity rises, nor raise it when one text more holds a number, a symbol or a negation that
+    the other lacks.
 
     Examples
     --------
@@ -231,7 +252,12 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
                 blocks.append(seen)
                 names += _names(features, seen.shape[1])
             inputs = np.column_stack(blocks)
-            final.fit(inputs, labels, **routed["final_estimator"])
+            if self.final_estimator is None:
+                near = near_copies(sorted(set(pairs.flat)), self.random_state)
+                seen = _inputs(fitted, collections, features, near)
+                _fit_default(final, names, *with_near_copies(inputs, labels, seen, weights))
+            else:
+                final.fit(inputs, labels, **routed["final_estimator"])
             if advance:
                 advance("final model")
 
@@ -240,6 +266,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         self.final_estimator_ = final
         self.features_ = features
         self.feature_names_out_ = names
+        self.certain_copies_ = True
         self.out_of_fold_ = inputs
         self.train_prior_ = prior_of(final, labels, inputs, weights)
         self.typical_ = np.median(inputs, axis=0)
@@ -275,19 +302,15 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
             Columns `feature_names_out_`.
         """
         check_is_fitted(self)
-        pairs = check_pairs(pairs)
-        blocks = []
-        for name, member in self.members_:
-            if name in self._collections:
-                blocks.append(self._collections[name].judge(member, pairs))
-            else:
-                blocks.append(members_of.judge_pairs(member, pairs))
-        if self.features_ is not None:
-            blocks.append(_dense(self.features_.transform(pairs)))
-        return np.column_stack(blocks)
+        return _inputs(self.members_, self._collections, self.features_, check_pairs(pairs))
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Probability that pairs are duplicates.
+
+        Copies, texts that differ in case, white space and Unicode form alone
+        (`film.text.copy_key`), have 1 − 10⁻⁶ at any prior. Texts of the same words, numbers and
+        symbols (`film.text.token_text`) have 0.99 or more, and texts that differ by one slip of the
+        pen (`film.lexical.spelled_alike`) 0.95 or more before the shift to the prior.
 
         Parameters
         ----------
@@ -300,15 +323,18 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
             Columns as in `classes_`, at the prior `prior_`.
         """
         self._check_prior()
-        return self.probabilities_of(self.inputs(pairs))
+        pairs = check_pairs(pairs)
+        return self.probabilities_of(self.inputs(pairs), pairs)
 
-    def probabilities_of(self, inputs: np.ndarray) -> np.ndarray:
+    def probabilities_of(self, inputs: np.ndarray, pairs: Any = None) -> np.ndarray:
         """Probability from the final model's inputs, at the prior `prior_`.
 
         Parameters
         ----------
         inputs : ndarray of shape (n_pairs, n_features)
             From `inputs`.
+        pairs : array-like of str, shape (n_pairs, 2), default=None
+            Their texts, which make copies certain. None leaves that to the final model.
 
         Returns
         -------
@@ -317,9 +343,17 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         p = self.final_estimator_.predict_proba(inputs)[:, 1].astype(np.float64)
-        if self.prior is not None:
-            p = shift_prior(p, self.train_prior_, self.prior_)
+        same = self._samenesses(check_pairs(pairs)) if pairs is not None else None
+        p = raised(p, same or [Sameness.OTHER] * len(p), self._shifted)
         return np.column_stack([1 - p, p])
+
+    def _shifted(self, p: np.ndarray) -> np.ndarray:
+        return p if self.prior is None else shift_prior(p, self.train_prior_, self.prior_)
+
+    def _samenesses(self, pairs: np.ndarray) -> list[Sameness]:
+        # Models that were saved without the attribute predict as they did.
+        known = getattr(self, "certain_copies_", False)
+        return samenesses(pairs) if known else [Sameness.OTHER] * len(pairs)
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Call pairs duplicates whose probability, at the prior, is above one half.
@@ -722,6 +756,49 @@ def _fit_and_judge(
         member, problem.training_key, train, problem=problem, pairs=pairs, fit_params=fit_params
     )
     return members_of.judge_fold(fitted, problem, pairs, train, test)
+
+
+def _fit_default(
+    final: Any, names: list[str], inputs: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> None:
+    """Fit a default final model with weights of rows, boosted trees monotone where they should."""
+    if isinstance(final, HistGradientBoostingClassifier):
+        final.set_params(monotonic_cst=_monotonic(names))
+    step = ""
+    if isinstance(final, Pipeline) and not sklearn.get_config().get("enable_metadata_routing"):
+        step = f"{final.steps[-1][0]}__"
+    final.fit(inputs, labels, **{f"{step}sample_weight": weights})
+
+
+def _inputs(
+    members: list[tuple[str, Any]],
+    collections: dict[str, members_of.Collection],
+    features: Any,
+    pairs: np.ndarray,
+) -> np.ndarray:
+    """Give the final model's inputs of pairs that no member was fitted on."""
+    blocks = [
+        collections[name].judge(member, pairs)
+        if name in collections
+        else members_of.judge_pairs(member, pairs)
+        for name, member in members
+    ]
+    if features is not None:
+        blocks.append(_dense(features.transform(pairs)))
+    return np.column_stack(blocks)
+
+
+def _monotonic(names: list[str]) -> list[int]:
+    """Which inputs of the boosted trees can only raise (1) or only lower (-1) a probability.
+
+    Similarities of members raise it. Of the lexical features, only those that name a difference
+    in meaning lower it: inside training data, order on overlaps and edits as well costs accuracy.
+    """
+    ends = tuple(f": {column}" for column in (members_of.EMBEDDER_COLUMNS[0], "verdict"))
+    return [
+        1 if name == "spelled alike" or name.endswith(ends) else -1 if name in DIFFERENCES else 0
+        for name in names
+    ]
 
 
 def _with_corpus(pairs: np.ndarray, corpus: list[str]) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from estimators.duplicate_classifier import DuplicateClassifier
 from estimators.film import FILM
 from estimators.word_differences import WordDifferences
-from film.text import normalize_text
+from film.text import token_text
 
 
 def fast_duplicates(
@@ -43,7 +43,7 @@ def fast_duplicates(
     """
     single: Any = np.float32
     vectorizer = TfidfVectorizer(
-        preprocessor=normalize_text, token_pattern=r"\w+", sublinear_tf=True, dtype=single
+        preprocessor=token_text, token_pattern=r"\S+", sublinear_tf=True, dtype=single
     )
     film = Pipeline(
         [

@@ -6,37 +6,54 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
+from sklearn.feature_extraction.text import (
+    ENGLISH_STOP_WORDS,
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from estimators._pairs import check_pairs
 from estimators._savable import savable
-from estimators._texts import as_texts
+from estimators._texts import READINGS, as_texts
 from film.lexical import (
     EDIT_NAMES,
     OVERLAP_NAMES,
     SEQUENCE_NAMES,
+    SIGN_NAMES,
     edit_features,
     overlap_features,
     row_cosines,
     sequence_features,
+    sign_features,
 )
-from film.text import normalize_text
+from film.text import token_text
+
+N_HASHES = 2**20
+"""Columns of hashed n-grams; two n-grams of one pair of questions rarely meet in one."""
 
 COSINE_NAMES = ("word cosine", "word and bigram cosine", "character cosine")
 
 
 @savable
 class LexicalFeatures(TransformerMixin, BaseEstimator):
-    """Overlaps, edits, numbers, negation and lengths of a pair, as 35 named features.
+    """Overlaps, edits, numbers, symbols, negation and lengths of a pair, as 39 named features.
 
-    Nothing is learned from labels: `fit` counts how rare words are. Stop words, negation and
-    question words are English; on other languages those few features say little and the rest work.
+    Nothing is learned from labels: `fit` counts how rare words are. A word that it did not see is
+    as rare as the rarest that it saw. Stop words, negation and question words are English; on
+    other languages those few features say little and the rest work.
 
     Attributes
     ----------
-    words_, bigrams_, characters_ : TfidfVectorizer
-        Fitted on the unique texts.
+    words_ : TfidfVectorizer
+        Fitted on the tokens (`film.text.token_text`) of the unique texts.
+    bigrams_, characters_ : Pipeline
+        Hashed n-grams of words and characters, weighted by how rare they are.
+    reading_ : str
+        How texts are read; models that were saved without it have an older reading.
     n_features_out_ : int
         Number of features.
 
@@ -74,18 +91,18 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         TypeError, ValueError
             If a text is missing or no text has a word.
         """
-        texts = [normalize_text(text) for text in np.unique(check_pairs(pairs)).tolist()]
-        texts = sorted(set(texts) - {""})
+        texts = {token_text(text) for text in np.unique(check_pairs(pairs)).tolist()}
+        texts = sorted(texts - {""})
         if not texts:
-            raise ValueError("pairs hold no word at all; give texts with letters or numbers")
-        common: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
-        words: dict[str, Any] = {"token_pattern": r"\w+"} | common
-        # Of many texts, n-grams that occur once are the most part and match nothing.
-        rare = 2 if len(texts) > 1000 else 1
-        self.words_ = TfidfVectorizer(**words).fit(texts)
-        bigrams = TfidfVectorizer(ngram_range=(1, 2), min_df=rare, **words)
-        characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=rare, **common)
-        self.bigrams_, self.characters_ = _fit_any(bigrams, texts), _fit_any(characters, texts)
+            raise ValueError(
+                "pairs hold no word at all; give texts with letters, numbers or symbols"
+            )
+        tokens: dict[str, Any] = {"token_pattern": r"\S+"}
+        single: Any = np.float32
+        self.words_ = TfidfVectorizer(sublinear_tf=True, dtype=single, **tokens).fit(texts)
+        self.bigrams_ = _hashed(ngram_range=(1, 2), **tokens).fit(texts)
+        self.characters_ = _hashed(analyzer="char_wb", ngram_range=(3, 5)).fit(texts)
+        self.reading_ = "token_text"
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
@@ -99,7 +116,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        features : ndarray of float64, shape (n_pairs, 35)
+        features : ndarray of float64, shape (n_pairs, 39)
             Columns `get_feature_names_out`.
 
         Raises
@@ -110,22 +127,43 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         pairs = check_pairs(pairs)
         texts, codes = np.unique(pairs, return_inverse=True)
-        normal: Any = as_texts([normalize_text(text) for text in texts.tolist()])
+        older = not hasattr(self, "reading_")
+        read = READINGS["normalize_text" if older else self.reading_]
+        normal: Any = as_texts([read(text) for text in texts.tolist()])
         first, second = codes.reshape(pairs.shape).T
-        words = self.words_.transform(normal)
+        words, rarity = self._older_words(normal) if older else self._open_words(normal)
         cosines = [row_cosines(words[first], words[second])]
         for vectorizer in (self.bigrams_, self.characters_):
             rows = vectorizer.transform(normal)
             cosines.append(row_cosines(rows[first], rows[second]))
         split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
-        return np.column_stack(
-            [
-                *cosines,
-                overlap_features(words[first], words[second], self.words_.idf_),
-                sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
-                edit_features(normal[first], normal[second]),
-            ]
+        blocks = [
+            *cosines,
+            overlap_features(words[first], words[second], rarity),
+            sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
+            edit_features(normal[first], normal[second]),
+        ]
+        if not older:
+            blocks.append(sign_features(split[first], split[second]))
+        return np.column_stack(blocks)
+
+    def _older_words(self, texts: Any) -> tuple[Any, np.ndarray]:
+        """Words as models saved without `reading_` see them: those of no training text vanish."""
+        return self.words_.transform(texts), self.words_.idf_
+
+    def _open_words(self, texts: Any) -> tuple[Any, np.ndarray]:
+        """TF-IDF rows that keep words of no training text, and the rarity of every column."""
+        known = self.words_.vocabulary_
+        unknown = sorted({word for text in texts for word in text.split()} - known.keys())
+        vocabulary = known | {word: len(known) + i for i, word in enumerate(unknown)}
+        single: Any = np.float32
+        counter: Any = CountVectorizer(
+            vocabulary=vocabulary, token_pattern=r"\S+", lowercase=False, dtype=single
         )
+        counts = counter.transform(texts)
+        rarity = np.append(self.words_.idf_, np.full(len(unknown), self.words_.idf_.max()))
+        counts.data = (1 + np.log(counts.data)) * rarity[counts.indices].astype(np.float32)
+        return counts, rarity
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features, in order.
@@ -137,10 +175,12 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        names : ndarray of str, shape (35,)
+        names : ndarray of str, shape (39,)
             Plain words.
         """
-        return as_texts([*COSINE_NAMES, *OVERLAP_NAMES, *SEQUENCE_NAMES, *EDIT_NAMES])
+        names = [*COSINE_NAMES, *OVERLAP_NAMES, *SEQUENCE_NAMES, *EDIT_NAMES]
+        older = hasattr(self, "n_features_out_") and not hasattr(self, "reading_")
+        return as_texts(names if older else names + list(SIGN_NAMES))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -149,9 +189,11 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _fit_any(vectorizer: TfidfVectorizer, texts: list[str]) -> TfidfVectorizer:
-    """Fit; where no n-gram is common, as in scripts without spaces, to all of them."""
-    try:
-        return vectorizer.fit(texts)
-    except ValueError:
-        return vectorizer.set_params(min_df=1).fit(texts)
+def _hashed(**params: Any) -> Pipeline:
+    """N-grams of an open vocabulary: those that no training text has are the rarest."""
+    single: Any = np.float32
+    no_norm: Any = None
+    counts = HashingVectorizer(
+        n_features=N_HASHES, alternate_sign=False, norm=no_norm, dtype=single, **params
+    )
+    return make_pipeline(counts, TfidfTransformer(sublinear_tf=True))

@@ -16,11 +16,10 @@ from estimators._pair_problem import PairProblem, digest
 from estimators._pairs import check_pair_labels, check_pairs
 from estimators._question_folds import question_folds, splitter_of
 from estimators._savable import savable
-from estimators._texts import check_texts, place_pairs
+from estimators._texts import READINGS, check_texts, place_pairs
 from estimators._validation import check_choice, check_integer
 from estimators.film import FILM
 from film.ranks import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
-from film.text import normalize_text
 
 MODES = ("both", "either")
 COUNTS = ("texts", "questions")
@@ -325,6 +324,7 @@ def _ranks_of(
     pairs: np.ndarray,
     fitted: Any,
 ) -> np.ndarray:
-    new, codes = place_pairs([normalize_text(text) for text in problem.texts], pairs)
+    known = [READINGS[problem.reading](text) for text in problem.texts]
+    new, codes = place_pairs(known, pairs, problem.reading)
     points = embed(fitted.get(), problem.texts + new)
     return neighbour_ranks(points, codes, problem.counted(rows))

@@ -14,7 +14,7 @@ from estimators._pairs import check_pairs
 from estimators._savable import savable
 from estimators._texts import as_texts
 from film.differences import shared_and_unshared
-from film.text import normalize_text
+from film.text import token_text
 
 
 @savable
@@ -80,8 +80,8 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         if vectorizer is None:
             single: Any = np.float32
             vectorizer = CountVectorizer(
-                preprocessor=normalize_text,
-                token_pattern=r"\w+",
+                preprocessor=token_text,
+                token_pattern=r"\S+",
                 ngram_range=(1, 2),
                 min_df=2 if len(texts) > 1000 else 1,
                 binary=True,

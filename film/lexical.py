@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,14 +19,21 @@ __all__ = [
     "OVERLAP_NAMES",
     "QUESTION_WORDS",
     "SEQUENCE_NAMES",
+    "SIGN_NAMES",
+    "SPELLING_LETTERS",
     "edit_features",
     "overlap_features",
     "row_cosines",
     "sequence_features",
+    "sign_features",
+    "spelled_alike",
 ]
 
 EDIT_CHARACTERS = 1000
 """Edit distances look at this many characters of a text; their cost grows with the square."""
+
+SPELLING_LETTERS = 5
+"""Words as long may be one word misspelled; shorter ones a letter apart are other words."""
 
 NEGATIONS = frozenset(
     "no not never none nothing nobody without cannot nor neither t isn aren wasn weren don doesn "
@@ -69,6 +79,8 @@ SEQUENCE_NAMES = (
     "characters in the longer",
     "difference in characters",
 )
+
+SIGN_NAMES = ("symbols unshared", "negated words unshared", "token edits", "spelled alike")
 
 EDIT_NAMES = (
     "edit similarity",
@@ -242,6 +254,109 @@ def _compare_words(x: Sequence[str], z: Sequence[str], stop: frozenset[str]) -> 
         max(length_x, length_z),
         abs(length_x - length_z),
     ]
+
+
+def sign_features(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> np.ndarray:
+    """Compare what is small and decisive: symbols, what a negation negates, order of tokens.
+
+    Parameters
+    ----------
+    first, second : sequence of n sequences of str
+        Tokens of the two texts of each pair, in order, as `film.text.token_text` has them.
+
+    Returns
+    -------
+    features : ndarray of float64, shape (n, 4)
+        Columns `SIGN_NAMES`. Swapping the texts changes nothing.
+
+        Unshared symbols are tokens of one text alone that hold a sign, such as "c++", "-5", "%"
+        and emoji, with how often. Unshared negated words are those that follow a negation
+        in one text only: "dogs" and "cats" in "cats, not dogs" and "dogs, not cats". Token edits
+        are insertions and deletions that turn one sequence of tokens into the other. The last
+        column is 1 for `spelled_alike`.
+
+    Notes
+    -----
+    O(Σ L²/64) for texts of L tokens, of which the first `EDIT_CHARACTERS` are compared in order.
+
+    Examples
+    --------
+    >>> from film.lexical import sign_features
+    >>> sign_features(["is c++ hard".split()], ["is c# hard".split()])
+    array([[2., 0., 2., 0.]])
+    """
+    features = np.zeros((len(first), len(SIGN_NAMES)))
+    for row, (x, z) in enumerate(zip(first, second, strict=True)):
+        features[row, 3] = spelled_alike(x, z)
+        if list(x) == list(z):
+            continue
+        signs_x, signs_z = (Counter(filter(_has_sign, tokens)) for tokens in (x, z))
+        unshared = (signs_x - signs_z) + (signs_z - signs_x)
+        features[row, :3] = (
+            unshared.total(),
+            len(_negated(x) ^ _negated(z)),
+            distance.Indel.distance(x[:EDIT_CHARACTERS], z[:EDIT_CHARACTERS]),
+        )
+    return features
+
+
+def spelled_alike(x: Sequence[str], z: Sequence[str]) -> bool:
+    """Whether two sequences of tokens are most likely one, with a slip of the pen in one of them.
+
+    So they are where one has another space between the same letters, or where all tokens are the
+    same but one: a word of `SPELLING_LETTERS` letters or more that keeps its first letter and has
+    one letter added, dropped, replaced or swapped with the next. Numbers and symbols are equal.
+
+    Parameters
+    ----------
+    x, z : sequence of str
+        Tokens of two texts, in order, as `film.text.token_text` has them.
+
+    Returns
+    -------
+    alike : bool
+        True for equal sequences; False where there is no token.
+
+    Notes
+    -----
+    Names can differ so and mean another thing. O(L) for L tokens.
+
+    Examples
+    --------
+    >>> from film.lexical import spelled_alike
+    >>> spelled_alike(["learn", "python"], ["learn", "pyhton"])
+    True
+    >>> spelled_alike(["is", "it", "5"], ["is", "it", "6"])
+    False
+    """
+    if not x or not z:
+        return False
+    if len(x) != len(z):
+        joined = "".join(x)
+        return joined.isalpha() and joined == "".join(z)
+    changed = [(left, right) for left, right in zip(x, z, strict=True) if left != right]
+    if len(changed) != 1:
+        return not changed
+    left, right = changed[0]
+    return (
+        min(len(left), len(right)) >= SPELLING_LETTERS
+        and left[0] == right[0]
+        and left.isalpha()
+        and right.isalpha()
+        and distance.OSA.distance(left, right, score_cutoff=1) == 1
+    )
+
+
+def _has_sign(token: str) -> bool:
+    # Marks are no signs: they stand inside of words.
+    return not token.isalnum() and any(unicodedata.category(letter)[0] in "SP" for letter in token)
+
+
+def _negated(tokens: Sequence[str]) -> set[str]:
+    """Words right after a negation; "t" is what "don't" leaves, and "not" may follow it."""
+    return {
+        word for before, word in pairwise(tokens) if before in NEGATIONS and word not in NEGATIONS
+    }
 
 
 def _with_digit(words: set[str]) -> set[str]:

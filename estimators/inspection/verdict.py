@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,21 @@ from scipy.special import expit
 from sklearn.pipeline import Pipeline
 
 from estimators._members import columns
+from estimators._near_copies import Sameness, samenesses
 from estimators.inspection._printable import printable
 from estimators.inspection._shown_words import escaped
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.words import explain_words
 from film.attribution import shapley_effects
+from film.text import copy_key
 
 SHOWN_STEPS = 8
 SHOWN_WORDS = 10
 SHOWN_CHARACTERS = 200
+SHOWN_DIFFERENCES = 5
+COMPARED_CHARACTERS = 1000
 EDGE = 1e-9
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -290,10 +296,14 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
     Notes
     -----
     Effects are Shapley values over sampled orders (`film.attribution.shapley_effects`): some 16
-    predictions of the final model per input and pair, beside one look of every member at the pairs.
+    predictions of the final model per input and pair, beside two looks of every member at the
+    pairs.
     """
     inputs = classifier.inputs(pairs)
-    probabilities = classifier.probabilities_of(inputs)[:, 1]
+    probabilities = classifier.probabilities_of(inputs, pairs)[:, 1]
+    gains = _log_odds(probabilities) - _log_odds(classifier.probabilities_of(inputs)[:, 1])
+    same = samenesses(pairs)
+    unseen = _unseen_differences(classifier, pairs, inputs, same)
     typical = classifier.typical_
     names = classifier.feature_names_out_
     spans = _member_columns(classifier)
@@ -319,6 +329,7 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
             Evidence(label, float(inputs[row, of[0]]), float(effect), float(typical[of[0]]))
             for label, of, effect in zip(labels, groups, effects[row], strict=True)
         ]
+        sameness = Evidence(same[row].value, 1.0, float(gains[row]), 0.0)
         verdicts.append(
             Verdict(
                 text1=text1,
@@ -329,9 +340,37 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
                 features=sorted(evidence[len(spans) :], key=_strength),
                 words={name: of_member[row] for name, of_member in words.items()},
                 terms={name: of_member[row] for name, of_member in terms.items()},
+                sameness=sameness if gains[row] > 0 else None,
+                unseen=unseen[row],
             )
         )
     return verdicts
+
+
+def _unseen_differences(
+    classifier: Any,
+    pairs: NDArray[np.object_],
+    inputs: NDArray[np.float64],
+    same: list[Sameness],
+) -> list[str]:
+    """Say how texts differ where all inputs are those of a text with itself."""
+    itself = classifier.inputs(np.column_stack([pairs[:, 0], pairs[:, 0]]))
+    blind = np.abs(inputs - itself).max(axis=1) <= ROUNDING
+    notes = []
+    for (text1, text2), how, is_blind in zip(pairs, same, blind, strict=True):
+        if how is Sameness.COPY or not is_blind:
+            notes.append("")
+            continue
+        left, right = (copy_key(text)[:COMPARED_CHARACTERS] for text in (text1, text2))
+        parts = [
+            f"{left[a:b]!r} / {right[c:d]!r}"
+            for kind, a, b, c, d in SequenceMatcher(None, left, right, False).get_opcodes()
+            if kind != "equal"
+        ]
+        shown = ", ".join(parts[:SHOWN_DIFFERENCES]) or "what stands far behind"
+        more = ", ..." if len(parts) > SHOWN_DIFFERENCES else ""
+        notes.append(f"no member or feature sees that the texts differ in {shown}{more}")
+    return notes
 
 
 def percent(probability: float) -> str:

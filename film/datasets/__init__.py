@@ -3,6 +3,12 @@
 from film.datasets._cells import escape_formula
 from film.datasets.alignments import AlignedPair, Alignment, align_chunks
 from film.datasets.generator import make_question_pairs
+from film.datasets.intents import (
+    IntentTexts,
+    make_intent_pairs,
+    read_banking77,
+    read_clinc150,
+)
 from film.datasets.ists import read_ists, read_wa, write_wa
 from film.datasets.pairs import QuestionPairs
 from film.datasets.quora import drop_excluded, read_excluded, read_quora
@@ -14,6 +20,7 @@ from film.datasets.writing import atomic_writer, write_submission
 __all__ = [
     "AlignedPair",
     "Alignment",
+    "IntentTexts",
     "QuestionPairs",
     "ScoredPairs",
     "Table",
@@ -23,7 +30,10 @@ __all__ = [
     "drop_listed",
     "escape_formula",
     "format_of",
+    "make_intent_pairs",
     "make_question_pairs",
+    "read_banking77",
+    "read_clinc150",
     "read_excluded",
     "read_ists",
     "read_quora",

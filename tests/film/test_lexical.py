@@ -18,6 +18,7 @@ from film.lexical import (
     overlap_features,
     row_cosines,
     sequence_features,
+    sign_features,
 )
 
 STOP = frozenset("the a of is".split())
@@ -301,3 +302,26 @@ def test_sides_of_different_lengths_are_refused():
         sequence_features([["a"], ["b"]], [["a"]], ())
     with pytest.raises(ValueError, match="shorter"):
         edit_features(["a", "b"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        ("is c++ hard", "is c# hard", [2, 0, 2, 0]),
+        ("price is -5", "price is 5 %", [2, 0, 3, 0]),
+        ("😀 😀 yes", "😀 yes", [1, 0, 1, 0]),
+        ("cats not dogs", "dogs not cats", [0, 2, 4, 0]),
+        ("i don t know", "i know don t", [0, 1, 2, 0]),
+        ("learn python now", "learn pyhton now", [0, 0, 2, 1]),
+        ("learn python", "learn python", [0, 0, 0, 1]),
+        ("can not go", "cannot go", [0, 0, 3, 1]),
+        ("the hollywood film", "the bollywood film", [0, 0, 2, 0]),
+        ("iran or iraq", "iraq or iraq", [0, 0, 2, 0]),
+        ("item 12345", "item 12346", [0, 0, 2, 0]),
+        ("1 2", "12", [0, 0, 3, 0]),
+        ("", "", [0, 0, 0, 0]),
+    ],
+)
+def test_signs_negation_order_and_spelling(first, second, wanted):
+    for left, right in ((first, second), (second, first)):
+        assert sign_features([left.split()], [right.split()]).tolist() == [wanted]

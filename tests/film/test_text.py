@@ -8,7 +8,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from film.text import copy_key, normalize_text, text_hash
+from film.text import copy_key, normalize_text, text_hash, token_text
 
 
 def ascii_rule(text):
@@ -70,7 +70,7 @@ def test_long_text_is_whole():
     assert len(normalize_text("word, " * 20_000).split()) == 20_000
 
 
-@pytest.mark.parametrize("function", [copy_key, normalize_text, text_hash])
+@pytest.mark.parametrize("function", [copy_key, normalize_text, text_hash, token_text])
 @pytest.mark.parametrize("value", [None, float("nan"), b"bytes", 3, ["a"]])
 def test_what_is_no_text_is_refused(function, value):
     with pytest.raises(TypeError, match="text must be a str, got"):
@@ -118,4 +118,34 @@ def test_the_key_of_a_key_is_the_key_for_every_character():
     for code in range(sys.maxunicode + 1):
         once = copy_key(f"a {chr(code)}\u0345\u0301")
         if copy_key(once) != once:
+            raise AssertionError(hex(code))
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", ""),
+        ("?! ... —", ""),
+        ("C++, C# and c++11", "c++ c# and c ++ 11".replace("c ++", "c + +")),
+        ("a-5 10-20 (-5) x=-5", "a 5 10 20 -5 x = -5"),
+        (".5 0.5 5. 1.2.3", ".5 0.5 5 1.2.3"),
+        ("1,000 12,345.67 1,00,000 1,2,3", "1000 12345.67 100000 1 2 3"),
+        ("$5 5% 3.5mm 2nd mp3 €7", "$ 5 5 % 3.5mm 2nd mp3 € 7"),
+        ("don't snake_case R&D", "don t snake case r & d"),
+        ("x² ½ 1½ ﬁne ①", "x² ½ 1½ fine 1"),
+        ("\u22125 \u2212 5", "-5 5"),
+        ("कीमत किमत", "कीमत किमत"),
+        ("😀😡 👩\u200d💻 ❤\ufe0f", "😀 😡 👩 💻 ❤"),
+        ("Straße ΣΟΦΟΣ", "strasse σοφοσ"),
+    ],
+)
+def test_tokens_keep_signs_and_marks(text, tokens):
+    assert token_text(text) == tokens
+
+
+def test_copies_have_the_same_tokens_whatever_the_character():
+    for code in range(0, sys.maxunicode + 1, 7):
+        text = f"5{chr(code)}5 A{chr(code)}b"
+        tokens = token_text(text)
+        if token_text(copy_key(text)) != tokens or token_text(tokens) != tokens:
             raise AssertionError(hex(code))

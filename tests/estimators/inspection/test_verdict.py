@@ -92,6 +92,7 @@ def test_effects_lead_from_the_typical_pair_to_the_probability(fitted, verdicts)
     for verdict in verdicts:
         assert verdict.baseline == pytest.approx(baseline, abs=1e-12)
         total = sum(evidence.effect for evidence in [*verdict.members, *verdict.features])
+        total += verdict.sameness.effect if verdict.sameness else 0
         assert log_odds(baseline) + total == pytest.approx(log_odds(verdict.probability), abs=1e-9)
     values = {evidence.name: evidence.typical for evidence in verdicts[0].features}
     names = LexicalFeatures().get_feature_names_out()
@@ -115,16 +116,17 @@ def test_steps_start_at_the_typical_pair_and_end_at_this_one(verdicts):
         for n in (1, SHOWN_STEPS, 1000):
             steps = verdict.steps(n)
             assert steps[-1].probability == pytest.approx(verdict.probability, abs=1e-12)
-            rest = 37 - n
-            assert len(steps) == min(n, 37) + (rest > 0)
+            rest = 41 - n
+            inputs = min(n, 41) + (rest > 0)
+            assert len(steps) == inputs + (verdict.sameness is not None)
             if rest > 0:
-                assert steps[-1].name == f"{rest} other inputs" and steps[-1].value is None
+                assert steps[n].name == f"{rest} other inputs" and steps[n].value is None
             before = verdict.baseline
             for step in steps:
                 change = log_odds(step.probability) - log_odds(before)
                 assert change == pytest.approx(step.effect, abs=1e-9)
                 before = step.probability
-        sizes = [abs(step.effect) for step in verdict.steps(1000)]
+        sizes = [abs(step.effect) for step in verdict.steps(1000)[:41]]
         assert sizes == sorted(sizes, reverse=True)
 
 

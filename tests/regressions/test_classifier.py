@@ -1,0 +1,273 @@
+"""What the duplicate classifier must say of copies, near copies and small differences."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from estimators import LexicalFeatures, fast_duplicates, load_model, save_model
+from estimators._near_copies import (
+    FEWEST,
+    WEIGHT,
+    Sameness,
+    near_copies,
+    samenesses,
+    with_near_copies,
+)
+from estimators.few_labels import few_label_duplicates
+from film.datasets import make_question_pairs
+from film.metrics import shift_prior
+from film.text import copy_key, token_text
+
+DATA = make_question_pairs(3000, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object), np.asarray(DATA.y)
+SMALL = {"d": 20, "rank": 50, "cv": 2}
+ODD_TEXTS = ["😀😡", "∑ → ∞", "zyx wvu tsr", "你好", "कीमत", "", "   ", "?!", "-5", "a" * 3000]
+
+
+def fitted(n, **params):
+    return fast_duplicates(**SMALL, **params).fit(PAIRS[:n], Y[:n])
+
+
+def p_of(model, pairs):
+    return model.predict_proba(np.asarray(pairs, dtype=object))[:, 1]
+
+
+@pytest.fixture(scope="module")
+def small_model():
+    return fitted(200)
+
+
+@pytest.fixture(scope="module")
+def boosted_model():
+    return fitted(2200)
+
+
+def itself(texts):
+    return [(text, text) for text in texts]
+
+
+@pytest.mark.parametrize("n", [50, 200, 2200])
+def test_01_identical_texts_are_duplicates(n):
+    model = fitted(n)
+    texts = [*PAIRS[:, 0][-300:], *PAIRS[:50, 1], *ODD_TEXTS]
+    for prior in (None, 0.5, 0.01):
+        p = p_of(model.set_params(prior=prior), itself(texts))
+        assert p.min() >= 0.95
+        assert (model.predict(itself(texts)) == 1).all()
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        KNeighborsClassifier(),
+        GaussianNB(),
+        ExtraTreesClassifier(20, random_state=0),
+        HistGradientBoostingClassifier(max_iter=10),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=lambda final: type(final).__name__,
+)
+def test_01_identical_texts_are_duplicates_with_any_final_model(final):
+    texts = [*PAIRS[-50:, 0], *ODD_TEXTS]
+    assert p_of(fitted(60, final_estimator=final, prior=0.05), itself(texts)).min() >= 0.95
+
+
+def test_01_identical_texts_are_duplicates_with_few_labels():
+    model = few_label_duplicates(PAIRS[:300], rank=20, cv=2).fit(PAIRS[:50], Y[:50])
+    logistic = make_pipeline(StandardScaler(), LogisticRegression())
+    for form in (model, model.set_params(final_estimator=logistic).fit(PAIRS[:50], Y[:50])):
+        assert p_of(form, itself([*PAIRS[-50:, 0], *ODD_TEXTS])).min() >= 0.95
+
+
+def test_01_quora_pairs_of_a_text_with_itself(quora_texts):
+    pairs, y, texts = quora_texts
+    for n in (50, 200, 1000):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fast_duplicates(d=20, rank=50, cv=2).fit(pairs[:n], y[:n])
+        assert p_of(model, itself(texts)).min() >= 0.95
+
+
+@pytest.fixture(scope="module")
+def quora_texts():
+    import os
+    from pathlib import Path
+
+    from film.datasets import read_quora
+
+    folder = os.environ.get("FILM_DATA")
+    if not folder or not Path(folder, "quora", "train.csv").exists():
+        pytest.skip("FILM_DATA names no folder with quora/train.csv")
+    data = read_quora(Path(folder, "quora", "train.csv"))
+    return data.pairs, data.y, data.pairs[5000:5500, 0]
+
+
+def test_01_near_copies_are_duplicates(small_model, boosted_model):
+    texts = [text for text in dict.fromkeys(PAIRS[-300:, 0])][:100]
+    for model in (small_model, boosted_model):
+        # The same words, numbers and symbols: another end, white space, case.
+        ends = [(text, f" {text.upper().rstrip('?')} ... ") for text in texts]
+        assert p_of(model, ends).min() >= 0.99
+        slips = near_copies(texts, 3)
+        alike = [how is not Sameness.OTHER for how in samenesses(slips)]
+        assert np.mean(alike) > 0.8
+        p = p_of(model, slips)
+        assert p[alike].min() >= 0.95
+        assert (p > 0.5).mean() > 0.9
+
+
+def test_01_slips_of_the_pen_follow_the_prior(small_model):
+    pair = [("what is the best way to learn pyhton", "what is the best way to learn python")]
+    assert samenesses(np.array(pair, dtype=object)) == [Sameness.SPELLED_ALIKE]
+    p = p_of(small_model, pair)
+    assert p[0] >= 0.95
+    shifted = p_of(fitted(200, prior=0.1), pair)
+    assert shifted == pytest.approx(shift_prior(p, small_model.train_prior_, 0.1))
+
+
+def test_01_the_model_itself_learns_that_near_copies_are_duplicates():
+    texts = list(dict.fromkeys(PAIRS[-400:, 0]))[:150]
+    slips = near_copies(texts, 7)
+    for n in (200, 2200):
+        model = fitted(n)
+        inputs = model.inputs(slips)
+        with_copies = model.probabilities_of(inputs)[:, 1]
+        model.final_estimator_.fit(model.out_of_fold_, Y[:n])
+        without = model.probabilities_of(inputs)[:, 1]
+        assert with_copies.mean() > without.mean()
+
+
+def test_01_near_copies_do_not_move_other_probabilities(boosted_model):
+    # Their weight is a hundredth, and they stand apart from the training pairs.
+    rows = boosted_model.out_of_fold_
+    p = boosted_model.probabilities_of(rows)[:, 1]
+    assert p.mean() == pytest.approx(Y[:2200].mean(), abs=0.005)
+    assert boosted_model.train_prior_ == Y[:2200].mean()
+    assert len(rows) == 2200
+
+
+def test_01_weights_of_pairs_stay_and_near_copies_have_a_hundredth():
+    rng = np.random.default_rng(0)
+    inputs, labels, near = rng.normal(size=(300, 3)), np.arange(300) % 2, rng.normal(size=(40, 3))
+    for weights in (None, rng.uniform(1, 2, size=300)):
+        rows, targets, given = with_near_copies(inputs, labels, near, weights)
+        assert np.array_equal(rows, np.vstack([inputs, near]))
+        assert np.array_equal(targets, np.append(labels, np.ones(40)))
+        before = np.ones(300) if weights is None else weights
+        assert np.array_equal(given[:300], before)
+        assert given[300:].sum() == pytest.approx(WEIGHT * before.sum())
+
+
+def test_01_a_final_model_of_your_own_learns_from_the_pairs_alone():
+    model = fitted(80, final_estimator=GaussianNB())
+    own = GaussianNB().fit(model.out_of_fold_, Y[:80])
+    assert np.array_equal(model.final_estimator_.theta_, own.theta_)
+
+
+def test_01_boosted_trees_are_monotone_in_similarity_and_differences(boosted_model):
+    names = boosted_model.feature_names_out_
+    rows = boosted_model.out_of_fold_[::20]
+    for name, direction in (
+        ("film: cosine", 1),
+        ("words: verdict", 1),
+        ("spelled alike", 1),
+        ("numbers unshared", -1),
+        ("negation on one side", -1),
+        ("symbols unshared", -1),
+        ("negated words unshared", -1),
+        ("different question words", -1),
+    ):
+        column = names.index(name)
+        curves = []
+        for value in np.quantile(boosted_model.out_of_fold_[:, column], np.linspace(0, 1, 9)):
+            changed = rows.copy()
+            changed[:, column] = value
+            curves.append(boosted_model.probabilities_of(changed)[:, 1])
+        assert (direction * np.diff(curves, axis=0) >= -1e-12).all(), name
+
+
+def test_01_explanations_name_copies_and_add_up(small_model):
+    text = PAIRS[0, 0]
+    copy, same, other = small_model.explain(
+        [(text, text.upper()), (text, f"{text.rstrip('?')} !!"), (text, PAIRS[1, 0])]
+    )
+    assert copy.sameness.name.startswith("the texts are copies")
+    assert "the texts are copies" in str(copy)
+    assert "the texts are copies" in copy._repr_html_()
+    assert other.sameness is None
+    for verdict in (copy, same, other):
+        start, end = (np.log(p) - np.log1p(-p) for p in (verdict.baseline, verdict.probability))
+        effects = sum(one.effect for one in [*verdict.members, *verdict.features])
+        effects += verdict.sameness.effect if verdict.sameness else 0
+        assert start + effects == pytest.approx(end)
+    assert copy.probability >= 0.999 and same.probability >= 0.99
+
+
+DIFFERENT = [
+    ("C++ developer", "C# developer"),
+    ("C++ developer", "C developer"),
+    ("Price is -5", "Price is 5%"),
+    ("It costs $5", "It costs 5"),
+    ("It costs 5.0", "It costs 50"),
+    ("कीमत क्या है", "किमत क्या है"),
+    ("I like cats, not dogs", "I like dogs, not cats"),
+    ("I am not rich and happy", "I am rich and not happy"),
+    ("that is 😀", "that is 😡"),
+    ("What is x²?", "What is x2?"),
+    ("שָׁלוֹם", "שלום"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_02_texts_that_differ_in_signs_and_marks_are_no_copies(
+    small_model, boosted_model, first, second
+):
+    assert copy_key(first) != copy_key(second)
+    assert token_text(first) != token_text(second)
+    pair = np.array([(first, second)], dtype=object)
+    lexical = LexicalFeatures().fit(PAIRS[:50])
+    assert not np.array_equal(lexical.transform(pair), lexical.transform([(first, first)]))
+    for model in (small_model, boosted_model):
+        assert p_of(model, pair)[0] < 0.99
+        assert model.explain(pair)[0].unseen == ""
+
+
+def test_02_members_see_texts_apart_that_differ_in_signs():
+    # Both are training texts, of which one must not stand for the other.
+    pairs = np.array([*PAIRS[:60], ("C++ developer", "C# developer")], dtype=object)
+    model = fast_duplicates(**SMALL).fit(pairs, [*Y[:60], 0])
+    columns = [i for i, name in enumerate(model.feature_names_out_) if name.startswith("film")]
+    apart = model.inputs(pairs[-1:])[0, columns]
+    same = model.inputs([("C++ developer", "C++ developer")])[0, columns]
+    assert apart[0] < same[0]
+
+
+def test_02_a_difference_that_no_input_sees_is_named(small_model):
+    (verdict,) = small_model.explain([("let's eat, grandma", "let's eat grandma")])
+    assert verdict.probability >= 0.99
+    assert "no member or feature sees that the texts differ in ',' / ''" in str(verdict)
+    assert verdict.unseen == verdict.to_dict()["unseen"]
+    assert "no member or feature sees" in verdict._repr_html_()
+    (empty,) = small_model.explain([("?!", "...")])
+    assert empty.unseen and empty.probability < 0.5
+
+
+def test_01_there_are_near_copies_of_any_texts():
+    assert len(near_copies(["a b"], 0)) == FEWEST
+    assert len(near_copies(["", "?!"], 0)) == 0
+    assert np.array_equal(near_copies(ODD_TEXTS, 1), near_copies(ODD_TEXTS, 1))
+
+
+def test_01_saved_models_predict_the_same(small_model, boosted_model, tmp_path):
+    pairs = [*DIFFERENT, *itself(ODD_TEXTS), *[tuple(pair) for pair in PAIRS[-40:]]]
+    for model in (small_model, boosted_model):
+        save_model(model, tmp_path / "model.film")
+        again = load_model(tmp_path / "model.film")
+        assert np.array_equal(p_of(again, pairs), p_of(model, pairs))
