@@ -62,7 +62,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Most rounds; passes over the triplets for "minibatch".
     tol : float, default=1e-2
         Stop when the objective is above a lower bound of its minimum by this share, or less, of
-        itself and of what the map lowers it by, or when five rounds of "eigen" lowered it by less
+        itself and of what the map lowers it by, or when eight rounds of "eigen" lowered it by less
         than a tenth of that; for "minibatch", when a pass lowered the mean loss by less than a
         third of this share.
     batch_size : int, default=1024

@@ -17,8 +17,9 @@ import scipy.linalg
 from film.objective import pull_matrix
 from film.threads import one_blas_thread
 
-# Widths of the smoothed hinge in units of the margin, from the first to the finest.
-_WIDTHS = (0.3, 0.01)
+# Widths of the smoothed hinge in units of the margin: the first, the one that slow rounds lead
+# to, and the finest, to which only rounds lead that do not lower the objective at all.
+_WIDTHS = (0.3, 0.01, 1e-4)
 # A round that lowers the objective by less than this share of it asks for a finer hinge.
 _SLOW = 3e-3
 _NEWTON_STEPS = 12
@@ -160,7 +161,7 @@ def descend_factor(
     d = first.shape[1]
     B = first.astype(np.float64)
     images = _images(anchors, pulls, B, unit)
-    width, floor = (share * margin for share in _WIDTHS)
+    width, floor, finest = (share * margin for share in _WIDTHS)
     S, activity = S_all.astype(np.float64), np.ones(len(anchors))
     last: _Direction | None = None
     scaled, before = False, np.inf
@@ -195,9 +196,9 @@ def descend_factor(
         plane = _Plane(B, images, x, directions)
         t = plane.minimum(width)
         if not plane.loss(t) < loss:
-            if width <= floor:
+            if width <= finest:
                 return
-            width, last, before = max(width / 2, floor), None, loss
+            width, last, before = max(width / 2, finest), None, loss
             continue
         last = plane.combined(t)
         B = B + last.move

@@ -38,7 +38,7 @@ from film.threads import one_blas_thread
 Method = Literal["eigen", "cayley"]
 
 # Rounds in a row that may gain little: progress comes in phases where d is small.
-_PATIENCE = 5
+_PATIENCE = 8
 
 
 class StopReason(Enum):
@@ -62,7 +62,7 @@ class StopReason(Enum):
     )
     STALLED = (
         "not converged: rounds no longer lower the objective, whose lower bound is more than tol "
-        "away; loosen tol, and take solver='eigen' in place of 'cayley'"
+        "away; loosen tol, or take solver='eigen', which goes further than 'cayley'"
     )
     MAX_ITER = "not converged: max_iter was reached; raise max_iter or loosen tol"
     NO_MARGIN = (
@@ -190,7 +190,7 @@ def solve(
         Most rounds.
     tol : float
         Stop when the objective is above its lower bound by this share, or less, of itself and of
-        what the map lowers it by; "eigen" also when five rounds lowered it by less than a tenth
+        what the map lowers it by; "eigen" also when eight rounds lowered it by less than a tenth
         of that, "cayley" then with `StopReason.STALLED`.
     inner_iter : int
         Descent steps per round, for "cayley".

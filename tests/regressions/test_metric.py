@@ -122,7 +122,7 @@ def test_06_convergence_is_claimed_only_where_more_rounds_gain_little(seed, d):
             assert fitted.objective <= 1.01 * longer.objective
         elif fitted.reason.converged:
             # Small d makes it a problem of many valleys, and the last rounds may enter another.
-            assert fitted.objective <= 1.03 * longer.objective
+            assert fitted.objective <= 1.05 * longer.objective
 
 
 @pytest.mark.parametrize("method", SOLVERS)
