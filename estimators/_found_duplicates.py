@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,6 +169,44 @@ class DuplicateGroups(_Table):
             f"<DuplicateGroups: {len(self)} groups of {n_rows} rows, {self.linkage} "
             f"{self.score_name} from {self.threshold:g}>"
         )
+
+    def keep(self, rule: str | Sequence[Any] = "first") -> np.ndarray:
+        """Choose one row of each group.
+
+        Parameters
+        ----------
+        rule : {"first", "longest"} or sequence of shape (n_rows,), default="first"
+            The first row, the one with the most characters, or the one with the largest value.
+            Of equal ones the first.
+
+        Returns
+        -------
+        kept : ndarray of int, shape (n_rows,)
+            The row that stands for each row; itself where it is kept or in no group.
+
+        Raises
+        ------
+        ValueError
+            If the rule is unknown, or there is not one value per row.
+        """
+        if isinstance(rule, str) and rule not in ("first", "longest"):
+            raise ValueError(
+                f"rule={rule!r} must be 'first', 'longest' or one value per row, the largest kept"
+            )
+        if not isinstance(rule, str) and len(rule) != len(self.labels):
+            raise ValueError(
+                f"rule has {len(rule)} values for {len(self.labels)} rows; give one per row"
+            )
+        kept = np.arange(len(self.labels))
+        for group in self.groups:
+            best = 0
+            if isinstance(rule, str) and rule == "longest":
+                best = max(range(group.size), key=lambda place: len(group.texts[place]))
+            elif not isinstance(rule, str):
+                values = [rule[row] for row in group.members.tolist()]
+                best = max(range(group.size), key=values.__getitem__)
+            kept[group.members] = group.members[best]
+        return kept
 
     def rows(self) -> list[dict[str, Any]]:
         """Give one dictionary per member: group, size, score, weakest, row, id, text."""

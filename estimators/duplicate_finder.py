@@ -302,7 +302,7 @@ class DuplicateFinder(BaseEstimator):
         """
         check_is_fitted(self)
         lowest, most = checked_limits("find", threshold, budget)
-        known = self._known_pairs(None, cannot_link)
+        known = self.known_pairs(None, cannot_link)
         candidates, scores, same_vector, prior = self._scores.of_candidates(self.verbose)
         apart = are_among(candidates, known.cannot)
         candidates, scores, same_vector = (
@@ -421,7 +421,7 @@ class DuplicateFinder(BaseEstimator):
         method: Any = check_choice("linkage", linkage, ("average", "complete"))
         if check_real("threshold", threshold, 0, 1) == 0:
             raise ValueError("threshold=0 would make one group of all rows; give more, such as 0.8")
-        known = self._known_pairs(must_link, cannot_link)
+        known = self.known_pairs(must_link, cannot_link)
         pairs, scores, _, prior = self._scores.of_candidates(self.verbose)
         first_rows, copies = self._rows.first_and_copies()
         n_texts = len(first_rows)
@@ -498,7 +498,26 @@ class DuplicateFinder(BaseEstimator):
             score_name=self._scores.name,
         )
 
-    def _known_pairs(self, must_link: IdPairs | None, cannot_link: IdPairs | None) -> KnownPairs:
+    def known_pairs(
+        self, must_link: IdPairs | None = None, cannot_link: IdPairs | None = None
+    ) -> KnownPairs:
+        """Check pairs that are known, as `groups` and `find` do before any work.
+
+        Parameters
+        ----------
+        must_link, cannot_link : iterable of (id, id), optional
+            As in `groups`.
+
+        Returns
+        -------
+        known : KnownPairs
+            The same by unique texts.
+
+        Raises
+        ------
+        ValueError
+            As in `groups`.
+        """
         return KnownPairs(must_link, cannot_link, self.ids_, self._rows.codes, self._rows.blocks)
 
     def _provenance(self, prior: float | None) -> dict[str, Any]:

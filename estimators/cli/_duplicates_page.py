@@ -13,7 +13,13 @@ LINKS = 12
 _LEAST_LINK = 0.005
 
 
-def page_data(finder: Any, threshold: float, linkage: str) -> dict[str, Any]:
+def page_data(
+    finder: Any,
+    threshold: float,
+    linkage: str,
+    must_link: Any = (),
+    cannot_link: Any = (),
+) -> dict[str, Any]:
     """Gather groups, scores and word alignments for `estimators.inspection.page.duplicates_page`.
 
     Parameters
@@ -24,6 +30,8 @@ def page_data(finder: Any, threshold: float, linkage: str) -> dict[str, Any]:
         Where the slider starts; it can go down to half of that.
     linkage : {"average", "complete"}
         As in `DuplicateFinder.groups`.
+    must_link, cannot_link : iterable of (id, id)
+        Likewise.
 
     Returns
     -------
@@ -32,8 +40,8 @@ def page_data(finder: Any, threshold: float, linkage: str) -> dict[str, Any]:
         are aligned in the best `ALIGNED_PAIRS` pairs.
     """
     lowest = threshold / 2
-    groups = finder.groups(lowest, linkage=linkage)
-    found = finder.find(threshold=lowest)
+    groups = finder.groups(lowest, linkage=linkage, must_link=must_link, cannot_link=cannot_link)
+    found = finder.find(threshold=lowest, cannot_link=cannot_link)
     rows = np.union1d(found.pairs, np.flatnonzero(groups.labels >= 0)).astype(int).tolist()
     place: dict[int, int] = {}
     texts: list[dict[str, Any]] = []
@@ -64,7 +72,58 @@ def page_data(finder: Any, threshold: float, linkage: str) -> dict[str, Any]:
         "alignments": aligned,
         "tokens": tokens,
         "notes": notes,
+        "n_rows": len(finder.texts_),
     }
+
+
+def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
+    """Gather what `duplicates_page` shows of matches across two tables.
+
+    Parameters
+    ----------
+    found : DuplicatePairs
+        Of `DuplicateFinder.match`.
+    threshold : float in (0, 1]
+        Where the slider starts and ends.
+    n_rows : int
+        Rows of the new table.
+
+    Returns
+    -------
+    data : dict
+        One group per new row, with the rows that it matches, the best first.
+    """
+    texts: list[dict[str, Any]] = []
+    first: dict[int, int] = {}
+    pairs: list[tuple[int, int, float]] = []
+    by_row = np.argsort(found.pairs[:, 0], kind="stable")
+    for place in by_row.tolist():
+        new = int(found.pairs[place, 0])
+        if new not in first:
+            first[new] = len(texts)
+            texts.append(_entry(found, place, 0))
+        pairs.append((first[new], len(texts), float(found.scores[place])))
+        texts.append(_entry(found, place, 1))
+    merges = []
+    node = {place: place for place in first.values()}
+    for new, old, score in sorted(pairs, key=lambda pair: -pair[2]):
+        merges.append((node[new], old, score))
+        node[new] = len(texts) + len(merges) - 1
+    return {
+        "score_name": found.score_name,
+        "threshold": threshold,
+        "lowest": threshold,
+        "texts": texts,
+        "merges": merges,
+        "pairs": pairs,
+        "notes": ["Each group is a new row, first, with the known rows that it matches."],
+        "n_rows": n_rows,
+        "across": True,
+    }
+
+
+def _entry(found: Any, place: int, side: int) -> dict[str, Any]:
+    return {"id": str(found.ids[place, side]), "text": found.texts[place, side], "copies": []}
 
 
 def _merges(

@@ -55,6 +55,10 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
             for each text that is named in ``alignments``.
         notes : list of str, optional
             Shown above the groups.
+        n_rows : int, optional
+            Rows of the whole table; without, those of ``texts`` and their copies.
+        across : bool, optional
+            Whether each group is a row of one table and its matches in another.
     title : str, default="Duplicates"
         Title and heading of the page.
 
@@ -100,7 +104,11 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
     (True, False)
     """
     defaults = {"alignments": {}, "tokens": {}, "notes": []}
-    return _page("duplicates", defaults | dict(data), title)
+    content = defaults | dict(data)
+    # What is judged in a browser belongs to these texts, in this order.
+    texts = json.dumps([[entry["id"], entry["text"]] for entry in content["texts"]])
+    content["key"] = hashlib.sha256(texts.encode()).hexdigest()
+    return _page("duplicates", content, title)
 
 
 def explanations_page(

@@ -1,14 +1,19 @@
 """Duplicates of a whole corpus: what came out wrong without a word, and what was missing."""
 
+import csv
+import io
 import itertools
+import json
 import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators import DuplicateFinder, load_model, save_model
 from estimators import _neighbour_table as neighbour_table
+from estimators.cli import main
 from film.clusters import cut, link_scores, must_link_path
 from film.text import words_and_symbols
 
@@ -521,3 +526,220 @@ def test_14_known_pairs_do_not_join_blocks():
     with pytest.raises(ValueError, match="of different blocks"):
         finder.groups(0.3, must_link=[("a", "b")])
     assert len(finder.groups(0.3, cannot_link=[("a", "b")])) == 0
+
+
+# The command
+
+
+def write(path, columns, rows):
+    with open(path, "w", encoding="utf-8", newline="") as handle:
+        csv.writer(handle).writerows([columns, *rows])
+    return str(path)
+
+
+def film(*arguments):
+    """Run the command; gives its exit status, rows and messages."""
+    ran = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="film")
+    assert ran.exception is None or isinstance(ran.exception, SystemExit), ran.exception
+    return ran.exit_code, list(csv.DictReader(io.StringIO(ran.stdout))), ran.stderr
+
+
+@pytest.fixture
+def shop(tmp_path):
+    old = [["o1", "red tea cup", "x"], ["o2", "blue milk jug", "y"], ["o3", "old stone lamp", "x"]]
+    new = [
+        ["n1", "Red  tea cup", "x"],
+        ["n2", "red tea cups", "y"],
+        ["n3", "garden chair", "x"],
+        ["n4", "garden chairs", "x"],
+    ]
+    columns = ["id", "text", "shop"]
+    return write(tmp_path / "old.csv", columns, old), write(tmp_path / "new.csv", columns, new)
+
+
+def test_13_only_pairs_across_two_tables(shop, tmp_path):
+    old, new = shop
+    code, rows, err = film("duplicates", new, "--against", old, "--threshold", 0.3)
+    assert code == 0, err
+    assert [(row["id1"], row["id2"], row["kind"]) for row in rows] == [
+        ("n1", "o1", "copy"),
+        ("n2", "o1", "similar"),
+    ]
+    assert [row["text1"] for row in rows] == ["Red  tea cup", "red tea cups"]
+    assert film("duplicates", old, "--save", tmp_path / "known.film")[0] == 0
+    assert (
+        film("duplicates", new, "--against", tmp_path / "known.film", "--threshold", 0.3)[1] == rows
+    )
+    out = tmp_path / "pairs.jsonl"
+    page = tmp_path / "page.html"
+    options = ["--threshold", 0.3, "--out", out, "--html", page]
+    assert film("duplicates", new, "--against", old, *options)[0] == 0
+    records = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [record["id2"] for record in records] == ["o1", "o1"]
+    assert "n2" in page.read_text(encoding="utf-8")
+
+
+def test_13_a_collection_grows_by_what_is_added(shop, tmp_path):
+    old, new = shop
+    known = tmp_path / "known.film"
+    assert film("duplicates", old, "--save", known)[0] == 0
+    first = film("duplicates", new, "--against", known, "--add")
+    assert [row["id1"] for row in first[1]] == ["n1"] and "known.film (7 rows" in first[2]
+    assert load_model(known).ids_.tolist() == ["o1", "o2", "o3", "n1", "n2", "n3", "n4"]
+    saved = known.read_bytes()
+    code, rows, err = film("duplicates", new, "--against", known, "--add")
+    assert (code, rows) == (2, []) and "has a row with the id 'n1' already" in err
+    assert known.read_bytes() == saved
+    # Rows without ids are numbered on.
+    more = write(tmp_path / "more.csv", ["text"], [["garden chair"], ["zebra"]])
+    code, rows, err = film("duplicates", more, "--against", known, "--add")
+    assert code == 0 and [(row["id1"], row["id2"]) for row in rows] == [("8", "n3")], err
+    assert len(load_model(known).ids_) == 9
+
+
+def test_13_a_collection_that_changed_meanwhile_is_not_overwritten(shop, tmp_path, monkeypatch):
+    old, new = shop
+    known = tmp_path / "known.film"
+    assert film("duplicates", old, "--save", known)[0] == 0
+    real = DuplicateFinder.add
+
+    def late(self, *arguments):
+        save_model(DuplicateFinder().fit(["someone else's"]), known)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(DuplicateFinder, "add", late)
+    code, _, err = film("duplicates", new, "--against", known, "--add")
+    assert code == 2 and "was changed while this command ran" in err
+    assert load_model(known).texts_.tolist() == ["someone else's"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--add"], "--add needs a collection"),
+        (["--against", "OLD", "--add"], "--add needs a collection"),
+        (["--against", "OLD", "--groups"], "--groups is about the rows of one table"),
+        (["--against", "OLD", "--keep", "first"], "--keep is about the rows of one table"),
+        (["--mapping", "m.csv"], "--mapping lists what --keep leaves out"),
+        (["--keep", "text"], "--keep text: its cells must be all numbers or all dates"),
+        (["--keep", "nothing"], "no column 'nothing'"),
+        (["--within", "town"], "no column 'town'"),
+        (["--not-same", "OLD"], "for the labels"),
+    ],
+)
+def test_13_options_that_do_not_fit_are_refused(shop, options, message):
+    old, new = shop
+    options = [old if option == "OLD" else option for option in options]
+    code, rows, err = film("duplicates", new, *options)
+    assert (code, rows) == (2, []) and message in " ".join(err.replace("│", " ").split())
+
+
+def test_14_within_a_column_from_the_command_line(shop, tmp_path):
+    old, new = shop
+    rows = film("duplicates", new, "--threshold", 0.2, "--within", "shop")[1]
+    assert [(row["id1"], row["id2"]) for row in rows] == [("n3", "n4")]
+    rows = film("duplicates", new, "--threshold", 0.2)[1]
+    assert ("n1", "n2") in [(row["id1"], row["id2"]) for row in rows]
+    known = tmp_path / "known.film"
+    assert film("duplicates", old, "--within", "shop", "--save", known)[0] == 0
+    code, _, err = film("duplicates", new, "--against", known)
+    assert code == 2 and "was saved with it" in err
+    options = ["--against", known, "--within", "shop", "--threshold", 0.2]
+    assert [row["id1"] for row in film("duplicates", new, *options)[1]] == ["n1"]
+
+
+def test_14_judged_pairs_from_a_file(shop, tmp_path):
+    _, new = shop
+    judged = [
+        ["red tea CUP", "red tea cups", 0],
+        ["garden chair", "red tea cup", "1"],
+        ["nowhere", "to be found", 1],
+        ["red tea cup", "garden chairs", ""],
+    ]
+    labels = write(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
+    options = ["--groups", "--threshold", 0.2, "--not-same", labels]
+    code, rows, err = film("duplicates", new, *options)
+    assert code == 0 and "1 of 3 judged pairs are not in the table" in err
+    groups = {}
+    for row in rows:
+        groups.setdefault(row["group"], set()).add(row["id"])
+    assert {"n1", "n3"} <= next(ids for ids in groups.values() if "n1" in ids)
+    assert not any({"n1", "n2"} <= ids for ids in groups.values())
+    pairs = film("duplicates", new, "--threshold", 0.2, "--not-same", labels)[1]
+    assert ("n1", "n2") not in [(row["id1"], row["id2"]) for row in pairs]
+    by_id = write(tmp_path / "ids.csv", ["id1", "id2", "label"], [["n2", "n1", 0]])
+    rows = film("duplicates", new, "--threshold", 0.2, "--not-same", by_id)[1]
+    assert ("n1", "n2") not in [(row["id1"], row["id2"]) for row in rows]
+    judged.append(["red tea cups", "garden chair", 1])
+    write(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
+    code, _, err = film("duplicates", new, *options)
+    assert code == 2 and "label 0 parts the rows 'n1' and 'n2', but label 1 joins them" in err
+
+
+def test_15_a_table_without_its_duplicates(tmp_path):
+    rows = [
+        ["a", "red tea cup", 9, "2026-01-02"],
+        ["b", "lone lamp", 1, ""],
+        ["c", "Red tea  cup", 10, "2025-12-31"],
+        ["d", "red tea cup!!!", "", "2026-01-31"],
+        ["e", "", 3, ""],
+    ]
+    table = write(tmp_path / "t.csv", ["id", "text", "sold", "seen"], rows)
+    expected = {"first": "a", "longest": "d", "sold": "c", "seen": "d"}
+    for rule, kept in expected.items():
+        out, mapping = tmp_path / "clean.csv", tmp_path / "gone.csv"
+        code, _, err = film("duplicates", table, "--keep", rule, "-o", out, "--mapping", mapping)
+        assert code == 0, err
+        with open(out, encoding="utf-8", newline="") as handle:
+            clean = list(csv.reader(handle))
+        left = [row for row in rows if row[0] in {"b", "e", kept}]
+        assert clean == [["id", "text", "sold", "seen"], *[list(map(str, row)) for row in left]]
+        with open(mapping, encoding="utf-8", newline="") as handle:
+            gone = list(csv.DictReader(handle))
+        assert {row["id"] for row in gone} == {"a", "c", "d"} - {kept}
+        assert {(row["kept"], row["group"]) for row in gone} == {(kept, "1")}
+
+
+def test_15_every_group_keeps_one_row_and_nothing_else_goes():
+    texts = corpus(150)
+    groups = DuplicateFinder().fit(texts).groups(0.6)
+    values = np.random.default_rng(0).integers(0, 5, 150).tolist()
+    for rule in ("first", "longest", values):
+        kept = groups.keep(rule)
+        assert np.array_equal(kept[kept], kept)
+        for group in groups:
+            (row,) = set(kept[group.members].tolist())
+            measure = [-i for i in range(150)] if rule == "first" else values
+            measure = [len(text) for text in texts] if rule == "longest" else measure
+            assert measure[row] == max(measure[i] for i in group.members)
+            assert row == min(i for i in group.members if measure[i] == measure[row])
+        alone = np.flatnonzero(groups.labels < 0)
+        assert np.array_equal(kept[alone], alone)
+    with pytest.raises(ValueError, match="rule='last'"):
+        groups.keep("last")
+    with pytest.raises(ValueError, match="rule has 2 values for 150 rows"):
+        groups.keep([1, 2])
+
+
+def test_10_the_terminal_and_the_page_count_the_same(shop, tmp_path):
+    _, new = shop
+    page = tmp_path / "page.html"
+    _, _, err = film("duplicates", new, "--groups", "--threshold", 0.2, "-o", "-", "--html", page)
+    assert "of 4 rows repeat another" in err
+    assert '"n_rows":4' in page.read_text(encoding="utf-8")
+
+
+def test_10_texts_that_nothing_is_known_of_are_noted(tmp_path):
+    table = write(tmp_path / "t.csv", ["text"], [["..."]] * 60 + [["?!"]] * 7 + [["tea cup"]])
+    code, rows, err = film("duplicates", table)
+    assert code == 0 and len(rows) == 65 and {row["kind"] for row in rows} == {"copy"}
+    assert "2 different texts hold nothing that the similarity knows" in err
+
+
+def test_14_texts_that_the_page_made_safe_for_spreadsheets_are_known(tmp_path):
+    table = write(tmp_path / "t.csv", ["id", "text"], [["a", "=tea cup"], ["b", "=tea cups"]])
+    labels = [["'=tea cup", "'=tea cups", 0]]
+    labels = write(tmp_path / "labels.csv", ["text1", "text2", "label"], labels)
+    assert len(film("duplicates", table, "--threshold", 0.1)[1]) == 1
+    code, rows, err = film("duplicates", table, "--threshold", 0.1, "--not-same", labels)
+    assert (code, rows) == (0, []) and "not in the table" not in err

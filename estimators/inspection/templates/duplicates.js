@@ -5,7 +5,7 @@ const ALIGNED = Object.keys(data.alignments).length > 0;
 const key = (i, j) => (i < j ? i * n + j : j * n + i);
 const directScores = new Map(pairs.map(([i, j, score]) => [key(i, j), score]));
 const size = (i) => 1 + texts[i].copies.length;
-const total = texts.reduce((sum, _, i) => sum + size(i), 0);
+const total = data.n_rows ?? texts.reduce((sum, _, i) => sum + size(i), 0);
 
 // Merges fall in score, so a cut keeps the first of them.
 function mergesKept(threshold) {
@@ -50,7 +50,8 @@ function groupsAt(threshold) {
   const groups = [...found.values()];
   for (const group of groups) {
     const m = group.members.length;
-    group.unscored = (m * (m - 1)) / 2 - group.scored;
+    // Known rows are compared with the new one alone, never with each other.
+    group.unscored = data.across ? 0 : (m * (m - 1)) / 2 - group.scored;
     group.weakest = group.unscored ? -Infinity : group.lowest;
   }
   return groups;
@@ -152,6 +153,74 @@ function copiesOf(i) {
   );
 }
 
+// What was judged of each pair: 1 for accepted, 0 for rejected.
+const judged = new Map();
+const STORE = `film duplicates ${data.key}`;
+let stored = true;
+let unsaved = false;
+
+function recall() {
+  try {
+    for (const [pair, label] of JSON.parse(localStorage.getItem(STORE) ?? "[]")) {
+      const [i, j] = [Math.floor(pair / n), pair % n];
+      if (Number.isInteger(pair) && i < j && j < n && (label === 0 || label === 1)) judged.set(pair, label);
+    }
+  } catch {
+    stored = false;
+  }
+}
+
+function remember() {
+  unsaved = judged.size > 0;
+  try {
+    localStorage.setItem(STORE, JSON.stringify([...judged]));
+    stored = true;
+  } catch {
+    stored = false;
+  }
+  showJudged();
+}
+
+function showJudged() {
+  const accepted = [...judged.values()].filter((label) => label === 1).length;
+  const kept = stored ? "kept in this browser" : "lost when this page is closed, unless downloaded";
+  byId("judged").textContent = judged.size
+    ? `${whole(accepted)} accepted, ${whole(judged.size - accepted)} rejected; ${kept}`
+    : "No pair is judged yet: open a group to accept or reject its pairs.";
+  byId("labels").disabled = byId("forget").disabled = !judged.size;
+}
+
+function labelRows() {
+  const rows = [["id1", "id2", "text1", "text2", "label"]];
+  for (const [pair, label] of judged) {
+    const [one, other] = [texts[Math.floor(pair / n)], texts[pair % n]];
+    rows.push([one.id, other.id, one.text, other.text, label]);
+  }
+  return rows;
+}
+
+function judge(reference, i) {
+  const pair = key(reference, i);
+  const buttons = [["Accept", 1], ["Reject", 0]].map(([name, label]) => {
+    const button = element("button", { type: "button", "data-label": String(label) }, name);
+    button.addEventListener("click", () => {
+      if (judged.get(pair) === label) judged.delete(pair);
+      else judged.set(pair, label);
+      remember();
+      update();
+    });
+    return button;
+  });
+  const update = () => {
+    for (const button of buttons) {
+      button.setAttribute("aria-pressed", String(judged.get(pair) === Number(button.dataset.label)));
+    }
+  };
+  update();
+  const about = `${beginning(texts[reference].text, 60)} / ${beginning(texts[i].text, 60)}`;
+  return element("span", { class: "judge", role: "group", "aria-label": visible(about) }, ...buttons);
+}
+
 function scoreLabel(reference, i) {
   if (i === reference) return element("span", { class: "score quiet" }, "first text");
   const score = directScores.get(key(reference, i));
@@ -159,9 +228,10 @@ function scoreLabel(reference, i) {
   return element("span", { class: "score" }, decimals(score));
 }
 
-function memberList(group) {
+// Every text of a group can be the one that the others are compared with.
+function memberList(group, reference = group.members[0]) {
   const list = element("ol", { class: "members" });
-  const [reference] = group.members;
+  const members = [reference, ...group.members.filter((i) => i !== reference)];
   let first = null;
   const entry = (i) => {
     const { block, holder } = textBlock(i);
@@ -172,6 +242,17 @@ function memberList(group) {
       first = block;
       return item;
     }
+    const choices = judge(reference, i);
+    if (members.length > 2 && !data.across) {
+      const compared = element("button", { type: "button", class: "compare" }, "Compare with this");
+      compared.addEventListener("click", () => {
+        const holder = list.parentNode;
+        for (const old of holder.querySelectorAll(":scope > .members, :scope > .more")) old.remove();
+        holder.append(...memberList(group, i));
+      });
+      choices.append(compared);
+    }
+    item.append(choices);
     item.setAttribute("tabindex", "0");
     const show = () => {
       const [ofFirst, ofThis] = shared(reference, i);
@@ -191,14 +272,14 @@ function memberList(group) {
   const more = element("button", { type: "button", class: "more" });
   const extend = () => {
     const shown = list.children.length;
-    list.append(...group.members.slice(shown, shown + MEMBERS).map(entry));
-    const left = group.members.length - list.children.length;
+    list.append(...members.slice(shown, shown + MEMBERS).map(entry));
+    const left = members.length - list.children.length;
     more.textContent = `Show ${whole(Math.min(left, MEMBERS))} of ${plural(left, "more text", "more texts")}`;
     if (!left) more.remove();
   };
   more.addEventListener("click", extend);
   extend();
-  return group.members.length > MEMBERS ? [list, more] : [list];
+  return members.length > MEMBERS ? [list, more] : [list];
 }
 
 const quoted = (i) =>
@@ -311,12 +392,11 @@ function arrange() {
 function regroup() {
   groups = groupsAt(threshold);
   const duplicates = groups.reduce((sum, group) => sum + group.size - 1, 0);
+  const counts = data.across
+    ? [[total, "new row", "new rows"], [groups.length, "of them matched", "of them matched"], [duplicates, "match", "matches"]]
+    : [[total, "text", "texts"], [groups.length, "group", "groups"], [duplicates, "duplicate", "duplicates"]];
   byId("counts").replaceChildren(
-    ...[
-      [total, "text", "texts"],
-      [groups.length, "group", "groups"],
-      [duplicates, "duplicate", "duplicates"],
-    ].map(([count, one, many]) =>
+    ...counts.map(([count, one, many]) =>
       element("span", {}, element("strong", {}, whole(count)), ` ${count === 1 ? one : many} `),
     ),
   );
@@ -369,7 +449,23 @@ byId("download").addEventListener("click", () => {
   downloadFile("groups.csv", csvTable(groupRows(listed), { formulas: !byId("escape").checked }));
 });
 
+byId("labels").addEventListener("click", () => {
+  downloadFile("labels.csv", csvTable(labelRows(), { formulas: !byId("escape").checked }));
+  unsaved = false;
+});
+byId("forget").addEventListener("click", () => {
+  if (!confirm(`Forget ${plural(judged.size, "judgement", "judgements")}?`)) return;
+  judged.clear();
+  remember();
+  arrange();
+});
+addEventListener("beforeunload", (event) => {
+  if (unsaved && !stored) event.preventDefault();
+});
+
 slider.value = Math.round(threshold * 100);
 number.value = written(threshold);
 slider.setAttribute("aria-valuetext", written(threshold));
+recall();
+showJudged();
 regroup();

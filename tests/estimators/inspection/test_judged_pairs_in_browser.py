@@ -1,0 +1,131 @@
+"""Pairs that are accepted and rejected on the page of duplicates, in a real browser."""
+
+import csv
+import time
+from io import StringIO
+
+import pytest
+
+from estimators import DuplicateFinder
+from estimators.cli._duplicates_page import match_data
+from estimators.inspection.page import duplicates_page
+from tests.estimators.cli.commands import run, write_csv
+
+
+def data():
+    texts = ["=reset my password", "reset, the password", "I forgot it", "my order", "an order"]
+    return {
+        "score_name": "similarity",
+        "threshold": 0.5,
+        "lowest": 0.4,
+        "texts": [{"id": f"t{i}", "text": text, "copies": []} for i, text in enumerate(texts)],
+        "merges": [(0, 1, 0.9), (3, 4, 0.8), (5, 2, 0.6)],
+        "pairs": [(0, 1, 0.9), (0, 2, 0.6), (3, 4, 0.8)],
+        "n_rows": 120,
+    }
+
+
+def downloaded(browser):
+    for old in browser.folder.glob("*.csv"):
+        old.unlink()
+    browser.click("#labels")
+    for _ in range(200):
+        found = list(browser.folder.glob("labels.csv"))
+        if found:
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError("no download came")
+
+
+def judge(browser, place, label):
+    browser.run(
+        "document.querySelectorAll('.judge')[arguments[0]]"
+        ".querySelector(`[data-label='${arguments[1]}']`).click()",
+        place,
+        label,
+    )
+
+
+def test_17_pairs_are_accepted_and_rejected_exported_and_kept(browser, tmp_path):
+    browser.open(duplicates_page(data()))
+    assert browser.counts() == [120, 2, 3]
+    assert not browser.one("#labels").is_enabled()
+    browser.click("#open-all")
+    assert len(browser.all(".judge")) == 3
+    judge(browser, 0, 1)
+    judge(browser, 1, 0)
+    judge(browser, 2, 1)
+    judge(browser, 2, 1)
+    assert "1 accepted, 1 rejected" in browser.texts("#judged")[0]
+    # Another text to compare with reaches the pairs that do not hold the first.
+    browser.run("document.querySelector('.compare').click()")
+    pressed = "return document.querySelectorAll('.judge [aria-pressed=true]').length"
+    assert browser.run(pressed) == 1
+    judge(browser, 1, 0)
+    path = downloaded(browser)
+    rows = list(csv.reader(StringIO(path.read_text(encoding="utf-8"), newline="")))
+    assert rows == [
+        ["id1", "id2", "text1", "text2", "label"],
+        ["t0", "t1", "'=reset my password", "reset, the password", "1"],
+        ["t0", "t2", "'=reset my password", "I forgot it", "0"],
+        ["t1", "t2", "reset, the password", "I forgot it", "0"],
+    ]
+    table = write_csv(
+        tmp_path / "t.csv", ["id", "text"], [[x["id"], x["text"]] for x in data()["texts"]]
+    )
+    ran = run("duplicates", table, "--groups", "--threshold", 0.99, "--not-same", path)
+    assert [row["id"] for row in ran.rows] == ["t0", "t1"], ran.err
+    browser.driver.refresh()
+    assert "1 accepted, 2 rejected" in browser.texts("#judged")[0]
+    other = data()
+    other["texts"][4]["text"] = "another order"
+    browser.open(duplicates_page(other))
+    assert "No pair is judged yet" in browser.texts("#judged")[0]
+    assert all(url.startswith(("file:", "blob:")) for url in browser.requests())
+
+
+def test_17_hostile_texts_are_exported_as_texts(browser):
+    hostile = ['</script><img src=x onerror=alert(1)>"', "two\r\nlines, \u2028 and \U0001f600"]
+    content = data()
+    content["texts"] = [{"id": '"<b>', "text": text, "copies": []} for text in hostile]
+    content |= {"merges": [(0, 1, 0.9)], "pairs": [(0, 1, 0.9)]}
+    browser.open(duplicates_page(content))
+    browser.click("#open-all")
+    judge(browser, 0, 1)
+    browser.click("#escape")
+    path = downloaded(browser)
+    with open(path, encoding="utf-8", newline="") as handle:
+        assert list(csv.reader(handle))[1] == ['"<b>', '"<b>', *hostile, "1"]
+    assert not browser.all("main img, main script")
+
+
+def test_17_judgements_last_where_the_browser_keeps_nothing(browser):
+    page = duplicates_page(data())
+    browser.driver.execute_cdp_cmd("Page.enable", {})
+    source = "Storage.prototype.setItem = () => { throw new Error('full'); };"
+    added = browser.driver.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument", {"source": source}
+    )
+    try:
+        browser.open(page)
+        browser.click("#open-all")
+        judge(browser, 0, 1)
+        assert "lost when this page is closed, unless downloaded" in browser.texts("#judged")[0]
+        assert downloaded(browser).exists()
+    finally:
+        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
+def test_13_the_page_of_two_tables_shows_each_new_row_with_its_matches(browser):
+    finder = DuplicateFinder().fit(["red tea cup", "red tea cups", "lamp"], ["a", "b", "c"])
+    found = finder.match(["red tea cup!", "stone", "Lamp"], ["x", "y", "z"], threshold=0.3)
+    browser.open(duplicates_page(match_data(found, 0.3, 3)))
+    assert sorted(browser.groups()) == [["x", "a", "b"], ["z", "c"]]
+    assert browser.counts() == [3, 2, 3]
+    assert "never scored" not in "".join(browser.texts(".group"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_stored(browser):
+    browser.open(duplicates_page(data()))
+    browser.run("localStorage.clear()")
