@@ -100,7 +100,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         one_row : bool
             Whether ``reduce`` gives one row a text, or one a token.
         warns : bool, default=True
-            Whether to warn of what ``max_length`` cut.
+            Whether to warn of what ``max_length`` cut and of unknown tokens.
 
         Returns
         -------
@@ -118,6 +118,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         if warns:
             n_cut = int(tokens.is_cut[codes].sum())
             self._warn_of_cuts(n_cut, len(texts), transformer.most_tokens, stacklevel=6)
+            warn_of_unknown(transformer.unknown_shares(tokens)[codes], stacklevel=6)
         has_tokens = tokens.lengths > 0
         starts = np.arange(len(unique) + 1) if one_row else tokens.starts
         values = np.zeros((starts[-1], transformer.width), dtype=np.float32)
@@ -155,6 +156,20 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         from tqdm.auto import tqdm
 
         return tqdm(total=total, desc="encode", unit="text", disable=not self.verbose)
+
+
+def warn_of_unknown(shares: np.ndarray, stacklevel: int) -> None:
+    """Warn of texts with tokens that a model does not know, by the share of them in each text."""
+    n_some, n_all = int((shares > 0).sum()), int((shares == 1).sum())
+    if n_some:
+        warnings.warn(
+            f"{n_some} of {len(shares)} texts have tokens that the model does not know, and "
+            f"{n_all} of them no others: all unknown tokens read alike, so that texts of them are "
+            "as close as copies, whatever they say; see unknown_shares, or give a model of their "
+            "language",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def plain_paths(state: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators._frozen_encoder import plain_paths
+from estimators._frozen_encoder import plain_paths, warn_of_unknown
 from estimators._pairs import check_pair_scores, check_pairs
 from estimators._token_weights import check_weights, token_weights, vocabulary_weights
 from estimators._validation import check_integer, check_real
@@ -102,13 +102,21 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         similarity : ndarray of float64, shape (n_pairs,)
-            The greater, the closer.
+            The greater, the closer. Always finite, and what the contributions sum to: where the
+            model does not know the words of a text, it says little, and `unknown_shares` tells
+            such pairs apart.
 
         Raises
         ------
         TypeError, ValueError
             If a text is missing, or has no token where special tokens are left out; before any
             work.
+
+        Warns
+        -----
+        UserWarning
+            Once, with their number, where texts are cut, or have tokens that the model does not
+            know.
         """
         check_is_fitted(self, "encoder_")
         return self._scores(self.encoder_, self.token_weights_, check_texts(pairs))
@@ -158,6 +166,31 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         y = check_pair_scores(y, len(pairs))
         found: Any = spearmanr(self.predict(pairs), y)
         return float(found.statistic)
+
+    def unknown_shares(self, pairs: Any) -> np.ndarray:
+        """Share of each text that the model cannot read.
+
+        Tokens that are not in the vocabulary, such as words of another script or emoji, all read
+        alike: two texts of nothing else have the similarity of copies, whatever they say. Where
+        both shares are near 1, a similarity says nothing about the pair.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts. They are cut into tokens, not encoded.
+
+        Returns
+        -------
+        shares : ndarray of float64, shape (n_pairs, 2)
+            Unknown tokens of all but the special ones, from 0 to 1, of each text.
+        """
+        check_is_fitted(self, "encoder_")
+        transformer = self.encoder_._loaded()
+        found = []
+        for texts, codes in _coded_blocks(check_texts(pairs)):
+            tokens = transformer.tokenize(texts, self.encoder_.max_length)
+            found.append(transformer.unknown_shares(tokens)[codes])
+        return np.concatenate(found)
 
     def explain(self, pairs: Any) -> list[Explanation]:
         """Say what every pair of tokens contributes to the similarity.
@@ -309,19 +342,21 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         from tqdm.auto import tqdm
 
         self._check_tokens(encoder, pairs)
-        n_cut = 0
+        transformer = encoder._loaded()
+        n_cut, unknown = 0, []
         with tqdm(total=len(pairs), desc=type(self).__name__, disable=not self.verbose) as bar:
             for texts, codes in _coded_blocks(pairs):
                 tokens, is_cut = encoder._tokens(texts, warns=False)
                 n_cut += int(is_cut[codes].sum())
+                unknown.append(transformer.unknown_shares(tokens)[codes].ravel())
                 if not self.special_tokens:
                     tokens = tokens.without_special()
                 weights = None
                 if table is not None:
                     weights = token_weights(table, np.asarray(tokens.ids), tokens.starts)
                 yield Block(texts, tokens, weights, codes, bar.update)
-        most = encoder._loaded().most_tokens
-        encoder._warn_of_cuts(n_cut, pairs.size, most, stacklevel=5)
+        encoder._warn_of_cuts(n_cut, pairs.size, transformer.most_tokens, stacklevel=5)
+        warn_of_unknown(np.concatenate(unknown), stacklevel=5)
 
     def _check_tokens(self, encoder: TokenEncoder, pairs: np.ndarray) -> None:
         """Raise where a text has no token, before any is encoded."""
@@ -355,7 +390,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         )
 
 
-DESCRIBED = ("text", "tokens", "offsets", "special")
+DESCRIBED = ("text", "tokens", "offsets", "special", "unknown")
 
 
 def check_texts(pairs: Any, n_columns: int = 2, name: str = "pairs") -> np.ndarray:
@@ -409,6 +444,7 @@ def _side(encoder: TokenEncoder, block: Block, number: int) -> dict[str, Any]:
         "tokens": _token_names(encoder, text, found),
         "offsets": found.spans,
         "special": found.is_special,
+        "unknown": encoder._loaded().is_unknown(found.ids),
         "values": found.values,
         "weights": None if block.weights is None else block.weights[start:end],
     }

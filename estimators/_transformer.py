@@ -14,6 +14,7 @@ import numpy as np
 
 from estimators._model_files import HEAD, check_folder, find_model, model_digest
 from estimators._validation import check_choice, check_integer
+from film.ragged import Ragged
 
 DTYPES = ("float32", "float16", "bfloat16")
 # On two cores batches of 512 to 1,024 tokens were fastest: 32 short sentences.
@@ -96,6 +97,19 @@ class Transformer:
     def puts_special_token_first(self) -> bool:
         """Whether every text begins with a token that stands for no part of it."""
         return bool(self.tokenize(["a"], 8).is_special[:1].any())
+
+    def is_unknown(self, ids: Any) -> np.ndarray:
+        """Tell which tokens stand for what the vocabulary does not have, such as [UNK]."""
+        entry = self.tokenizer.unk_token_id
+        return np.zeros(len(ids), dtype=bool) if entry is None else np.asarray(ids) == entry
+
+    def unknown_shares(self, tokens: Tokens | Ragged) -> np.ndarray:
+        """Share of unknown tokens among those of each text that are not special; 0 of none."""
+        text = np.repeat(np.arange(len(tokens.lengths)), tokens.lengths)
+        kept = ~np.asarray(tokens.is_special)
+        n_texts = len(tokens.lengths)
+        unknown = np.bincount(text[kept & self.is_unknown(tokens.ids)], minlength=n_texts)
+        return unknown / np.maximum(np.bincount(text[kept], minlength=n_texts), 1)
 
     def tokenize(self, texts: list[str], max_length: int) -> Tokens:
         """Cut texts into tokens, special ones included.

@@ -59,13 +59,16 @@ class Explanation:
     totals1, totals2 : array-like of float, shapes (t1,) and (t2,), optional
         Sum of all contributions of each token, those left out included. Where nothing is left
         out, they are computed.
+    unknown1, unknown2 : array-like of bool, shapes (t1,) and (t2,), optional
+        Tokens that the model does not know, which read alike whatever they say. By default there
+        are none.
 
     Attributes
     ----------
     offsets1, offsets2 : ndarray of int64
     contributions : ndarray or csr_array of float64
     totals1, totals2 : ndarray of float64
-    special1, special2 : ndarray of bool
+    special1, special2, unknown1, unknown2 : ndarray of bool
         The parameters as arrays; the others are kept as given.
 
     Raises
@@ -127,6 +130,8 @@ class Explanation:
     n_rest: int = 0
     totals1: Any = None
     totals2: Any = None
+    unknown1: Any = None
+    unknown2: Any = None
 
     def __post_init__(self) -> None:
         for name in ("text1", "text2", "title"):
@@ -172,6 +177,21 @@ class Explanation:
             f"{held:+.3f} to the similarity of {self.similarity:.3f}{share}, all others together "
             f"{self.rest:+.3f}."
         )
+
+    @property
+    def unknown_note(self) -> str:
+        """Sentence that counts the tokens that the model does not know, or nothing."""
+        counts = [
+            f"{int(unknown.sum()):,} of {int((~special).sum()):,} in text {side}"
+            for side, unknown, special in (
+                (1, self.unknown1, self.special1),
+                (2, self.unknown2, self.special2),
+            )
+            if unknown.any()
+        ]
+        if not counts:
+            return ""
+        return f"Tokens that the model does not know, and cannot tell apart: {', '.join(counts)}."
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the contributions as a heat map.
@@ -400,6 +420,8 @@ class Explanation:
             lines.append(f"  {self.special_contribution:+.4f}  special tokens")
         if self.n_rest:
             lines.append(self.truncation)
+        if self.unknown_note:
+            lines.append(self.unknown_note)
         return "\n".join(lines)
 
     def _check_side(self, side: str) -> None:
@@ -410,9 +432,11 @@ class Explanation:
         for position, token in enumerate(tokens):
             check_string(f"tokens{side}[{position}]", token)
         special = checked_mask(f"special{side}", getattr(self, f"special{side}"), len(tokens))
+        unknown = checked_mask(f"unknown{side}", getattr(self, f"unknown{side}"), len(tokens))
         offsets = checked_offsets(f"offsets{side}", getattr(self, f"offsets{side}"), tokens, text)
         object.__setattr__(self, f"tokens{side}", tokens)
         object.__setattr__(self, f"special{side}", special)
+        object.__setattr__(self, f"unknown{side}", unknown)
         object.__setattr__(self, f"offsets{side}", offsets)
 
     def _entries(self) -> Any:

@@ -1,12 +1,21 @@
 """Regressors on token vectors: what they do not know, and what they leave behind."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 pytest.importorskip("transformers", reason="needs the extra neural")
 
-from estimators import RCMDRegressor  # noqa: E402
+from estimators import (  # noqa: E402
+    RCMDRegressor,
+    SentenceEncoder,
+    TokenEncoder,
+    TokenMatchingRegressor,
+    TokenWeights,
+)
 from estimators._training import _excluded  # noqa: E402
 from film.losses import contrastive_loss  # noqa: E402
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES, make_tiny_model  # noqa: E402
@@ -69,3 +78,65 @@ def test_11_texts_that_a_batch_calls_partners_are_no_negatives():
     assert "but for the partners of rows that share a text" in " ".join(
         (RCMDRegressor.__doc__ or "").split()
     )
+
+
+STRANGE = [("你好", "再见"), ("😀", "😡"), ("the cat", "the 猫"), ("a cat", "a dog")]
+MODELS = (RCMDRegressor, TokenMatchingRegressor)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_09_unknown_tokens_are_counted_in_one_warning(tiny, kind):
+    model = kind(tiny, max_length=MAX_TOKENS, device="cpu").fit(PAIRS)
+    for method in (model.similarity, model.predict, model.explain):
+        with pytest.warns(UserWarning, match="5 of 8 texts have tokens that the model") as caught:
+            method(STRANGE)
+        assert len(caught) == 1 and "and 4 of them no others" in str(caught[0].message)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.similarity(PAIRS)
+        model.unknown_shares(STRANGE)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("special_tokens", [True, False])
+@pytest.mark.filterwarnings("ignore:.* texts have tokens that the model does not:UserWarning")
+def test_09_pairs_of_unknown_tokens_can_be_told_apart(tiny, kind, special_tokens):
+    settings = {"max_length": MAX_TOKENS, "device": "cpu", "special_tokens": special_tokens}
+    model = kind(tiny, **settings).fit(PAIRS)
+    # Both read as [UNK] alone, so the model cannot tell them from copies.
+    similarity = model.similarity(STRANGE)
+    assert np.isfinite(similarity).all()
+    copies = model.similarity([(text, text) for text, _ in STRANGE[:2]])
+    np.testing.assert_allclose(similarity[:2], copies, atol=1e-5)
+    shares = model.unknown_shares(STRANGE)
+    assert shares.shape == (4, 2)
+    np.testing.assert_array_equal(shares[[0, 1, 3]], [[1, 1], [1, 1], [0, 0]])
+    assert shares[2, 0] == 0 < shares[2, 1] < 1
+    said = [explanation.unknown_note for explanation in model.explain(STRANGE)]
+    for note, (first, second) in zip(said, shares, strict=True):
+        counted = re.findall(r"(\d+) of (\d+) in text (\d)", note)
+        found = {side: int(some) / int(every) for some, every, side in counted}
+        assert (found.get("1", 0.0), found.get("2", 0.0)) == (first, second)
+    (explanation,) = model.explain(STRANGE[:1])
+    assert explanation.unknown_note in str(explanation)
+    assert type(explanation).from_dict(explanation.to_dict()).unknown_note == said[0]
+
+
+def test_09_encoders_warn_of_unknown_tokens_too(tiny):
+    for kind in (SentenceEncoder, TokenEncoder):
+        encoder = kind(tiny, max_length=MAX_TOKENS, device="cpu").fit(["a"])
+        with pytest.warns(UserWarning, match="2 of 3 texts have tokens that the model does not"):
+            encoder.transform(["你好", "再见", "a cat"])
+
+
+def test_18_progress_of_token_weights_and_regressors_has_a_total(tiny, capsys):
+    TokenWeights(tiny, steps=3, random_state=0, device="cpu", verbose=1).fit(
+        [text for pair in PAIRS for text in pair]
+    )
+    assert "3/3" in capsys.readouterr().err
+    for kind in MODELS:
+        model = kind(tiny, max_length=MAX_TOKENS, device="cpu", verbose=1).fit(PAIRS, SCORES)
+        assert "4/4" in capsys.readouterr().err
+        model.explain(PAIRS)
+        assert "4/4" in capsys.readouterr().err
