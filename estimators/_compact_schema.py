@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import Any
 
 __all__ = ["compact_schema"]
 
 
 def compact_schema(schema: Any) -> Any:
-    """Write dicts and lists of plain values as one JSON entry each.
+    """Write dicts and lists of plain values as one JSON entry each, and paths as texts.
 
     skops writes an entry for every value of a container, of some 300 characters with the type of
     its key: a vocabulary of 20,000 words is 40,000 entries, and most of the time of loading. One
@@ -41,6 +42,9 @@ def compact_schema(schema: Any) -> Any:
     kind = schema.get("__loader__"), schema.get("__module__"), schema.get("__class__")
     content: Any = schema.get("content")
     plain: Any = None
+    if kind[0] == "ConstructorFromReduceNode" and str(kind[2]).endswith("Path"):
+        # A path of one system cannot be built on another, and its text can.
+        plain = str(PurePath(*(json.loads(part["content"]) for part in content["content"])))
     if kind == ("ListNode", "builtins", "list") and _are_plain(content):
         plain = [json.loads(entry["content"]) for entry in content]
     elif kind == ("DictNode", "builtins", "dict") and _are_plain(content.values()):

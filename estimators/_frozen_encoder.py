@@ -39,8 +39,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         # Weights are read again from the model's own files: a copy is small and never code. Only
         # those learned since go with it, as arrays.
         state: Any = super().__getstate__()
-        state = plain_paths(state)
-        state.pop("_transformer", None)
+        state = {name: value for name, value in state.items() if name != "_transformer"}
         if "_learned" not in state and state.get("model_digest_") != state.get("_file_digest"):
             state["_learned"] = self._transformer.arrays()
         return state

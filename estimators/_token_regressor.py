@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators._frozen_encoder import plain_paths, warn_of_unknown
+from estimators._frozen_encoder import warn_of_unknown
 from estimators._pairs import check_pair_scores, check_pairs
 from estimators._token_weights import check_weights, token_weights, vocabulary_weights
 from estimators._validation import check_integer, check_real
@@ -271,10 +271,6 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
                 )
                 block.advance(1)
         return found
-
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        return plain_paths(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -264,10 +264,6 @@ class TokenWeights(BaseEstimator):
             )
         return self.token_weights_.copy()
 
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        return plain_paths(state)
-
     def __sklearn_clone__(self) -> Any:
         # What is learned is never changed in place, so that copies may share it.
         return copy.copy(self) if hasattr(self, "token_weights_") else super().__sklearn_clone__()

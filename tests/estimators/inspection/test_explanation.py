@@ -75,7 +75,7 @@ def test_dictionaries_go_through_json_and_back():
     assert data["offsets1"] == [[0, 0], [0, 2], [3, 6]]
     assert data["special2"] == [True, False]
     assert data["contributions"] == GIVEN["contributions"]
-    assert set(data) == {*GIVEN, "n_rest", "totals1", "totals2"}
+    assert set(data) == {*GIVEN, "n_rest", "totals1", "totals2", "unknown1", "unknown2"}
     assert data["n_rest"] == 0 and data["totals2"] == pytest.approx([0.13, 0.31])
     again = Explanation.from_dict(json.loads(json.dumps(data)))
     assert again.to_dict() == data
