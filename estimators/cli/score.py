@@ -50,10 +50,11 @@ def score(
 
     The columns of the table are carried through; the two new ones are probability and duplicate.
     """
-    from estimators.submission import duplicate_probabilities
-
     check_places({"--out": out}, [pairs, model])
     classifier = reading.open_model(model)
+    # Loaded after the model: skops loads faster before scikit-learn.
+    from estimators.submission import duplicate_probabilities
+
     table = reading.open_table(pairs, encoding)
     added = ["probability", "duplicate"] if name is None else [name, f"{name}_duplicate"]
     taken = [column for column in added if column in table.columns]
