@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from estimators.cli import _answer_file, label, main
 from estimators.cli._answers import Answers, pair_key
+from estimators.few_labels import few_label_duplicates
 from estimators.lexical import LexicalFeatures
 from estimators.persistence import load_model, save_model
 from estimators.suggestion import suggest_pairs
@@ -411,3 +412,12 @@ def test_12_labelling_leaves_the_better_classifier_behind(questions, labels, tmp
     expected = loaded.predict_proba(questions.pairs[60:80])
     save_model(loaded, model)
     np.testing.assert_array_equal(load_model(model).predict_proba(questions.pairs[60:80]), expected)
+
+
+def test_01_a_text_and_itself_are_duplicates_by_fifty_labels(questions):
+    pairs, y = questions.pairs[:400], questions.y[:400]
+    rows = suggest_pairs(pairs, 50)
+    model = few_label_duplicates(pairs, rank=50).fit(pairs[rows], y[rows])
+    texts = np.unique(questions.pairs[400:])[:500]
+    p = model.predict_proba(np.column_stack([texts, texts]))[:, 1]
+    assert p.min() >= 0.95
