@@ -220,7 +220,14 @@ def make_embedder(options: argparse.Namespace, margin: float) -> Pipeline:
         dtype=np.float32,
     )
     union = FeatureUnion([("words", words), ("pieces", pieces)])
-    film = FILM(d=options.d, rank=options.rank, margin=margin, random_state=options.seed)
+    # Chosen inside train: AUC out of fold .763 at 0.75, .753 at 0.5, .762 at 1 (rank 600).
+    film = FILM(
+        d=options.d,
+        rank=options.rank,
+        margin=margin,
+        whitening=0.75,
+        random_state=options.seed,
+    )
     return Pipeline([("tfidf", union), ("film", film)])
 
 
