@@ -41,7 +41,7 @@ from estimators import (
     question_groups,
 )
 from estimators._texts import TextIndex, as_texts
-from film.calibration import calibration_error, calibration_interval
+from film.calibration import calibration_band, calibration_error, calibration_interval
 from film.groups import connected_groups
 from film.lexical import row_cosines
 from film.metrics import binary_log_loss, prior_weights, shift_prior
@@ -106,7 +106,7 @@ def measure_stack(data: Splits, case: str, quick: bool) -> dict[str, dict[str, f
         plain.set_params(monotonic_cst=np.asarray(plain.monotonic_cst)[kept])
     plain.fit(model.out_of_fold_[:, kept], data.y_train)
     p = plain.predict_proba(inputs[:, kept])[:, 1]
-    rows[f"{case}, without ranks"] = judged(p, data.y_dev, share)
+    rows[f"{case}, without ranks"] = judged(p, data.y_dev, share, question_groups(data.dev))
     return rows
 
 
@@ -131,11 +131,22 @@ def held_out_fold(data: Splits) -> Splits:
     )
 
 
-def judged(p: np.ndarray, y: np.ndarray, share: float) -> dict[str, float]:
-    """All figures of probabilities learned where the share of duplicates was ``share``."""
+def judged(
+    p: np.ndarray, y: np.ndarray, share: float, groups: np.ndarray | None = None
+) -> dict[str, float]:
+    """All figures of probabilities learned where the share of duplicates was ``share``.
+
+    "perfect" names the band in which a perfectly calibrated model's calibration error lies, where
+    the pairs of a group of linked questions depend on each other.
+    """
     low, high = calibration_interval(y, p, n_bins=15, random_state=0)
     at_prior = shift_prior(p, share, PRIOR)
+    ends = calibration_band(y, p, groups, n_bins=15, random_state=0)
+    independent = calibration_band(y, p, n_bins=15, random_state=0)
     return {
+        "perfect_low": ends[0],
+        "perfect_high": ends[1],
+        "perfect_high_independent": independent[1],
         "roc_auc": float(roc_auc_score(y, p)),
         "accuracy": float(np.mean((p > 0.5) == y)),
         "log_loss": binary_log_loss(y, p),
@@ -150,17 +161,18 @@ def _stack_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
     share = float(data.y_train.mean())
     rows: dict[str, dict[str, float]] = {}
     texts = np.unique(data.train.ravel())
+    groups = question_groups(data.dev)
     tfidf = TfidfVectorizer().fit(as_texts(texts.tolist()))
     head = LogisticRegression().fit(pair_cosines(tfidf, data.train)[:, None], data.y_train)
     p = head.predict_proba(pair_cosines(tfidf, data.dev)[:, None])[:, 1]
-    rows["TF-IDF cosine, logistic regression"] = judged(p, data.y_dev, share)
+    rows["TF-IDF cosine, logistic regression"] = judged(p, data.y_dev, share, groups)
     started = time.perf_counter()
     lexical = make_pipeline(
         LexicalFeatures(), StandardScaler(), LogisticRegression(max_iter=2000)
     ).fit(data.train, data.y_train)
     seconds = time.perf_counter() - started
     p = lexical.predict_proba(data.dev)[:, 1]
-    rows["lexical features, logistic regression"] = judged(p, data.y_dev, share)
+    rows["lexical features, logistic regression"] = judged(p, data.y_dev, share, groups)
     rows["lexical features, logistic regression"]["seconds"] = round(seconds, 1)
     for case in CASES:
         command = [sys.executable, "-m", "benchmarks.duplicates", "--case", case]

@@ -20,6 +20,9 @@ JUDGED = {
     "calibration_error",
     "calibration_low",
     "calibration_high",
+    "perfect_low",
+    "perfect_high",
+    "perfect_high_independent",
 }
 # Stands in for the script that runs in the rivals' environment: some rivals fail, in two ways.
 STAND_IN = """
@@ -141,7 +144,7 @@ def test_collection_adds_the_questions_of_dev_and_test_and_ranks_are_left_out(da
             assert pairs is data.dev
             return np.column_stack([np.full(len(pairs), 0.25), data.y_dev, data.y_dev])
 
-        def probabilities_of(self, inputs):
+        def probabilities_of(self, inputs, pairs=None):
             return np.column_stack([1 - inputs[:, 1], inputs[:, 1]])
 
     corpora = []
