@@ -102,7 +102,7 @@ def measure(case: str, data: Splits, rank: int) -> dict[str, float]:
             data.y_train,
             len(index.texts),
             n_random=5,
-            # Without one-sided negatives half of the anchors come to rest, which is the harder case.
+            # Without one-sided negatives half of the anchors come to rest: the harder case.
             null=None if "8000 pairs" in case else len(index.texts) - 1,
             random_state=0,
         )
