@@ -1,0 +1,60 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks._quora_data import generated
+from benchmarks.intents import BASELINE, main, without_near_others
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    top = tmp_path_factory.mktemp("data")
+    for name in ("quora", "clinc150", "banking77"):
+        (top / name).mkdir()
+    data = generated(400, 0)
+    with open(top / "quora" / "train.csv", "w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["id", "qid1", "qid2", "question1", "question2", "is_duplicate"])
+        for row, ((a, b), label) in enumerate(zip(data.train, data.y_train, strict=True)):
+            writer.writerow([row, 2 * row, 2 * row + 1, a, b, label])
+    things = ["card", "account", "loan", "transfer"]
+    rows = [
+        (f"{verb} my {thing} {tail}", thing)
+        for thing in things
+        for verb in ("where is", "show me", "please check", "i lost", "block", "open", "tell about")
+        for tail in ("today", "now", "again", "please", "for me")
+    ]
+    (top / "clinc150" / "data_full.json").write_text(json.dumps({"train": [list(r) for r in rows]}))
+    for name, part in (("train", rows[::2]), ("test", rows[1::2])):
+        with open(top / "banking77" / f"{name}.csv", "w", encoding="utf-8", newline="") as handle:
+            writer = csv.writer(handle)
+            writer.writerow(["text", "category"])
+            writer.writerows(part)
+    return top
+
+
+def test_each_method_is_recorded_beside_the_baseline(folder, tmp_path):
+    assert main(["--data", str(folder), "--quick", "--out", str(tmp_path)]) == 0
+    lines = (tmp_path / "intents.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    cases = {row["case"] for row in rows}
+    assert len(cases) == 10
+    for name in ("clinc150", "banking77"):
+        own = [r for r in rows if r["case"] == f"{name}: {BASELINE}"]
+        assert all(row["value"] == row["rival_value"] for row in own)
+        assert {row["metric"] for row in own} == {"intent_auc", "easier_auc"}
+        # Sharing the name of the thing is what an intent is here: words alone tell it well.
+        assert all(row["value"] > 0.7 for row in own if row["metric"] == "easier_auc")
+
+
+def test_missing_data_exit_with_2(tmp_path, capsys):
+    assert main(["--data", str(tmp_path)]) == 2
+    assert "benchmarks.intents: " in capsys.readouterr().err
+
+
+def test_the_nearer_half_of_the_others_is_left_out():
+    y = np.array([1, 0, 0, 1, 0, 0])
+    cosine = np.array([0.9, 0.8, 0.1, 0.0, 0.7, 0.2])
+    assert without_near_others(cosine, y).tolist() == [True, False, True, True, False, True]
