@@ -38,6 +38,7 @@ from estimators.lexical import LexicalFeatures
 from film.metrics import prior_weights, shift_prior
 from film.thresholds import ThresholdCurve, threshold_curve, threshold_for_precision
 
+SAMENESSES = tuple(Sameness)
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
 
@@ -272,6 +273,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         self.typical_ = np.median(inputs, axis=0)
         self._collections = collections
         self._labels = labels.astype(np.int8)
+        self._same = np.array([SAMENESSES.index(how) for how in samenesses(pairs)], dtype=np.int8)
         self._fold_of_row = fold_numbers(folds, len(pairs))
         self._linked = problem.groups[problem.codes[:, 0]].astype(np.int32)
         self._final_fit_params = routed["final_estimator"]
@@ -405,7 +407,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         """Probabilities of the training pairs by models that did not see them.
 
         Final models are fitted anew on all folds but one and judge that one, from inputs that
-        were out of fold already. They show what the fitted model does on new pairs.
+        were out of fold already; texts that are the same count as in `predict_proba`. They show
+        what the fitted model does on new pairs.
 
         Returns
         -------
@@ -440,7 +443,8 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
                 self.train_prior_,
                 self._routing,
             )
-        return shift_prior(self._out_of_fold_probabilities, self.train_prior_, self.prior_)
+        same = [SAMENESSES[code] for code in self._same]
+        return raised(self._out_of_fold_probabilities, same, self._shifted)
 
     def threshold_curve(
         self, *, prior: float | None = None, confidence: float = 0.95

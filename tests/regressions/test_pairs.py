@@ -574,3 +574,10 @@ def test_20_figures_have_titles_and_mark_the_k_in_use():
     ]
     assert all(drawn.ax_.get_title() for drawn in [display, *others])
     assert [bar.get_width() for bar in others[-1].bars_] == [3.0, 1.0, -2.0]
+
+
+def test_17_copies_are_certain_out_of_fold_too():
+    pairs = np.vstack([PAIRS, np.repeat(PAIRS[:6, :1], 2, axis=1)])
+    y = np.append(Y, np.ones(6, dtype=int))
+    model = classifier(prior=0.05).fit(pairs, y)
+    assert (model.out_of_fold_probabilities()[-6:] > 0.999).all()

@@ -450,7 +450,8 @@ byId("download").addEventListener("click", () => {
 });
 
 byId("labels").addEventListener("click", () => {
-  downloadFile("labels.csv", csvTable(labelRows(), { formulas: !byId("escape").checked }));
+  // Programs read these, and must get the texts as they are.
+  downloadFile("labels.csv", csvTable(labelRows(), { formulas: true }));
   unsaved = false;
 });
 byId("forget").addEventListener("click", () => {

@@ -66,8 +66,8 @@ def test_17_pairs_are_accepted_and_rejected_exported_and_kept(browser, tmp_path)
     rows = list(csv.reader(StringIO(path.read_text(encoding="utf-8"), newline="")))
     assert rows == [
         ["id1", "id2", "text1", "text2", "label"],
-        ["t0", "t1", "'=reset my password", "reset, the password", "1"],
-        ["t0", "t2", "'=reset my password", "I forgot it", "0"],
+        ["t0", "t1", "=reset my password", "reset, the password", "1"],
+        ["t0", "t2", "=reset my password", "I forgot it", "0"],
         ["t1", "t2", "reset, the password", "I forgot it", "0"],
     ]
     table = write_csv(
@@ -92,7 +92,6 @@ def test_17_hostile_texts_are_exported_as_texts(browser):
     browser.open(duplicates_page(content))
     browser.click("#open-all")
     judge(browser, 0, 1)
-    browser.click("#escape")
     path = downloaded(browser)
     with open(path, encoding="utf-8", newline="") as handle:
         assert list(csv.reader(handle))[1] == ['"<b>', '"<b>', *hostile, "1"]
