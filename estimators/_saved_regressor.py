@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from estimators._archive import now, versions
 from estimators._model_files import SAID, find_model
 from estimators._trained_regressor import TrainedRegressor
 from estimators._transformer import Transformer
@@ -59,6 +60,8 @@ class SavedRegressor(TrainedRegressor):
         classes = getattr(self, "classes_", None)
         said = {
             "class": type(self).__name__,
+            "date": now(),
+            "versions": versions(),
             "params": params,
             "slope": self.slope_,
             "intercept": self.intercept_,

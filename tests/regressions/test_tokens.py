@@ -15,6 +15,7 @@ from estimators import (  # noqa: E402
     TokenEncoder,
     TokenMatchingRegressor,
     TokenWeights,
+    read_metadata,
 )
 from estimators._training import _excluded  # noqa: E402
 from film.losses import contrastive_loss  # noqa: E402
@@ -140,3 +141,11 @@ def test_18_progress_of_token_weights_and_regressors_has_a_total(tiny, capsys):
         assert "4/4" in capsys.readouterr().err
         model.explain(PAIRS)
         assert "4/4" in capsys.readouterr().err
+
+
+def test_18_a_saved_regressor_tells_when_it_was_saved(tmp_path, tiny):
+    model = RCMDRegressor(tiny, max_length=MAX_TOKENS, device="cpu").fit(PAIRS, SCORES)
+    model.save(tmp_path / "saved")
+    found = read_metadata(tmp_path / "saved")
+    assert found["class"] == "RCMDRegressor"
+    assert found["date"] is not None and "numpy" in found["versions"]
