@@ -3,6 +3,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA := $(if $(FILM_DATA),--data $(FILM_DATA)/quora)
 JOBS ?= 2
+# Tests run in JOBS processes: with as many threads in each as there are cores, they would wait for
+# each other.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test clean
 

@@ -117,10 +117,10 @@ def select_representative(
     Examples
     --------
     >>> from film.suggestion import select_representative
-    >>> pool = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1]]
+    >>> pool = [[0.0], [0.1], [0.3], [5.0], [5.4]]
     >>> select_representative(pool, 3).tolist()
-    [1, 4, 2]
-    >>> select_representative(pool, 1, known=[1, 4, 5]).tolist()
+    [1, 3, 2]
+    >>> select_representative(pool, 1, known=[1, 3, 4]).tolist()
     [2]
     """
     X = _matrix("points", points, None)
