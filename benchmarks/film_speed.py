@@ -122,7 +122,8 @@ def measure(case: str, data: Splits, rank: int) -> dict[str, float]:
     if case != RIVAL:
         row["rounds"] = model.n_iter_
         row["objective"] = float(np.round(model.objective_, 6))
-        row["lower_bound"] = float(np.round(model.lower_bound_, 6))
+        if solver != "minibatch":
+            row["lower_bound"] = float(np.round(model.lower_bound_, 6))
     return row
 
 

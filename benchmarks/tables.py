@@ -36,6 +36,7 @@ HEADINGS = {
     "peak": "peak MB",
     "rounds": "rounds",
     "objective": "objective",
+    "lower_bound": "lower bound",
     "pairs": "pairs",
     "groups": "groups",
     "STS12": "STS12",
