@@ -25,6 +25,9 @@ FORMAT = 1
 class SavedRegressor(TrainedRegressor):
     """Base of `RCMDRegressor`: fitted models in folders and on the hub."""
 
+    loss_curve_: list[float]
+    scores_: list[Any]
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model into a new folder: safetensors and JSON, no code.
 
