@@ -42,12 +42,19 @@ from estimators import (
 from estimators._savable import find_savable, savable
 from film.datasets import make_question_pairs
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES
+from tests.golden.outcome import outcome
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
-ARCHIVES = [name for name in EXPECTED if (GOLDEN / f"{name}.film").exists()]
-FOLDERS = [name for name in EXPECTED if (GOLDEN / name).is_dir()]
-NEURAL = ("encoder", "token", "rcmd")
+LATER = GOLDEN / "fd8641a"
+"""Models saved by the last code before modules moved to their rooms."""
+EXPECTED = {
+    (folder, name): expected
+    for folder in (GOLDEN, LATER)
+    for name, expected in json.loads((folder / "expected.json").read_text("utf-8")).items()
+}
+ARCHIVES = [(folder, name) for folder, name in EXPECTED if (folder / f"{name}.film").exists()]
+FOLDERS = [(folder, name) for folder, name in EXPECTED if (folder / name).is_dir()]
+NEURAL = ("encoder", "token", "rcmd", "folder", "mixed")
 # Nothing is fitted here, only weights of a file applied. Sums of some hundred float64 or float32
 # terms, and the few that a probability is made of, are good to 1e-6 on any CPU; two layers of a
 # random BERT with large weights, and a line fitted to four similarities, stay below 1e-4 (5e-6
@@ -60,46 +67,72 @@ def assert_same(name, result, expected):
     np.testing.assert_allclose(result, expected, rtol=bound, atol=bound)
 
 
-def test_every_golden_file_is_tested():
-    assert len(ARCHIVES) + len(FOLDERS) == len(EXPECTED) >= 21
-    assert {path.stem for path in GOLDEN.glob("*.film")} == set(ARCHIVES)
+def assert_gives(name, model, calls):
+    for call in calls:
+        assert_same(name, outcome(model, call["name"], call["argument"]), call["result"])
 
 
-@pytest.mark.parametrize("name", ARCHIVES)
-def test_13_archives_saved_before_load_and_predict_the_same(name, monkeypatch):
-    # The encoders' model is named as seen from there.
-    monkeypatch.chdir(GOLDEN)
-    expected = EXPECTED[name]
+def calls_of(expected):
+    """What is kept of a model; the first set has at most one call of each."""
+    if "calls" in expected or expected["method"] is None:
+        return expected.get("calls", [])
+    return [
+        {"name": expected["method"], "argument": expected["argument"], "result": expected["result"]}
+    ]
+
+
+def needs_neural(name):
     if any(part in name for part in NEURAL):
         pytest.importorskip("transformers", reason="needs the extra neural")
+
+
+def test_every_golden_file_is_tested():
+    assert len(ARCHIVES) + len(FOLDERS) == len(EXPECTED) >= 53
+    for folder in (GOLDEN, LATER):
+        saved = {(folder, path.stem) for path in folder.glob("*.film")}
+        assert saved == {key for key in ARCHIVES if key[0] == folder}
+
+
+@pytest.mark.parametrize(("folder", "name"), ARCHIVES, ids=lambda part: Path(part).name)
+def test_13_archives_saved_before_load_and_predict_the_same(folder, name, monkeypatch):
+    # The encoders' model is named as seen from there.
+    monkeypatch.chdir(folder)
+    expected = EXPECTED[folder, name]
+    needs_neural(name)
     model = load_model(f"{name}.film")
     assert type(model).__name__ == expected["class"]
-    if expected["method"] is not None:
-        argument = expected["argument"]
-        if isinstance(argument[0], list):
-            argument = [tuple(pair) for pair in argument]
-        result = np.asarray(getattr(model, expected["method"])(argument))
-        assert_same(name, result, expected["result"])
+    assert_gives(name, model, calls_of(expected))
 
 
 def test_13_parameters_of_unfitted_models_saved_before_come_back():
     finder = load_model(GOLDEN / "unfitted_finder.film").get_params()
     assert (finder["n_neighbors"], finder["prior"]) == (7, 0.1)
-    folds = load_model(GOLDEN / "folds.film")
-    assert (folds.n_splits, folds.random_state) == (3, 1)
+    for folder in (GOLDEN, LATER):
+        folds = load_model(folder / "folds.film")
+        assert (folds.n_splits, folds.random_state) == (3, 1)
+    assert load_model(LATER / "shared_folds.film").cv.n_splits == 4
     rcmd = load_model(GOLDEN / "unfitted_rcmd.film").get_params()
     assert (rcmd["similarity"], rcmd["epochs"]) == ("avg", 2.0)
+    rcmd = load_model(LATER / "unfitted_rcmd.film").get_params()
+    assert (rcmd["similarity"], rcmd["epochs"], rcmd["max_length"]) == ("cmd", 0.5, 64)
+    film = load_model(LATER / "unfitted_film.film").get_params()
+    assert (film["d"], film["batch_size"], film["max_iter"]) == (7, 8, 3)
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_13_folders_saved_before_load_and_predict_the_same(name):
+@pytest.mark.parametrize(("folder", "name"), FOLDERS, ids=lambda part: Path(part).name)
+def test_13_folders_saved_before_load_and_predict_the_same(folder, name):
     pytest.importorskip("transformers", reason="needs the extra neural")
-    expected = EXPECTED[name]
-    pairs = [tuple(pair) for pair in expected["argument"]]
-    model = RCMDRegressor.load(GOLDEN / name, device="cpu")
-    assert_same(name, model.predict(pairs), expected["result"])
-    matching = TokenMatchingRegressor(GOLDEN / name, max_length=MAX_TOKENS, device="cpu")
-    assert_same(name, matching.fit(pairs, SCORES).predict(pairs), expected["matching"])
+    expected = EXPECTED[folder, name]
+    model = RCMDRegressor.load(folder / name, device="cpu")
+    matching = TokenMatchingRegressor(folder / name, max_length=MAX_TOKENS, device="cpu")
+    matching.fit(PAIRS, SCORES)
+    if folder == GOLDEN:
+        pairs = [tuple(pair) for pair in expected["argument"]]
+        assert_same(name, model.predict(pairs), expected["result"])
+        assert_same(name, matching.predict(pairs), expected["matching"])
+        return
+    assert_gives(name, model, expected["calls"])
+    assert_gives(name, matching, expected["matching"])
 
 
 DATA = make_question_pairs(80, random_state=0)
