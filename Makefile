@@ -9,12 +9,21 @@ export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test clean
 
-$(VENV)/ready: pyproject.toml constraints.txt
+define install
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(1)]"
 	touch $@
+endef
 
-demo: $(VENV)/ready
+# The demo waits for no package that it does not use, such as torch.
+$(VENV)/demo: pyproject.toml constraints.txt
+	$(call install,plot)
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(call install,dev)
+	touch $(VENV)/demo
+
+demo: $(VENV)/demo
 	$(BIN)/python -m benchmarks.quora $(DATA) --out out/demo
 
 test: $(VENV)/ready

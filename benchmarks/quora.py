@@ -12,10 +12,12 @@ import json
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, cpu_count, delayed
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -26,7 +28,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
-from estimators import FILM, PairwiseKNNClassifier, fast_duplicates
+from estimators import FILM, DuplicateClassifier, PairwiseKNNClassifier, fast_duplicates
 from estimators.submission import write_predictions
 from film.datasets import atomic_writer
 from film.metrics import binary_log_loss, prior_weights, shift_prior
@@ -73,8 +75,22 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
         f"{data.n_excluded} rows excluded, {data.n_skipped} skipped"
     )
     known = [*data.train.ravel(), *data.dev.ravel(), *data.test.ravel()]
-    margin, tried = choose_margin(data, known, options)
-    rule = fit_rule(data, options, margin, known)
+    _say("margins by their log loss; the stack of FILM, word differences and lexical features")
+    margins = MARGINS[1:2] if options.quick else MARGINS
+    stack, *losses = _side_by_side(
+        (_fit_stack, data, options),
+        *((margin_loss, data, known, options, margin) for margin in margins),
+    )
+    tried = [
+        {"margin": margin, "log_loss": loss} for margin, loss in zip(margins, losses, strict=True)
+    ]
+    margin = min(tried, key=lambda row: row["log_loss"])["margin"]
+    _say("the Pairwise kNN rule; a question-random split, for comparison only")
+    rule, _ = _side_by_side(
+        (fit_rule, data, options, margin, known),
+        # Its fits wait in the cache until k is known.
+        (_optimistic, data, options, margin, 36, prior),
+    )
     likely = fit_rule(data, options, margin, known, by="log loss")
     _say(
         f"chosen inside train: margin={margin}; k={rule.k} by accuracy; "
@@ -97,17 +113,9 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     rows["Pairwise kNN, collection, k up to 55"] = _rule_row(
         narrow, data.dev, data.y_dev, share, prior
     )
-    _say("inductive mode")
     alone = fit_rule(data, options, margin, None)
     rows["Pairwise kNN, inductive"] = _rule_row(alone, data.dev, data.y_dev, share, prior)
-    _say("question-random split, for comparison only")
     rows |= _optimistic(data, options, margin, rule.k, prior)
-
-    _say("the stack of FILM, word differences and lexical features")
-    asked = [*data.dev.ravel(), *data.test.ravel()]
-    stack = fast_duplicates(
-        rank=min(options.rank, 300), cv=options.folds, corpus=asked, random_state=seed
-    ).fit(data.train, data.y_train, data.similar)
     p = stack.predict_proba(data.dev)[:, 1]
     rows["fast_duplicates, collection"] = {
         "roc_auc": float(roc_auc_score(data.y_dev, p))
@@ -161,21 +169,39 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     return metrics
 
 
-def choose_margin(data: Splits, known: list[str], options: argparse.Namespace) -> tuple[float, Any]:
-    """Margin of the lowest out-of-fold log loss inside train, over all k.
+def margin_loss(
+    data: Splits, known: list[str], options: argparse.Namespace, margin: float
+) -> float:
+    """Lowest log loss of a margin out of fold inside train, over all k.
 
     `PairwiseKNNClassifier` measures its rates question-disjoint out of fold, and one array of
     ranks answers every k, so that one fit a margin is the whole search. Margins are compared at a
     lower rank and on the labelled pairs alone, which orders them alike at a fraction of the time.
     """
     cheap = argparse.Namespace(**{**vars(options), "rank": min(options.rank, 300)})
-    tried = []
-    for margin in MARGINS[1:2] if options.quick else MARGINS:
-        rule = _rule(cheap, margin, 36, corpus=known).fit(data.train, data.y_train)
-        losses = _out_of_fold_rates(rule, data.y_train, WIDE_KS).log_loss
-        tried.append({"margin": margin, "log_loss": float(losses.min())})
-        _say(f"margin {margin}: out-of-fold log loss {losses.min():.4f}")
-    return min(tried, key=lambda row: row["log_loss"])["margin"], tried
+    rule = _rule(cheap, margin, 36, corpus=known).fit(data.train, data.y_train)
+    loss = float(_out_of_fold_rates(rule, data.y_train, WIDE_KS).log_loss.min())
+    _say(f"margin {margin}: out-of-fold log loss {loss:.4f}")
+    return loss
+
+
+def _fit_stack(data: Splits, options: argparse.Namespace) -> DuplicateClassifier:
+    return fast_duplicates(
+        rank=min(options.rank, 300),
+        cv=options.folds,
+        corpus=[*data.dev.ravel(), *data.test.ravel()],
+        random_state=options.seed,
+    ).fit(data.train, data.y_train, data.similar)
+
+
+def _side_by_side(*calls: tuple[Any, ...]) -> list[Any]:
+    """Make calls that need nothing of each other in two processes."""
+    return Parallel(n_jobs=min(2, cpu_count()))(delayed(_quietly)(*call) for call in calls)
+
+
+def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    return function(*arguments)
 
 
 def _out_of_fold_rates(rule: Any, y: np.ndarray, ks: Any, mode: Any = "both") -> Rates:
