@@ -75,6 +75,11 @@ class PairProblem:
         return index.texts, null, codes, more, asked
 
     @property
+    def pairs(self) -> np.ndarray:
+        """Texts of the pairs as they came, (n, 2)."""
+        return self._raw[0]
+
+    @property
     def texts(self) -> list[str]:
         """Unique texts, one spelling each."""
         return self._numbered[0]

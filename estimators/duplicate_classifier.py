@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +24,11 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 
 from estimators import _members as members_of
 from estimators._compat import visual_block
-from estimators._cross_fitting import cross_fitted_probabilities, fold_numbers
+from estimators._cross_fitting import (
+    cross_fitted_probabilities,
+    fold_numbers,
+    nested_inputs,
+)
 from estimators._final_prior import check_weights, prior_of, reaching_weights
 from estimators._fingerprints import fingerprints
 from estimators._near_copies import Sameness, near_copies, raised, samenesses, with_near_copies
@@ -279,6 +284,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         self._final_fit_params = routed["final_estimator"]
         self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
         self._out_of_fold_probabilities = None
+        self._training = problem, {name: routed[name] for name, _ in members}
         self._fingerprints = np.unique(
             fingerprints([*pairs.ravel().tolist(), *more.ravel().tolist()])
         )
@@ -404,11 +410,11 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(np.isin(said, known).any(axis=1))
 
     def out_of_fold_probabilities(self) -> np.ndarray:
-        """Probabilities of the training pairs by models that did not see them.
+        """Probabilities of the training pairs by models that did not see their labels.
 
-        Final models are fitted anew on all folds but one and judge that one, from inputs that
-        were out of fold already; texts that are the same count as in `predict_proba`. They show
-        what the fitted model does on new pairs.
+        A final model judges each fold that was fitted to the others, and so were the members that
+        it learned from; texts that are the same count as in `predict_proba`. They show what the
+        fitted model does on new pairs.
 
         Returns
         -------
@@ -420,11 +426,18 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If the model was saved before it kept what this needs, or its folds hold too few pairs.
 
+        Warns
+        -----
+        UserWarning
+            If the folds are too small for members to be fitted without two of them: the final
+            models then learn from `out_of_fold_`, which saw a little of the labels they judge.
+            So do, without a warning, models of earlier versions.
+
         Notes
         -----
-        Costs one fit of the final model per fold, at the first call. As in all stacking, the inputs
-        of the other folds come from members that saw this fold; its labels reach the final model
-        by no other way.
+        The first call fits every member cv (cv − 1) / 2 times to what two folds leave, with the
+        default about as long as `fit` took, and the final model once per fold. Until then the
+        model keeps its training pairs, also when it is saved.
         """
         check_is_fitted(self)
         self._check_prior()
@@ -436,15 +449,45 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         if self._out_of_fold_probabilities is None:
             self._out_of_fold_probabilities = cross_fitted_probabilities(
                 self.final_estimator_,
-                self.out_of_fold_,
+                self._nested_inputs(),
                 self._labels,
                 self._fold_of_row,
                 self._final_fit_params,
                 self.train_prior_,
                 self._routing,
             )
+            self._training = None
         same = [SAMENESSES[code] for code in self._same]
         return raised(self._out_of_fold_probabilities, same, self._shifted)
+
+    def _nested_inputs(self) -> np.ndarray:
+        training = getattr(self, "_training", None)
+        if training is not None:
+            problem, fit_params = training
+            cache: Any = check_memory(self.memory).cache
+            fit_member = cache(members_of.fit_member, ignore=["problem", "pairs"])
+            try:
+                with (
+                    sklearn.config_context(enable_metadata_routing=self._routing),
+                    progress_bar(self.verbose, "out of fold") as advance,
+                ):
+                    return nested_inputs(
+                        [(name, clone(member)) for name, member in self.members_],
+                        problem,
+                        fit_params,
+                        self.out_of_fold_,
+                        self._fold_of_row,
+                        fit_member,
+                        advance,
+                    )
+            except ValueError as error:
+                warnings.warn(
+                    "probabilities out of fold may flatter a little, since folds are too small to "
+                    f"be nested ({error}): train on more pairs",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return np.repeat(self.out_of_fold_[None], int(self._fold_of_row.max()) + 1, axis=0)
 
     def threshold_curve(
         self, *, prior: float | None = None, confidence: float = 0.95

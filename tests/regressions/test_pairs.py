@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -23,6 +23,7 @@ from estimators import (
     DuplicateClassifier,
     PairwiseKNNClassifier,
     WordDifferences,
+    fast_duplicates,
     few_label_duplicates,
     load_model,
     save_model,
@@ -343,14 +344,60 @@ def test_17_no_threshold_is_better_than_one_that_is_not_known_to_do():
     assert threshold_for_precision(threshold_curve(y, p), 0.95) is None
 
 
-def test_17_out_of_fold_probabilities_come_from_models_that_did_not_see_the_pair(fitted):
-    p = fitted.out_of_fold_probabilities()
-    folds = list(DisjointPairsKFold(3, random_state=0).split(PAIRS, Y))
-    for train, test in folds:
-        model = clone(fitted.final_estimator_).fit(fitted.out_of_fold_[train], Y[train])
-        said = model.predict_proba(fitted.out_of_fold_[test])[:, 1]
+def test_17_out_of_fold_probabilities_come_from_models_that_did_not_see_the_pair():
+    words = make_pipeline(WordDifferences(), LogisticRegression())
+    model = DuplicateClassifier([("words", words)], LogisticRegression(), features=None, cv=3)
+    p = model.fit(PAIRS, Y).out_of_fold_probabilities()
+    tests = [test for _, test in DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)]
+
+    def log_odds(train, rows):
+        return clone(words).fit(PAIRS[train], Y[train]).decision_function(PAIRS[rows])[:, None]
+
+    for a, b, held in [(tests[i - 2], tests[i - 1], tests[i]) for i in range(3)]:
+        rest = np.append(a, b)
+        # What the final model learns from comes from members that saw neither its fold nor this.
+        final = LogisticRegression().fit(np.vstack([log_odds(b, a), log_odds(a, b)]), Y[rest])
+        said = final.predict_proba(log_odds(rest, held))[:, 1]
         # Each fold's model speaks at its own share of duplicates.
-        assert np.allclose(p[test], shift_prior(said, Y[train].mean(), Y.mean()), atol=1e-12)
+        assert np.allclose(p[held], shift_prior(said, Y[rest].mean(), Y.mean()), atol=1e-6)
+
+
+@pytest.mark.parametrize("folds", [2, 3])
+def test_no_label_of_a_fold_reaches_the_models_that_judge_it(folds):
+    groups = question_groups(PAIRS) % folds
+    held = groups == 0
+    turned = Y.copy()
+    turned[held] = np.random.default_rng(0).permutation(Y[held])
+
+    def judged(y):
+        model = fast_duplicates(d=10, rank=20, cv=PredefinedSplit(groups)).fit(PAIRS, y)
+        return model.out_of_fold_probabilities()
+
+    before, after = judged(Y), judged(turned)
+    assert np.array_equal(before[held], after[held])
+    assert not np.allclose(before[~held], after[~held], atol=0.01)
+
+
+def test_noise_has_no_more_than_chance_out_of_fold():
+    vocabulary, y, areas = [f"word{i}" for i in range(40)], np.arange(200) % 2, []
+    words = make_pipeline(WordDifferences(), LogisticRegression(C=0.1))
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        texts = [" ".join(rng.choice(vocabulary, 5)) for _ in range(400)]
+        pairs = list(zip(texts[::2], texts[1::2], strict=True))
+        model = DuplicateClassifier([("words", words)], features=None, cv=2).fit(pairs, y)
+        areas.append(roc_auc_score(y, model.out_of_fold_probabilities()))
+    # One table spreads by 0.05, so 0.03 is more than three standard errors of the mean. Members
+    # that saw the judged fold tell the final model with which sign they err: a mean of 0.545.
+    assert abs(np.mean(areas) - 0.5) < 0.03
+
+
+def test_folds_too_small_to_be_nested_are_told():
+    pairs, y = [(f"cat {i}", f"dog {i}") for i in range(4)], [0, 1, 1, 0]
+    model = DuplicateClassifier([("letters", letters())], cv=2).fit(pairs, y)
+    with pytest.warns(UserWarning, match="flatter a little, since folds are too small"):
+        p = model.out_of_fold_probabilities()
+    assert ((p > 0) & (p < 1)).all()
 
 
 def test_17_out_of_fold_probabilities_heed_weights_and_prior(weighted):
