@@ -11,13 +11,8 @@ import numpy as np
 
 from benchmarks._quora_data import Splits
 from estimators import SentenceEncoder, question_groups
-from film.datasets import (
-    ScoredPairs,
-    drop_listed,
-    read_sick,
-    read_sts_benchmark,
-    read_table,
-)
+from estimators.cli import read_table
+from film.datasets import ScoredPairs, drop_listed, read_sick, read_sts_benchmark
 from film.text import normalize_text, text_hash
 
 NEAR = (5, 50)

@@ -24,8 +24,8 @@ from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
 from benchmarks._rival_environment import rival_python
 from estimators import DuplicateFinder, fast_duplicates
-from estimators._texts import TextIndex
-from film.groups import connected_groups
+from estimators.inputs import TextIndex
+from film.corpus import connected_groups
 
 UNITS = {"seconds": "s", "peak": "MB"}
 CASES = ("plain", "classifier", "planted", "groups", "semhash")

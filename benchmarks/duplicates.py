@@ -33,19 +33,19 @@ from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
 from benchmarks._rival_environment import rival_python
 from benchmarks.quora import pair_cosines
-from estimators import (
-    FILM,
-    DisjointPairsKFold,
-    LexicalFeatures,
-    fast_duplicates,
-    question_groups,
+from estimators import FILM, DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
+from estimators.inputs import TextIndex, as_texts
+from film.corpus import connected_groups
+from film.metric import triplets_from_pairs
+from film.pairs import (
+    binary_log_loss,
+    calibration_band,
+    calibration_error,
+    calibration_interval,
+    prior_weights,
+    row_cosines,
+    shift_prior,
 )
-from estimators._texts import TextIndex, as_texts
-from film.calibration import calibration_band, calibration_error, calibration_interval
-from film.groups import connected_groups
-from film.lexical import row_cosines
-from film.metrics import binary_log_loss, prior_weights, shift_prior
-from film.triplets import triplets_from_pairs
 
 PRIOR = 0.1746
 HELD_OUT = "a held-out fold of train, collection"

@@ -29,8 +29,8 @@ from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
 from benchmarks.quora import pair_cosines
 from estimators import FILM
-from estimators._texts import TextIndex, as_texts
-from film.triplets import triplets_from_pairs
+from estimators.inputs import TextIndex, as_texts
+from film.metric import triplets_from_pairs
 
 CASES = (
     "FILM eigen",

@@ -22,18 +22,20 @@ import numpy as np
 from benchmarks._data import data_folder
 from benchmarks._record import record
 from estimators import TokenEncoder
-from film.alignment_score import score_alignments
-from film.chunks import (
+from film.datasets import read_ists
+from film.tokens import (
+    AlignedPair,
+    Ragged,
+    align_chunks,
     chunk_cosines,
     chunk_membership,
     chunk_scores,
+    match,
     mutual_maxima,
+    score_alignments,
+    transport_plan,
     word_spans,
 )
-from film.datasets import AlignedPair, align_chunks, read_ists
-from film.matching import match
-from film.ragged import Ragged
-from film.transport import transport
 
 SOURCES = ("images", "headlines", "answers-students")
 PROTOCOLS: tuple[Literal["clrcmd", "official"], ...] = ("clrcmd", "official")
@@ -91,10 +93,10 @@ def main(arguments: list[str] | None = None) -> int:
 def alignments(gold: list[AlignedPair], tokens: Ragged) -> dict[str, list[AlignedPair]]:
     """Align every pair by every method."""
     plans: dict[str, Contributions] = {
-        "AVG": lambda x1, x2: transport(x1, x2, "avg").contributions,
-        "dense (all cosines)": lambda x1, x2: 1 - transport(x1, x2, "rcmd").cost,
-        RCMD: lambda x1, x2: transport(x1, x2, "rcmd").contributions,
-        "CMD": lambda x1, x2: transport(x1, x2, "cmd").contributions,
+        "AVG": lambda x1, x2: transport_plan(x1, x2, "avg").contributions,
+        "dense (all cosines)": lambda x1, x2: 1 - transport_plan(x1, x2, "rcmd").cost,
+        RCMD: lambda x1, x2: transport_plan(x1, x2, "rcmd").contributions,
+        "CMD": lambda x1, x2: transport_plan(x1, x2, "cmd").contributions,
         "matching": lambda x1, x2: match(x1, x2).contributions,
     }
     found: dict[str, list[AlignedPair]] = {name: [] for name in (*plans, "chunk vectors")}

@@ -29,10 +29,16 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
 from estimators import FILM, DuplicateClassifier, PairwiseKNNClassifier, fast_duplicates
-from estimators.submission import write_predictions
+from estimators.pairs import write_predictions
 from film.datasets import atomic_writer
-from film.metrics import binary_log_loss, prior_weights, shift_prior
-from film.ranks import Rates, effective_ranks, rates_over_k
+from film.pairs import (
+    Rates,
+    binary_log_loss,
+    effective_ranks,
+    prior_weights,
+    rates_over_k,
+    shift_prior,
+)
 from film.text import normalize_text
 
 PAPER_KS = range(1, 56)

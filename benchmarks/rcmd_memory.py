@@ -34,8 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks._record import record
-from film.allpairs import allpairs
-from film.losses import contrastive_loss
+from film.training import allpairs_similarity, contrastive_loss
 
 TEMPERATURE = 0.05
 RIVAL, POOLING, TILES = "sparse form of CLRCMD", "mean pooling", "ours without the kernel"
@@ -250,7 +249,7 @@ class Step:
     def __init__(self, model: str | None, device: str, batch: int, length: int) -> None:
         import torch
 
-        from estimators._transformer import Transformer
+        from estimators.encoders import Transformer
 
         torch.manual_seed(0)
         self.module = Transformer(model, device, None, 0).module.requires_grad_(True).train()
@@ -271,7 +270,7 @@ class Step:
             ).last_hidden_state
         # Autocast ends in a layer whose result is float32.
         x = x.to(torch.bfloat16 if on_gpu else torch.float32)
-        similarity = allpairs(x[: self.batch], x[self.batch :], method=method)
+        similarity = allpairs_similarity(x[: self.batch], x[self.batch :], method=method)
         contrastive_loss(similarity, TEMPERATURE).backward()
         self.optimiser.step()
 
@@ -281,11 +280,11 @@ def forms(device: str) -> dict[str, Form]:
     ways = {
         "dense form": Form(dense_form, dense_need),
         RIVAL: Form(sparse_form, sparse_need),
-        "ours": Form(allpairs, our_need),
-        "avg": Form(lambda x1, x2: allpairs(x1, x2, method="avg"), our_need),
+        "ours": Form(allpairs_similarity, our_need),
+        "avg": Form(lambda x1, x2: allpairs_similarity(x1, x2, method="avg"), our_need),
     }
     if device == "cuda":
-        ways[TILES] = Form(lambda x1, x2: allpairs(x1, x2, kernel=False), our_need)
+        ways[TILES] = Form(lambda x1, x2: allpairs_similarity(x1, x2, kernel=False), our_need)
     return ways
 
 

@@ -46,9 +46,9 @@ from benchmarks._training_rows import (
 from benchmarks.ists import alignments
 from benchmarks.sts import measured
 from estimators import RCMDRegressor, average_models, disjoint_pairs_split
-from estimators._saved_regressor import check_new_folder
-from film.alignment_score import score_alignments
+from estimators.tokens import check_new_folder
 from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts_sets
+from film.tokens import score_alignments
 
 SOURCES = ("images", "headlines")
 PLANS = {"rcmd": "RCMD", "avg": "AVG"}

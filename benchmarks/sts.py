@@ -27,13 +27,11 @@ from benchmarks._data import data_folder
 from benchmarks._record import record
 from benchmarks._rival_environment import rival_python
 from estimators import RCMDRegressor, TokenEncoder, TokenMatchingRegressor
-from estimators._model_files import find_model
-from estimators._token_weights import token_weights
+from estimators.encoders import find_model
+from estimators.tokens import weights_of_tokens
 from film.datasets import ScoredPairs, read_sts_sets
-from film.lexical import row_cosines
-from film.matching import ragged_matching
-from film.ragged import Ragged
-from film.transport import ragged_similarities
+from film.pairs import row_cosines
+from film.tokens import Ragged, ragged_matching, ragged_similarities
 
 BERTSCORE = ("bert-score==0.3.13", "transformers<5", "torch==2.13.0", "numpy<2.5")
 QUICK_PAIRS = 60
@@ -109,9 +107,9 @@ def methods(model: str | None) -> dict[str, Similarity]:
 
     def weighed(pairs: np.ndarray, tokens: Ragged, kind: str | None) -> np.ndarray | None:
         table = RCMDRegressor(model, weights=kind).fit(pairs).token_weights_
-        return (
-            None if table is None else token_weights(table, np.asarray(tokens.ids), tokens.starts)
-        )
+        if table is None:
+            return None
+        return weights_of_tokens(table, np.asarray(tokens.ids), tokens.starts)
 
     def pooled(pool: Callable[[np.ndarray], np.ndarray], whiten: bool = False) -> Similarity:
         def similarity(pairs: np.ndarray) -> np.ndarray:
@@ -124,7 +122,7 @@ def methods(model: str | None) -> dict[str, Similarity]:
 
         return similarity
 
-    def transport(kind: Any = "rcmd", special: bool = True, weights: Any = None) -> Similarity:
+    def transport_plan(kind: Any = "rcmd", special: bool = True, weights: Any = None) -> Similarity:
         def similarity(pairs: np.ndarray) -> np.ndarray:
             tokens, codes = encoded(pairs)
             tokens = tokens if special else tokens.without_special()
@@ -142,17 +140,17 @@ def methods(model: str | None) -> dict[str, Similarity]:
         return similarity
 
     found = {
-        CLS: transport("cls"),
-        "mean pooling": transport("avg"),
+        CLS: transport_plan("cls"),
+        "mean pooling": transport_plan("avg"),
         "max pooling": pooled(lambda rows: rows.max(axis=0)),
         "mean pooling, 256 whitened components of the set": pooled(
             lambda rows: rows.mean(axis=0), whiten=True
         ),
-        "mean pooling, words": transport("avg", weights="words"),
-        "RCMD": transport(),
-        "RCMD, without special tokens": transport(special=False),
-        "RCMD, words": transport(weights="words"),
-        "CMD": transport("cmd"),
+        "mean pooling, words": transport_plan("avg", weights="words"),
+        "RCMD": transport_plan(),
+        "RCMD, without special tokens": transport_plan(special=False),
+        "RCMD, words": transport_plan(weights="words"),
+        "CMD": transport_plan("cmd"),
     }
     for function in ("both", "significance", "uniqueness"):
         for weights in (None, "idf", "words"):

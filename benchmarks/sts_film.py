@@ -32,9 +32,8 @@ from benchmarks._data import film_data
 from benchmarks._record import record
 from estimators import FILM, DisjointPairsKFold
 from film.datasets import ScoredPairs, read_sts_benchmark
-from film.lowrank import truncated_svd
+from film.metric import triplets_from_pairs, truncated_svd
 from film.text import normalize_text
-from film.triplets import triplets_from_pairs
 
 Similarity = Callable[[np.ndarray], np.ndarray]
 

@@ -22,10 +22,8 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks._quora_data import Splits, generated, read_folder
 from benchmarks._record import record
-from estimators.duplicate_classifier import DuplicateClassifier
-from estimators.few_labels import few_label_duplicates
-from estimators.suggestion import suggest_pairs
-from film.metrics import binary_log_loss
+from estimators.pairs import DuplicateClassifier, few_label_duplicates, suggest_pairs
+from film.pairs import binary_log_loss
 
 BATCH = 50
 BUDGETS = (50, 100, 200)

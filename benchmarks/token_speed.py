@@ -31,12 +31,9 @@ from joblib.externals.loky import get_reusable_executor
 from benchmarks._data import film_data
 from benchmarks._record import record
 from estimators import TokenEncoder
-from estimators._model_files import find_model
-from estimators._transformer import TOKENS_PER_TEXT
+from estimators.encoders import TOKENS_PER_TEXT, find_model
 from film.datasets import make_question_pairs, read_quora
-from film.matching import ragged_matching
-from film.ragged import Ragged
-from film.transport import ragged_similarities
+from film.tokens import Ragged, ragged_matching, ragged_similarities
 
 POT, TRANSFORMERS = "loop over ot.emd", "transformers in file order"
 MAX_LENGTH, PLAIN_BATCH = 128, 32

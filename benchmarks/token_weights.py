@@ -25,12 +25,9 @@ from benchmarks._training_rows import read_captions
 from benchmarks.sts import QUICK_PAIRS, Similarity, measured
 from benchmarks.sts import _first as first_pairs
 from estimators import TokenEncoder, TokenMatchingRegressor
-from estimators._token_weights import token_weights
-from estimators.token_weights import TokenWeights
+from estimators.tokens import TokenWeights, weights_of_tokens
 from film.datasets import drop_excluded, read_excluded, read_quora, read_sts_sets
-from film.matching import ragged_matching
-from film.ragged import Ragged
-from film.transport import ragged_similarities
+from film.tokens import Ragged, ragged_matching, ragged_similarities
 
 SEEDS = (0, 1, 2)
 TEXTS_OF_A_KIND = 10_000
@@ -114,7 +111,7 @@ def similarities(model: str | None, learned: dict[int, TokenWeights]) -> dict[st
                 table = getattr(weights, "token_weights_", None)
                 if table is None:
                     table = TokenMatchingRegressor(model, weights=weights).fit(pairs).token_weights_
-                w = token_weights(table, np.asarray(tokens.ids), tokens.starts)
+                w = weights_of_tokens(table, np.asarray(tokens.ids), tokens.starts)
             if function == "matching":
                 return ragged_matching(tokens, tokens, "both", w, w, pairs=codes)
             return ragged_similarities(tokens, tokens, "rcmd", weights1=w, weights2=w, pairs=codes)

@@ -1,1 +1,2 @@
-from ._app import main as main
+from .app import main as main
+from .tables.files import read_table as read_table

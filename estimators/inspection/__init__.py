@@ -1,7 +1,4 @@
-"""What a fitted estimator found, to look at: explanations of pairs, and displays on matplotlib.
-
-Public names stand in ``__init__.pyi``, one line per name, and load when first used.
-"""
+"""What a fitted estimator learned, to look at: explanations of pairs, displays, and pages."""
 
 import lazy_loader
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inspection._printable import printable
-from film.chunks import chunk_membership, mutual_maxima
+from estimators.inspection.printable import printable_text
+from film.tokens import chunk_membership, mutual_maxima
 
 __all__ = ["ChunkAlignment"]
 
@@ -116,7 +116,7 @@ class ChunkAlignment:
         ImportError
             If matplotlib is not installed.
         """
-        from estimators.inspection.alignment import AlignmentDisplay
+        from estimators.inspection.displays.alignment import AlignmentDisplay
         from estimators.inspection.explanation import Explanation
 
         told = Explanation(
@@ -142,7 +142,7 @@ class ChunkAlignment:
 
     def __str__(self) -> str:
         names1, names2 = (
-            [printable(chunk, _SHOWN_CHARACTERS) for chunk in chunks]
+            [printable_text(chunk, _SHOWN_CHARACTERS) for chunk in chunks]
             for chunks in (self.chunks1, self.chunks2)
         )
         lines = [f"{self.scores[i, j]:+.4f}  {names1[i]} ~ {names2[j]}" for i, j in self.pairs]
@@ -246,8 +246,8 @@ def _find(
             return span
     raise ValueError(
         f"{title} has {piece!r}, which does not stand in the text behind character {after} "
-        f"(text: {printable(text, _SHOWN_CHARACTERS)!r}): give chunks in the order of the text, "
-        "spelled as there and without cutting words, or pairs (start, end) of characters."
+        f"(text: {printable_text(text, _SHOWN_CHARACTERS)!r}): give chunks in the order of the "
+        "text, spelled as there and without cutting words, or pairs (start, end) of characters."
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from estimators._validation import check_integer
-from estimators.inspection._explanation_checks import (
+from estimators.inputs import check_integer
+from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
+from estimators.inspection.explanation_checks import (
     as_mapping,
     check_string,
     check_sum,
@@ -20,10 +21,9 @@ from estimators.inspection._explanation_checks import (
     checked_similarity,
     checked_totals,
 )
-from estimators.inspection._explanation_html import explanation_html
-from estimators.inspection._printable import printable
-from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
-from film.chunks import chunk_scores
+from estimators.inspection.pages.fragment import explanation_html
+from estimators.inspection.printable import printable_text
+from film.tokens import chunk_scores
 
 __all__ = ["Explanation"]
 
@@ -213,7 +213,7 @@ class Explanation:
         ImportError
             If matplotlib is not installed.
         """
-        from estimators.inspection.alignment import AlignmentDisplay
+        from estimators.inspection.displays.alignment import AlignmentDisplay
 
         return AlignmentDisplay.from_explanation(self, ax=ax, **kwargs)
 
@@ -279,7 +279,7 @@ class Explanation:
 
         See Also
         --------
-        film.chunks : The scores and the alignment.
+        film.tokens.chunks : The scores and the alignment.
 
         Notes
         -----
@@ -396,20 +396,20 @@ class Explanation:
     def __repr__(self) -> str:
         return (
             f"<Explanation similarity={self.similarity:.4f}, {len(self.tokens1)} x "
-            f"{len(self.tokens2)} tokens, text1={printable(self.text1, 40)!r}, "
-            f"text2={printable(self.text2, 40)!r}>"
+            f"{len(self.tokens2)} tokens, text1={printable_text(self.text1, 40)!r}, "
+            f"text2={printable_text(self.text2, 40)!r}>"
         )
 
     def __str__(self) -> str:
-        heading = f"{printable(self.title, _SHOWN_CHARACTERS)}: " if self.title else ""
+        heading = f"{printable_text(self.title, _SHOWN_CHARACTERS)}: " if self.title else ""
         lines = [
             f"{heading}similarity {self.similarity:.4f}",
-            f"1: {printable(self.text1, _SHOWN_CHARACTERS)}",
-            f"2: {printable(self.text2, _SHOWN_CHARACTERS)}",
+            f"1: {printable_text(self.text1, _SHOWN_CHARACTERS)}",
+            f"2: {printable_text(self.text2, _SHOWN_CHARACTERS)}",
         ]
         shown = self.top(_SHOWN_PAIRS)
         for token1, token2, value in shown:
-            names = [printable(token, _SHOWN_CHARACTERS) for token in (token1, token2)]
+            names = [printable_text(token, _SHOWN_CHARACTERS) for token in (token1, token2)]
             lines.append(f"  {value:+.4f}  {' ~ '.join(names)}")
         entries = self._entries()
         others = int(np.count_nonzero(entries.data)) - len(shown) + self.n_rest

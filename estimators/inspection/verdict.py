@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.pipeline import Pipeline
 
-from estimators._members import columns
-from estimators._near_copies import Sameness, samenesses
-from estimators.inspection._printable import printable
-from estimators.inspection._shown_words import escaped
 from estimators.inspection.explanation import Explanation
+from estimators.inspection.printable import printable_text
+from estimators.inspection.shown_words import escaped
 from estimators.inspection.words import explain_words
-from film.attribution import shapley_effects
+from estimators.pairs import Sameness, columns, samenesses
+from film.pairs import shapley_effects
 from film.text import copy_key
 
 SHOWN_STEPS = 8
@@ -295,7 +294,7 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
 
     Notes
     -----
-    Effects are Shapley values over sampled orders (`film.attribution.shapley_effects`): some 16
+    Effects are Shapley values over sampled orders (`film.pairs.shapley_effects`): some 16
     predictions of the final model per input and pair, beside two looks of every member at the
     pairs.
     """
@@ -378,7 +377,7 @@ def percent(probability: float) -> str:
 
     Examples
     --------
-    >>> from estimators.inspection.verdict import percent
+    >>> from estimators.inspection import percent
     >>> percent(0.0768), percent(0.9999), percent(0.00001), percent(1.0)
     ('7.7%', '>99.9%', '<0.1%', '100%')
     """
@@ -395,7 +394,7 @@ def _move(step: Step) -> str:
 
 
 def _line(text: str) -> str:
-    return printable(text, SHOWN_CHARACTERS)
+    return printable_text(text, SHOWN_CHARACTERS)
 
 
 def _strength(evidence: Evidence) -> float:

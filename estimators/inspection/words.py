@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from estimators._pairs import check_pairs
-from estimators._texts import as_texts
-from estimators._validation import check_integer
-from estimators.inspection._linear_pipeline import LinearPipeline, take_apart
-from estimators.inspection._tokens import Word, split_words
+from estimators.inputs import as_texts, check_integer, check_pairs
 from estimators.inspection.explanation import Explanation
-from film.contributions import largest_contributions
+from estimators.inspection.segmentation import Word, split_words
+from estimators.metric import LinearPipeline, take_apart
+from film.metric import largest_contributions
 
 __all__ = ["explain_words", "words_of_dimension"]
 

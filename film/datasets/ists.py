@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from film.datasets.alignments import AlignedPair, Alignment, misplaced
 from film.datasets.chunk_lines import read_chunk_line
 from film.datasets.writing import atomic_writer
+from film.tokens import AlignedPair, Alignment, misplaced
 
 __all__ = ["read_ists", "read_wa", "write_wa"]
 
@@ -76,7 +76,7 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
     Examples
     --------
     >>> import tempfile
-    >>> from film.datasets.alignments import AlignedPair
+    >>> from film.tokens import AlignedPair
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     stem = Path(folder) / "STSint.input.own"
     ...     write_wa(f"{stem}.wa", [AlignedPair("1", ("A", "cat", "sat"), ("It", "sat"))])
@@ -142,7 +142,7 @@ def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
     Examples
     --------
     >>> import tempfile
-    >>> from film.datasets.alignments import AlignedPair, Alignment
+    >>> from film.tokens import AlignedPair, Alignment
     >>> same = Alignment((0, 1, 2), (0,), "EQUI", 5.0, "Tom & Ann <==> They")
     >>> pair = AlignedPair("1", ("Tom", "&", "Ann"), ("They",), alignments=(same,))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +211,7 @@ def write_wa(path: str | os.PathLike[str], pairs: Sequence[AlignedPair]) -> None
     Examples
     --------
     >>> import tempfile
-    >>> from film.datasets.alignments import AlignedPair
+    >>> from film.tokens import AlignedPair
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_wa(f"{folder}/own.wa", [AlignedPair("7", ("A", "cat"), ("It",))])
     ...     Path(f"{folder}/own.wa").read_text().split("\n")[:5]

@@ -7,9 +7,10 @@ from scipy.optimize import linear_sum_assignment
 
 from benchmarks import _record, ists
 from benchmarks.ists import RCMD, SOURCES, alignments, main
-from film.alignment_score import score_alignments
-from film.datasets import AlignedPair, Alignment, write_wa
-from film.ragged import Ragged
+from film.datasets import write_wa
+from film.tokens import AlignedPair, Alignment
+from film.tokens.alignment_score import score_alignments
+from film.tokens.ragged import Ragged
 
 METHODS = ("AVG", "dense (all cosines)", RCMD, "CMD", "matching", "chunk vectors")
 GOLD = (

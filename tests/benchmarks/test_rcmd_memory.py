@@ -29,7 +29,7 @@ from benchmarks.rcmd_memory import (
     step_rows,
     step_time,
 )
-from film.transport import transport
+from film.tokens.transport import transport_plan
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
@@ -45,7 +45,7 @@ def unit_tokens(texts, length, seed=0):
 @pytest.mark.parametrize("form", [dense_form, sparse_form])
 def test_forms_of_the_paper_are_its_definition_with_a_gradient(form):
     x1, x2 = unit_tokens(3, 5), unit_tokens(4, 5, seed=1)
-    expected = [[transport(a.numpy(), b.numpy()).similarity for b in x2] for a in x1]
+    expected = [[transport_plan(a.numpy(), b.numpy()).similarity for b in x2] for a in x1]
     np.testing.assert_allclose(form(x1, x2).numpy(), expected, atol=1e-14)
     assert torch.autograd.gradcheck(form, (x1.requires_grad_(), x2.requires_grad_()))
 
@@ -116,7 +116,7 @@ def test_a_form_is_run_forward_and_backward_on_unit_tokens(monkeypatch):
     def similarities(x1, x2):
         asked.append((x1, x2))
         x1.register_hook(lambda d: grown.append(d.shape))
-        return rcmd_memory.allpairs(x1, x2)
+        return rcmd_memory.allpairs_similarity(x1, x2)
 
     stand_in = rcmd_memory.Form(similarities, lambda *_: 0)
     monkeypatch.setattr(rcmd_memory, "forms", lambda _: {"some": stand_in})
@@ -163,7 +163,7 @@ def test_seconds_are_those_of_the_call(monkeypatch):
 @pytest.mark.parametrize("method", ["rcmd", "avg"])
 def test_a_step_trains_the_whole_model_on_the_batch(method, tiny_model, monkeypatch):
     losses, seen = [], []
-    honest, compare = rcmd_memory.contrastive_loss, rcmd_memory.allpairs
+    honest, compare = rcmd_memory.contrastive_loss, rcmd_memory.allpairs_similarity
 
     def loss_of(similarity, temperature):
         losses.append((tuple(similarity.shape), temperature, honest(similarity, temperature)))
@@ -175,7 +175,7 @@ def test_a_step_trains_the_whole_model_on_the_batch(method, tiny_model, monkeypa
         return compare(x1, x2, method=method)
 
     monkeypatch.setattr(rcmd_memory, "contrastive_loss", loss_of)
-    monkeypatch.setattr(rcmd_memory, "allpairs", all_pairs)
+    monkeypatch.setattr(rcmd_memory, "allpairs_similarity", all_pairs)
     step = rcmd_memory.Step(str(tiny_model), "cpu", 4, 6)
     assert step.module.training and step.ids.shape == (12, 6)
     before = [p.detach().clone() for p in step.module.parameters()]

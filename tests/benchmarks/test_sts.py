@@ -11,10 +11,11 @@ from scipy.stats import rankdata
 
 from benchmarks import _record, sts
 from benchmarks.sts import CLS, bertscore, contribution_gaps, main, measured, methods
-from estimators import TokenEncoder, rcmd
+from estimators import TokenEncoder
+from estimators.tokens import rcmd
 from film.datasets import ScoredPairs
-from film.matching import match
-from film.transport import transport
+from film.tokens.matching import match
+from film.tokens.transport import transport_plan
 
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK")
 RIVAL = "BERTScore, its package"
@@ -216,9 +217,9 @@ def test_methods_are_what_they_are_called(similarities, tiny_model):
         CLS: [cosine(a[0], b[0]) for a, b in sides],
         "mean pooling": [cosine(a.mean(axis=0), b.mean(axis=0)) for a, b in sides],
         "max pooling": [cosine(a.max(axis=0), b.max(axis=0)) for a, b in sides],
-        "RCMD": [transport(a, b, "rcmd").similarity for a, b in sides],
-        "RCMD, without special tokens": [transport(a, b, "rcmd").similarity for a, b in inner],
-        "CMD": [transport(a, b, "cmd").similarity for a, b in sides],
+        "RCMD": [transport_plan(a, b, "rcmd").similarity for a, b in sides],
+        "RCMD, without special tokens": [transport_plan(a, b, "rcmd").similarity for a, b in inner],
+        "CMD": [transport_plan(a, b, "cmd").similarity for a, b in sides],
     }
     for function in ("both", "significance", "uniqueness"):
         expected[f"matching, {function}"] = [match(a, b, function).similarity for a, b in sides]

@@ -21,7 +21,7 @@ from benchmarks.token_speed import (
     texts_of_words,
 )
 from estimators import TokenEncoder
-from film.ragged import Ragged
+from film.tokens.ragged import Ragged
 
 SMALL = Sizes(3, (8, 16), (4,), 6, 70, 2)
 PAIRS = np.array(

@@ -12,7 +12,7 @@ pytest.importorskip("transformers", reason="needs the extra neural")
 from benchmarks import _record, token_weights
 from benchmarks.token_weights import SEEDS, corpus, main, read_kinds, similarities
 from estimators import RCMDRegressor, TokenMatchingRegressor
-from estimators.token_weights import TokenWeights
+from estimators.tokens.token_weights import TokenWeights
 from film.text import text_hash
 
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK")

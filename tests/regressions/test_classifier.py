@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimators import LexicalFeatures, fast_duplicates, load_model, save_model
-from estimators._near_copies import (
+from estimators.pairs.presets import few_label_duplicates
+from estimators.pairs.stack.near_copies import (
     FEWEST,
     WEIGHT,
     Sameness,
@@ -20,9 +21,8 @@ from estimators._near_copies import (
     samenesses,
     with_near_copies,
 )
-from estimators.few_labels import few_label_duplicates
 from film.datasets import make_question_pairs
-from film.metrics import shift_prior
+from film.pairs.log_loss import shift_prior
 from film.text import copy_key, token_text
 
 DATA = make_question_pairs(3000, random_state=0)

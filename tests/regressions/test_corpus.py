@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators import DuplicateFinder, load_model, save_model
-from estimators import _neighbour_table as neighbour_table
 from estimators.cli import main
-from film.clusters import cut, link_scores, must_link_path
+from estimators.corpus import neighbour_table
+from film.corpus.clusters import cut, link_scores, must_link_path
 from film.text import words_and_symbols
 
 WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()

@@ -13,7 +13,7 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
-from film.datasets import escape_formula, format_of, read_table, write_table
+from estimators.cli.tables import escape_formula, format_of, read_table, write_table
 
 ROWS = [[7, "Is tea hot?", True, None, ["a", {"b": 0.5}]], [8, "=1+1", False, "x", []]]
 COLUMNS = ["id", "text", "flag", "hole", "nested"]
@@ -151,7 +151,7 @@ def test_16_reading_text_loads_neither_pandas_nor_its_engines(tmp_path):
     path = tmp_path / "own.csv"
     path.write_text("a\nb\n")
     program = (
-        "import sys; from film.datasets import read_table; read_table(sys.argv[1]);"
+        "import sys; from estimators.cli.tables import read_table; read_table(sys.argv[1]);"
         "print({'pandas', 'pyarrow', 'openpyxl'} & set(sys.modules))"
     )
     done = subprocess.run(

@@ -15,14 +15,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from estimators.cli import _answer_file, label, main
-from estimators.cli._answers import Answers, pair_key
-from estimators.few_labels import few_label_duplicates
-from estimators.lexical import LexicalFeatures
-from estimators.persistence import load_model, save_model
-from estimators.suggestion import suggest_pairs
-from film.datasets import atomic_writer, make_question_pairs, read_table
-from film.suggestion import standard_scores
+from estimators import load_model, save_model
+from estimators.cli import main
+from estimators.cli.commands import label
+from estimators.cli.labelling import answer_file as _answer_file
+from estimators.cli.labelling.answers import Answers, pair_key
+from estimators.cli.tables import read_table
+from estimators.pairs.lexical import LexicalFeatures
+from estimators.pairs.presets import few_label_duplicates
+from estimators.pairs.suggestion import suggest_pairs
+from film.datasets import atomic_writer, make_question_pairs
+from film.pairs.suggestion import standard_scores
 
 ROOT = Path(__file__).parents[2]
 PROMPT = b"[y/n/s/u/q] "
@@ -105,8 +108,8 @@ def answer(started, text):
 
 ADD_MANY = """
 import sys
-from estimators.cli._answers import Answers
-from estimators.cli._console import Application
+from estimators.cli.labelling.answers import Answers
+from estimators.cli.console import Application
 import click
 with click.Context(Application("film")):
     answers = Answers(sys.argv[1])

@@ -14,14 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators import FILM, Triplets, fast_duplicates
-from film.contributions import cosine_contributions
-from film.datasets import make_question_pairs, read_quora, write_table
-from film.lowrank import threaded_product, truncated_svd
-from film.minibatch import batch_step, project
-from film.objective import hinge_arguments, true_objective
-from film.solver import StopReason, leading_eigenvectors, solve
+from estimators.cli.tables import write_table
+from film.datasets import make_question_pairs, read_quora
+from film.metric.contributions import cosine_contributions
+from film.metric.minibatch import batch_step, project
+from film.metric.objective import hinge_arguments, true_objective
+from film.metric.solver import StopReason, leading_eigenvectors, solve
+from film.metric.svd import threaded_product, truncated_svd
+from film.metric.triplets import anchor_sums, triplets_from_pairs
 from film.text import normalize_text
-from film.triplets import anchor_sums, triplets_from_pairs
 
 ROOT = Path(__file__).parents[2]
 DATA = os.environ.get("FILM_DATA", "")

@@ -14,13 +14,13 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
-from estimators import fast_duplicates
+from estimators import fast_duplicates, save_model
+from estimators.cli.tables import escape_formula
 from estimators.inspection import Evidence, Explanation, explain_words
-from estimators.inspection.page import duplicates_page, explanations_page
+from estimators.inspection.pages.page import duplicates_page, explanations_page
 from estimators.inspection.words import KEPT_CONTRIBUTIONS
-from estimators.persistence import save_model
-from film.contributions import cosine_contributions, largest_contributions
-from film.datasets import escape_formula, make_question_pairs
+from film.datasets import make_question_pairs
+from film.metric.contributions import cosine_contributions, largest_contributions
 from tests.estimators.cli.commands import run, write_csv
 from tests.estimators.inspection.conftest import browser, chromium, unchecked_browser
 
@@ -71,7 +71,7 @@ def content(html):
 @pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("keep", [1, 7, 60, 10_000])
 def test_04_the_largest_contributions_are_those_of_the_whole_matrix(mapped, keep, monkeypatch):
-    monkeypatch.setattr("film.contributions.BLOCK_CELLS", 40)
+    monkeypatch.setattr("film.metric.contributions.BLOCK_CELLS", 40)
     rng = np.random.default_rng(keep)
     one, other = (sp.random_array((t, 30), density=0.2, rng=rng, format="csr") for t in (23, 17))
     L = rng.normal(size=(5, 30)) if mapped else None
@@ -90,7 +90,7 @@ def test_04_the_largest_contributions_are_those_of_the_whole_matrix(mapped, keep
 
 def test_04_no_matrix_of_all_words_by_all_words_is_made(embedder, monkeypatch):
     """Every array that holds contributions is recorded where it is made dense."""
-    import film.contributions as module
+    import film.metric.contributions as module
 
     sizes = []
     dense = module._dense

@@ -28,6 +28,7 @@ from estimators import (
     load_model,
     save_model,
 )
+from estimators.inputs.folds import AllowSharedQuestions, DisjointPairsKFold, question_groups
 from estimators.inspection import (
     KCurveDisplay,
     ReliabilityDisplay,
@@ -35,11 +36,10 @@ from estimators.inspection import (
     ThresholdDisplay,
     WordsDisplay,
 )
-from estimators.model_selection import AllowSharedQuestions, DisjointPairsKFold, question_groups
-from estimators.submission import write_predictions
+from estimators.pairs.submission import write_predictions
 from film.datasets import make_question_pairs
-from film.metrics import prior_weights, shift_prior
-from film.thresholds import threshold_curve, threshold_for_precision
+from film.pairs.log_loss import prior_weights, shift_prior
+from film.pairs.thresholds import threshold_curve, threshold_for_precision
 from tests.estimators.cli.commands import refused, run, write_csv
 
 mpl.use("Agg")

@@ -17,8 +17,8 @@ from estimators import (  # noqa: E402
     TokenWeights,
     read_metadata,
 )
-from estimators._training import _excluded  # noqa: E402
-from film.losses import contrastive_loss  # noqa: E402
+from estimators.training.loop import _excluded  # noqa: E402
+from film.training.losses import contrastive_loss  # noqa: E402
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES, make_tiny_model  # noqa: E402
 
 

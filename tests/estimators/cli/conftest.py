@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from estimators.cli import _reading
-from estimators.persistence import load_model
+from estimators import load_model
+from estimators.cli import reading as _reading
 from film.datasets import make_question_pairs
 from tests.estimators.cli.commands import run, write_csv
 

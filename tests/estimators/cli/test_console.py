@@ -6,8 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-from estimators import submission
-from estimators.cli import _app, _reading, score
+from estimators import pairs
+from estimators.cli import app as _app
+from estimators.cli import reading as _reading
+from estimators.cli.commands import score
 from film.datasets import make_question_pairs
 from tests.estimators.cli.commands import (
     ROOT,
@@ -67,7 +69,7 @@ def test_a_full_disk_behind_standard_output(shelf):
 
 def test_the_estimators_do_not_need_click():
     for path in (ROOT / "estimators").rglob("*.py"):
-        if path.parent.name != "cli":
+        if "cli" not in path.parts:
             imports = re.findall(
                 r"^\s*(?:import|from) (\S+)", path.read_text("utf-8"), re.MULTILINE
             )
@@ -102,21 +104,21 @@ def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
         return read
 
     # What is raised here comes from the module of the tests, as it would from a library.
-    monkeypatch.setattr(submission, "duplicate_probabilities", raising(ValueError("of a library")))
+    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(ValueError("of a library")))
     with pytest.raises(ValueError, match="of a library"):
         run(*arguments)
     # No frame of the library tells that this one is not our own.
-    monkeypatch.setattr(submission, "duplicate_probabilities", lambda *args, **kwargs: np.ones(7))
+    monkeypatch.setattr(pairs, "duplicate_probabilities", lambda *args, **kwargs: np.ones(7))
     with pytest.raises(ValueError, match="zip"):
         run(*arguments)
-    monkeypatch.setattr(submission, "duplicate_probabilities", raising(TypeError("a bug")))
+    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(TypeError("a bug")))
     with pytest.raises(TypeError, match="a bug"):
         run(*arguments)
-    monkeypatch.setattr(submission, "duplicate_probabilities", raising(MemoryError()))
+    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(MemoryError()))
     assert "not enough memory" in refused(*arguments)
-    monkeypatch.setattr(submission, "duplicate_probabilities", raising(OSError(5, "no way")))
+    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(OSError(5, "no way")))
     assert "no way" in refused(*arguments)
-    monkeypatch.setattr(submission, "duplicate_probabilities", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(KeyboardInterrupt()))
     ran = run(*arguments)
     assert ran.code == 130 and "film: interrupted; nothing was written" in ran.err
 

@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from estimators.duplicate_finder import DuplicateFinder
-from estimators.persistence import load_model
-from film.datasets import read_table
+from estimators import load_model
+from estimators.cli.tables import read_table
+from estimators.corpus.duplicate_finder import DuplicateFinder
 from tests.estimators.cli.commands import refused, run, write_csv
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from estimators.persistence import load_model
-from film.calibration import calibration_error
-from film.datasets import read_table
-from film.metrics import prior_weights, shift_prior
+from estimators import load_model
+from estimators.cli.tables import read_table
+from film.pairs.calibration import calibration_error
+from film.pairs.log_loss import prior_weights, shift_prior
 from tests.estimators.cli.commands import refused, run, write_csv
 
 

@@ -1,9 +1,9 @@
 import json
 import re
 
-from estimators.cli.explain import BLOCK
-from estimators.persistence import load_model
-from film.datasets import read_table
+from estimators import load_model
+from estimators.cli.commands.explain import BLOCK
+from estimators.cli.tables import read_table
 from tests.estimators.cli.commands import refused, run, write_csv
 
 PAIR = ["How do I learn chess?", "How can I learn <b>chess</b>?"]

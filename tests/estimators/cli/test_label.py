@@ -5,11 +5,13 @@ import click
 import numpy as np
 import pytest
 
-from estimators.cli import _candidates, label, main
-from estimators.duplicate_finder import DuplicateFinder
-from estimators.persistence import load_model
-from estimators.suggestion import suggest_pairs
-from film.datasets import read_table
+from estimators import load_model
+from estimators.cli import main
+from estimators.cli.commands import label
+from estimators.cli.labelling import candidates as _candidates
+from estimators.cli.tables import read_table
+from estimators.corpus.duplicate_finder import DuplicateFinder
+from estimators.pairs.suggestion import suggest_pairs
 from film.text import normalize_text
 from tests.estimators.cli.commands import finished, refused, run, start, wait_for, write_csv
 

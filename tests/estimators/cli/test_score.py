@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pytest
 
-from estimators.persistence import load_model
-from film.datasets import read_table
+from estimators import load_model
+from estimators.cli.tables import read_table
 from tests.estimators.cli.commands import refused, run, write_csv
 
 
@@ -167,8 +167,7 @@ def test_missing_files(shelf, tmp_path):
 def test_files_that_are_no_model(shelf, tmp_path):
     from sklearn.linear_model import LogisticRegression
 
-    from estimators import fast_duplicates
-    from estimators.persistence import save_model
+    from estimators import fast_duplicates, save_model
 
     dev = shelf / "dev.csv"
     assert "no file of save_model" in refused("score", dev, "-m", shelf / "train.csv")

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from estimators.persistence import load_model
-from film.datasets import read_table
-from film.metrics import shift_prior
+from estimators import load_model
+from estimators.cli.tables import read_table
+from film.pairs.log_loss import shift_prior
 from tests.estimators.cli.commands import refused, run, write_csv
 
 

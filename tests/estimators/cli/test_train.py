@@ -4,10 +4,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from estimators import DisjointPairsKFold, fast_duplicates
-from estimators.cli._folds import usable_folds
-from estimators.persistence import load_model
-from film.datasets import read_table
+from estimators import DisjointPairsKFold, fast_duplicates, load_model
+from estimators.cli.tables import read_table
+from estimators.inputs.fold_counts import usable_folds
 from tests.estimators.cli.commands import refused, run, write_csv
 
 SMALL = ["--rank", 30, "--folds", 2]

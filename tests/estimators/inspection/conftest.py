@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from estimators.inspection.page import write_page
+from estimators.inspection.pages.page import write_page
 
 
 class Browser:

@@ -24,12 +24,12 @@ from estimators.inspection import (
     ReliabilityDisplay,
     ScoreHistogramDisplay,
     WordsDisplay,
-    _plotting,
     words_of_dimension,
 )
-from film.calibration import calibration_error, calibration_interval, reliability_curve
+from estimators.inspection.displays import plotting as _plotting
 from film.datasets import make_question_pairs
-from film.ranks import rates_over_k
+from film.pairs.calibration import calibration_error, calibration_interval, reliability_curve
+from film.pairs.ranks import rates_over_k
 
 mpl.use("Agg")
 

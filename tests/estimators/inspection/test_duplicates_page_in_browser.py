@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
-from estimators.inspection.page import duplicates_page
+from estimators.inspection.pages.page import duplicates_page
 
 WORDS = "how can i learn to cook read swim fast well at home alone in a week".split()
 

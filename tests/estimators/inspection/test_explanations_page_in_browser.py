@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from estimators.inspection import Evidence, Explanation, Verdict
-from estimators.inspection.page import explanations_page
+from estimators.inspection.pages.page import explanations_page
 
 
 def pairs(n=4):

@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 
 from estimators import DuplicateFinder
-from estimators.cli._duplicates_page import match_data
-from estimators.inspection.page import duplicates_page
+from estimators.cli.found.page import match_data
+from estimators.inspection.pages.page import duplicates_page
 from tests.estimators.cli.commands import run, write_csv
 
 

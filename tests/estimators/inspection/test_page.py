@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from estimators.inspection import Evidence, Explanation, Verdict
-from estimators.inspection.page import duplicates_page, explanations_page, write_page
+from estimators.inspection.pages.page import duplicates_page, explanations_page, write_page
 
 HOSTILE = [
     "</script><script>window.hacked=1</script>",

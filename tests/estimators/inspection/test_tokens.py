@@ -3,7 +3,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from estimators.inspection._tokens import split_words
+from estimators.inspection.segmentation import split_words
 
 
 def shown(text):

@@ -10,8 +10,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
 from film.datasets import make_question_pairs
-from film.datasets.grammar import lexicon, meanings, wording
-from film.datasets.grammar.topics import TOPICS, Topic
+from film.datasets.generator import lexicon, meanings, wording
+from film.datasets.generator.topics import TOPICS, Topic
 from film.text import normalize_text
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from film.datasets.alignments import AlignedPair, Alignment, align_chunks
 from film.datasets.ists import read_ists, read_wa, write_wa
+from film.tokens.alignments import AlignedPair, Alignment, align_chunks
 
 # As the official files have it: a blank at the end of lines, two empty lines after a pair.
 BLOCK = """<sentence id="1" status="">

@@ -1,0 +1,65 @@
+"""The group of all commands."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from estimators.cli.console import Application
+from film import __version__
+
+COMMANDS = {
+    "train": "Learn from labelled pairs.",
+    "score": "Give pairs a probability.",
+    "duplicates": "Find the duplicates of a table.",
+    "label": "Label the pairs most worth it.",
+    "explain": "Say why pairs are judged as they are.",
+    "evaluate": "Measure a model on labelled pairs.",
+    "submit": "Write a submission for Kaggle.",
+    "info": "Show what a model file holds.",
+}
+"""What each command does, by name: its function has that name in the module of that name."""
+
+EPILOG = """\b
+Start without labels:
+  film duplicates tickets.csv --text subject --id ticket --out pairs.csv
+\b
+Or with pairs that are labelled 0 and 1:
+  film train pairs.csv --model duplicates.skops
+  film score more.csv --model duplicates.skops > scored.csv
+\b
+Columns that go by other names are named: --text1, --text2, --label, --text, --id.
+Files may be CSV, TSV, JSON, Excel or Parquet, in .gz, .bz2 or .zip; - is standard input.
+Results go to standard output or --out, everything else to standard error.
+Exit status: 0 done, 2 wrong options or data, 130 interrupted, 1 a bug.
+"""
+
+
+class LazyApplication(Application):
+    """Commands whose modules load when one is called: listing them loads none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands, in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(importlib.import_module(f"estimators.cli.commands.{cmd_name}"), cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyApplication,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EPILOG,
+)
+@click.version_option(__version__, "-V", "--version", prog_name="film")
+def main() -> None:
+    """Find texts that mean the same, with probabilities and reasons, on a laptop."""

@@ -1,0 +1,159 @@
+"""``film evaluate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePath
+from typing import Any
+
+import click
+import numpy as np
+
+from estimators.cli import reading
+from estimators.cli.console import Failure, examples, note, progress, quiet_option
+from estimators.cli.figures import as_text, figures
+from estimators.cli.options import PRIOR
+from estimators.cli.thresholds import Thresholds, thresholds_of
+from estimators.cli.writing import check_places, note_written, out_option, write_text
+from estimators.inputs import question_groups
+from estimators.inspection import (
+    ReliabilityDisplay,
+    ThresholdDisplay,
+    evaluation_page,
+    import_pyplot,
+    write_page,
+)
+from estimators.pairs import duplicate_probabilities
+from film.datasets import atomic_writer
+
+IMAGES = (".png", ".svg", ".pdf")
+
+
+@click.command(
+    epilog=examples(
+        "film evaluate dev.csv --model duplicates.skops",
+        "film evaluate dev.csv -m duplicates.skops --prior 0.1746 --format json",
+        "film evaluate dev.csv -m duplicates.skops --precision 0.95 --html figures.html",
+    ),
+    short_help="Measure a model on labelled pairs.",
+)
+@click.argument("pairs", metavar="PAIRS")
+@reading.pair_options
+@reading.label_option
+@reading.model_option
+@click.option(
+    "--prior",
+    type=PRIOR,
+    help="Share of duplicates where the model will be used: also give the log loss there, and "
+    "the thresholds for it. Without, thresholds hold for the share in PAIRS.",
+)
+@click.option(
+    "--precision",
+    type=PRIOR,
+    help="Suggest the lowest threshold that keeps at least this precision, by the low end of its "
+    "95 % interval.",
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="Draw precision and recall by threshold, and calibration: a page, or an image where FILE "
+    "ends in .png, .svg or .pdf.",
+)
+@out_option
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Form of the result.",
+)
+@quiet_option
+def evaluate(
+    pairs: str,
+    text1: str | None,
+    text2: str | None,
+    label: str | None,
+    model: str,
+    prior: float | None,
+    precision: float | None,
+    html: str | None,
+    out: str | None,
+    form: str,
+    encoding: str | None,
+) -> None:
+    """Measure a model on a table of labelled PAIRS that it was not trained on.
+
+    Gives accuracy, log loss, ROC AUC, and the calibration error with a bootstrap interval: how
+    far probabilities lie from the observed rates. Then precision, recall and F1 by threshold, with
+    intervals: which probability should count as a duplicate.
+    """
+    if html == "-":
+        raise click.UsageError("--html - : a page or image is not written to standard output")
+    check_places({"--out": out, "--html": html}, [pairs, model])
+    if html is not None:
+        import_pyplot()
+    classifier = reading.open_model(model)
+    table = reading.open_table(pairs, encoding)
+    columns = reading.choose_pair_columns(table, text1, text2)
+    named = reading.choose_column(table, label, reading.LABEL_COLUMNS, "--label", "the labels")
+    rows, y = reading.labels_of(table, named)
+    texts = reading.pairs_of(table, columns)[rows]
+    if y.min() == y.max() and (precision is not None or html is not None):
+        option = "--html" if precision is None else "--precision"
+        raise Failure(
+            f"{table.source}: all {len(y)} labels in column {named!r} are {y[0]}; {option} needs "
+            "duplicates and others"
+        )
+    _note_on_known(classifier, texts)
+    with progress(len(texts), "evaluate") as advance:
+        p = duplicate_probabilities(classifier, texts, advance=advance)
+    held = classifier.prior_
+    found: dict[str, Any] = figures(y, p, prior_from=held, prior=prior)
+    text, by_threshold = as_text(found), None
+    if y.min() < y.max():
+        by_threshold = thresholds_of(
+            y, p, question_groups(texts), prior_from=held, prior=prior, precision=precision
+        )
+        found = found | {"thresholds": by_threshold.as_record()}
+        text += "\n" + by_threshold.as_text()
+    write_text(out, json.dumps(found, indent=1) + "\n" if form == "json" else text)
+    if html is not None and by_threshold is not None:
+        _draw(html, f"{model} on {table.source}", text, by_threshold, y, p)
+        note_written(html)
+
+
+def _draw(
+    path: str,
+    title: str,
+    text: str,
+    by_threshold: Thresholds,
+    y: np.ndarray,
+    p: np.ndarray,
+) -> None:
+    """Write an image of the thresholds, or a page of that, the calibration and the figures."""
+    display = ThresholdDisplay(by_threshold.curve, by_threshold.wanted, "probability").plot()
+    form = PurePath(path).suffix.lower()
+    if form in IMAGES:
+        with atomic_writer(path, "wb") as handle:
+            display.figure_.savefig(handle, format=form[1:], dpi=150)
+        return
+    drawings = [
+        ("Precision, recall and F1 by threshold; the figures stand below.", display.figure_),
+        (
+            "Observed share of duplicates by probability.",
+            ReliabilityDisplay.from_predictions(y, p).figure_,
+        ),
+    ]
+    write_page(evaluation_page(title, drawings, [text]), path)
+
+
+def _note_on_known(classifier: Any, pairs: np.ndarray) -> None:
+    """Warn where questions of the training are judged: such figures flatter."""
+    seen = int(classifier.trained_on(pairs).sum())
+    if seen:
+        note(
+            f"warning: {seen} of {len(pairs)} pairs hold a question that the model was trained "
+            "on, so these figures flatter it; evaluate on pairs with other questions"
+        )

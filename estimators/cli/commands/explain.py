@@ -1,0 +1,114 @@
+"""``film explain``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import numpy as np
+
+from estimators.cli import reading
+from estimators.cli.console import examples, progress, quiet_option
+from estimators.cli.tables import format_of
+from estimators.cli.writing import check_places, note_written, out_option, write_text
+from estimators.inspection import explanations_page, write_page
+
+BLOCK = 32
+"""Pairs explained at once, between two moves of the progress bar."""
+
+
+@click.command(
+    epilog=examples(
+        'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.skops',
+        "film explain pairs.csv --model duplicates.skops --html reasons.html",
+    ),
+    short_help="Say why pairs are judged as they are.",
+)
+@click.argument("pairs", metavar="PAIRS", required=False)
+@click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, in place of a table.")
+@reading.pair_options
+@reading.model_option
+@out_option
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["text", "jsonl"]),
+    help="Form of the result; jsonl holds all numbers. Without: jsonl where --out is so called.",
+)
+@click.option("--html", metavar="FILE", help="Write a page; the text result then only with --out.")
+@quiet_option
+def explain(
+    pairs: str | None,
+    text_pair: tuple[str, str] | None,
+    text1: str | None,
+    text2: str | None,
+    model: str,
+    out: str | None,
+    form: str | None,
+    html: str | None,
+    encoding: str | None,
+) -> None:
+    """Say for each of PAIRS how its probability comes about, and which words meet.
+
+    Each explanation starts at the probability of a typical pair, whose inputs have their medians
+    in training, sets one input after the other to its value in this pair, the strongest first, and
+    ends at the probability of this pair. Of texts of thousands of words, the word pairs that
+    contribute most are kept, and it says how much these hold.
+    """
+    if (pairs is None) == (text_pair is None):
+        raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
+    form = _checked_form(form, out)
+    check_places({"--out": out, "--html": html}, [pairs, model])
+    classifier = reading.open_model(model)
+    if pairs is not None:
+        table = reading.open_table(pairs, encoding)
+        texts = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+    else:
+        texts = np.empty((1, 2), dtype=object)
+        texts[0] = _checked(text_pair)
+    verdicts: list[Any] = []
+    with progress(len(texts), "film explain") as advance:
+        for block in _blocks(texts):
+            verdicts += classifier.explain(block)
+            advance(len(block))
+    if html is not None:
+        write_page(explanations_page(verdicts), html)
+        note_written(html, f"{len(verdicts):,} pair{'' if len(verdicts) == 1 else 's'} explained")
+    if out is None and html is not None:
+        return
+    if form == "jsonl":
+        lines = [json.dumps(verdict.to_dict(), ensure_ascii=False) + "\n" for verdict in verdicts]
+        write_text(out, "".join(lines))
+    else:
+        write_text(out, "\n".join(f"{verdict}\n" for verdict in verdicts))
+
+
+def _blocks(texts: Any) -> Iterator[Any]:
+    for start in range(0, len(texts), BLOCK):
+        yield texts[start : start + BLOCK]
+
+
+def _checked_form(form: str | None, out: str | None) -> str:
+    """Form of the result, which the name of a file must not belie."""
+    named = format_of(out or "")
+    if named not in (None, "jsonl") or (named and form == "text"):
+        raise click.UsageError(
+            f"--out {out} is the name of a table, which explanations are not; end it in .txt for "
+            "text, or in .jsonl for one record per pair"
+        )
+    return form or named or "text"
+
+
+def _checked(texts: Any) -> Any:
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(
+                f"--text-pair {text!r} is not text in the encoding of this terminal; set it to "
+                "UTF-8, or put the pair into a file"
+            ) from None
+    return texts

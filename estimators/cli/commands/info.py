@@ -1,0 +1,103 @@
+"""``film info``."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from estimators.cli import reading
+from estimators.cli.console import examples, quiet_option
+from estimators.cli.writing import check_places, out_option, write_text
+from estimators.inspection import printable_text
+from film import __version__
+
+
+@click.command(
+    epilog=examples(
+        "film info duplicates.skops",
+        "film info duplicates.skops --format json",
+    ),
+)
+@click.argument("model", metavar="MODEL")
+@out_option
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Form of the result.",
+)
+@quiet_option
+def info(model: str, out: str | None, form: str) -> None:
+    """Show what a MODEL file holds: its kind, what it was trained on and when, and how good it is.
+
+    Figures out of fold are those that film train measured on questions that the model had not seen;
+    film evaluate measures on pairs of your own.
+    """
+    check_places({"--out": out}, [model])
+    loaded = reading.load_model(model)
+    from estimators.persistence import read_metadata
+
+    found = _facts(loaded, read_metadata(model), model)
+    write_text(out, json.dumps(found, indent=1) + "\n" if form == "json" else _as_text(found))
+
+
+def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
+    """Gather what is known; None where the file does not tell."""
+    told = saved["metadata"]
+    facts: dict[str, Any] = {
+        "file": path,
+        "size in bytes": os.path.getsize(path),
+        "kind": type(model).__name__,
+        "purpose": (type(model).__doc__ or "").strip().split("\n")[0],
+        "saved": saved["date"],
+        "saved by": {**saved["versions"]},
+        "this version": __version__,
+    }
+    steps = getattr(model, "members", None) or getattr(model, "steps", None)
+    if isinstance(steps, list):
+        facts["parts"] = [name for name, *_ in steps]
+    if not hasattr(model, "train_prior_"):
+        return facts | ({"metadata": told} if told else {})
+    kept = getattr(model, "out_of_fold_", None)
+    facts |= {
+        "command": told.get("command"),
+        "trained on": told.get("files"),
+        "pairs": told.get("pairs", None if kept is None else len(kept)),
+        "share of duplicates": told.get("share of duplicates", float(model.train_prior_)),
+        "more duplicates": told.get("more duplicates"),
+        "options": told.get("options"),
+        "prior": float(model.prior_),
+        "judges pairs": "among the texts of a corpus"
+        if getattr(model, "corpus", None) is not None
+        else "each by itself",
+        "out of fold": told.get("out of fold"),
+    }
+    return facts
+
+
+def _as_text(facts: dict[str, Any]) -> str:
+    lines: list[tuple[str, str]] = []
+    for name, value in facts.items():
+        if isinstance(value, dict) and name == "out of fold":
+            lines += [(f"out of fold, {inner}", _shown(cell)) for inner, cell in value.items()]
+        else:
+            lines.append((name, _shown(value)))
+    width = max(len(name) for name, _ in lines)
+    return "".join(f"{name:<{width}}  {text}\n" for name, text in lines)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unknown: the file does not tell"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(cell)}" for name, cell in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value)) or "none"
+    # A file from someone else may hold characters that steer a terminal.
+    return f"{value:.4f}" if isinstance(value, float) else printable_text(str(value), 500)

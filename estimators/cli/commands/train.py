@@ -1,0 +1,200 @@
+"""``film train``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+import numpy as np
+
+from estimators.cli import reading
+from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
+from estimators.cli.figures import as_text, figures
+from estimators.cli.options import PRIOR, seed_option
+from estimators.cli.writing import check_places, note_written
+from estimators.inputs import usable_folds
+from estimators.pairs import fast_duplicates
+from estimators.persistence import save_model
+from film.pairs import calibration_error, shift_prior
+
+
+@click.command(
+    epilog=examples(
+        "film train train.csv --model duplicates.skops",
+        "film train pairs.tsv -1 left -2 right -l same -m duplicates.skops --prior 0.17",
+    ),
+)
+@click.argument("pairs", metavar="PAIRS")
+@reading.pair_options
+@reading.label_option
+@click.option("-m", "--model", metavar="FILE", required=True, help="Where the model goes.")
+@click.option(
+    "--more-duplicates",
+    metavar="FILE",
+    help="More pairs known to be duplicates. Of a table with a column of labels those with 1.",
+)
+@click.option(
+    "--corpus",
+    metavar="FILE",
+    help="The texts that will be judged, where they are known: neighbours are then counted among "
+    "them too. Without, a probability depends on its own pair alone.",
+)
+@reading.text_column_option("Texts of --corpus, else as in film duplicates.")
+@click.option(
+    "--prior",
+    type=PRIOR,
+    help="Share of duplicates where the model will be used. Without: as in PAIRS.",
+)
+@seed_option
+@click.option(
+    "--rank",
+    type=click.IntRange(2),
+    default=300,
+    show_default=True,
+    help="Rank of the decomposition; less is faster.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="Question-disjoint folds; more take longer.",
+)
+@click.option(
+    "--cache",
+    metavar="FOLDER",
+    help="Keep finished folds in a folder of your own: after Ctrl-C the same command goes on.",
+)
+@quiet_option
+def train(
+    pairs: str,
+    text1: str | None,
+    text2: str | None,
+    label: str | None,
+    model: str,
+    more_duplicates: str | None,
+    corpus: str | None,
+    text: Any,
+    prior: float | None,
+    seed: int,
+    rank: int,
+    folds: int,
+    cache: str | None,
+    encoding: str | None,
+) -> None:
+    """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
+
+    Tells on standard error how good the model is on pairs whose questions it has not seen.
+    """
+    if text is not None and corpus is None:
+        raise click.UsageError("--text names a column of --corpus; give that too")
+    check_places({"--model": model}, [pairs, more_duplicates, corpus])
+    kept = "no model was written"
+    if cache is not None:
+        _check_folder(cache)
+        kept += f"; finished folds are in {cache}: run the same command to go on"
+    leaves(kept)
+    table = reading.open_table(pairs, encoding)
+    columns = reading.choose_pair_columns(table, text1, text2)
+    named = reading.choose_column(table, label, reading.LABEL_COLUMNS, "--label", "the labels")
+    rows, y = reading.labels_of(table, named)
+    texts = reading.pairs_of(table, columns)[rows]
+    if y.min() == y.max():
+        raise Failure(
+            f"{table.source}: all {len(y)} labels in column {named!r} are {y[0]}; training needs "
+            "duplicates and others"
+        )
+    usable = usable_folds(texts, y, folds, seed)
+    if usable < folds:
+        remedy = f"give --folds {usable}" if usable else "two folds are too many already: give"
+        raise Failure(
+            f"{table.source}: {len(y)} labelled pairs do not fill --folds {folds} that share no "
+            f"question and hold both labels; {remedy}{' or' if usable else ''} more pairs"
+        )
+    classifier = fast_duplicates(
+        rank=rank,
+        random_state=seed,
+        cv=folds,
+        prior=prior,
+        corpus=_corpus(corpus, text, encoding),
+        memory=cache,
+        verbose=verbosity(),
+    )
+    similar = _similar(more_duplicates, text1, text2, label, encoding)
+    note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
+    classifier.fit(texts, y, similar)
+    judged = _out_of_fold(classifier, y)
+    note("out of fold, on questions that were not learned from:\n" + as_text(judged).rstrip())
+    more = 0 if similar is None else len(similar)
+    files = [os.path.basename(path) for path in (pairs, more_duplicates, corpus) if path]
+    metadata = {
+        "command": "film train",
+        "files": files,
+        "pairs": len(y),
+        "share of duplicates": float(y.mean()),
+        "more duplicates": more,
+        "options": {"rank": rank, "folds": folds, "seed": seed},
+        "out of fold": judged,
+    }
+    save_model(classifier.set_params(memory=None, verbose=0), model, metadata=metadata)
+    note_written(model, f"a model of {len(y) + more} pairs")
+
+
+def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
+    """Judge the training pairs by models that did not see them."""
+    p = classifier.out_of_fold_probabilities()
+    prior = classifier.train_prior_
+    p = shift_prior(p, classifier.prior_, prior).astype(np.float64, copy=False)
+    judged = figures(y, p, prior_from=prior, prior=classifier.prior, calibration=False)
+    return judged | {"calibration error": calibration_error(y, p)}
+
+
+def _corpus(path: str | None, text: Any, encoding: str | None) -> list[str] | None:
+    if path is None:
+        return None
+    table = reading.open_table(path, encoding)
+    column = reading.choose_column(table, text, reading.TEXT_COLUMNS, "--text", "the texts")
+    return table.column(column)
+
+
+def _similar(
+    path: str | None,
+    text1: str | None,
+    text2: str | None,
+    label: str | None,
+    encoding: str | None,
+) -> np.ndarray | None:
+    if path is None:
+        return None
+    table = reading.open_table(path, encoding)
+    if text1 not in table.columns or text2 not in table.columns:
+        # Often another table than the pairs, with names of its own.
+        text1 = text2 = None
+    pairs = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+    usual = [name for name in table.columns if name.strip().lower() in reading.LABEL_COLUMNS]
+    named = label if label in table.columns else usual[0] if usual else None
+    if named is None:
+        return pairs
+    # Pairs that the file itself calls different must not be learned as duplicates.
+    rows, y = reading.labels_of(table, named)
+    if not y.any():
+        raise click.UsageError(
+            f"--more-duplicates {path}: column {named!r} labels no pair as a duplicate; give a "
+            "table of duplicates, without that column or with 1 in it"
+        )
+    if len(pairs) > y.sum():
+        note(f"{table.source}: {len(pairs) - y.sum()} rows that are not labelled 1 are left out")
+    return pairs[rows[y == 1]]
+
+
+def _check_folder(path: str) -> None:
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise click.UsageError(f"--cache {path} is a file; give a folder, which may be a new one")
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(
+            f"--cache {path} cannot be made: {error.strerror}; give another folder"
+        ) from error
+    check_places({"--cache": os.path.join(path, "writable")}, [])

@@ -1,0 +1,1 @@
+"""What ``film duplicates`` knows, tabulates and shows."""

@@ -1,0 +1,155 @@
+"""What ``film duplicates`` knows before it starts: a collection, and pairs that were judged."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from estimators.cli import reading
+from estimators.cli.console import Failure, note
+from estimators.cli.tables import escape_formula
+from estimators.persistence import HEADER
+from film.text import copy_key
+
+Pairs = list[tuple[str, str]]
+
+
+class Collection:
+    """A saved finder and where it is kept.
+
+    Parameters
+    ----------
+    path : str
+        A file of ``film duplicates --save``.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._stamp = _stamp(path)
+        self.finder = reading.load_model(path)
+        if (
+            type(self.finder).__name__ != "DuplicateFinder"
+            or not self.finder.__sklearn_is_fitted__()
+        ):
+            raise Failure(
+                f"--against {path} holds a {type(self.finder).__name__}, no collection; give a "
+                "table, or a file that film duplicates --save wrote"
+            )
+
+    def check_new(self, ids: Sequence[str]) -> None:
+        """Raise where a new row has the id of one that is there."""
+        there = set(self.finder.ids_.tolist())
+        taken = [name for name in ids if name in there]
+        if taken:
+            raise Failure(
+                f"{self.path} has a row with the id {taken[0][:60]!r} already, and {len(taken)} of "
+                f"{len(ids)} ids in all; rows that join it need ids of their own: name another "
+                "column by --id, or leave --add out"
+            )
+
+    def save(self) -> None:
+        """Write the collection back, unless someone else has in the meantime."""
+        from estimators.persistence import save_model
+
+        if _stamp(self.path) != self._stamp:
+            raise Failure(
+                f"{self.path} was changed while this command ran, so nothing was added to it; run "
+                "the command again"
+            )
+        save_model(self.finder, self.path)
+
+
+def is_collection(path: str) -> bool:
+    """Whether a file is one of `estimators.save_model`, rather than a table."""
+    if path == "-" or not os.path.isfile(path) or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return HEADER in archive.namelist()
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    state = os.stat(path)
+    return state.st_mtime_ns, state.st_size
+
+
+def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:
+    """Give what rows that are compared have in common: the cells of some columns, as one text."""
+    if not columns:
+        return None
+    if len(set(columns)) < len(columns):
+        raise click.UsageError(f"--within names a column twice: {', '.join(columns)}")
+    cells = list(zip(*(table.column(name) for name in columns), strict=True))
+    empty = sum(not any(cell.strip() for cell in each) for each in cells)
+    if empty:
+        note(
+            f"{table.source}: {empty} rows are empty in {', '.join(map(repr, columns))}; they are "
+            "compared with each other"
+        )
+    return [repr(each) for each in cells]
+
+
+def known_pairs(
+    path: str, encoding: str | None, texts: list[str], ids: list[str], blocks: list[str] | None
+) -> tuple[Pairs, Pairs]:
+    """Read judged pairs: ids of rows that mean the same, and of rows that do not.
+
+    Pairs are known by their texts, whichever rows have them; where the file has none, by id1 and
+    id2. Labels are as for ``film train``; a row without one says nothing.
+    """
+    table = reading.open_table(path, encoding)
+    label = reading.choose_column(table, None, reading.LABEL_COLUMNS, "--not-same", "the labels")
+    rows, labels = reading.labels_of(table, label)
+    columns = reading.pair_columns_of(table)
+    named = {name.strip().lower(): name for name in table.columns}
+    if columns:
+        holders = _rows_by_text(texts, blocks)
+        names = columns[0]
+    elif {"id1", "id2"} <= named.keys():
+        holders = {name: {"": row} for row, name in enumerate(ids)}
+        names = named["id1"], named["id2"]
+    else:
+        raise Failure(
+            f"--not-same {path} has no columns text1 and text2, nor id1 and id2; give a file of "
+            "labelled pairs"
+        )
+    ends = list(zip(*(table.column(name) for name in names), strict=True))
+    same: Pairs = []
+    apart: Pairs = []
+    n_unknown = 0
+    for row, judged in zip(rows.tolist(), labels.tolist(), strict=True):
+        one, other = (copy_key(end) if columns else end for end in ends[row])
+        if one == other:
+            if not judged:
+                raise Failure(
+                    f"--not-same {path}, line {table.lines[row]}, parts a text from its copy; "
+                    "drop that line"
+                )
+            continue
+        ours, theirs = holders.get(one, {}), holders.get(other, {})
+        found = [(ids[ours[block]], ids[theirs[block]]) for block in ours.keys() & theirs.keys()]
+        n_unknown += not found
+        (same if judged else apart).extend(sorted(found))
+    if n_unknown:
+        note(f"{path}: {n_unknown} of {len(rows)} judged pairs are not in the table")
+    return same, apart
+
+
+def _rows_by_text(texts: list[str], blocks: list[str] | None) -> dict[str, dict[str, int]]:
+    """Give the first row of each text, by its key and then by block."""
+    found: dict[str, dict[str, int]] = {}
+    for row, text in enumerate(texts):
+        # The page's download may have put an apostrophe in front.
+        for key in {copy_key(text), copy_key(escape_formula(text))} - {""}:
+            found.setdefault(key, {}).setdefault(blocks[row] if blocks else "", row)
+    return found
+
+
+def refuse_contradictions(error: ValueError, path: str) -> Failure:
+    """Say what contradicts in the words of a file of labels."""
+    said = str(error).replace("cannot_link parts", "label 0 parts")
+    said = said.replace("must_link joins", "label 1 joins").replace("that pair", "that line")
+    return Failure(f"--not-same {path}: {said.replace('one of these pairs', 'one of their lines')}")

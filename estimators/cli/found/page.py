@@ -1,0 +1,173 @@
+"""What the page of duplicates shows, from a duplicate finder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimators.inspection import explain_words
+
+ALIGNED_PAIRS = 1000
+LINKS = 12
+_LEAST_LINK = 0.005
+
+
+def page_data(
+    finder: Any,
+    threshold: float,
+    linkage: str,
+    must_link: Any = (),
+    cannot_link: Any = (),
+) -> dict[str, Any]:
+    """Gather groups, scores and word alignments for `estimators.inspection.duplicates_page`.
+
+    Parameters
+    ----------
+    finder : DuplicateFinder
+        Fitted.
+    threshold : float in (0, 1]
+        Where the slider starts; it can go down to half of that.
+    linkage : {"average", "complete"}
+        As in `DuplicateFinder.groups`.
+    must_link, cannot_link : iterable of (id, id)
+        Likewise.
+
+    Returns
+    -------
+    data : dict
+        Texts that are in a pair or group at the lowest threshold, one entry for all copies. Words
+        are aligned in the best `ALIGNED_PAIRS` pairs.
+    """
+    lowest = threshold / 2
+    groups = finder.groups(lowest, linkage=linkage, must_link=must_link, cannot_link=cannot_link)
+    found = finder.find(threshold=lowest, cannot_link=cannot_link)
+    rows = np.union1d(found.pairs, np.flatnonzero(groups.labels >= 0)).astype(int).tolist()
+    place: dict[int, int] = {}
+    texts: list[dict[str, Any]] = []
+    of_row: dict[int, int] = {}
+    for row in rows:
+        text, name = finder.texts_[row], str(finder.ids_[row])
+        of_row[row] = place.setdefault(int(finder._rows.codes[row]), len(texts))
+        if of_row[row] == len(texts):
+            texts.append({"id": name, "text": text, "copies": []})
+        else:
+            texts[of_row[row]]["copies"].append(name)
+    similar = found.kind != "copy"
+    pairs = [(of_row[a], of_row[b]) for a, b in found.pairs[similar].tolist()]
+    aligned, tokens = _alignments(finder, pairs[:ALIGNED_PAIRS], texts)
+    notes = [f"Groups by {linkage} link of {found.score_name}. Exact copies are one entry."]
+    if len(pairs) > ALIGNED_PAIRS:
+        notes.append(f"Words are aligned in the {ALIGNED_PAIRS} pairs with the best scores.")
+    return {
+        "score_name": found.score_name,
+        "threshold": threshold,
+        "lowest": lowest,
+        "texts": texts,
+        "merges": _merges(groups.merges, len(finder.texts_), of_row, len(texts)),
+        "pairs": [
+            (a, b, score)
+            for (a, b), score in zip(pairs, found.scores[similar].tolist(), strict=True)
+        ],
+        "alignments": aligned,
+        "tokens": tokens,
+        "notes": notes,
+        "n_rows": len(finder.texts_),
+    }
+
+
+def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
+    """Gather what `duplicates_page` shows of matches across two tables.
+
+    Parameters
+    ----------
+    found : DuplicatePairs
+        Of `DuplicateFinder.match`.
+    threshold : float in (0, 1]
+        Where the slider starts and ends.
+    n_rows : int
+        Rows of the new table.
+
+    Returns
+    -------
+    data : dict
+        One group per new row, with the rows that it matches, the best first.
+    """
+    texts: list[dict[str, Any]] = []
+    first: dict[int, int] = {}
+    pairs: list[tuple[int, int, float]] = []
+    by_row = np.argsort(found.pairs[:, 0], kind="stable")
+    for place in by_row.tolist():
+        new = int(found.pairs[place, 0])
+        if new not in first:
+            first[new] = len(texts)
+            texts.append(_entry(found, place, 0))
+        pairs.append((first[new], len(texts), float(found.scores[place])))
+        texts.append(_entry(found, place, 1))
+    merges = []
+    node = {place: place for place in first.values()}
+    for new, old, score in sorted(pairs, key=lambda pair: -pair[2]):
+        merges.append((node[new], old, score))
+        node[new] = len(texts) + len(merges) - 1
+    return {
+        "score_name": found.score_name,
+        "threshold": threshold,
+        "lowest": threshold,
+        "texts": texts,
+        "merges": merges,
+        "pairs": pairs,
+        "notes": ["Each group is a new row, first, with the known rows that it matches."],
+        "n_rows": n_rows,
+        "across": True,
+    }
+
+
+def _entry(found: Any, place: int, side: int) -> dict[str, Any]:
+    return {"id": str(found.ids[place, side]), "text": found.texts[place, side], "copies": []}
+
+
+def _merges(
+    merges: np.ndarray, n_rows: int, of_row: dict[int, int], n_texts: int
+) -> list[tuple[int, int, float]]:
+    """Renumber merges of rows as merges of different texts."""
+    node = dict(of_row)
+    renumbered = []
+    for i, (a, b, score) in enumerate(merges.tolist()):
+        first, second = node[int(a)], node[int(b)]
+        node[n_rows + i] = first
+        if first != second:
+            node[n_rows + i] = n_texts + len(renumbered)
+            renumbered.append((first, second, score))
+    return renumbered
+
+
+def _alignments(
+    finder: Any, pairs: list[tuple[int, int]], texts: list[dict[str, Any]]
+) -> tuple[dict[str, list[tuple[int, int, float]]], dict[int, list[list[int]]]]:
+    """Find which words meet, by the embedder that can be taken apart into words."""
+    aligned: dict[str, list[tuple[int, int, float]]] = {}
+    tokens: dict[int, list[list[int]]] = {}
+    embedder = _embedder(finder) if pairs else None
+    if embedder is None:
+        return aligned, tokens
+    wanted = np.array([[texts[i]["text"] for i in pair] for pair in pairs], dtype=object)
+    for (i, j), said in zip(pairs, explain_words(embedder, wanted), strict=True):
+        strongest = np.argsort(-said.contributions, axis=None)[:LINKS]
+        links = np.column_stack(np.unravel_index(strongest, said.contributions.shape)).tolist()
+        aligned[f"{i},{j}"] = [
+            (left, right, float(said.contributions[left, right]))
+            for left, right in links
+            if said.contributions[left, right] >= _LEAST_LINK
+        ]
+        tokens[i], tokens[j] = said.offsets1.tolist(), said.offsets2.tolist()
+    return aligned, tokens
+
+
+def _embedder(finder: Any) -> Any:
+    """Give the embedder behind the scores, or behind the first member that is one."""
+    if finder.classifier is None:
+        return finder._scores.index.space.vectorizer()
+    collections = finder.classifier._collections
+    return next(
+        (member for name, member in finder.classifier.members_ if name in collections), None
+    )

@@ -1,0 +1,124 @@
+"""Tables that ``film duplicates`` writes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from estimators.cli.console import Failure
+from estimators.cli.tables import Table
+
+PAIR_COLUMNS = ["id1", "id2", "score", "kind", "text1", "text2"]
+MAPPING_COLUMNS = ["id", "kept", "group", "score"]
+Result = tuple[list[str], Any]
+
+
+def check_carried(table: Table, carried: list[str]) -> None:
+    """Raise where a column of the table has the name of one of the groups'."""
+    taken = [column for column in carried if column in ("group", "id", "score", "weakest")]
+    if taken:
+        raise Failure(
+            f"{table.source} has a column {taken[0]!r}, which groups have too; rename it, or give "
+            "--pairs"
+        )
+
+
+def pair_table(found: Any) -> Result:
+    """Give one row per pair."""
+    rows = (
+        [*ids, score, kind, *texts]
+        for ids, score, kind, texts in zip(
+            found.ids.tolist(),
+            found.scores.tolist(),
+            found.kind.tolist(),
+            found.texts.tolist(),
+            strict=True,
+        )
+    )
+    return PAIR_COLUMNS, rows
+
+
+def group_table(groups: Any, table: Table, carried: list[str]) -> Result:
+    """Give one row per member of a group, with the other columns of the table."""
+    places = [table.columns.index(column) for column in carried]
+    rows = (
+        [
+            number,
+            name,
+            float(group.score),
+            float(group.weakest_score),
+            *(table.rows[row][place] for place in places),
+        ]
+        for number, group in enumerate(groups, start=1)
+        for row, name in zip(group.members.tolist(), group.ids.tolist(), strict=True)
+    )
+    return ["group", "id", "score", "weakest", *carried], rows
+
+
+def kept_tables(
+    groups: Any, kept: np.ndarray, ids: list[str], table: Table
+) -> tuple[Result, Result]:
+    """Give the table without its duplicates, and what became of the rows left out.
+
+    Parameters
+    ----------
+    groups : DuplicateGroups
+        Of the table's rows.
+    kept : ndarray of int, shape (n_rows,)
+        Row that stands for each row.
+    ids : list of str
+        Ids of the rows.
+    table : Table
+        Its columns and the order of its rows stay.
+    """
+    stays = kept == np.arange(len(kept))
+    rows = (table.rows[row] for row in np.flatnonzero(stays).tolist())
+    gone = (
+        [
+            ids[row],
+            ids[kept[row]],
+            int(groups.labels[row]) + 1,
+            float(groups[groups.labels[row]].score),
+        ]
+        for row in np.flatnonzero(~stays).tolist()
+    )
+    return (table.columns, rows), (MAPPING_COLUMNS, gone)
+
+
+def sort_values(table: Table, column: str) -> list[Any]:
+    """Give values of a column that say which row of a group stays: the one with the largest.
+
+    All are numbers, or all are dates of ISO 8601; an empty cell is less than any. Anything else
+    has no order that could be relied on: as texts, 9 would be more than 10.
+    """
+    cells = [cell.strip() for cell in table.column(column)]
+    for kind in (float, _moment):
+        try:
+            values = [None if not cell else kind(cell) for cell in cells]
+        except (ValueError, OverflowError):
+            continue
+        if all(value is None or value == value for value in values):
+            told = sorted({value for value in values if value is not None})
+            place = {value: number for number, value in enumerate(told)}
+            return [-1 if value is None else place[value] for value in values]
+    wrong = next(row for row, cell in enumerate(cells) if cell and not _is_number(cell))
+    raise Failure(
+        f"--keep {column}: its cells must be all numbers or all dates such as 2026-01-31, but line "
+        f"{table.lines[wrong]} has {cells[wrong][:60]!r}; name another column, or give first or "
+        "longest"
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return float(cell) == float(cell)
+    except ValueError:
+        return False
+
+
+def _moment(cell: str) -> float:
+    """Seconds of a date; one without a zone counts as UTC."""
+    moment = datetime.fromisoformat(cell)
+    return (moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)).total_seconds()

@@ -1,0 +1,1 @@
+"""Labels given by a person: the file of answers, and what could be asked."""

@@ -1,0 +1,177 @@
+"""The file of answers that ``film label`` keeps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from estimators.cli.console import Failure, note
+from estimators.cli.labelling.answer_file import AnswerFile
+from estimators.cli.reading import labels_of
+from film.text import normalize_text
+
+COLUMNS = ["text1", "text2", "label"]
+LOCK_SECONDS = 10.0
+"""How long a save waits for another session, which holds the lock for milliseconds."""
+Key = tuple[str, str]
+
+
+class Row(NamedTuple):
+    """An answer to a pair: "1", "0", or "" where it was skipped."""
+
+    text1: str
+    text2: str
+    answer: str
+
+
+def pair_key(pair: Sequence[str]) -> Key:
+    """Name a pair, whatever its order and spelling."""
+    a, b = sorted(normalize_text(text) for text in pair)
+    return a, b
+
+
+class Answers:
+    """Pairs with 1, 0, or nothing where they were skipped, in a file that is always whole.
+
+    The file may change while a session runs: another session, or a person with an editor, adds and
+    corrects rows. So what is on the disk is read again for every save, under a lock, and an answer
+    is appended to it; everything else in the file stays byte for byte, further columns too. Rows
+    of this session that another program saved over are put back. Answers that contradict each
+    other are both kept: which one is right is not for a file to decide.
+
+    Parameters
+    ----------
+    path : str
+        A table with the columns `COLUMNS`, or a file that is not there yet.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._given: list[Row] = []
+        place = Path(os.path.realpath(path))
+        self._lock = FileLock(place.with_name(f".{place.name}.lock"), timeout=LOCK_SECONDS)
+        file = self._read()
+        for text in file.notes:
+            note(text)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def counts(self) -> dict[str, int]:
+        """Count the answers "1", "0" and "" of the last reading."""
+        found = Counter(row.answer for row in self._rows)
+        return {answer: found[answer] for answer in ("1", "0", "")}
+
+    def refresh(self) -> None:
+        """Read what others may have written."""
+        self._read()
+
+    def add(self, pair: Sequence[str], answer: str) -> None:
+        """Keep an answer, "1", "0" or "": it is on the disk when this returns."""
+        text1, text2 = pair
+        row = Row(text1, text2, answer)
+        with self._alone() as file:
+            self._save(file, [*self._lost(), row])
+            self._given.append(row)
+
+    def undo(self) -> bool:
+        """Take the last answer of this session back; False where the file no longer has it."""
+        with self._alone() as file:
+            row = self._given.pop()
+            places = [place for place, kept in enumerate(self._rows) if kept == row]
+            if places:
+                file.remove(places[-1])
+                self._read()
+            return bool(places)
+
+    def restore(self) -> None:
+        """Put back what another program saved over."""
+        with self._alone() as file:
+            self._save(file, self._lost())
+
+    def by_key(self) -> dict[Key, int | None]:
+        """Give the last answer to each pair that was asked, None where it was skipped."""
+        return {pair_key(row[:2]): int(row.answer) if row.answer else None for row in self._rows}
+
+    def labelled(self) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+        """Give the pairs with a label, shape (n, 2), and their labels."""
+        rows = [row for row in self._rows if row.answer]
+        pairs = np.array([row[:2] for row in rows], dtype=object).reshape(-1, 2)
+        return pairs, np.array([int(row.answer) for row in rows], dtype=np.int64)
+
+    def _read(self) -> AnswerFile:
+        file = AnswerFile(self.path, COLUMNS)
+        answers = [""] * len(file.rows)
+        if file.table is not None:
+            answered = [place for place, row in enumerate(file.rows) if row[2].strip()]
+            if answered:
+                told = replace(
+                    file.table,
+                    rows=[file.table.rows[row] for row in answered],
+                    lines=[file.table.lines[row] for row in answered],
+                )
+                for row, answer in zip(answered, labels_of(told, COLUMNS[2])[1], strict=True):
+                    answers[row] = str(answer)
+        self._rows = [
+            Row(row[0], row[1], answer) for row, answer in zip(file.rows, answers, strict=True)
+        ]
+        return file
+
+    def _lost(self) -> list[Row]:
+        """Rows of this session whose pair the file no longer has."""
+        kept = {pair_key(row[:2]) for row in self._rows}
+        lost = [row for row in self._given if pair_key(row[:2]) not in kept]
+        if lost:
+            note(
+                f"{len(lost)} answers of this session were no longer in {self.path}, which another "
+                "program has saved over; they are put back"
+            )
+        return lost
+
+    def _save(self, file: AnswerFile, rows: list[Row]) -> None:
+        if rows:
+            file.append(rows)
+            self._read()
+
+    @contextmanager
+    def _alone(self) -> Iterator[AnswerFile]:
+        """Hold the file against other sessions and Ctrl-C, and read what is there now."""
+        with _uninterrupted():
+            try:
+                self._lock.acquire()
+            except Timeout as error:
+                raise Failure(
+                    f"{self.path} is held by another session of film label, for more than "
+                    f"{LOCK_SECONDS:g} seconds; end it, if it hangs, and run the command again"
+                ) from error
+            try:
+                yield self._read()
+            finally:
+                self._lock.release()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until a save is over."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals come to the main thread alone
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)

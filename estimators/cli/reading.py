@@ -1,0 +1,262 @@
+"""Reading of what the commands are given: tables, columns, labels, models."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.cli.console import Failure, note
+from estimators.cli.tables import Table, read_table
+
+PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
+LABEL_COLUMNS = ("is_duplicate", "label")
+TEXT_COLUMNS = ("text", "question", "title", "body")
+ID_COLUMNS = ("id",)
+TEST_ID_COLUMNS = ("test_id", "id")
+
+_LABELS = {"0": 0, "0.0": 0, "false": 0, "no": 0, "n": 0} | {
+    "1": 1,
+    "1.0": 1,
+    "true": 1,
+    "yes": 1,
+    "y": 1,
+}
+_SHOWN = 5
+_LOOKED_AT_TEXTS, _LOOKED_AT_LETTERS = 1000, 200
+
+
+def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--text1``, ``--text2`` and ``--encoding``."""
+    both = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
+    for option in (
+        encoding_option,
+        click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair, likewise."),
+        click.option(
+            "-1",
+            "--text1",
+            metavar="COLUMN",
+            help=f"First text of a pair. Without: {both} where just one such couple is there.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Encoding of the files. Without, it is told from them: UTF-8, UTF-16, Windows-1252.",
+)
+label_option = click.option(
+    "-l",
+    "--label",
+    metavar="COLUMN",
+    help=f"Labels, 1 for duplicates and 0 for others. Without: {' or '.join(LABEL_COLUMNS)}.",
+)
+
+
+def _one_or_several(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
+    return value if len(value) > 1 else value[0] if value else None
+
+
+def text_column_option(help: str) -> Any:
+    """Give an option ``--text``: None, a column, or a tuple of columns that are joined."""
+    return click.option(
+        "-t", "--text", metavar="COLUMN", multiple=True, callback=_one_or_several, help=help
+    )
+
+
+text_option = text_column_option(
+    f"Texts. Without: {', '.join(TEXT_COLUMNS)} where just one of them is there. Given several "
+    "times, such as --text title --text body, the cells are joined by a space."
+)
+model_option = click.option(
+    "-m", "--model", metavar="FILE", required=True, help="A model of film train."
+)
+
+
+def open_table(source: str, encoding: str | None) -> Table:
+    """Read a table and pass on what its reader notes."""
+    table = read_table(source, encoding=encoding)
+    for text in table.notes:
+        note(text)
+    return table
+
+
+def choose_column(table: Table, given: Any, choices: Sequence[str], option: str, what: str) -> Any:
+    """Give the column or columns that were asked for, or the only one of the usual names."""
+    if given is not None:
+        table.column(given)
+        if not isinstance(given, str) and len(set(given)) < len(given):
+            raise click.UsageError(f"{option} names a column twice: {', '.join(given)}")
+        return given
+    found = [name for name in table.columns if name.strip().lower() in choices]
+    if len(found) == 1:
+        return found[0]
+    raise Failure(_unclear(table, found, choices, option, what))
+
+
+def choose_pair_columns(table: Table, text1: str | None, text2: str | None) -> tuple[str, str]:
+    """Give both columns of a pair."""
+    if (text1 is None) != (text2 is None):
+        raise click.UsageError("give both --text1 and --text2, or neither")
+    if text1 is not None and text2 is not None:
+        for name in (text1, text2):
+            table.column(name)
+        if text1 == text2:
+            raise click.UsageError(f"--text1 and --text2 are both {text1!r}; name two columns")
+        return text1, text2
+    found = pair_columns_of(table)
+    if len(found) == 1:
+        return found[0]
+    usual = [" with ".join(names) for names in PAIR_COLUMNS]
+    several = [" with ".join(names) for names in found]
+    raise Failure(_unclear(table, several, usual, "--text1 and --text2", "the pairs"))
+
+
+def pair_columns_of(table: Table) -> list[tuple[str, str]]:
+    """Find the usual couples of columns that a table has."""
+    named = {name.strip().lower(): name for name in reversed(table.columns)}
+    return [(named[a], named[b]) for a, b in PAIR_COLUMNS if a in named and b in named]
+
+
+def _unclear(
+    table: Table, found: Sequence[str], choices: Sequence[str], option: str, what: str
+) -> str:
+    if found:
+        return (
+            f"{table.source}: {', '.join(map(repr, found))} may all be {what}; choose by {option}"
+        )
+    return (
+        f"{table.source} has no column {' or '.join(map(repr, choices))} for {what}; name yours "
+        f"by {option}: it has {', '.join(repr(name[:60]) for name in table.columns)}"
+    )
+
+
+def pairs_of(table: Table, columns: tuple[str, str]) -> NDArray[np.object_]:
+    """Give the pairs as an array, shape (n, 2), with notes on what is odd about them."""
+    pairs = np.empty((len(table), 2), dtype=object)
+    for side, name in enumerate(columns):
+        pairs[:, side] = table.column(name)
+    note_on_texts(table, pairs)
+    return pairs
+
+
+def note_on_texts(table: Table, texts: NDArray[np.object_]) -> None:
+    """Say when texts are missing, or when the features are not made for their language."""
+    rows = texts.reshape(len(texts), -1)
+    empty = [row for row, cells in enumerate(rows) if not all(text.strip() for text in cells)]
+    if empty:
+        note(
+            f"{table.source}: {len(empty)} of {len(rows)} rows have an empty text, "
+            f"{_lines(table, empty)}"
+        )
+    if not mostly_latin(rows.ravel()):
+        note(
+            f"{table.source}: most letters are not Latin; word features are tuned for English, "
+            "so check results on pairs of your own"
+        )
+
+
+def mostly_latin(texts: NDArray[np.object_]) -> bool:
+    """Whether at least half of the letters, in a spread sample, are Latin ones."""
+    step = max(1, len(texts) // _LOOKED_AT_TEXTS)
+    letters: dict[str, int] = {}
+    for text in texts[::step]:
+        for letter in text[:_LOOKED_AT_LETTERS]:
+            if letter.isalpha():
+                letters[letter] = letters.get(letter, 0) + 1
+    latin = sum(n for c, n in letters.items() if unicodedata.name(c, "").startswith("LATIN"))
+    return 2 * latin >= sum(letters.values())
+
+
+def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Give the rows that have a label, and their labels."""
+    cells = [cell.strip().lower() for cell in table.column(column)]
+    wrong = [row for row, cell in enumerate(cells) if cell and cell not in _LABELS]
+    if wrong:
+        shown = table.column(column)[wrong[0]][:60]
+        raise Failure(
+            f"{table.source}: {len(wrong)} labels in column {column!r} are neither 0 nor 1, the "
+            f"first is {shown!r}, {_lines(table, wrong)}; correct them, or leave cells without a "
+            "label empty"
+        )
+    rows = [row for row, cell in enumerate(cells) if cell]
+    if not rows:
+        raise Failure(f"{table.source}: no cell of column {column!r} holds a label")
+    if len(rows) < len(cells):
+        note(f"{table.source}: {len(cells) - len(rows)} rows without a label are left out")
+    return np.array(rows), np.array([_LABELS[cells[row]] for row in rows])
+
+
+def unique_ids(table: Table, column: str) -> list[str]:
+    """Give the ids of the rows as they stand, or say which are empty or there twice."""
+    ids = table.column(column)
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if not name.strip() or name in first:
+            what = f"id {name[:60]!r} twice" if name.strip() else "a row without an id"
+            rows = [first[name], row] if name.strip() else [row]
+            raise Failure(
+                f"{table.source}: column {column!r} has {what}, {_lines(table, rows)}; ids must "
+                "tell rows apart: correct them, or name another column by --id"
+            )
+        first[name] = row
+    return ids
+
+
+def _lines(table: Table, rows: Sequence[int]) -> str:
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    word = "line" if len(rows) == 1 else "lines"
+    return f"{word} {', '.join(str(table.lines[row]) for row in rows[:_SHOWN])}{more}"
+
+
+def open_model(path: str) -> Any:
+    """Load a fitted classifier."""
+    model = load_model(path)
+    from estimators.pairs import DuplicateClassifier
+
+    if not isinstance(model, DuplicateClassifier) or not hasattr(model, "members_"):
+        raise Failure(
+            f"{path} holds a {type(model).__name__} that cannot judge pairs; give a model that "
+            "film train or film label wrote"
+        )
+    return model
+
+
+def load_model(path: str) -> Any:
+    """Load what `estimators.save_model` wrote, with as few imports as it takes."""
+    if path == "-":
+        raise click.UsageError("--model - : a model is read from a file, not from standard input")
+    if os.path.isdir(path):
+        raise click.UsageError(f"--model {path} is a folder; give a file that film train wrote")
+    _import_skops()
+    from estimators import persistence
+
+    return persistence.load_model(path)
+
+
+def _import_skops() -> None:
+    """Keep skops from importing all of scikit-learn, pytest and torch when it is first imported.
+
+    It asks `sklearn.utils.all_estimators` for the names that it trusts by default, which imports
+    every module of scikit-learn. `estimators.load_model` names what it trusts itself. A library
+    must not do this to the process of its user, who may use skops too; the process of a command is
+    our own.
+    """
+    # skops looks for the module of each ufunc among all that are loaded, in their order.
+    import scipy.special  # noqa: F401
+    import sklearn.utils
+
+    search = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = lambda *_, **__: []
+    try:
+        import skops.io  # noqa: F401
+    finally:
+        sklearn.utils.all_estimators = search

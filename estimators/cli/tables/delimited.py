@@ -1,0 +1,155 @@
+"""Tables of text whose cells are parted by commas, semicolons or tabs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from estimators.cli.tables.cells import cell_text
+
+Parsed = tuple[list[str], list[list[Any]], list[int]]
+
+_QUOTED = re.compile(r'"[^"]*"')
+_HEADER = re.compile(r'(?:"[^"]*"|[^"\r\n])*')
+# In a header these may make a reader take it for something else, unless it is quoted.
+_AMBIGUOUS = re.compile("[\t\r;{\ufeff]")
+_SHOWN = 5
+_FIELD_LIMIT = threading.Lock()
+
+
+def delimiter_of(text: str, suffix: str) -> str:
+    """Tell what parts the cells of the header."""
+    if suffix in (".tsv", ".tab"):
+        return "\t"
+    first = _HEADER.match(text.lstrip("\r\n"))
+    header = _QUOTED.sub("", first[0] if first else "")
+    if "\t" in header:
+        return "\t"
+    return ";" if header.count(";") > header.count(",") else ","
+
+
+def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) -> Parsed:
+    """Give columns, rows and the line at which each row starts.
+
+    Text parted by tabs may be written without any quoting, where a cell may begin with a
+    quotation mark that never ends. So it is read without where quoting makes no table of it, or
+    where quotes would join lines that are rows of the right width by themselves.
+    """
+    bare: Parsed | None = None
+    if delimiter == "\t" and '"' in text:
+        bare = _rows_without_quotes(text)
+    try:
+        columns, rows, lines = _rows_with_quotes(text, delimiter, source)
+        ragged = [row for row in range(len(rows)) if len(rows[row]) != len(columns)]
+        if ragged:
+            raise ValueError(_ragged(columns, rows, lines, ragged, delimiter, source))
+    except ValueError:
+        if bare is None:
+            raise
+    else:
+        if bare is None or len(bare[1]) <= len(rows):
+            return columns, rows, lines
+    notes.append(
+        f"{source} is parted by tabs without quoting, so quotation marks in it are read as they "
+        "stand"
+    )
+    return bare
+
+
+def write_delimited(
+    handle: IO[str],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    delimiter: str,
+) -> None:
+    """Write a header and rows."""
+    plain = csv.writer(handle, delimiter=delimiter, lineterminator="\n")
+    quoted = csv.writer(handle, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    (quoted if any(_AMBIGUOUS.search(name) for name in columns) else plain).writerow(columns)
+    for place, row in enumerate(rows):
+        cells = [cell if isinstance(cell, int | float) else cell_text(cell) for cell in row]
+        cells = [cell_text(cell) if isinstance(cell, bool) else cell for cell in cells]
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        if any("\0" in text for text in texts):
+            raise ValueError(
+                f"rows[{place}] holds a NUL character, which CSV readers refuse; use format='jsonl'"
+            )
+        # Until Python 3.13 the module leaves a lone carriage return bare.
+        (quoted if any("\r" in text for text in texts) else plain).writerow(cells)
+
+
+def _rows_with_quotes(text: str, delimiter: str, source: str) -> Parsed:
+    columns: list[str] = []
+    rows: list[list[Any]] = []
+    lines: list[int] = []
+    with _cells_up_to(len(text)):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        end = 0
+        try:
+            for cells in reader:
+                start, end = end + 1, reader.line_num
+                if not cells:
+                    continue
+                if not columns:
+                    columns = cells
+                    continue
+                rows.append(cells)
+                lines.append(start)
+        except csv.Error as error:
+            raise ValueError(
+                f"{source}: the row from line {end + 1} on has broken quoting ({error}); a cell "
+                "that starts with a quotation mark must end with one, and double those inside"
+            ) from error
+    return columns, rows, lines
+
+
+def _rows_without_quotes(text: str) -> Parsed | None:
+    """Rows of lines that all have the cells of the first, of at least two; else nothing."""
+    numbered = [
+        (number, line.split("\t"))
+        for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1)
+        if line
+    ]
+    width = len(numbered[0][1])
+    if width < 2 or any(len(cells) != width for _, cells in numbered):
+        return None
+    rows = [cells for _, cells in numbered[1:]]
+    return numbered[0][1], rows, [number for number, _ in numbered[1:]]
+
+
+def _ragged(
+    columns: list[str],
+    rows: list[list[Any]],
+    lines: list[int],
+    ragged: list[int],
+    delimiter: str,
+    source: str,
+) -> str:
+    shown = []
+    for row in ragged[:_SHOWN]:
+        breaks = sum(len(re.findall("\r\n|\r|\n", cell)) for cell in rows[row])
+        until = f" to {lines[row] + breaks}" if breaks else ""
+        shown.append(f"line {lines[row]}{until} has {len(rows[row])}")
+    more = f" and {len(ragged) - _SHOWN} more" if len(ragged) > _SHOWN else ""
+    return (
+        f"{source} has {len(ragged)} rows of {len(rows)} with other than the {len(columns)} "
+        f"cells of its header: {', '.join(shown)}{more}; put quotation marks around cells that "
+        f"hold {delimiter!r} or a line break, or fill up the rows"
+    )
+
+
+@contextmanager
+def _cells_up_to(size: int) -> Iterator[None]:
+    """Let the csv module read cells of this size; its limit is one for the whole process."""
+    with _FIELD_LIMIT:
+        before = csv.field_size_limit()
+        csv.field_size_limit(size + 1)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)

@@ -1,0 +1,132 @@
+"""Tables of JSON: an object on each line, or an array of objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
+
+from estimators.cli.tables.cells import cell_text
+from estimators.cli.tables.decoding import line_of
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def is_array_of_objects(text: str) -> bool:
+    """Whether a text whose format no name tells is an array of objects, not CSV."""
+    if not re.match(r"\s*\[\s*\{", text):
+        return False
+    try:
+        return isinstance(json.loads(text), list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def parse_lines(text: str, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
+    """Give columns, rows and lines of an object per line."""
+    records: list[dict[str, Any]] = []
+    lines: list[int] = []
+    # A string of JSON may hold characters that splitlines takes for line ends.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(_checked(_DECODER.decode(line), line))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{source}, line {number}: {line.strip()[:60]!r} is no JSON object ({error}); give "
+                "one object a line, or an array of objects in a file that ends in .json"
+            ) from error
+        lines.append(number)
+    return *_laid_out(records), lines
+
+
+def parse_array(text: str, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
+    """Give columns, rows and lines of an array of objects."""
+    records: list[dict[str, Any]] = []
+    lines: list[int] = []
+    line, counted = 1, 0
+    at = _skip(text, _skip(text, 0) + 1)
+    try:
+        while text[at : at + 1] != "]" or records:
+            line, counted = line + text.count("\n", counted, at), at
+            record, end = _DECODER.raw_decode(text, at)
+            records.append(_checked(record, text[at:end]))
+            lines.append(line)
+            at = _skip(text, end)
+            if text[at : at + 1] != ",":
+                break
+            at = _skip(text, at + 1)
+        if text[at : at + 1] != "]" or text[at + 1 :].strip():
+            raise ValueError("a comma or the closing bracket is missing, or more follows it")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{source}, line {line_of(text[:at])}: {text[at : at + 60]!r} ({error}); give an array "
+            "of objects, such as pandas writes by orient='records'"
+        ) from error
+    return *_laid_out(records), lines
+
+
+def write_lines(handle: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write an object per line."""
+    for row in rows:
+        handle.write(_object(columns, row) + "\n")
+
+
+def write_array(handle: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write an array with an object per line."""
+    before = "[\n"
+    for row in rows:
+        handle.write(before + _object(columns, row))
+        before = ",\n"
+    handle.write("[]\n" if before == "[\n" else "\n]\n")
+
+
+def _object(columns: Sequence[str], row: Sequence[Any]) -> str:
+    record = dict(zip(columns, row, strict=True))
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=cell_text)
+
+
+def _checked(record: Any, text: str) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise ValueError(f"it is a {type(record).__name__}, not an object")
+    if "\\u" in text:
+        # Half a surrogate pair could not be written again.
+        json.dumps(record, ensure_ascii=False).encode()
+    return record
+
+
+def _laid_out(records: list[dict[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    columns: dict[str, None] = {}
+    for record in records:
+        columns.update(dict.fromkeys(record))
+    return list(columns), [[record.get(column) for column in columns] for record in records]
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return record
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value:
+        raise ValueError(f"{text} is no number of JSON, or too large")
+    return value
+
+
+def _not_json(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_float=_finite, parse_constant=_not_json
+)

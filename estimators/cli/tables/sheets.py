@@ -1,0 +1,165 @@
+"""Tables of Excel and Parquet, by openpyxl and pyarrow."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
+
+from estimators.cli.tables.cells import cell_text
+
+_MOST_ROWS, _MOST_CHARACTERS = 1_048_575, 32_767
+_EXACT = 2**53
+_REFUSED_BY_EXCEL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_LIBRARIES = {"xlsx": "openpyxl", "parquet": "pyarrow"}
+
+
+def check_library(format: str, source: str) -> None:
+    """Raise where the library of a format is not installed; other formats need none.
+
+    Raises
+    ------
+    ImportError
+        With what to install.
+    """
+    library = _LIBRARIES.get(format)
+    if library is None:
+        return
+    try:
+        importlib.import_module(library)
+    except ImportError as error:
+        raise ImportError(
+            f"{source}: tables of the format {format} need {library}, which is not installed; "
+            "pip install 'film-metric[files]', or use CSV"
+        ) from error
+
+
+def parse_workbook(
+    data: bytes, source: str, notes: list[str]
+) -> tuple[list[str], list[list[Any]], list[int]]:
+    """Give columns, rows and row numbers of the first sheet that has cells."""
+    check_library("xlsx", source)
+    import openpyxl
+
+    try:
+        with warnings.catch_warnings():
+            # Of styles and extensions that hold no cells.
+            warnings.simplefilter("ignore")
+            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            sheets = [
+                (sheet.title, [list(row) for row in sheet.iter_rows(values_only=True)])
+                for sheet in book.worksheets
+            ]
+    except Exception as error:
+        # A broken archive, or broken XML inside it, ends in errors of many kinds.
+        raise ValueError(
+            f"{source} is no workbook that can be read ({type(error).__name__}: {error}); open it "
+            "in Excel and save it again as .xlsx or as 'CSV UTF-8'"
+        ) from error
+    full = [(title, cells) for title, cells in sheets if any(map(_has_value, cells))]
+    if not full:
+        return [], [], []
+    title, cells = full[0]
+    if len(full) > 1:
+        others = ", ".join(repr(name) for name, _ in full[1:6])
+        notes.append(f"{source}: the sheet {title!r} is read; others with cells are {others}")
+    numbered = [(number, row) for number, row in enumerate(cells, start=1) if _has_value(row)]
+    used = 1 + max(place for _, row in numbered for place, v in enumerate(row) if v is not None)
+    header = [cell_text(value) for value in numbered[0][1][:used]]
+    rows = [row[:used] + [None] * (used - len(row)) for _, row in numbered[1:]]
+    return header, rows, [number for number, _ in numbered[1:]]
+
+
+def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
+    """Give columns, rows and row numbers."""
+    check_library("parquet", source)
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(pyarrow.BufferReader(data))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(
+            f"{source} is damaged, or no table of Parquet ({error}); copy or write it again"
+        ) from error
+    values = [_without_nan(column.to_pylist()) for column in table.columns]
+    rows = [list(row) for row in zip(*values, strict=True)]
+    return list(table.column_names), rows, list(range(1, len(rows) + 1))
+
+
+def write_workbook(
+    handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write one sheet; texts that look like formulas stay texts."""
+    import openpyxl
+    from openpyxl.cell import WriteOnlyCell
+
+    # All are checked first: openpyxl complains at its own end about a sheet that broke off.
+    checked = [[_excel_cell(name, "columns") for name in columns]]
+    for place, row in enumerate(rows):
+        if place == _MOST_ROWS:
+            raise ValueError(f"a sheet of Excel has at most {_MOST_ROWS} rows; write CSV")
+        checked.append([_excel_cell(value, f"rows[{place}]") for value in row])
+    book = openpyxl.Workbook(write_only=True)
+    sheet: Any = book.create_sheet("table")
+    for row in checked:
+        cells = [WriteOnlyCell(sheet, value) for value in row]
+        for cell in cells:
+            if isinstance(cell.value, str):
+                cell.data_type = "s"
+        sheet.append(cells)
+    # The archive wants a stream that it can move in.
+    buffer = io.BytesIO()
+    book.save(buffer)
+    handle.write(buffer.getbuffer())
+
+
+def _excel_cell(value: Any, where: str) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, int) and abs(value) <= _EXACT:
+        return value
+    text = cell_text(value)
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(
+            f"{where} holds a text of {len(text)} characters, and a cell of Excel at most "
+            f"{_MOST_CHARACTERS}; write CSV or Parquet"
+        )
+    if _REFUSED_BY_EXCEL.search(text):
+        raise ValueError(
+            f"{where} holds a control character, which Excel refuses; write CSV or Parquet"
+        )
+    return text
+
+
+def write_parquet(handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write columns of one type each; one of mixed types is written as texts."""
+    import pyarrow
+    from pyarrow import parquet
+
+    arrays = []
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    for column in values:
+        try:
+            arrays.append(pyarrow.array(column))
+        except (pyarrow.ArrowException, OverflowError):
+            texts = [None if value is None else cell_text(value) for value in column]
+            arrays.append(pyarrow.array(texts))
+    buffer = io.BytesIO()
+    parquet.write_table(pyarrow.table(arrays, names=list(columns)), buffer)
+    handle.write(buffer.getbuffer())
+
+
+def _has_value(row: Sequence[Any]) -> bool:
+    return any(value is not None for value in row)
+
+
+def _without_nan(values: list[Any]) -> list[Any]:
+    # pandas writes a missing number as NaN.
+    return [None if isinstance(v, float) and math.isnan(v) else v for v in values]

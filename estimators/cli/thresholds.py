@@ -1,0 +1,131 @@
+"""Precision, recall and F1 by threshold, as ``film evaluate`` gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from film.pairs import (
+    ThresholdCurve,
+    prior_weights,
+    shift_prior,
+    threshold_curve,
+    threshold_for_precision,
+)
+
+METHOD = (
+    "95 % intervals by Wilson's method at the effective number of pairs; pairs that shared "
+    "questions link count as dependent"
+)
+_GRID = np.round(np.append(np.arange(0.05, 0.96, 0.05), 0.99), 2)
+_NAMES = {"precision": "precision", "recall": "recall", "f1": "F1"}
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What to call a duplicate: figures at round thresholds, and one for a wanted precision."""
+
+    prior: float
+    curve: ThresholdCurve
+    rounded: ThresholdCurve
+    wanted: float | None
+    chosen: int | None
+
+    def as_record(self) -> dict[str, Any]:
+        """Give everything by name, for JSON."""
+        record: dict[str, Any] = {
+            "share of duplicates": self.prior,
+            "intervals": METHOD,
+            "at": [_record(self.rounded, row) for row in range(len(self.rounded))],
+        }
+        if self.wanted is not None:
+            found = None if self.chosen is None else _record(self.curve, self.chosen)
+            record |= {"wanted precision": self.wanted, "suggested": found}
+        return record
+
+    def as_text(self) -> str:
+        """Lay the figures out as a table, the suggestion below."""
+        head = f"{'threshold':<11}" + "".join(f"{name:<26}" for name in _NAMES.values()) + "pairs\n"
+        rows = "".join(_line(self.rounded, row) for row in range(len(self.rounded)))
+        return (
+            f"by threshold, at a share of {self.prior:.2%} duplicates\n"
+            f"{head}{rows}{METHOD}\n{self.advice()}"
+        )
+
+    def advice(self) -> str:
+        """Say which threshold keeps the wanted precision; empty where none was wanted."""
+        if self.wanted is None:
+            return ""
+        low = self.curve.precision_interval[:, 0]
+        if self.chosen is None:
+            best = int(np.argmax(low))
+            return (
+                f"for precision {self.wanted:g}: no threshold is known to reach it on these "
+                f"{int(self.curve.selected.max())} pairs; from {self.curve.thresholds[best]:.4f} "
+                f"on it is at least {low[best]:.4f}\n"
+            )
+        found = _record(self.curve, self.chosen)
+        return (
+            f"for precision {self.wanted:g}: threshold {found['threshold']:.6g}, where precision "
+            f"is {found['precision']:.4f}, at least {found['precision low']:.4f}, and recall "
+            f"{found['recall']:.4f} ({found['recall low']:.4f} to {found['recall high']:.4f})\n"
+        )
+
+
+def thresholds_of(
+    y: NDArray[np.int64],
+    p: NDArray[np.float64],
+    groups: NDArray[Any],
+    *,
+    prior_from: float,
+    prior: float | None = None,
+    precision: float | None = None,
+) -> Thresholds:
+    """Measure thresholds on labelled pairs.
+
+    Parameters
+    ----------
+    y : ndarray of int, shape (n,)
+        1 for duplicates, 0 for others; both occur.
+    p : ndarray of float, shape (n,)
+        Probability of a duplicate, which holds at ``prior_from``.
+    groups : ndarray of shape (n,)
+        Groups of dependent pairs.
+    prior_from : float in (0, 1)
+        Prior of the model.
+    prior : float in (0, 1), optional
+        Share of duplicates to which rows are weighted and probabilities shifted. None leaves both.
+    precision : float in (0, 1), optional
+        Wanted precision.
+    """
+    weights = None
+    if prior is not None:
+        p = shift_prior(p, prior_from, prior).astype(np.float64, copy=False)
+        weights = prior_weights(y, prior)
+    curve, rounded = (
+        threshold_curve(y, p, groups=groups, weights=weights, thresholds=at)
+        for at in (None, _GRID[_GRID <= p.max()])
+    )
+    chosen = None if precision is None else threshold_for_precision(curve, precision)
+    return Thresholds(y.mean() if prior is None else prior, curve, rounded, precision, chosen)
+
+
+def _record(curve: ThresholdCurve, row: int) -> dict[str, Any]:
+    record: dict[str, Any] = {"threshold": float(curve.thresholds[row])}
+    for attribute, name in _NAMES.items():
+        low, high = getattr(curve, f"{attribute}_interval")[row].tolist()
+        record[name] = float(getattr(curve, attribute)[row])
+        record |= {f"{name} low": low, f"{name} high": high}
+    return record | {"pairs": int(curve.selected[row])}
+
+
+def _line(curve: ThresholdCurve, row: int) -> str:
+    found = _record(curve, row)
+    figures = "".join(
+        f"{found[name]:.4f} ({found[f'{name} low']:.4f} to {found[f'{name} high']:.4f})  "
+        for name in _NAMES.values()
+    )
+    return f"{found['threshold']:<11.2f}{figures}{found['pairs']}\n"

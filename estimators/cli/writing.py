@@ -1,0 +1,179 @@
+"""Places and forms of what the commands write."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, TypeGuard
+
+import click
+
+from estimators.cli.console import leaves, note, wrote
+from estimators.cli.tables import Table, format_of, write_table
+from estimators.cli.tables.files import FORMATS, check_library
+from film.datasets import atomic_writer
+
+_TABLES = ("--out", "--labels")
+_BINARY = ("xlsx", "parquet")
+_NOT_WRITTEN = (".xls", ".ods", ".xz", ".zst", ".7z", ".rar", ".feather", ".pkl", ".db")
+_META = "estimators.cli.escape"
+
+
+def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Raise when --out and --format contradict each other; whichever comes second sees both."""
+    seen = ctx.params | {param.name: value}
+    out, form = seen.get("out"), seen.get("form")
+    if "out" not in seen or "form" not in seen:
+        return value
+    by_name = format_of(out) if is_file(out) else None
+    if by_name is not None and form is not None and form != by_name:
+        raise click.UsageError(
+            f"--out {out} says {by_name}, but --format is {form}; give --format {by_name}, or a "
+            "name that ends otherwise"
+        )
+    chosen = by_name or form
+    if chosen in _BINARY:
+        check_library(chosen, "--out" if by_name else "--format")
+        if not is_file(out) and sys.stdout.isatty():
+            raise click.UsageError(
+                f"--format {chosen} is no text for a terminal; give --out, or send it to a program"
+            )
+    return value
+
+
+def _keep_escape(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[_META] = value
+
+
+out_option = click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    callback=_check_form,
+    help="Where the result goes. Without, or with -: standard output.",
+)
+
+
+def format_option(command: Any) -> Any:
+    """Add ``--format`` and ``--escape-formulas`` to a command that writes a table."""
+    command = click.option(
+        "--escape-formulas",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_escape,
+        help="Put ' before texts in CSV and TSV that spreadsheets would run as formulas: = + - @. "
+        "Off by default, since it alters the data for every other reader; give it where texts come "
+        "from others and the result is opened in a spreadsheet. Excel files never need it.",
+    )(command)
+    return click.option(
+        "-f",
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        callback=_check_form,
+        help="Form of the result. Without, it comes from the name of --out, else from the input.",
+    )(command)
+
+
+class _OnlyLooked(Exception):
+    pass
+
+
+def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]) -> None:
+    """Raise unless each output, by its option, can be written and overwrites nothing that is read.
+
+    Parameters
+    ----------
+    outputs : dict of str to str or None
+        Path by option; None is none, and "--out" may be "-".
+    inputs : sequence of str or None
+        Paths that are read.
+    """
+    read = [path for path in inputs if path is not None and path != "-"]
+    taken = {os.path.realpath(path): f"the input {path}" for path in read}
+    if sum(path == "-" for path in inputs) > 1:
+        raise click.UsageError("only one input can be -, standard input")
+    for option, path in outputs.items():
+        if path is None or (path == "-" and option == "--out"):
+            continue
+        if path == "-":
+            raise click.UsageError(
+                f"{option} - is not written to standard output; give the name of a file (one that "
+                f"is called so is {os.path.join('.', '-')})"
+            )
+        if not path:
+            raise click.UsageError(f"{option} is an empty name; give the name of a file")
+        suffix = PurePath(path).suffix.lower()
+        if option in _TABLES and suffix in _NOT_WRITTEN:
+            raise click.UsageError(
+                f"{option} {path}: {suffix} files are not written; end it in .csv, .tsv, .jsonl, "
+                ".json, .xlsx or .parquet, the first four with .gz, .bz2 or .zip if you like"
+            )
+        place = os.path.realpath(path)
+        if place in taken:
+            raise click.UsageError(
+                f"{option} {path} would overwrite {taken[place]}; give another name"
+            )
+        taken[place] = f"what {option} writes"
+        try:
+            with atomic_writer(path):
+                raise _OnlyLooked
+        except _OnlyLooked:
+            pass
+
+
+def is_file(out: str | None) -> TypeGuard[str]:
+    """Whether a result goes to a file rather than to standard output."""
+    return out is not None and out != "-"
+
+
+def form_of(path: str | None, otherwise: Any = "csv") -> Any:
+    """Give the form of a table that its name asks for."""
+    return format_of(path or "") or otherwise
+
+
+def write_result(
+    out: str | None,
+    form: str | None,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    like: Table,
+) -> None:
+    """Write a table, in the form asked for or else that of the input, and say so."""
+    chosen: Any = form or form_of(out, like.format)
+    escape = bool(click.get_current_context().meta.get(_META))
+    if is_file(out):
+        number = write_table(out, columns, rows, format=chosen, escape_formulas=escape)
+        note_written(out, f"{number} rows")
+        return
+    if form is None and chosen in _BINARY:
+        chosen = "csv"
+    leaves("standard output may be cut short")
+    write_table(sys.stdout, columns, rows, format=chosen, escape_formulas=escape)
+
+
+def write_text(out: str | None, text: str) -> None:
+    """Write lines of text to a file or to standard output."""
+    if not is_file(out):
+        leaves("standard output may be cut short")
+        sys.stdout.write(text)
+        return
+    with atomic_writer(out, newline="\n") as handle:
+        handle.write(text)
+    note_written(out)
+
+
+def note_written(path: str, what: str | None = None) -> None:
+    """Say that a file is written, what it holds and how large it is."""
+    wrote(path)
+    size: float = os.path.getsize(path)
+    unit = "B"
+    for larger in ("kB", "MB", "GB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    shown = f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+    note(f"wrote {path} ({what}, {shown})" if what else f"wrote {path} ({shown})")

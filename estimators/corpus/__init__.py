@@ -1,0 +1,5 @@
+"""Duplicates of a whole corpus, and of what is added to it."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,226 @@
+"""Unique texts of a growing corpus, their vectors and their nearest neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from estimators.corpus.neighbour_table import NeighbourTable, table_width
+from estimators.corpus.packed_texts import pack, unpack
+from estimators.corpus.text_space import TextSpace, row_products
+from estimators.persistence import savable
+from film.text import copy_key
+
+EXACT_LIMIT = 200_000
+"""Unique texts up to which neighbours are exact by default: some minutes on two cores."""
+
+BLOCK_PAIRS = 65_536
+
+HIGHEST_SIMILARITY = 0.999
+"""Of two texts that are no copies: 1 would claim that they are equal."""
+
+_SAME_VECTOR = 1 - 1e-6
+"""Products of float32 unit rows reach this where the rows are equal, by rounding."""
+
+
+@savable
+class CorpusIndex:
+    """Number texts that are no copies of each other, and find those near each other.
+
+    Texts of different blocks are never copies or near each other.
+
+    Parameters
+    ----------
+    embedder : callable, fitted transformer or None
+        As in `TextSpace`.
+    n_neighbors : int
+        Candidates a text.
+    index : {"auto", "exact", "approximate"}
+        How neighbours are searched.
+    seed : int
+        Seeds all that is random.
+    """
+
+    def __init__(self, embedder: Any, n_neighbors: int, index: str, seed: int) -> None:
+        self._texts: list[str] | None = []
+        self._packed: Any = None
+        self.embedder = embedder
+        self._n_neighbors = n_neighbors
+        self._index = index
+        self._seed = seed
+        self._number: dict[tuple[int, str], int] | None = {}
+        self._space: Any = None
+        self._vectors: Any = None
+        self._table = NeighbourTable(n_neighbors, False, seed)
+        self._recall: float | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State whose texts are arrays, which files hold and read much faster."""
+        packed = pack(self.texts)
+        return {**self.__dict__, "_texts": None, "_number": None, "_packed": packed}
+
+    @property
+    def texts(self) -> list[str]:
+        """First spelling of each unique text."""
+        if self._texts is None:
+            self._texts, self._packed = unpack(self._packed), None
+            n_vectors = 0 if self._vectors is None else self._vectors.shape[0]
+            if not len(self._texts) == n_vectors == len(self._table.points):
+                raise ValueError("saved texts and vectors do not belong together")
+        return self._texts
+
+    @property
+    def _numbers(self) -> dict[tuple[int, str], int]:
+        """Number of each unique text, by its block and its key."""
+        if self._number is None:
+            keys = map(copy_key, self.texts)
+            units = zip(self._table.blocks.tolist(), keys, strict=True)
+            self._number = {unit: code for code, unit in enumerate(units)}
+        return self._number
+
+    @property
+    def name(self) -> str:
+        """Name of the search."""
+        return "faiss" if self._table.approximate else "exact"
+
+    @property
+    def space(self) -> TextSpace:
+        """The vectors of texts."""
+        return self._space
+
+    @property
+    def without_vector(self) -> np.ndarray:
+        """Whether each unique text has the zero vector."""
+        return (self._table.points == 0).all(axis=1)
+
+    def grow(self, rows: list[str], blocks: list[int]) -> np.ndarray:
+        """Take rows in and give the number of each one's text, −1 where it is empty."""
+        fresh: dict[tuple[int, str], int] = {}
+        texts: list[str] = []
+        codes = np.full(len(rows), -1, dtype=np.intp)
+        for row, (text, block) in enumerate(zip(rows, blocks, strict=True)):
+            unit = (block, copy_key(text))
+            if unit[1]:
+                code = self._numbers.get(unit)
+                if code is None:
+                    code = fresh.setdefault(unit, len(self._numbers) + len(texts))
+                    if code == len(self._numbers) + len(texts):
+                        texts.append(text)
+                codes[row] = code
+        if texts:
+            # What may fail comes first, so that a failure leaves everything as it was.
+            self._take(texts, np.array([block for block, _ in fresh], dtype=np.intp))
+            self._numbers.update(fresh)
+        return codes
+
+    def candidates(self, progress: Callable[[str], None] | None = None) -> np.ndarray:
+        """Pairs of unique texts of which one is among the other's nearest, (m, 2)."""
+        self._table.complete(progress)
+        return self._table.pairs()
+
+    def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Similarity of each pair, and whether its texts have the same vector.
+
+        It is their cosine, no lower than 0 and no higher than `HIGHEST_SIMILARITY`.
+        """
+        return _similarities(self._vectors, self._vectors, pairs)
+
+    def near(
+        self, texts: list[str], k: int, blocks: list[int] | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Find the unique texts nearest to each of some texts that are not empty.
+
+        Parameters
+        ----------
+        texts : list of str
+            Any texts, at least one.
+        k : int
+            Neighbours a text.
+        blocks : list of int or None
+            Block that each is looked for in, −1 for none of those here; None for all of them.
+
+        Returns
+        -------
+        pairs : ndarray of int, shape (m, 2)
+            Position in ``texts`` and number of a unique text, sorted.
+        similarities, same_vector : ndarray of shape (m,)
+            As `similarities` gives them.
+        copies : ndarray of bool, shape (m,)
+            Whether the two are copies; a copy is there whatever k.
+        """
+        keys = [copy_key(text) for text in texts]
+        nothing = np.empty((0, 2), dtype=np.intp)
+        if not self.texts:
+            return nothing, np.empty(0), np.empty(0, bool), np.empty(0, bool)
+        vectors, points = self._space.transform(texts)
+        inside = None if blocks is None else np.array(blocks, dtype=np.intp)
+        k = min(k, len(self.texts))
+        found = self._table.nearest(points, k, inside)
+        if blocks is None:
+            places = range(int(self._table.blocks.max()) + 1)
+            held = [[self._numbers.get((block, key), -1) for block in places] for key in keys]
+        else:
+            units = zip(blocks, keys, strict=True)
+            held = [[self._numbers.get(unit, -1)] for unit in units]
+        same = np.array(held, dtype=np.intp)
+        wide = np.concatenate([found, same], axis=1)
+        asked, place = np.nonzero(wide >= 0)
+        pairs = np.unique(np.column_stack([asked, wide[asked, place]]), axis=0)
+        similarities, same_vector = _similarities(vectors, self._vectors, pairs)
+        copies = (same[pairs[:, 0]] == pairs[:, 1:]).any(axis=1)
+        return pairs, np.where(copies, 1.0, similarities), same_vector, copies
+
+    def recall(self) -> float:
+        """Share of the exact nearest neighbours that were found, measured on a sample."""
+        if self._recall is None:
+            self._recall = self._table.recall()
+        return self._recall
+
+    def _take(self, texts: list[str], blocks: np.ndarray) -> None:
+        every = self.texts + texts
+        all_blocks = np.concatenate([self._table.blocks, blocks])
+        table_width(self._n_neighbors, all_blocks)
+        approximate = self._is_approximate(all_blocks)
+        space, table = self._space, self._table
+        if space is None or len(every) > 2 * space.n_fitted:
+            space = TextSpace(self.embedder, self._seed).fit(every)
+            table = NeighbourTable(self._n_neighbors, approximate, self._seed)
+            vectors, points = space.transform(every)
+            blocks = all_blocks
+        else:
+            space = space.extended(texts)
+            vectors, points = space.transform(texts)
+            stack: Any = sp.vstack if sp.issparse(vectors) else np.concatenate
+            vectors = stack([space.widened(self._vectors, self._space), vectors])
+        vectors = sp.csr_array(vectors) if sp.issparse(vectors) else vectors
+        table.append(points, blocks)
+        table.approximate = approximate
+        self._texts, self._space, self._vectors, self._table = every, space, vectors, table
+        self._recall = None
+
+    def _is_approximate(self, blocks: np.ndarray) -> bool:
+        largest = int(np.bincount(blocks).max())
+        approximate = self._index == "approximate" or (
+            self._index == "auto" and largest > EXACT_LIMIT
+        )
+        if approximate and find_spec("faiss") is None:
+            raise ImportError(
+                f"index={self._index!r} with {largest} unique texts to compare asks for an "
+                f"approximate index (auto does above {EXACT_LIMIT}), and faiss is not installed: "
+                'pip install "film-metric[ann]", or give index="exact" and time, which grows as '
+                "the square"
+            )
+        return approximate
+
+
+def _similarities(rows: Any, others: Any, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    parts = [
+        row_products(rows, others, pairs[first : first + BLOCK_PAIRS])
+        for first in range(0, len(pairs), BLOCK_PAIRS)
+    ]
+    cosines = np.concatenate([np.empty(0), *parts])
+    return np.minimum(cosines, HIGHEST_SIMILARITY), cosines >= _SAME_VECTOR

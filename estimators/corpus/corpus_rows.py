@@ -1,0 +1,124 @@
+"""The rows of a corpus: their ids, texts and blocks, and which of them are copies."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from estimators.corpus.corpus_index import CorpusIndex
+from estimators.corpus.packed_texts import pack, pack_names, unpack, unpack_names
+from estimators.inputs import as_texts
+from estimators.persistence import savable
+
+
+@savable
+class CorpusRows:
+    """Rows that are taken in together with an index of their texts; never changed.
+
+    Parameters
+    ----------
+    ids, texts : ndarray of object, shape (n_rows,)
+        Of each row.
+    codes, blocks : ndarray of int, shape (n_rows,)
+        Number of the unique text of each row, −1 where it is empty, and of its block.
+    places : dict or None
+        Number of each block; None where all rows are compared with each other.
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        texts: np.ndarray,
+        codes: np.ndarray,
+        blocks: np.ndarray,
+        places: dict[Hashable, int] | None,
+    ) -> None:
+        self._unpacked: Any = (ids, texts, places)
+        self._packed: Any = None
+        self.codes, self.blocks = codes, blocks
+        self.has_blocks = places is not None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State whose texts are arrays, which files hold and read much faster."""
+        names = None if self.places is None else pack_names(list(self.places))
+        packed = {
+            "ids": pack_names(self.ids.tolist()),
+            "texts": pack(self.texts.tolist()),
+            "places": names,
+        }
+        return {**self.__dict__, "_unpacked": None, "_packed": packed}
+
+    @classmethod
+    def empty(cls, has_blocks: bool) -> CorpusRows:
+        """Give a corpus without rows."""
+        none, nothing = np.empty(0, dtype=object), np.empty(0, dtype=np.intp)
+        return cls(none, none, nothing, nothing, {} if has_blocks else None)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Ids of the rows."""
+        return self._content()[0]
+
+    @property
+    def texts(self) -> np.ndarray:
+        """Texts of the rows."""
+        return self._content()[1]
+
+    @property
+    def places(self) -> dict[Hashable, int] | None:
+        """Number of each block."""
+        return self._content()[2]
+
+    def block_numbers(self, blocks: list[Any] | None, n_rows: int) -> list[int]:
+        """Give the number of each block, −1 where it is new; or of the one that all rows are in."""
+        if (blocks is None) == self.has_blocks:
+            raise ValueError(
+                "blocks are needed, since fit() had them"
+                if blocks is None
+                else "blocks are given, but fit() had none; leave them out, or give them to fit too"
+            )
+        if blocks is None or self.places is None:
+            return [0] * n_rows
+        return [self.places.get(block, -1) for block in blocks]
+
+    def grown(
+        self, ids: np.ndarray, texts: list[str], blocks: list[Any] | None, index: CorpusIndex
+    ) -> CorpusRows:
+        """Give these rows and more, whose texts the index takes in.
+
+        If it fails, it is as it was.
+        """
+        numbers = self.block_numbers(blocks, len(texts))
+        places = self.places
+        if blocks is not None and places is not None:
+            places = dict(places)
+            numbers = [places.setdefault(block, len(places)) for block in blocks]
+        codes = index.grow(texts, numbers)
+        return CorpusRows(
+            np.concatenate([self.ids, ids]),
+            np.concatenate([self.texts, as_texts(texts)]),
+            np.concatenate([self.codes, codes]),
+            np.concatenate([self.blocks, np.array(numbers, dtype=np.intp)]),
+            places,
+        )
+
+    def first_and_copies(self) -> tuple[np.ndarray, np.ndarray]:
+        """Give the first row of each unique text, and the rows that repeat one."""
+        told = np.flatnonzero(self.codes >= 0)
+        _, first = np.unique(self.codes[told], return_index=True)
+        first_rows = told[first]
+        return first_rows, np.setdiff1d(told, first_rows)
+
+    def _content(self) -> tuple[np.ndarray, np.ndarray, dict[Hashable, int] | None]:
+        if self._unpacked is None:
+            ids, texts = unpack_names(self._packed["ids"]), unpack(self._packed["texts"])
+            names = self._packed["places"]
+            if not len(ids) == len(texts) == len(self.codes) == len(self.blocks):
+                raise ValueError("ids, texts and blocks of a saved corpus do not belong together")
+            places = None
+            if names is not None:
+                places = {name: number for number, name in enumerate(unpack_names(names))}
+            self._unpacked, self._packed = (as_texts(ids), as_texts(texts), places), None
+        return self._unpacked

@@ -1,0 +1,206 @@
+"""What a duplicate finder is given: texts, ids, blocks, and pairs that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimators.inputs import check_integer, check_real, check_texts
+from film.corpus import must_link_path
+from film.text import copy_key
+
+IdPairs = Iterable[tuple[Any, Any]]
+
+
+def checked_texts(texts: Any) -> list[str]:
+    """List of the texts of one column, however it is given."""
+    if texts is None:
+        raise TypeError("texts is None; give a list of texts, or one column of a table")
+    if isinstance(texts, str):
+        return check_texts(texts, "texts")
+    if isinstance(texts, dict):
+        raise TypeError("texts is a dict; give the list of its texts, and its keys as ids")
+    shape = np.shape(texts) if hasattr(texts, "shape") else None
+    if shape is not None and len(shape) != 1:
+        if len(shape) != 2 or shape[1] != 1:
+            columns = [str(name) for name in getattr(texts, "columns", ())]
+            named = f" with the columns {', '.join(map(repr, columns))}" if columns else ""
+            raise ValueError(
+                f"texts has shape {shape}{named}; give the one column that holds the texts"
+            )
+        # Iterating over a frame would give its column's name.
+        texts = np.asarray(texts, dtype=object)[:, 0]
+    rows = list(texts)
+    if not rows:
+        raise ValueError("texts is empty; give at least one text")
+    return check_texts(rows, "texts")
+
+
+def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:
+    """Ids of rows, unique among themselves and those that are known."""
+    names = list(range(len(known), len(known) + n_rows)) if ids is None else list(ids)
+    if len(names) != n_rows:
+        raise ValueError(f"ids has {len(names)} entries for {n_rows} texts; give one per text")
+    place = {name: row for row, name in enumerate(known)}
+    for row, name in enumerate(names, start=len(known)):
+        if place.setdefault(name, row) != row:
+            raise ValueError(
+                f"ids[{row - len(known)}] is {name!r}, the id of row {place[name]} already; ids "
+                "must be unique"
+            )
+    array = np.empty(n_rows, dtype=object)
+    array[:] = names
+    return array
+
+
+def checked_blocks(blocks: Any, n_rows: int) -> list[Hashable] | None:
+    """List of the rows' blocks, or None where all rows are compared with each other."""
+    if blocks is None:
+        return None
+    given = list(blocks)
+    if len(given) != n_rows:
+        raise ValueError(f"blocks has {len(given)} entries for {n_rows} texts; give one per text")
+    for row, block in enumerate(given):
+        if block is None or block != block or not isinstance(block, Hashable):
+            raise ValueError(
+                f"blocks[{row}] is {block!r}; give a value that equals itself and can be a key, "
+                "or drop that row"
+            )
+    return given
+
+
+def checked_limits(
+    method: str, threshold: float | None, budget: int | None
+) -> tuple[float, int | None]:
+    """Lowest score and largest number of pairs, one of which is asked for."""
+    if (threshold is None) == (budget is None):
+        raise ValueError(
+            f"{method}() takes either threshold or budget, got threshold={threshold!r} and "
+            f"budget={budget!r}: give the lowest score, or the number of pairs"
+        )
+    lowest = 0.0 if threshold is None else check_real("threshold", threshold, 0, 1)
+    return lowest, None if budget is None else check_integer("budget", budget, 1)
+
+
+def distinct_texts(rows: list[str], blocks: list[int]) -> tuple[list[str], list[int], np.ndarray]:
+    """Give the different texts of rows, the block of each, and which one each row has."""
+    units: dict[tuple[int, str], int] = {}
+    spelt: list[str] = []
+    unit_of = np.full(len(rows), -1, dtype=np.intp)
+    for row, unit in enumerate(zip(blocks, map(copy_key, rows), strict=True)):
+        if unit[1]:
+            unit_of[row] = units.setdefault(unit, len(spelt))
+            if unit_of[row] == len(spelt):
+                spelt.append(rows[row])
+    return spelt, [block for block, _ in units], unit_of
+
+
+def rows_of_pairs(
+    first: np.ndarray, unit_of: np.ndarray, n_units: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat pairs of units for each row of their first unit: position of the pair, and row."""
+    told = np.flatnonzero(unit_of >= 0)
+    rows = told[np.argsort(unit_of[told], kind="stable")]
+    n_rows = np.bincount(unit_of[told], minlength=n_units)
+    starts = np.cumsum(n_rows) - n_rows
+    times = n_rows[first]
+    pair = np.repeat(np.arange(len(first)), times)
+    nth = np.arange(len(pair)) - np.repeat(np.cumsum(times) - times, times)
+    return pair, rows[starts[first[pair]] + nth]
+
+
+class KnownPairs:
+    """Pairs of unique texts that are known to mean the same, or not to.
+
+    Parameters
+    ----------
+    must_link, cannot_link : iterable of (id, id), or None
+        Pairs of rows by their ids.
+    ids : ndarray of object, shape (n_rows,)
+        Ids of all rows.
+    codes, blocks : ndarray of int, shape (n_rows,)
+        Unique text of each row, −1 where it is empty, and its block.
+
+    Attributes
+    ----------
+    must, cannot : ndarray of int, shape (m, 2)
+        Pairs of numbers of unique texts, the lower one first, each once.
+
+    Raises
+    ------
+    ValueError
+        If an id is unknown, or pairs contradict each other, copies or blocks; ids are named.
+    """
+
+    def __init__(
+        self,
+        must_link: IdPairs | None,
+        cannot_link: IdPairs | None,
+        ids: np.ndarray,
+        codes: np.ndarray,
+        blocks: np.ndarray,
+    ) -> None:
+        self.must = self.cannot = np.empty((0, 2), dtype=np.intp)
+        if must_link is None and cannot_link is None:
+            return
+        place = {name: row for row, name in enumerate(ids.tolist())}
+        same = _rows_of("must_link", must_link, place)
+        apart = _rows_of("cannot_link", cannot_link, place)
+        for a, b in same:
+            if codes[a] < 0 or codes[b] < 0:
+                empty = ids[a] if codes[a] < 0 else ids[b]
+                raise ValueError(
+                    f"must_link joins the rows {ids[a]!r} and {ids[b]!r}, but {empty!r} has no "
+                    "text; drop that pair"
+                )
+            if blocks[a] != blocks[b]:
+                raise ValueError(
+                    f"must_link joins the rows {ids[a]!r} and {ids[b]!r} of different blocks, "
+                    "which are never compared; drop that pair, or the blocks"
+                )
+        for a, b in apart:
+            if codes[a] == codes[b] >= 0:
+                raise ValueError(
+                    f"cannot_link parts the rows {ids[a]!r} and {ids[b]!r}, which are copies of "
+                    "one text; drop that pair, or give them different blocks"
+                )
+        self.must = _unique_pairs(codes[same])
+        self.cannot = _unique_pairs(codes[apart])
+        path = must_link_path(self.must, self.cannot, int(codes.max(initial=-1)) + 1)
+        if path:
+            # Rows that the caller named, rather than other copies of their texts.
+            row_of = {int(codes[row]): row for row in np.ravel([*same, *apart]).tolist()}
+            names = [repr(ids[row_of[code]]) for code in path]
+            raise ValueError(
+                f"cannot_link parts the rows {names[0]} and {names[-1]}, but must_link joins "
+                f"them: {' – '.join(names)}; drop one of these pairs"
+            )
+
+
+def _rows_of(name: str, pairs: IdPairs | None, place: dict[Any, int]) -> np.ndarray:
+    rows = []
+    for position, pair in enumerate(() if pairs is None else pairs):
+        ends = [pair] if isinstance(pair, str) else list(pair)
+        if len(ends) != 2:
+            raise ValueError(f"{name}[{position}] is {pair!r}; give a pair of ids")
+        for end in ends:
+            if end not in place:
+                raise ValueError(f"{name}[{position}] names {end!r}, which is the id of no row")
+        rows.append([place[end] for end in ends])
+    return np.array(rows, dtype=np.intp).reshape(-1, 2)
+
+
+def _unique_pairs(pairs: np.ndarray) -> np.ndarray:
+    """Pairs of two different texts, the lower number first, each once and sorted."""
+    told = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
+    return np.unique(np.sort(pairs[told], axis=1), axis=0)
+
+
+def are_among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Whether each pair, the lower number first, is one of some others."""
+    if not len(pairs) or not len(others):
+        return np.zeros(len(pairs), dtype=bool)
+    width = int(max(pairs.max(), others.max())) + 1
+    return np.isin(pairs[:, 0] * width + pairs[:, 1], others[:, 0] * width + others[:, 1])

@@ -1,0 +1,359 @@
+"""What a duplicate finder answers: pairs, groups, and rows near a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from film.corpus import cut, weakest_links
+
+
+class _Table:
+    """A result that can be read as a table."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give the result as a list of dictionaries, one per row of the table."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Give the result as a pandas DataFrame."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "to_frame() needs pandas: pip install pandas, or use rows()"
+            ) from error
+        return pandas.DataFrame(self.rows())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DuplicatePairs(_Table):
+    """Pairs of rows that may be duplicates, the best-scored first.
+
+    Attributes
+    ----------
+    pairs : ndarray of int, shape (n, 2)
+        Row positions, the lower one first; from `DuplicateFinder.match`, the new row first.
+    scores : ndarray of float64, shape (n,)
+        In [0, 1].
+    ids : ndarray of object, shape (n, 2)
+        Ids of the rows.
+    texts : ndarray of object, shape (n, 2)
+        Their texts.
+    kind : ndarray of object, shape (n,)
+        "copy" where the texts are equal by `film.text.copy_key`; "indistinct" where they differ,
+        but the similarity cannot see how, since their vectors are equal; else "similar".
+    score_name : str
+        "similarity", or "probability" where a classifier scored.
+    index : str
+        How neighbours were searched: "exact", or the name of the library.
+    recall : float
+        Share of the nearest neighbours that the index found, measured on a sample; 1 if exact.
+    prior : float or None
+        Share of duplicates among candidate pairs that probabilities hold at.
+    """
+
+    pairs: np.ndarray
+    scores: np.ndarray
+    ids: np.ndarray
+    texts: np.ndarray
+    kind: np.ndarray
+    score_name: str
+    index: str
+    recall: float
+    prior: float | None
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        return f"<DuplicatePairs: {len(self)} pairs by {self.score_name}, {self.index} index>"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give one dictionary per pair: id1, id2, score, kind, text1, text2."""
+        return [
+            {"id1": a, "id2": b, self.score_name: score, "kind": kind, "text1": s, "text2": t}
+            for (a, b), score, kind, (s, t) in zip(
+                self.ids.tolist(),
+                self.scores.tolist(),
+                self.kind.tolist(),
+                self.texts.tolist(),
+                strict=True,
+            )
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DuplicateGroup:
+    """Rows that mean the same.
+
+    Attributes
+    ----------
+    members : ndarray of int, shape (size,)
+        Row positions, rising.
+    ids, texts : ndarray of object, shape (size,)
+        Their ids and texts.
+    score : float
+        Link at which the last two parts of the group were merged; 1 for exact copies.
+    weakest_pair : tuple of int
+        The rows of the two texts with the lowest score of their own.
+    weakest_score : float
+        Their score.
+    n_unscored : int
+        Pairs of different texts in the group that were no candidates; they count as 0 in links.
+    """
+
+    members: np.ndarray
+    ids: np.ndarray
+    texts: np.ndarray
+    score: float
+    weakest_pair: tuple[int, int]
+    weakest_score: float
+    n_unscored: int
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.members)
+
+    def __repr__(self) -> str:
+        return f"<DuplicateGroup of {self.size}, score {self.score:.3f}: {self.texts[0]!r}, …>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DuplicateGroups(_Table):
+    """Groups of two rows or more, the best-scored first; a sequence of `DuplicateGroup`.
+
+    Attributes
+    ----------
+    groups : list of DuplicateGroup
+        Sorted by falling score, then by falling size.
+    labels : ndarray of int, shape (n_rows,)
+        Position in ``groups`` of each row's group, −1 where it has none.
+    merges : ndarray of float64, shape (n_merges, 3)
+        Node, node, score, falling to the threshold: `film.corpus.cut(merges, n_rows, t)` gives
+        the groups at any t above it.
+    threshold : float
+        Lowest score of a merge.
+    linkage : str
+        "average" or "complete".
+    score_name, index, recall, prior
+        As in `DuplicatePairs`.
+    """
+
+    groups: list[DuplicateGroup]
+    labels: np.ndarray
+    merges: np.ndarray
+    threshold: float
+    linkage: str
+    score_name: str
+    index: str
+    recall: float
+    prior: float | None
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __getitem__(self, position: int) -> DuplicateGroup:
+        return self.groups[position]
+
+    def __iter__(self) -> Iterator[DuplicateGroup]:
+        return iter(self.groups)
+
+    def __repr__(self) -> str:
+        n_rows = int((self.labels >= 0).sum())
+        return (
+            f"<DuplicateGroups: {len(self)} groups of {n_rows} rows, {self.linkage} "
+            f"{self.score_name} from {self.threshold:g}>"
+        )
+
+    def keep(self, rule: str | Sequence[Any] = "first") -> np.ndarray:
+        """Choose one row of each group.
+
+        Parameters
+        ----------
+        rule : {"first", "longest"} or sequence of shape (n_rows,), default="first"
+            The first row, the one with the most characters, or the one with the largest value.
+            Of equal ones the first.
+
+        Returns
+        -------
+        kept : ndarray of int, shape (n_rows,)
+            The row that stands for each row; itself where it is kept or in no group.
+
+        Raises
+        ------
+        ValueError
+            If the rule is unknown, or there is not one value per row.
+        """
+        if isinstance(rule, str) and rule not in ("first", "longest"):
+            raise ValueError(
+                f"rule={rule!r} must be 'first', 'longest' or one value per row, the largest kept"
+            )
+        if not isinstance(rule, str) and len(rule) != len(self.labels):
+            raise ValueError(
+                f"rule has {len(rule)} values for {len(self.labels)} rows; give one per row"
+            )
+        kept = np.arange(len(self.labels))
+        for group in self.groups:
+            best = 0
+            if isinstance(rule, str) and rule == "longest":
+                best = max(range(group.size), key=lambda place: len(group.texts[place]))
+            elif not isinstance(rule, str):
+                values = [rule[row] for row in group.members.tolist()]
+                best = max(range(group.size), key=values.__getitem__)
+            kept[group.members] = group.members[best]
+        return kept
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give one dictionary per member: group, size, score, weakest, row, id, text."""
+        return [
+            {
+                "group": number,
+                "size": group.size,
+                self.score_name: group.score,
+                "weakest": group.weakest_score,
+                "row": row,
+                "id": name,
+                "text": text,
+            }
+            for number, group in enumerate(self.groups)
+            for row, name, text in zip(
+                group.members.tolist(), group.ids.tolist(), group.texts.tolist(), strict=True
+            )
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matches(_Table):
+    """Rows nearest to a query, the best-scored first.
+
+    Attributes
+    ----------
+    members : ndarray of int, shape (n,)
+        Row positions.
+    scores : ndarray of float64, shape (n,)
+        In [0, 1].
+    ids, texts, kind : ndarray of object, shape (n,)
+        As in `DuplicatePairs`.
+    score_name : str
+        "similarity" or "probability".
+    """
+
+    members: np.ndarray
+    scores: np.ndarray
+    ids: np.ndarray
+    texts: np.ndarray
+    kind: np.ndarray
+    score_name: str
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __repr__(self) -> str:
+        return f"<Matches: {len(self)} rows by {self.score_name}>"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give one dictionary per row: row, id, score, kind, text."""
+        return [
+            {"row": row, "id": name, self.score_name: score, "kind": kind, "text": text}
+            for row, name, score, kind, text in zip(
+                self.members.tolist(),
+                self.ids.tolist(),
+                self.scores.tolist(),
+                self.kind.tolist(),
+                self.texts.tolist(),
+                strict=True,
+            )
+        ]
+
+
+def kinds(copies: np.ndarray, same_vector: np.ndarray | None) -> np.ndarray:
+    """Name what each pair is, as `DuplicatePairs.kind` says it."""
+    other = "similar" if same_vector is None else np.where(same_vector, "indistinct", "similar")
+    return np.where(copies, "copy", other).astype(object)
+
+
+def merges_of_rows(
+    links: np.ndarray, codes: np.ndarray, first_rows: np.ndarray, copies: np.ndarray
+) -> np.ndarray:
+    """Turn merges of unique texts into merges of rows, where copies come first, at score 1.
+
+    So do pairs that must be together, whose merges have score infinity.
+    """
+    n_rows = len(codes)
+    merges = np.empty((len(copies), 3))
+    node = first_rows.copy()
+    for i, row in enumerate(copies.tolist()):
+        merges[i] = (*sorted((int(node[codes[row]]), row)), 1.0)
+        node[codes[row]] = n_rows + i
+    made = n_rows + len(copies) + np.arange(len(links))
+    nodes = np.concatenate([node, made])[links[:, :2].astype(np.intp)]
+    return np.vstack(
+        [merges, np.column_stack([np.sort(nodes, axis=1), np.minimum(links[:, 2], 1)])]
+    )
+
+
+def describe_groups(
+    merges: np.ndarray,
+    pairs: np.ndarray,
+    scores: np.ndarray,
+    codes: np.ndarray,
+    first_rows: np.ndarray,
+    ids: np.ndarray,
+    texts: np.ndarray,
+) -> tuple[list[DuplicateGroup], np.ndarray]:
+    """Describe the groups that merges of rows make, the best-scored first, and label the rows.
+
+    Parameters
+    ----------
+    merges : ndarray of shape (n_merges, 3)
+        Of rows.
+    pairs, scores : ndarray of shape (m, 2) and (m,)
+        Scored pairs of unique texts.
+    codes : ndarray of int, shape (n_rows,)
+        Unique text of each row, −1 for none.
+    first_rows : ndarray of int, shape (n_texts,)
+        First row of each unique text.
+    ids, texts : ndarray of object, shape (n_rows,)
+        Of the rows.
+    """
+    n_rows = len(codes)
+    label = cut(merges, n_rows, -np.inf)
+    size = np.bincount(label)
+    score = np.ones(len(size))
+    member = list(range(n_rows))
+    for a, _, link in merges.tolist():
+        member.append(member[int(a)])
+        # Links fall, so the last one is the group's lowest.
+        score[label[member[-1]]] = link
+    weakest = weakest_links(pairs, scores, label[first_rows]) if len(pairs) else None
+    order = np.lexsort((-size, -score))
+    order = order[size[order] > 1]
+    by_group = np.split(np.argsort(label, kind="stable"), np.cumsum(size)[:-1])
+    groups = []
+    labels = np.full(n_rows, -1, dtype=np.intp)
+    for number, group in enumerate(order.tolist()):
+        members = by_group[group]
+        labels[members] = number
+        pair, lowest, n_unscored = (int(members[0]), int(members[1])), 1.0, 0
+        if codes[members].min() != codes[members].max():
+            assert weakest is not None
+            a, b = first_rows[weakest.pairs[group]].tolist()
+            pair, lowest = (a, b), float(weakest.scores[group])
+            n_unscored = int(weakest.n_unscored[group])
+        groups.append(
+            DuplicateGroup(
+                members=members,
+                ids=ids[members],
+                texts=texts[members],
+                score=float(score[group]),
+                weakest_pair=pair,
+                weakest_score=lowest,
+                n_unscored=n_unscored,
+            )
+        )
+    return groups, labels

@@ -1,0 +1,317 @@
+"""Nearest neighbours of every point of a growing corpus, searched block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from estimators.persistence import savable
+
+BLOCK_ROWS = 4096
+SAMPLE_ROWS = 500
+FEW_POINTS = 256
+"""Up to so many points one matrix product is faster than what a library does around it."""
+
+LARGEST_TABLE = 100_000_000
+"""Neighbours in all: at most 6 GB for the table and the pairs made of it."""
+
+_ENTRY = np.dtype([("point", np.int32), ("similarity", np.float32)])
+
+Progress = Callable[[str], None] | None
+Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+
+
+def table_width(k: int, blocks: np.ndarray) -> int:
+    """Give the number of neighbours that a point can have, at most k.
+
+    Parameters
+    ----------
+    k : int
+        ``n_neighbors``.
+    blocks : ndarray of int, shape (n,)
+        Block of each point, from 0.
+
+    Raises
+    ------
+    ValueError
+        If there would be more than `LARGEST_TABLE` neighbours.
+    """
+    width = min(k, int(np.bincount(blocks).max(initial=1)) - 1)
+    if len(blocks) * width > LARGEST_TABLE:
+        raise ValueError(
+            f"n_neighbors={k} with {len(blocks):,} different texts makes "
+            f"{len(blocks) * width:,} candidates, some {len(blocks) * width * 60 // 10**9} GB; "
+            f"give n_neighbors={max(1, LARGEST_TABLE // len(blocks))} or less, or compare within "
+            "smaller blocks"
+        )
+    return width
+
+
+@savable
+class NeighbourTable:
+    """The k nearest other points of every point, by cosine, among the points of its block.
+
+    An interrupted search keeps its finished blocks; appended points are compared with the others
+    without doing again what is done. Either way the table is that of one search over all points.
+
+    Parameters
+    ----------
+    k : int
+        Neighbours a point; fewer where its block has fewer others.
+    approximate : bool
+        Whether to search by faiss.
+    seed : int
+        Seeds the clustering of faiss, and the sample that recall is measured on.
+
+    Attributes
+    ----------
+    points : ndarray of float32, shape (n, d)
+        Unit rows; zero rows are nobody's neighbour.
+    blocks : ndarray of intp, shape (n,)
+        Block of each point.
+    """
+
+    def __init__(self, k: int, approximate: bool, seed: int) -> None:
+        self.k = k
+        self.approximate = approximate
+        self.seed = seed
+        self.points = np.empty((0, 0), dtype=np.float32)
+        self.blocks = np.empty(0, dtype=np.intp)
+        # One array, so that one assignment writes a block whole, whenever Ctrl-C comes.
+        self._table = np.empty((0, 0), dtype=_ENTRY)
+        self._compared = np.empty(0, dtype=np.intp)
+        # Cells of faiss by block; learning them takes most of its time.
+        self._cells: dict[int, np.ndarray] = {}
+        self._search: _SearchInBlocks | None = None
+        self._search_all: _SearchInBlocks | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_search": None, "_search_all": None}
+
+    def append(self, points: np.ndarray, blocks: np.ndarray) -> None:
+        """Add points at the end."""
+        every = np.concatenate([self.blocks, blocks])
+        width = table_width(self.k, every)
+        # Rows of a table as wide as its largest block were full: what is added is still to come.
+        table = np.empty((len(every), width), dtype=_ENTRY)
+        table["point"], table["similarity"] = -1, -np.inf
+        table[: len(self.blocks), : self._table.shape[1]] = self._table
+        self.points = np.concatenate([self.points.reshape(-1, points.shape[1]), points])
+        self.blocks, self._table = every, table
+        self._compared = np.concatenate([self._compared, np.zeros(len(blocks), dtype=np.intp)])
+        self._search = self._search_all = None
+
+    def complete(self, progress: Progress = None) -> None:
+        """Compare every point with all those of its block it has not been compared with."""
+        n, width = len(self.points), self._table.shape[1]
+        for start in np.unique(self._compared[self._compared < n]).tolist():
+            rows = np.flatnonzero(self._compared == start)
+            rows = rows[np.argsort(self.blocks[rows], kind="stable")]
+            search = self._whole() if start == 0 else self._searcher(start, {})
+            for first in range(0, len(rows), BLOCK_ROWS):
+                chunk = rows[first : first + BLOCK_ROWS]
+                found = search(self.points[chunk], self.blocks[chunk], width + 1)
+                self._table[chunk] = self._merged(chunk, start, *found)
+                self._compared[chunk] = n
+                if progress:
+                    progress(f"neighbours {int((self._compared == n).sum())}/{n}")
+
+    def pairs(self) -> np.ndarray:
+        """Pairs of neighbours, (m, 2), lower point first, each once and sorted."""
+        n = len(self.points)
+        a = np.repeat(np.arange(n), self._table.shape[1])
+        b = self._table["point"].ravel().astype(np.intp)
+        a, b = a[b >= 0], b[b >= 0]
+        keys = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
+        return np.column_stack([keys // max(n, 1), keys % max(n, 1)])
+
+    def nearest(self, queries: np.ndarray, k: int, blocks: np.ndarray | None) -> np.ndarray:
+        """Nearest points of new unit rows, (n_queries, k), −1 where there are too few.
+
+        Each is looked for in its block, or among all points where ``blocks`` is None.
+        """
+        if blocks is not None:
+            return self._whole()(queries, blocks, k)[0]
+        if self._search_all is None:
+            one = np.zeros_like(self.blocks)
+            cells = self._cells if not self.blocks.any() else {}
+            self._search_all = _SearchInBlocks(self.points, one, self.approximate, self.seed, cells)
+        return self._search_all(queries, np.zeros(len(queries), dtype=np.intp), k)[0]
+
+    def recall(self) -> float:
+        """Share of the exact neighbours of sampled points that the table holds."""
+        if not self.approximate or not self.points.any():
+            return 1.0
+        known = np.flatnonzero(self.points.any(axis=1))
+        rng = np.random.default_rng(self.seed)
+        rows = rng.choice(known, min(SAMPLE_ROWS, len(known)), replace=False)
+        exact = _SearchInBlocks(self.points, self.blocks, False, self.seed, {})
+        width = self._table.shape[1]
+        found = exact(self.points[rows], self.blocks[rows], width + 1)
+        true = _without_self(rows, *found, width)["similarity"]
+        # Equally near neighbours are as good; float32 cosines of the two searches differ by 1e-6.
+        last = true.min(axis=1, initial=np.inf, where=np.isfinite(true), keepdims=True) - 1e-5
+        held = self._table["similarity"][rows] >= last
+        return float(held.sum() / max(1, np.isfinite(true).sum()))
+
+    def _whole(self) -> _SearchInBlocks:
+        if self._search is None:
+            self._search = self._searcher(0, self._cells)
+        return self._search
+
+    def _searcher(self, start: int, cells: dict[int, np.ndarray]) -> _SearchInBlocks:
+        points, blocks = self.points[start:], self.blocks[start:]
+        return _SearchInBlocks(points, blocks, self.approximate, self.seed, cells)
+
+    def _merged(
+        self, rows: np.ndarray, start: int, points: np.ndarray, similarity: np.ndarray
+    ) -> np.ndarray:
+        """Join what a search found among the points from start on to what is known of rows."""
+        width = self._table.shape[1]
+        new = _without_self(rows, np.where(points < 0, -1, points + start), similarity, width)
+        old = self._table[rows]
+        # An interruption can fall between a block's writing and its being noted as written.
+        old["similarity"][old["point"] >= start] = -np.inf
+        both = np.concatenate([old, new], axis=1)
+        order = np.lexsort((both["point"], -both["similarity"]), axis=1)[:, :width]
+        best = np.take_along_axis(both, order, axis=1)
+        best["point"][~np.isfinite(best["similarity"])] = -1
+        return best
+
+
+class _SearchInBlocks:
+    """Search each query among the points of its block.
+
+    Parameters
+    ----------
+    points : ndarray of float32, shape (n, d)
+        Unit rows.
+    blocks : ndarray of int, shape (n,)
+        Block of each point.
+    approximate : bool
+        Whether to search by faiss.
+    seed : int
+        Seeds it.
+    cells : dict of int to ndarray
+        Cells of faiss by block, where they are known; those that are learned are added.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        blocks: np.ndarray,
+        approximate: bool,
+        seed: int,
+        cells: dict[int, np.ndarray],
+    ) -> None:
+        self._points, self._approximate, self._seed, self._cells = points, approximate, seed, cells
+        known = np.flatnonzero(points.any(axis=1))
+        self._members = known[np.argsort(blocks[known], kind="stable")]
+        self._sorted = blocks[self._members]
+        self._large: dict[int, Search] = {}
+
+    def __call__(
+        self, queries: np.ndarray, blocks: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give points and similarities, (n_queries, k) each, −1 and −inf where there are none."""
+        found = np.full((len(queries), k), -1, dtype=np.intp)
+        nearest = np.full((len(queries), k), -np.inf, dtype=np.float32)
+        asked = np.flatnonzero(queries.any(axis=1))
+        if not len(asked):
+            return found, nearest
+        asked = asked[np.argsort(blocks[asked], kind="stable")]
+        names, starts = np.unique(blocks[asked], return_index=True)
+        low = np.searchsorted(self._sorted, names, side="left")
+        high = np.searchsorted(self._sorted, names, side="right")
+        for name, some, first, last in zip(
+            names.tolist(), np.split(asked, starts[1:]), low.tolist(), high.tolist(), strict=True
+        ):
+            width = min(k, last - first)
+            if width:
+                members = self._members[first:last]
+                search = self._of_block(name, members)
+                position, similarity = search(np.ascontiguousarray(queries[some]), width)
+                found[some, :width] = np.where(position >= 0, members[position], -1)
+                nearest[some, :width] = np.where(position >= 0, similarity, -np.inf)
+        return found, nearest
+
+    def _of_block(self, name: int, members: np.ndarray) -> Search:
+        search = self._large.get(name)
+        if search is None:
+            points = self._points[members]
+            if self._approximate and len(members) > FEW_POINTS:
+                search = _approximate(points, self._seed, self._cells, name)
+            else:
+                search = _exact(points, self._seed)
+            if len(members) > FEW_POINTS:
+                self._large[name] = search
+        return search
+
+
+def _without_self(
+    rows: np.ndarray, points: np.ndarray, similarity: np.ndarray, k: int
+) -> np.ndarray:
+    """Keep the k nearest of k + 1 that are not the row itself."""
+    entries = np.empty(points.shape, dtype=_ENTRY)
+    entries["point"], entries["similarity"] = points, similarity
+    entries["similarity"][points == rows[:, None]] = -np.inf
+    order = np.argsort(-entries["similarity"], axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(entries, order, axis=1)
+
+
+def _exact(points: np.ndarray, seed: int) -> Search:
+    """Build a search over points: queries, k → positions and similarities, (n_queries, k)."""
+    if len(points) <= FEW_POINTS:
+        return _by_one_product(points)
+    neighbours = NearestNeighbors(algorithm="brute").fit(points)
+
+    def search(queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        distance, position = neighbours.kneighbors(queries, n_neighbors=k)
+        return position, 1 - distance**2 / 2
+
+    return search
+
+
+def _by_one_product(points: np.ndarray) -> Search:
+    def search(queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        similarity = queries @ points.T
+        position = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
+        return position, np.take_along_axis(similarity, position, axis=1)
+
+    return search
+
+
+def _approximate(points: np.ndarray, seed: int, cells: dict[int, np.ndarray], name: int) -> Search:
+    """Search the nearest of the cells that k-means parts the corpus into.
+
+    Near-duplicates mostly share a cell, where graph indexes lose some of them. Cells that are known
+    serve until there are twice the points.
+    """
+    import faiss
+
+    n, d = points.shape
+    n_cells = max(1, min(int(4 * np.sqrt(n)), n // 40))
+    centres = cells.get(name)
+    # faiss does not keep the coarse index alive by itself.
+    coarse = faiss.IndexFlatIP(d)
+    if centres is not None and centres.shape[1:] == (d,) and 2 * len(centres) >= n_cells:
+        n_cells = len(centres)
+        coarse.add(np.ascontiguousarray(centres, dtype=np.float32))
+    index = faiss.IndexIVFFlat(coarse, d, n_cells, faiss.METRIC_INNER_PRODUCT)
+    index.cp.seed = seed
+    index.cp.min_points_per_centroid = 1
+    # With as many cells as the coarse index holds already, there is nothing to learn.
+    index.train(points)
+    cells[name] = coarse.reconstruct_n(0, n_cells)
+    index.add(points)
+    index.nprobe = max(8, n_cells // 32)
+
+    def search(queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        similarity, position = index.search(queries, k)
+        return position, similarity
+
+    search.coarse = coarse  # type: ignore[attr-defined]
+    return search

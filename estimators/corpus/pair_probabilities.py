@@ -1,0 +1,136 @@
+"""A classifier's probabilities of candidate pairs, asked once and carried to their own prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from estimators.inputs import check_choice, check_real
+from estimators.persistence import savable
+from film.pairs import estimate_prior, shift_prior
+
+BLOCK_PAIRS = 8192
+
+
+@savable
+class PairProbabilities:
+    """Ask a classifier about pairs, and keep every finished block of answers.
+
+    Parameters
+    ----------
+    classifier : fitted classifier
+        With ``predict_proba(pairs)`` and two ``classes_``.
+    prior : "estimate", float or None
+        Share of duplicates to carry probabilities to.
+    classifier_prior : float or None
+        Share that they hold at; the classifier's ``prior_`` when None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the classifier or a prior is none.
+    """
+
+    def __init__(self, classifier: Any, prior: Any, classifier_prior: Any) -> None:
+        if not hasattr(classifier, "predict_proba"):
+            raise TypeError(
+                f"classifier={classifier!r} has no predict_proba; give a fitted classifier of "
+                "pairs, such as a DuplicateClassifier"
+            )
+        classes = getattr(classifier, "classes_", None)
+        if classes is None or len(classes) != 2:
+            raise ValueError(
+                f"classifier must be fitted on two classes, but its classes_ are {classes!r}"
+            )
+        if isinstance(prior, str):
+            check_choice("prior", prior, ("estimate",))
+        elif prior is not None:
+            prior = _share("prior", prior)
+        if classifier_prior is None and prior is not None:
+            classifier_prior = getattr(classifier, "prior_", None)
+            if classifier_prior is None:
+                raise ValueError(
+                    f"classifier {type(classifier).__name__} has no attribute prior_, the share of "
+                    "duplicates that its probabilities hold at: give it as classifier_prior, or "
+                    "give prior=None to leave probabilities as they are"
+                )
+        self.classifier = classifier
+        self.prior = prior
+        self._start = None if prior is None else _share("classifier_prior", classifier_prior)
+        self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def of_candidates(
+        self,
+        pairs: np.ndarray,
+        texts: np.ndarray,
+        progress: Callable[[str], None] | None = None,
+    ) -> tuple[np.ndarray, float | None]:
+        """Give the probabilities of all candidate pairs, and the prior they hold at.
+
+        Parameters
+        ----------
+        pairs : ndarray of int, shape (m, 2)
+            Numbers of texts, below 2³¹.
+        texts : ndarray of object, shape (n_texts,)
+            A number's text never changes.
+        progress : callable, optional
+            Called with a short text after each block.
+        """
+        asked = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
+        new = np.flatnonzero(~np.isin(asked, self._merged()[0]))
+        for first in range(0, len(new), BLOCK_PAIRS):
+            block = new[first : first + BLOCK_PAIRS]
+            self._blocks.append((asked[block], self._ask(texts[pairs[block]])))
+            if progress is not None:
+                progress(f"scores {first + len(block)}/{len(new)}")
+        known, answers = self._merged()
+        answers = answers[np.searchsorted(known, asked)]
+        prior: Any = self.prior
+        if prior == "estimate":
+            prior = estimate_prior(answers, self._start or 0.0) if len(answers) else self._start
+        return self._carried(answers, prior), prior
+
+    def of_pairs(
+        self,
+        pairs: np.ndarray,
+        prior: float | None,
+        progress: Callable[[str], None] | None = None,
+    ) -> np.ndarray:
+        """Give the probabilities of pairs of texts, at the prior of the candidates."""
+        parts = [np.empty(0)]
+        for first in range(0, len(pairs), BLOCK_PAIRS):
+            parts.append(self._ask(pairs[first : first + BLOCK_PAIRS]))
+            if progress is not None:
+                progress(f"scores {min(first + BLOCK_PAIRS, len(pairs))}/{len(pairs)}")
+        return self._carried(np.concatenate(parts), prior)
+
+    def _ask(self, pairs: np.ndarray) -> np.ndarray:
+        given = np.asarray(self.classifier.predict_proba(pairs), dtype=np.float64)
+        if given.shape != (len(pairs), 2) or not ((given >= 0) & (given <= 1)).all():
+            raise ValueError(
+                f"classifier.predict_proba gave an array of shape {given.shape} for {len(pairs)} "
+                "pairs; it must give two columns of numbers in [0, 1], the second for duplicates"
+            )
+        return given[:, 1]
+
+    def _carried(self, probabilities: np.ndarray, prior: float | None) -> np.ndarray:
+        if prior is None or self._start is None:
+            return probabilities
+        return shift_prior(probabilities, self._start, prior)
+
+    def _merged(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._blocks:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        known = np.concatenate([block[0] for block in self._blocks])
+        answers = np.concatenate([block[1] for block in self._blocks])
+        order = np.argsort(known)
+        self._blocks = [(known[order], answers[order])]
+        return self._blocks[0]
+
+
+def _share(name: str, value: Any) -> float:
+    if not 0 < check_real(name, value, 0, 1) < 1:
+        raise ValueError(f"{name}={value!r} must lie strictly between 0 and 1")
+    return float(value)

@@ -1,0 +1,5 @@
+"""Frozen transformers models: vectors of texts and of their tokens."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

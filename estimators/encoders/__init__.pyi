@@ -1,0 +1,10 @@
+from .frozen_encoder import check_sentences as check_sentences
+from .frozen_encoder import plain_paths as plain_paths
+from .frozen_encoder import warn_of_unknown as warn_of_unknown
+from .model_files import find_model as find_model
+from .sentence_encoder import SentenceEncoder as SentenceEncoder
+from .token_encoder import TokenEncoder as TokenEncoder
+from .transformer import DTYPES as DTYPES
+from .transformer import TOKENS_PER_TEXT as TOKENS_PER_TEXT
+from .transformer import Tokens as Tokens
+from .transformer import Transformer as Transformer

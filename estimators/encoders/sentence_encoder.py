@@ -1,0 +1,257 @@
+"""One vector a text from a frozen transformers model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+
+from estimators.encoders.frozen_encoder import FrozenEncoder, check_sentences
+from estimators.inputs import check_choice, check_integer
+from estimators.persistence import savable
+
+POOLINGS = ("mean", "cls", "max")
+ROWS_PER_BLOCK = 8192
+
+
+@savable
+class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
+    """Turn texts into one vector each by a frozen transformers model.
+
+    Token vectors are pooled batch by batch, so those of a large corpus never exist at once. It
+    goes before `FILM` in a pipeline, or into `DuplicateClassifier` as a member.
+
+    Parameters
+    ----------
+    model : str or path-like, default=None
+        Hub name or local folder, as in `TokenEncoder`; None is the packaged all-MiniLM-L6-v2.
+    pooling : {"mean", "cls", "max"}, default="mean"
+        Mean of all tokens, special ones included, as sentence-transformers does; the first token,
+        where the model's tokenizer puts one there; or the maximum of each coordinate.
+    whiten : bool or int, default=False
+        Whether vectors are centred and scaled so that those of the fitted texts have covariance
+        identity. True keeps all components that vary, a number the strongest so many. True needs
+        more distinct texts than h; ten times as many give a covariance worth the name.
+    max_length, batch_size, device, dtype, cache, verbose
+        As in `TokenEncoder`. The cache holds pooled vectors before whitening.
+
+    Attributes
+    ----------
+    n_features_out_ : int
+        Length h of the vectors.
+    mean_ : ndarray of float64, shape (h,), or None
+        Mean of the fitted texts' vectors; None without whitening.
+    components_ : ndarray of float64, shape (n_features_out_, h), or None
+        Whitening map: eigenvectors of the covariance over the roots of their eigenvalues, the
+        strongest first; None without whitening.
+    model_digest_ : str
+        Name of the model by the content of its files.
+
+    See Also
+    --------
+    TokenEncoder : A vector for each token.
+
+    References
+    ----------
+    Su et al., Whitening sentence representations for better semantics and faster retrieval (2021).
+
+    Notes
+    -----
+    Speed is that of the model. Whitening adds O(n h² + h³) in float64.
+
+    Examples
+    --------
+    >>> from estimators.encoders import SentenceEncoder
+    >>> SentenceEncoder().fit_transform(["How old is Earth?", "Hi"]).shape  # doctest: +SKIP
+    (2, 384)
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        pooling: str = "mean",
+        whiten: bool | int = False,
+        max_length: int = 128,
+        batch_size: int = 32,
+        device: Any = None,
+        dtype: Any = None,
+        cache: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.pooling = pooling
+        self.whiten = whiten
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = device
+        self.dtype = dtype
+        self.cache = cache
+        self.verbose = verbose
+
+    def fit(self, texts: Any, y: Any = None) -> SentenceEncoder:
+        """Load the model and, with ``whiten``, learn the whitening map.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Encoded only where ``whiten`` is not False.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : SentenceEncoder
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As in `TokenEncoder.fit`, or if the texts are too few or too alike to whiten.
+        FileNotFoundError, ImportError
+            As in `TokenEncoder.fit`.
+        """
+        self._fit(texts, wanted=False)
+        return self
+
+    def fit_transform(self, texts: Any, y: Any = None) -> np.ndarray:
+        """Fit and give the vectors of the same texts, encoded once.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            As in `fit`.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        vectors : ndarray of float32, shape (n, n_features_out_)
+            As `transform` gives.
+        """
+        return self._fit(texts, wanted=True)
+
+    def transform(self, texts: Any) -> np.ndarray:
+        """Encode texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            At least one; a text may be empty.
+
+        Returns
+        -------
+        vectors : ndarray of float32, shape (n, n_features_out_)
+            In the order of the texts. Where a model's tokenizer finds no token at all, the
+            pooled vector is zero.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, not a string or holds a lone surrogate.
+        MemoryError
+            If a single text is too much for the GPU.
+        OSError
+            If the cache cannot be read or written.
+        """
+        transformer = self._loaded()
+        return self._whitened(self._pooled(check_sentences(texts), transformer))
+
+    def _fit(self, texts: Any, *, wanted: bool) -> Any:
+        """Fit, and give the vectors of the texts where they are wanted."""
+        check_choice("pooling", self.pooling, POOLINGS)
+        whitens = self.whiten is not False
+        if whitens and self.whiten is not True:
+            check_integer("whiten", self.whiten, 1)
+        sentences = check_sentences(texts)
+        transformer = self._load()
+        width = transformer.width
+        if whitens and self.whiten is not True and self.whiten > width:
+            raise ValueError(
+                f"whiten={self.whiten} is more than the {width} components of this model's "
+                "vectors; give fewer, or True for all"
+            )
+        if self.pooling == "cls" and not transformer.puts_special_token_first():
+            raise ValueError(
+                "pooling='cls' needs a first token that stands for the text, and this model's "
+                "tokenizer puts none there; give pooling='mean'"
+            )
+        if self.whiten is True and (n_distinct := len(set(sentences))) <= width:
+            raise ValueError(
+                f"whiten=True needs more distinct texts than the {width} components of the "
+                f"vectors, got {n_distinct}; give more texts, or fewer components as a number"
+            )
+        vectors = self._pooled(sentences, transformer) if wanted or whitens else None
+        mean, components = None, None
+        if whitens:
+            assert vectors is not None
+            mean, components = _whitening(vectors, None if self.whiten is True else self.whiten)
+        self._keep(transformer)
+        self.mean_, self.components_ = mean, components
+        self.n_features_out_ = width if components is None else len(components)
+        return self._whitened(vectors) if wanted else None
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features_out_
+
+    def _pooled(self, sentences: list[str], transformer: Any) -> np.ndarray:
+        values, _, codes = self._encode(
+            transformer, sentences, POOLERS[self.pooling], self.pooling, one_row=True
+        )
+        return values if len(values) == len(codes) else values[codes]
+
+    def _whitened(self, vectors: Any) -> np.ndarray:
+        if self.components_ is None:
+            return vectors
+        found = np.empty((len(vectors), len(self.components_)), dtype=np.float32)
+        for rows in _blocks(len(vectors)):
+            found[rows] = (vectors[rows] - self.mean_) @ self.components_.T
+        return found
+
+
+def _mean(features: Any, mask: Any) -> Any:
+    kept = mask.unsqueeze(-1)
+    return (features * kept).sum(1) / kept.sum(1)
+
+
+def _first(features: Any, mask: Any) -> Any:
+    return features[:, 0]
+
+
+def _greatest(features: Any, mask: Any) -> Any:
+    return features.masked_fill(~mask.unsqueeze(-1), float("-inf")).amax(1)
+
+
+POOLERS = {"mean": _mean, "cls": _first, "max": _greatest}
+
+
+def _whitening(vectors: np.ndarray, count: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Give the mean and the map to ``count`` uncorrelated components of variance one."""
+    n, width = vectors.shape
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    scatter = np.zeros((width, width))
+    for rows in _blocks(n):
+        centred = vectors[rows] - mean
+        scatter += centred.T @ centred
+    variances, axes = np.linalg.eigh(scatter / max(n - 1, 1))
+    variances, axes = variances[::-1], axes[:, ::-1]
+    # A last layer norm keeps vectors in a plane, and some models have dead coordinates: what does
+    # not vary cannot be scaled. Encodings are exact to some 1e-5, so below that share of the
+    # largest spread all is rounding.
+    rank = int((variances > 1e-10 * max(variances[0], np.finfo(float).tiny)).sum())
+    if rank == 0 or rank < (count or 0):
+        remedy = f"give more texts, or whiten={rank} or less" if rank else "give more texts"
+        raise ValueError(
+            f"whiten={True if count is None else count}: the vectors of the {n} texts vary in "
+            f"only {rank} components; {remedy}"
+        )
+    count = rank if count is None else count
+    components = (axes[:, :count] / np.sqrt(variances[:count])).T
+    signs = np.sign(components[np.arange(count), np.abs(components).argmax(axis=1)])
+    return mean, components * signs[:, np.newaxis]
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(first, first + ROWS_PER_BLOCK) for first in range(0, n, ROWS_PER_BLOCK)]

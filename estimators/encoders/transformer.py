@@ -1,0 +1,450 @@
+"""A frozen transformers model: loading, tokenising, and encoding in batches of like length."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimators.encoders.model_files import HEAD, check_folder, find_model, model_digest
+from estimators.inputs import check_choice, check_integer
+from film.tokens import Ragged
+
+DTYPES = ("float32", "float16", "bfloat16")
+# On two cores batches of 512 to 1,024 tokens were fastest: 32 short sentences.
+TOKENS_PER_TEXT = 32
+TEXTS_PER_CALL = 4096
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of texts, one after the other; columns as in `film.tokens.Ragged`."""
+
+    starts: np.ndarray
+    ids: np.ndarray
+    spans: np.ndarray
+    is_special: np.ndarray
+    is_cut: np.ndarray  # (n,) whether max_length cut the text
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Number of tokens of each text."""
+        return np.diff(self.starts)
+
+
+class Transformer:
+    """A model in evaluation mode with its tokenizer.
+
+    Parameters
+    ----------
+    model : str, path-like or None
+        Hub name, local folder, or None for the packaged model.
+    device : str or None
+        None is "cuda" where torch sees a GPU, else "cpu".
+    dtype : {"float32", "float16", "bfloat16"} or None
+        Precision of the model; None is float32.
+    verbose : int
+        Whether a download shows its progress.
+
+    Attributes
+    ----------
+    width : int
+        Length of a token vector.
+    most_tokens : int or None
+        Most tokens the model takes, where it says so.
+    head : torch.nn.Linear or None
+        Learned layer after the model, applied to every token.
+    file_digest : str
+        Name of the model by the content of its files.
+    digest : str
+        The same, and another name once the weights are no longer those of the files.
+    """
+
+    def __init__(self, model: Any, device: Any, dtype: Any, verbose: int) -> None:
+        torch = import_torch()
+        self.dtype = check_choice("dtype", "float32" if dtype is None else dtype, DTYPES)
+        self.device = _check_device(torch, device)
+        with _quiet(verbose):
+            folder = find_model(model)
+            weights = check_folder(folder)
+            self.tokenizer, self.module = _load(folder, getattr(torch, self.dtype))
+        self.module.requires_grad_(False).to(self.device)
+        self.head: Any = None
+        if (folder / HEAD).is_file():
+            self._take_head(_read_head(folder / HEAD, self.module.config.hidden_size))
+        self.most_tokens = _most_tokens(self.tokenizer, self.module)
+        self.width = self._probe(folder)
+        self.file_digest = model_digest(folder, weights)
+        self.digest = self.file_digest
+
+    def check_max_length(self, max_length: Any, name: str = "max_length") -> int:
+        """Give ``max_length``, or raise unless the model takes texts of that length."""
+        special = self.tokenizer.num_special_tokens_to_add()
+        length = check_integer(name, max_length, special + 1)
+        if self.most_tokens is not None and length > self.most_tokens:
+            raise ValueError(
+                f"{name}={length} is more than the {self.most_tokens} tokens this model takes; "
+                "give at most that, or another model"
+            )
+        return length
+
+    def puts_special_token_first(self) -> bool:
+        """Whether every text begins with a token that stands for no part of it."""
+        return bool(self.tokenize(["a"], 8).is_special[:1].any())
+
+    def is_unknown(self, ids: Any) -> np.ndarray:
+        """Tell which tokens stand for what the vocabulary does not have, such as [UNK]."""
+        entry = self.tokenizer.unk_token_id
+        return np.zeros(len(ids), dtype=bool) if entry is None else np.asarray(ids) == entry
+
+    def unknown_shares(self, tokens: Tokens | Ragged) -> np.ndarray:
+        """Share of unknown tokens among those of each text that are not special; 0 of none."""
+        text = np.repeat(np.arange(len(tokens.lengths)), tokens.lengths)
+        kept = ~np.asarray(tokens.is_special)
+        n_texts = len(tokens.lengths)
+        unknown = np.bincount(text[kept & self.is_unknown(tokens.ids)], minlength=n_texts)
+        return unknown / np.maximum(np.bincount(text[kept], minlength=n_texts), 1)
+
+    def tokenize(self, texts: list[str], max_length: int) -> Tokens:
+        """Cut texts into tokens, special ones included.
+
+        Parameters
+        ----------
+        texts : list of str
+            Texts that can be written as UTF-8.
+        max_length : int
+            Most tokens a text; the rest is cut off.
+
+        Returns
+        -------
+        tokens : Tokens
+            Of the n texts.
+        """
+        columns: dict[str, list[np.ndarray]] = {"ids": [], "spans": [], "is_special": []}
+        lengths, is_cut = [], []
+        # Encoding objects are large; a block of them is turned into arrays before the next.
+        for first in range(0, len(texts), TEXTS_PER_CALL):
+            encodings = self.tokenizer(
+                texts[first : first + TEXTS_PER_CALL],
+                truncation=True,
+                max_length=max_length,
+                padding=False,
+                return_offsets_mapping=True,
+                return_special_tokens_mask=True,
+            ).encodings
+            for encoding in encodings:
+                lengths.append(len(encoding.ids))
+                is_cut.append(bool(encoding.overflowing))
+                columns["ids"].append(np.array(encoding.ids, dtype=np.int64))
+                columns["spans"].append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2))
+                columns["is_special"].append(np.array(encoding.special_tokens_mask, dtype=bool))
+        joined = {name: np.concatenate(parts) for name, parts in columns.items()}
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return Tokens(starts=starts, is_cut=np.array(is_cut, dtype=bool), **joined)
+
+    def encode(
+        self,
+        tokens: Tokens,
+        rows: np.ndarray,
+        reduce: Callable[[Any, Any], Any],
+        batch_size: int,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Run the model on some texts, the longest first.
+
+        Parameters
+        ----------
+        tokens : Tokens
+            Tokens of all texts.
+        rows : ndarray of int, shape (m,)
+            Texts to encode; each has a token.
+        reduce : callable
+            ``reduce(features, mask)`` of a batch, (b, L, h) float32 and (b, L) bool tensors, gives
+            a tensor whose rows belong to its texts in order.
+        batch_size : int
+            A batch has at most ``32 * batch_size`` tokens with padding, and at least one text.
+
+        Yields
+        ------
+        batch : ndarray of int, shape (b,)
+            Some of ``rows``.
+        values : ndarray of float32, shape (r, h)
+            What ``reduce`` gave.
+
+        Raises
+        ------
+        MemoryError
+            If one text alone does not fit into the memory of the GPU.
+        ValueError
+            If the model gives values that are not finite.
+        """
+        import torch
+
+        lengths = tokens.lengths
+        # Equal lengths side by side need no padding, and the longest meet a lack of memory first.
+        order = rows[np.argsort(-lengths[rows], kind="stable")]
+        budget, done = TOKENS_PER_TEXT * batch_size, 0
+        while done < len(order):
+            longest = int(lengths[order[done]])
+            batch = order[done : done + max(1, budget // longest)]
+            values = None
+            with torch.inference_mode():
+                try:
+                    features, mask = self.forward(tokens, batch)
+                    values = reduce(features, mask).cpu().numpy()
+                except torch.cuda.OutOfMemoryError as error:
+                    if len(batch) == 1:
+                        raise MemoryError(
+                            f"device={self.device!r} has too little memory for one text of "
+                            f"{longest} tokens; lower max_length or give device='cpu'"
+                        ) from error
+            # Outside of the except block, where the error no longer holds the batch's tensors.
+            if values is None:
+                torch.cuda.empty_cache()
+                budget = longest * (len(batch) // 2)
+                continue
+            if not np.isfinite(values).all():
+                raise ValueError(
+                    f"the model gives values that are not finite in dtype={self.dtype!r}; "
+                    "its weights are damaged or too large for this precision: try dtype='float32'"
+                )
+            yield batch, values
+            done += len(batch)
+
+    def forward(self, tokens: Tokens, batch: np.ndarray) -> tuple[Any, Any]:
+        """Run the model on one batch, with gradients where torch and the weights ask for them.
+
+        Parameters
+        ----------
+        tokens : Tokens
+            Tokens of all texts.
+        batch : ndarray of int, shape (b,)
+            Texts to encode; each has a token.
+
+        Returns
+        -------
+        features : tensor of float32, shape (b, L, h)
+            Token vectors, padded to the longest text.
+        mask : tensor of bool, shape (b, L)
+            True at tokens.
+        """
+        import torch
+
+        lengths = tokens.starts[batch + 1] - tokens.starts[batch]
+        kept = np.arange(lengths.max()) < lengths[:, np.newaxis]
+        padding = self.tokenizer.pad_token_id
+        ids = np.full(kept.shape, 0 if padding is None else padding, dtype=np.int64)
+        places = np.repeat(tokens.starts[batch] - np.cumsum(lengths) + lengths, lengths)
+        ids[kept] = tokens.ids[places + np.arange(len(places))]
+        mask = torch.from_numpy(kept).to(self.device)
+        output = self.module(
+            input_ids=torch.from_numpy(ids).to(self.device), attention_mask=mask.long()
+        )
+        features = output.last_hidden_state.float()
+        return (features if self.head is None else self.head(features)), mask
+
+    def add_head(self) -> None:
+        """Put a linear layer after the model that changes nothing yet, unless there is one."""
+        if self.head is None:
+            eye = np.eye(self.width, dtype=np.float32)
+            self._take_head({"weight": eye, "bias": np.zeros(self.width, dtype=np.float32)})
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Copy all weights as float32, those of the head under "head."."""
+        parts = {f"model.{name}": value for name, value in self.module.state_dict().items()}
+        if self.head is not None:
+            parts |= {f"head.{name}": value for name, value in self.head.state_dict().items()}
+        return {
+            name: (value.float() if value.is_floating_point() else value).cpu().numpy().copy()
+            for name, value in parts.items()
+        }
+
+    def adopt(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take on weights as `arrays` gave them, and a name that tells them from the files'."""
+        import torch
+
+        parts: dict[str, dict[str, Any]] = {"model": {}, "head": {}}
+        digest = hashlib.blake2b(self.file_digest.encode(), digest_size=16)
+        for name, value in sorted(arrays.items()):
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+            digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
+        self.module.load_state_dict({k: torch.from_numpy(v) for k, v in parts["model"].items()})
+        if parts["head"]:
+            self._take_head(parts["head"])
+        self.digest = digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write model, tokenizer and head in transformers' layout, as safetensors and JSON."""
+        from safetensors.numpy import save_file
+
+        with _quiet(0):
+            self.module.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+        if self.head is not None:
+            parts = self.head.state_dict()
+            save_file({name: value.cpu().numpy() for name, value in parts.items()}, folder / HEAD)
+
+    def set_dtype(self, dtype: str) -> None:
+        """Change the precision inside the model."""
+        import torch
+
+        self.module.to(getattr(torch, dtype))
+        self.dtype = dtype
+
+    def _take_head(self, arrays: dict[str, np.ndarray]) -> None:
+        import torch
+
+        if self.head is None:
+            width = len(arrays["bias"])
+            # Its random start is never used, and must not move the caller's random state.
+            self.head = torch.nn.utils.skip_init(torch.nn.Linear, width, width)
+            self.head.requires_grad_(False).to(self.device)
+        self.head.load_state_dict({name: torch.from_numpy(v) for name, v in arrays.items()})
+
+    def _probe(self, folder: Path) -> int:
+        """Encode one text, so that a model of another kind fails here, and give the width."""
+        import torch
+
+        tokens = self.tokenize(["a probe"], 8)
+        try:
+            with torch.inference_mode():
+                features, _ = self.forward(tokens, np.array([0]))
+        except Exception as error:
+            raise ValueError(
+                f"model folder {folder}: {type(self.module).__name__} gives no token vectors for "
+                f"a text ({error}); give an encoder of text, such as BERT or RoBERTa"
+            ) from error
+        return features.shape[-1]
+
+
+def import_torch() -> Any:
+    """Import torch, or say which extra brings it."""
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{error.name or 'torch'} is not installed; neural encoders need the extra neural "
+            "(pip install 'film-metric[neural]')"
+        ) from error
+    return torch
+
+
+def _check_device(torch: Any, device: Any) -> str:
+    if device is None:
+        # Launched with several processes, each has a GPU of its own.
+        own = os.environ.get("LOCAL_RANK")
+        gpu = "cuda" if own is None else f"cuda:{own}"
+        return gpu if torch.cuda.is_available() else "cpu"
+    try:
+        name = torch.device(device)
+        torch.empty(1, device=name)
+    except Exception as error:
+        raise ValueError(
+            f"device={device!r} cannot be used here ({str(error).splitlines()[0]}); give 'cpu', "
+            "'cuda', or None to choose"
+        ) from error
+    return str(name)
+
+
+def _read_head(path: Path, width: int) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    try:
+        found = load_file(path)
+        shapes = {name: value.shape for name, value in found.items()}
+    except Exception as error:
+        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
+    if shapes != {"weight": (width, width), "bias": (width,)}:
+        raise ValueError(f"{path} is not a head of width {width}, but {shapes}; save it again")
+    return {name: value.astype(np.float32) for name, value in found.items()}
+
+
+def _load(folder: Path, dtype: Any) -> tuple[Any, Any]:
+    from transformers import AutoModel, AutoTokenizer
+
+    safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **safe)
+        module, report = AutoModel.from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **safe,
+        )
+    except Exception as error:
+        raise ValueError(
+            f"model folder {folder} cannot be loaded as a transformers model with its tokenizer "
+            f"({type(error).__name__}: {str(error)[:500]}); fetch or save it again"
+        ) from error
+    _check_weights_used(folder, report)
+    if not tokenizer.is_fast:
+        raise ValueError(
+            f"model folder {folder} has a slow tokenizer, {type(tokenizer).__name__}, which gives "
+            "no character offsets; save a fast one there (tokenizer.json)"
+        )
+    entries = module.get_input_embeddings().num_embeddings
+    if len(tokenizer) > entries:
+        raise ValueError(
+            f"model folder {folder}: the tokenizer has {len(tokenizer)} entries and the model "
+            f"only {entries}; give the model its own tokenizer"
+        )
+    return tokenizer, module
+
+
+def _check_weights_used(folder: Path, report: dict[str, Any]) -> None:
+    """Raise where transformers would leave weights random; the pooler's are never used here."""
+    misfits = [entry if isinstance(entry, str) else entry[0] for entry in report["mismatched_keys"]]
+    for problem, names in (
+        ("of another shape than config.json says", misfits),
+        ("missing", sorted(name for name in report["missing_keys"] if "pooler" not in name)),
+    ):
+        if names:
+            raise ValueError(
+                f"model folder {folder}: weights of {len(names)} parts are {problem}, such as "
+                f"{names[0]}; config.json and weights are not of one model"
+            )
+
+
+def _most_tokens(tokenizer: Any, module: Any) -> int | None:
+    limits = [getattr(module.config, "max_position_embeddings", None), tokenizer.model_max_length]
+    table: Any = getattr(getattr(module, "embeddings", None), "position_embeddings", None)
+    if getattr(table, "padding_idx", None) is not None:
+        # RoBERTa counts positions from the one after the padding's.
+        limits.append(table.num_embeddings - table.padding_idx - 1)
+    known = [int(limit) for limit in limits if limit is not None and 0 < limit < 10**9]
+    return min(known, default=None)
+
+
+@contextmanager
+def _quiet(verbose: int) -> Iterator[None]:
+    """Keep transformers from writing to the terminal: what matters is raised as an error here."""
+    from huggingface_hub.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+    from transformers.utils import logging
+
+    level, shows_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    shows_download = not are_progress_bars_disabled()
+    # transformers' switch turns the hub's as well.
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if verbose and shows_download:
+        enable_progress_bars()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if shows_bar:
+            logging.enable_progress_bar()
+        (enable_progress_bars if shows_download else disable_progress_bars)()

@@ -1,0 +1,5 @@
+"""What estimators are given, checked: parameters, texts, pairs, triplets, and folds of pairs."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

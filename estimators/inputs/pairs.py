@@ -1,0 +1,380 @@
+"""Checks shared by every estimator that reads pairs of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from numbers import Integral, Real
+from reprlib import Repr
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from film.text import normalize_text
+
+__all__ = [
+    "check_pair_labels",
+    "check_pair_scores",
+    "check_pairs",
+    "conflicting_pairs",
+    "normalized_codes",
+]
+
+# A question may be 20,000 characters long; an error message must stay readable.
+_shortener = Repr()
+_shortener.maxstring = _shortener.maxother = 60
+_short = _shortener.repr
+
+
+def check_pairs(pairs: Any, *, n_columns: int = 2, name: str = "pairs") -> NDArray[np.object_]:
+    """Convert rows of texts to an object array of str, or say which row is wrong.
+
+    Parameters
+    ----------
+    pairs : list of tuple, ndarray or frame, shape (n, n_columns)
+        One row a pair of texts: a list of tuples or lists, an array, or a frame of
+        ``n_columns`` columns (pandas, polars, anything with ``columns``). Texts may be empty.
+    n_columns : int, default=2
+        Texts a row; 3 where a hard negative stands beside the pair.
+    name : str, default="pairs"
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    checked : ndarray of object, shape (n, n_columns)
+        Every entry a str. An object array that is already good is returned itself, not
+        copied; fixed-width string arrays are converted, since they take the memory of
+        their longest text for every entry.
+
+    Raises
+    ------
+    TypeError
+        If an entry is not a str, a row is one text, or ``pairs`` is no table at all.
+    ValueError
+        If an entry is missing (None, NaN, NA), the number of columns is wrong, or there is
+        no row. Rows and columns in messages are counted from 0.
+
+    Notes
+    -----
+    O(n) time; at most one new array of n x n_columns references.
+
+    Examples
+    --------
+    >>> from estimators.inputs import check_pairs
+    >>> check_pairs([("What is AI?", "What's AI?"), ("Who am I?", "Who is he?")]).shape
+    (2, 2)
+    >>> check_pairs([("What is AI?", None)])
+    Traceback (most recent call last):
+        ...
+    ValueError: pairs row 0, column 1 is missing (None): drop the row or put "" in its place.
+    """
+    table = _as_table(pairs, n_columns, name)
+    if table.shape[0] == 0:
+        raise ValueError(f"{name} is empty: give at least one row of {n_columns} texts.")
+    if table.ndim != 2 or table.shape[1] != n_columns:
+        raise ValueError(
+            f"{name} has shape {table.shape}, but each row must hold {n_columns} texts: "
+            f"select the {n_columns} text columns."
+        )
+    if not all(issubclass(kind, str) for kind in set(map(type, table.ravel().tolist()))):
+        _raise_first_bad_text(table, name)
+    return table
+
+
+def check_pair_labels(
+    y: ArrayLike, n: int, *, allow_one_class: bool = False, name: str = "y"
+) -> NDArray[Any]:
+    """Check the two-class labels of n pairs.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        One label a pair: 0 and 1, bool, or any two classes.
+    n : int
+        Number of pairs.
+    allow_one_class : bool, default=False
+        Whether labels of a single class pass, as they do where nothing is fitted.
+    name : str, default="y"
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    labels : ndarray, shape (n,)
+        The labels as an array, in their own values.
+
+    Raises
+    ------
+    ValueError
+        If the length is not n, a label is missing, values are continuous, there are more
+        than two classes, or only one and ``allow_one_class`` is False.
+
+    Notes
+    -----
+    O(n log n) time.
+
+    Examples
+    --------
+    >>> from estimators.inputs import check_pair_labels
+    >>> check_pair_labels([0, 1, 1], 3)
+    array([0, 1, 1])
+    >>> check_pair_labels([1, 1, 1], 3)
+    Traceback (most recent call last):
+        ...
+    ValueError: y holds one class only (1): give pairs of both classes, \
+duplicates and non-duplicates.
+    """
+    labels = column_or_1d(y, warn=True)
+    if len(labels) != n:
+        raise ValueError(
+            f"{name} has {len(labels)} labels for {n} pairs: give exactly one label a pair."
+        )
+    if labels.dtype.kind in "fOT":
+        for row, label in enumerate(labels.tolist()):
+            if _is_missing(label):
+                raise ValueError(
+                    f"{name} row {row} is missing ({label!r}): label the pair or drop it."
+                )
+    if labels.dtype == object and all(isinstance(label, Integral) for label in labels):
+        # scikit-learn knows no object arrays of numbers; mixed types it should refuse.
+        labels = np.asarray(labels.tolist())
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise ValueError(
+            f"{name} holds {len(classes)} classes ({_short(classes.tolist())}), but pairs have "
+            "two: map the labels to 0 (different) and 1 (duplicate)."
+        )
+    if len(classes) < 2 and not allow_one_class:
+        raise ValueError(
+            f"{name} holds one class only ({_short(classes.tolist()[0])}): give pairs of both "
+            "classes, duplicates and non-duplicates."
+        )
+    return labels
+
+
+def normalized_codes(pairs: NDArray[np.object_]) -> NDArray[np.intp]:
+    """Code the texts of checked pairs so that equal normalised texts share a number.
+
+    Parameters
+    ----------
+    pairs : ndarray of str objects, shape (n, c)
+        As returned by :func:`check_pairs`.
+
+    Returns
+    -------
+    codes : ndarray of intp, shape (n, c)
+        0, 1, 2, … in order of first appearance, row by row.
+
+    Notes
+    -----
+    Each distinct raw text is normalised once (`film.text.normalize_text`); O(n) time.
+
+    Examples
+    --------
+    >>> from estimators.inputs import check_pairs, normalized_codes
+    >>> normalized_codes(check_pairs([("What is AI?", "Who?"), ("what is ai", "Why?")]))
+    array([[0, 1],
+           [0, 2]])
+    """
+    by_text: dict[str, int] = {}
+    by_raw: dict[str, int] = {}
+    codes = np.empty(pairs.size, dtype=np.intp)
+    for position, raw in enumerate(pairs.ravel().tolist()):
+        code = by_raw.get(raw)
+        if code is None:
+            code = by_raw[raw] = by_text.setdefault(normalize_text(raw), len(by_text))
+        codes[position] = code
+    return codes.reshape(pairs.shape)
+
+
+def check_pair_scores(y: Any, n_pairs: int) -> NDArray[np.float64]:
+    """Give scores of pairs as floats, or raise.
+
+    Parameters
+    ----------
+    y : array-like of numbers, shape (n_pairs,)
+        Scores in any unit.
+    n_pairs : int
+        How many there must be.
+
+    Returns
+    -------
+    scores : ndarray of float64, shape (n_pairs,)
+        Finite and not all equal.
+
+    Raises
+    ------
+    ValueError
+        If a score is missing or no number, their number is wrong, or all are equal.
+
+    Examples
+    --------
+    >>> from estimators.inputs import check_pair_scores
+    >>> check_pair_scores([0, 5], 2)
+    array([0., 5.])
+    """
+    scores = column_or_1d(y)
+    if len(scores) != n_pairs:
+        raise ValueError(f"y has {len(scores)} scores for {n_pairs} pairs: give one a pair.")
+    values = scores.tolist()
+    wrong = [
+        row
+        for row, value in enumerate(values)
+        if not (isinstance(value, Real) and np.isfinite(float(value)))
+    ]
+    if wrong:
+        raise ValueError(
+            f"y row {wrong[0]} is {_short(values[wrong[0]])}, no finite number ({len(wrong)} such "
+            "in all): convert it, or drop the pair."
+        )
+    scores = scores.astype(np.float64)
+    if scores.min() == scores.max():
+        raise ValueError(
+            f"y is {scores[0]:g} for all {n_pairs} pairs: give pairs of different similarity."
+        )
+    return scores
+
+
+def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:
+    """Find pairs that occur with both labels.
+
+    Texts are compared after `film.text.normalize_text`, and (a, b) is the same pair as (b, a).
+
+    Parameters
+    ----------
+    pairs : list of tuple, ndarray or frame, shape (n, 2)
+        Pairs of texts.
+    y : array-like, shape (n,)
+        Their two-class labels.
+
+    Returns
+    -------
+    conflicts : list of ndarray of intp
+        For each pair with both labels, all rows where it stands, ascending; the list is in
+        order of the first row. Empty when there is no conflict.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `check_pairs` and `check_pair_labels` do.
+
+    Notes
+    -----
+    O(n log n) time.
+
+    Examples
+    --------
+    >>> from estimators.inputs import conflicting_pairs
+    >>> pairs = [("Who am I?", "Who is he?"), ("a", "b"), ("who is he", "who am I")]
+    >>> conflicting_pairs(pairs, [0, 1, 1])
+    [array([0, 2])]
+    """
+    checked = check_pairs(pairs)
+    labels = check_pair_labels(y, len(checked), allow_one_class=True)
+    codes = np.sort(normalized_codes(checked), axis=1)
+    keys = codes[:, 0] * (codes.max() + 1) + codes[:, 1]
+    _, pair_of_row = np.unique(keys, return_inverse=True)
+    _, class_of_row = np.unique(labels, return_inverse=True)
+    occurs = np.zeros((pair_of_row.max() + 1, 2), dtype=bool)
+    occurs[pair_of_row, class_of_row] = True
+    rows = np.flatnonzero((occurs[:, 0] & occurs[:, 1])[pair_of_row])
+    by_pair: dict[int, list[int]] = {}
+    for row in rows.tolist():
+        by_pair.setdefault(int(pair_of_row[row]), []).append(row)
+    return [np.asarray(group, dtype=np.intp) for group in by_pair.values()]
+
+
+def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:
+    """Bring any accepted container to an object array; texts are checked later."""
+    if hasattr(pairs, "columns"):
+        return _frame_table(pairs, n_columns, name)
+    if isinstance(pairs, np.ndarray) and pairs.ndim >= 2:
+        return pairs.astype(object, copy=False)
+    if isinstance(pairs, (str, bytes, Mapping, Set)):
+        raise TypeError(
+            f"{name} is {_short(pairs)} ({type(pairs).__name__}), but a table of {n_columns} "
+            f"texts a row is needed: give a list of tuples, [({_example(n_columns)}), ...]."
+        )
+    try:
+        rows: list[Any] = list(pairs)
+    except TypeError:
+        raise TypeError(
+            f"{name} is of type {type(pairs).__name__}, but a list of tuples, an object array "
+            f"or a frame of {n_columns} text columns is needed: convert it to one of them."
+        ) from None
+    for index, row in enumerate(rows):
+        _check_row(row, index, n_columns, name)
+    table = np.empty((len(rows), n_columns), dtype=object)
+    for column in range(n_columns):
+        # fromiter keeps a stray list as one object, where assignment would unpack it.
+        table[:, column] = np.fromiter((row[column] for row in rows), object, len(rows))
+    return table
+
+
+def _frame_table(frame: Any, n_columns: int, name: str) -> NDArray[np.object_]:
+    columns = list(frame.columns)
+    if len(columns) != n_columns:
+        shown = ", ".join(map(str, columns[:8])) + (", ..." if len(columns) > 8 else "")
+        raise ValueError(
+            f"{name} has {len(columns)} columns ({shown}), but {n_columns} text columns are "
+            f'needed: select them, for example frame[["question1", "question2"]].'
+        )
+    if hasattr(frame, "to_numpy"):
+        return np.asarray(frame.to_numpy(), dtype=object)
+    values: list[list[Any]] = [list(frame[column]) for column in columns]
+    table = np.empty((len(values[0]), n_columns), dtype=object)
+    for position, column_values in enumerate(values):
+        table[:, position] = np.fromiter(column_values, object, len(column_values))
+    return table
+
+
+def _check_row(row: Any, index: int, n_columns: int, name: str) -> None:
+    if isinstance(row, (tuple, list)) and len(row) == n_columns:
+        return
+    if isinstance(row, (str, bytes)):
+        raise TypeError(
+            f"{name} row {index} is one text, {_short(row)}, where {n_columns} are expected: "
+            f"give ({_example(n_columns)}) tuples, for example list(zip(first, second))."
+        )
+    if _is_missing(row):
+        raise ValueError(f"{name} row {index} is missing ({row!r}): drop the row.")
+    if not isinstance(row, (tuple, list)) and not (isinstance(row, np.ndarray) and row.ndim):
+        raise TypeError(
+            f"{name} row {index} is {_short(row)} ({type(row).__name__}), but a tuple of "
+            f"{n_columns} texts is needed: give ({_example(n_columns)})."
+        )
+    if len(row) != n_columns:
+        raise ValueError(
+            f"{name} row {index} holds {len(row)} entries, {_short(list(row))}, but {n_columns} "
+            f"texts are needed: give one ({_example(n_columns)}) tuple a pair, for example "
+            "list(zip(first, second))."
+        )
+
+
+def _raise_first_bad_text(table: NDArray[np.object_], name: str) -> None:
+    for index, row in enumerate(table.tolist()):
+        for column, value in enumerate(row):
+            if _is_missing(value):
+                raise ValueError(
+                    f"{name} row {index}, column {column} is missing ({value!r}): "
+                    'drop the row or put "" in its place.'
+                )
+            if not isinstance(value, str):
+                raise TypeError(
+                    f"{name} row {index}, column {column} is {_short(value)} "
+                    f"({type(value).__name__}), but a str is needed: "
+                    + ("decode it." if isinstance(value, bytes) else "convert it with str().")
+                )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a scalar is None, NaN or a frame library's NA, without importing that library."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def _example(n_columns: int) -> str:
+    return ", ".join(f"text{column + 1}" for column in range(n_columns))

@@ -1,0 +1,118 @@
+"""Unique texts of pairs, numbered alike on every side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from estimators.persistence import savable
+from film.text import normalize_text, token_text
+
+READINGS: dict[str, Callable[[str], str]] = {
+    "normalize_text": normalize_text,
+    "token_text": token_text,
+}
+"""Ways to tell whether two texts read alike, by the name that saved models keep."""
+
+
+@savable
+class TextIndex:
+    """Number texts so that those that read alike share a number.
+
+    Parameters
+    ----------
+    reading : str, default="normalize_text"
+        Name in `READINGS`.
+
+    Attributes
+    ----------
+    texts : list of str
+        The first text seen of each number.
+    """
+
+    reading = "normalize_text"  # of indexes that were saved without it
+
+    def __init__(self, reading: str = "normalize_text") -> None:
+        self.reading = reading
+        self.texts: list[str] = []
+        self._codes: dict[str, int] = {}
+        self._raw: dict[str, int] = {}
+
+    def add(self, texts: Iterable[str]) -> np.ndarray:
+        """Give the numbers of texts, new ones where needed."""
+        return np.fromiter((self._code(text) for text in texts), dtype=np.intp)
+
+    def add_pairs(self, pairs: np.ndarray) -> np.ndarray:
+        """Give the (n, c) numbers of checked pairs."""
+        return self.add(pairs.ravel()).reshape(pairs.shape)
+
+    def _code(self, raw: str) -> int:
+        code = self._raw.get(raw)
+        if code is None:
+            code = self._codes.setdefault(READINGS[self.reading](raw), len(self.texts))
+            if code == len(self.texts):
+                self.texts.append(raw)
+            self._raw[raw] = code
+        return code
+
+
+def as_texts(texts: list[str]) -> np.ndarray:
+    """Object array of strings; a fixed-width array of real questions is 200 times larger."""
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array
+
+
+def check_texts(texts: Any, name: str) -> list[str]:
+    """List of strings, or an error that names the first element that is none."""
+    if isinstance(texts, str):
+        raise TypeError(f"{name} is one string; give a list of texts, for instance [{texts!r}]")
+    found = list(texts)
+    for position, text in enumerate(found):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name}[{position}] = {text!r} is {type(text).__name__}, not a string; drop "
+                "missing texts first"
+            )
+    if not found:
+        raise ValueError(f"{name} is empty; give at least one text, or None")
+    return found
+
+
+def place_pairs(
+    known: list[str], pairs: np.ndarray, reading: str = "normalize_text"
+) -> tuple[list[str], np.ndarray]:
+    """Give numbers to the texts of pairs beside known texts.
+
+    Parameters
+    ----------
+    known : list of str
+        Texts as `reading` gives them, each once.
+    pairs : ndarray of str, shape (n, 2)
+        Checked pairs.
+    reading : str, default="normalize_text"
+        Name in `READINGS`.
+
+    Returns
+    -------
+    new : list of str
+        Texts that are not known, as they are spelt: they are numbered from ``len(known)`` on.
+        Spellings of one new text may embed apart; were one to stand for all, a prediction would
+        depend on which pair of the batch came first.
+    codes : ndarray of int, shape (n, 2)
+        Numbers. Texts of a pair that read alike share one, whichever comes first.
+    """
+    number = {text: code for code, text in enumerate(known)}
+    spelt, position = np.unique(pairs, return_inverse=True)
+    normal = [READINGS[reading](text) for text in spelt.tolist()]
+    code = np.array([number.get(text, -1) for text in normal], dtype=np.intp)
+    is_new = np.flatnonzero(code < 0)
+    code[is_new] = len(known) + np.arange(len(is_new))
+    _, same = np.unique(np.asarray(normal, dtype=object), return_inverse=True)
+    position = position.reshape(pairs.shape)
+    codes = code[position]
+    alike = same[position[:, 0]] == same[position[:, 1]]
+    codes[alike] = codes[alike].min(axis=1, keepdims=True)
+    return [spelt[row] for row in is_new], codes

@@ -1,0 +1,144 @@
+"""Triplets as samples, so that cross-validation slices them and not the points."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.metric import check_triplets
+
+__all__ = ["Triplets"]
+
+
+class Triplets:
+    """Triplets as the samples of scikit-learn's model selection, without copying X.
+
+    Cross-validation slices X and would pass a separate array of triplets whole, with
+    indices that then point at wrong rows. This view carries both: indexing it selects
+    triplets and keeps the very same points.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or frame, shape (n, D)
+        Vectors of the points. Held, never copied or changed.
+    T : array-like of int, shape (t, 3)
+        Rows of X: (anchor, similar, dissimilar), three different ones.
+
+    Attributes
+    ----------
+    points : ndarray, sparse matrix or frame, shape (n, D)
+        ``X`` itself.
+    triplets : ndarray of intp, shape (t, 3)
+        The checked triplets.
+    n_points : int
+        Rows that ``X`` had when the first view was made.
+    shape : tuple of int
+        (t, D): the number of samples, then the width of the points.
+
+    Raises
+    ------
+    TypeError
+        If X has no two-dimensional shape, or is already a `Triplets`.
+    ValueError
+        If T is not integer (t, 3), is empty, or a row is out of range or names one point
+        twice; the first bad row is named.
+
+    See Also
+    --------
+    DisjointPairsKFold : Folds of triplets that share no point.
+
+    Notes
+    -----
+    Conversion to an array is refused: the points of a triplet are three rows, and no single
+    one may stand for it. A selection of no triplet is refused too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators.inputs import Triplets
+    >>> view = Triplets(np.eye(4), [[0, 1, 2], [1, 0, 3], [2, 3, 0]])
+    >>> view
+    Triplets(n_triplets=3, n_points=4, n_features=4)
+    >>> view[[0, 2]].triplets
+    array([[0, 1, 2],
+           [2, 3, 0]])
+    >>> view[[0, 2]].points is view.points
+    True
+    """
+
+    def __init__(self, X: Any, T: ArrayLike) -> None:
+        if isinstance(X, Triplets):
+            raise TypeError("X is already Triplets: pass its points, Triplets(X.points, T).")
+        shape = getattr(X, "shape", None)
+        if shape is None or len(shape) != 2:
+            raise TypeError(
+                f"X must be an array, sparse matrix or frame of shape (n, D), got "
+                f"{type(X).__name__} of shape {shape}: vectorise texts first, or use np.asarray(X)."
+            )
+        self.points = X
+        self.n_points = int(shape[0])
+        self.triplets = check_triplets(T, self.n_points)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of triplets and number of features of the points."""
+        return len(self.triplets), int(self.points.shape[1])
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions, 2."""
+        return 2
+
+    def __len__(self) -> int:
+        """Return the number of triplets."""
+        return len(self.triplets)
+
+    def __getitem__(self, key: Any) -> Triplets:
+        """Select triplets by indices, mask, slice or number; the points stay the same."""
+        rows = key
+        if isinstance(key, tuple):
+            # scikit-learn selects samples of anything with a shape by (indices, Ellipsis).
+            if len(key) != 2 or key[1] is not Ellipsis:
+                raise IndexError(
+                    f"Triplets can be indexed by triplet only, got {key!r}: "
+                    "select columns of X before making Triplets(X, T)."
+                )
+            rows = key[0]
+        if isinstance(rows, Integral):
+            chosen = self.triplets[[int(rows)]]
+        elif isinstance(rows, slice):
+            chosen = self.triplets[rows]
+        else:
+            index = np.asarray(rows)
+            if index.ndim != 1:
+                raise IndexError(
+                    f"Triplets needs a one-dimensional index, got shape {index.shape}: "
+                    "use indices, a boolean mask or a slice over triplets."
+                )
+            chosen = self.triplets[index if index.size else slice(0)]
+        if len(chosen) == 0:
+            raise ValueError(
+                f"the selection holds none of the {len(self)} triplets: select at least one "
+                "(fewer folds, or more triplets)."
+            )
+        view = object.__new__(type(self))
+        view.points, view.n_points, view.triplets = self.points, self.n_points, chosen
+        return view
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Refuse conversion: no row of X stands for a triplet."""
+        raise TypeError(
+            "Triplets is not an array of features, this estimator or transformer takes no "
+            "triplets: transform X first, then wrap it as Triplets(X, T) for a metric learner "
+            "such as FILM."
+        )
+
+    def __repr__(self) -> str:
+        """Return the numbers of triplets, points and features."""
+        return (
+            f"Triplets(n_triplets={len(self)}, n_points={self.n_points}, "
+            f"n_features={self.shape[1]})"
+        )

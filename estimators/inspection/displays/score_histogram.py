@@ -1,0 +1,168 @@
+"""Histogram of scores of duplicates and of other pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.inspection.displays.plotting import axes_for, judged
+from film.pairs import binary_labels
+
+__all__ = ["ScoreHistogramDisplay"]
+
+
+class ScoreHistogramDisplay:
+    """Scores of duplicates and of other pairs, each as shares of its class.
+
+    Parameters
+    ----------
+    outcome : ndarray of bool, shape (n,)
+        Which pairs are duplicates.
+    scores : ndarray of float64, shape (n,)
+        What was said of each pair.
+    score_name : str, default="score"
+        Label of the x axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the histograms.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+    patches_ : dict of bool to list of matplotlib Patch
+        Histogram of each class that occurs.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from estimators.inspection import ScoreHistogramDisplay
+    >>> display = ScoreHistogramDisplay.from_predictions([0, 0, 1], [0.1, 0.4, 0.8])
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['other pairs (2)', 'duplicates (1)']
+    """
+
+    def __init__(
+        self, outcome: NDArray[np.bool_], scores: NDArray[np.float64], score_name: str = "score"
+    ) -> None:
+        self.outcome = outcome
+        self.scores = scores
+        self.score_name = score_name
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, scores: Any, *, score_name: str = "score", ax: Any = None, **kwargs: Any
+    ) -> ScoreHistogramDisplay:
+        """Draw the histograms of given scores.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            1 or True for duplicates, 0 or False for others.
+        scores : array-like of float, shape (n,)
+            Finite; probabilities, similarities or others.
+        score_name : str, default="score"
+            Label of the x axis.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``hist``, for both classes.
+
+        Returns
+        -------
+        display : ScoreHistogramDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If y is not binary, lengths differ or a score is not finite.
+        """
+        outcome = binary_labels(y)
+        values = np.asarray(scores, dtype=np.float64)
+        if values.shape != outcome.shape:
+            raise ValueError(
+                f"scores must have shape {outcome.shape}, as y has, got shape {values.shape}: "
+                "give one score a pair."
+            )
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise ValueError(f"scores[{row}] is {values[row]}; scores must be finite: drop the row")
+        return cls(outcome, values, score_name).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, pairs: Any, y: Any, *, ax: Any = None, **kwargs: Any
+    ) -> ScoreHistogramDisplay:
+        """Draw what a fitted estimator says of labelled pairs.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, with ``predict_proba`` (column of the second class) or else ``similarity``.
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts that it was not fitted on.
+        y : array-like of shape (n_pairs,)
+            Their classes.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``hist``, for both classes.
+
+        Returns
+        -------
+        display : ScoreHistogramDisplay
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If the estimator has neither method.
+        ValueError
+            If y holds a class that the estimator does not know.
+        """
+        outcome, scores = judged(estimator, pairs, y, ("predict_proba", "similarity"))
+        name = "probability of a duplicate" if hasattr(estimator, "predict_proba") else "similarity"
+        return cls.from_predictions(outcome, scores, score_name=name, ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> ScoreHistogramDisplay:
+        """Draw both histograms over the same bins.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``hist``, for both classes.
+
+        Returns
+        -------
+        self : ScoreHistogramDisplay
+            With the artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.ax_ = axes_for(ax, (6.0, 3.6))
+        self.figure_ = self.ax_.figure
+        edges = np.histogram_bin_edges(self.scores, bins=kwargs.pop("bins", 40))
+        style = {"alpha": 0.5} | kwargs | {"bins": edges}
+        self.patches_ = {}
+        for duplicate, label in ((False, "other pairs"), (True, "duplicates")):
+            scores = self.scores[self.outcome == duplicate]
+            if len(scores):
+                shares = np.full(len(scores), 1 / len(scores))
+                named = {"label": f"{label} ({len(scores):,})", "weights": shares} | style
+                *_, patches = self.ax_.hist(scores, **named)
+                self.patches_[duplicate] = list(patches)
+        self.ax_.set(
+            xlabel=self.score_name,
+            ylabel="share of its kind of pairs",
+            title="Scores of duplicates and of other pairs",
+        )
+        self.ax_.legend(fontsize="small")
+        return self

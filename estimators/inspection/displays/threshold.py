@@ -1,0 +1,199 @@
+"""Precision, recall and F1 of judging by a threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimators.inputs import question_groups
+from estimators.inspection.displays.plotting import axes_for, judged
+from film.pairs import ThresholdCurve, threshold_curve, threshold_for_precision
+
+__all__ = ["ThresholdDisplay"]
+
+_FIGURES = (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+
+
+class ThresholdDisplay:
+    """Precision, recall and F1 by threshold, with confidence bands.
+
+    Parameters
+    ----------
+    curve : ThresholdCurve
+        From `film.pairs.threshold_curve` or `DuplicateClassifier.threshold_curve`.
+    precision : float, default=None
+        A wanted precision; the threshold that `film.pairs.threshold_for_precision` chooses
+        for it is marked.
+    score_name : str, default="score"
+        What the thresholds are of, for the x axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the curves.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+    lines_ : dict of str to matplotlib Line2D
+        Curves by name: "precision", "recall", "f1".
+    threshold_ : float or None
+        The marked threshold; None where no precision was wanted, or none is known to reach it.
+
+    Examples
+    --------
+    >>> import matplotlib, numpy as np
+    >>> matplotlib.use("Agg")
+    >>> from estimators.inspection import ThresholdDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> display = ThresholdDisplay.from_predictions(rng.uniform(size=2000) < p, p, precision=0.8)
+    >>> 0.6 < display.threshold_ < 0.8
+    True
+    """
+
+    def __init__(
+        self, curve: ThresholdCurve, precision: float | None = None, score_name: str = "score"
+    ) -> None:
+        self.curve = curve
+        self.precision = precision
+        self.score_name = score_name
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        scores: Any,
+        *,
+        groups: Any = None,
+        weights: Any = None,
+        confidence: float = 0.95,
+        precision: float | None = None,
+        score_name: str = "score",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ThresholdDisplay:
+        """Draw the curves of given scores.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            1 or True for duplicates, 0 or False for others; both have to occur.
+        scores : array-like of float, shape (n,)
+            Probabilities or similarities.
+        groups, weights, confidence
+            As in `film.pairs.threshold_curve`.
+        precision, score_name
+            As in the class.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``plot``, for all curves.
+
+        Returns
+        -------
+        display : ThresholdDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            As in `film.pairs.threshold_curve`.
+        """
+        curve = threshold_curve(y, scores, groups=groups, weights=weights, confidence=confidence)
+        return cls(curve, precision, score_name).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        pairs: Any,
+        y: Any,
+        *,
+        confidence: float = 0.95,
+        precision: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ThresholdDisplay:
+        """Draw the curves of a fitted estimator on labelled pairs.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, with ``predict_proba`` (column of the second class) or else ``similarity``.
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts that it was not fitted on. Pairs that shared questions link count as dependent.
+        y : array-like of shape (n_pairs,)
+            Their classes.
+        confidence, precision, ax, **kwargs
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : ThresholdDisplay
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If the estimator has neither method.
+        ValueError
+            If y holds a class that the estimator does not know, or only one class.
+        """
+        outcome, scores = judged(estimator, pairs, y, ("predict_proba", "similarity"))
+        name = "probability of a duplicate" if hasattr(estimator, "predict_proba") else "similarity"
+        return cls.from_predictions(
+            outcome,
+            scores,
+            groups=question_groups(pairs),
+            confidence=confidence,
+            precision=precision,
+            score_name=name,
+            ax=ax,
+            **kwargs,
+        )
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> ThresholdDisplay:
+        """Draw the curves with their bands, and the threshold for the wanted precision.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to matplotlib's ``plot``, for all curves.
+
+        Returns
+        -------
+        self : ThresholdDisplay
+            With the artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.threshold_ = None
+        if self.precision is not None:
+            chosen = threshold_for_precision(self.curve, self.precision)
+            self.threshold_ = None if chosen is None else float(self.curve.thresholds[chosen])
+        self.ax_ = axes_for(ax, (6.4, 4.2))
+        self.figure_ = self.ax_.figure
+        thresholds = self.curve.thresholds
+        self.lines_ = {}
+        for attribute, label in _FIGURES:
+            values = getattr(self.curve, attribute)
+            low, high = getattr(self.curve, f"{attribute}_interval").T
+            (line,) = self.ax_.plot(thresholds, values, **{"label": label} | kwargs)
+            self.ax_.fill_between(
+                thresholds, low, high, color=line.get_color(), alpha=0.2, linewidth=0
+            )
+            self.lines_[attribute] = line
+        if self.threshold_ is not None:
+            name = f"threshold {self.threshold_:.3g} for precision {self.precision:g}"
+            self.ax_.axvline(self.threshold_, color="k", linestyle="--", label=name)
+        self.ax_.set(
+            xlabel=f"threshold: lowest {self.score_name} that counts as a duplicate",
+            ylabel=f"share, with {self.curve.confidence:.0%} interval",
+            ylim=(-0.02, 1.02),
+            title="Precision and recall by threshold",
+        )
+        self.ax_.legend(fontsize="small")
+        return self

@@ -1,0 +1,292 @@
+"""Pages of duplicates and of explanations: one self-contained HTML file each, no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from estimators.inspection.explanation import Explanation
+from estimators.inspection.shown_words import escaped, shown_words
+from estimators.inspection.verdict import Verdict
+from film.datasets import atomic_writer
+
+__all__ = ["duplicates_page", "explanations_page", "write_page"]
+
+_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> str:
+    """Make a page that shows groups of duplicates and regroups them by a threshold.
+
+    Parameters
+    ----------
+    data : dict
+        Left unchanged. Its keys:
+
+        score_name : {"probability", "similarity"}
+            What the scores are.
+        threshold : float
+            Where the slider starts, at least ``lowest``.
+        lowest : float
+            The lowest threshold for which ``merges`` are complete.
+        texts : list of dict
+            One per distinct text: ``id`` (str), ``text`` (str) and ``copies`` (ids of its
+            exact copies, list of str).
+        merges : list of (a, b, score)
+            A hierarchical clustering in falling score. A node below n = ``len(texts)`` is
+            a text, n + i is the i-th merge. Cut at t, the merges with ``score >= t`` stay.
+        pairs : list of (i, j, score)
+            Direct scores of two texts, each pair at most once, in any order of i and j.
+        alignments : dict, optional
+            ``"i,j"`` to a list of (k, l, contribution): token k of text i and token l of
+            text j.
+        tokens : dict, optional
+            i to the (start, end) of each token of text i, in characters of ``text``; needed
+            for each text that is named in ``alignments``.
+        notes : list of str, optional
+            Shown above the groups.
+        n_rows : int, optional
+            Rows of the whole table; without, those of ``texts`` and their copies.
+        across : bool, optional
+            Whether each group is a row of one table and its matches in another.
+    title : str, default="Duplicates"
+        Title and heading of the page.
+
+    Returns
+    -------
+    html : str
+        For `write_page`. A group is a merge that the cut keeps, or one text with exact
+        copies. Its first member is the one that comes first in ``texts``.
+
+    Raises
+    ------
+    TypeError
+        If the title is not a string, or a value is neither text nor number.
+    ValueError
+        If a number is NaN or infinite.
+
+    Notes
+    -----
+    Data go in as JSON within an inert ``script`` element, with ``<``, ``>``, ``&`` and the
+    two Unicode line separators escaped; the script makes text nodes of them, never markup.
+    A content security policy lets no other script run, no request leave and no string
+    become markup. Lone surrogates, which UTF-8 cannot hold, are shown as U+FFFD.
+
+    O(texts + merges + pairs) time here, and in the browser for each threshold.
+
+    Examples
+    --------
+    >>> from estimators.inspection import duplicates_page
+    >>> html = duplicates_page(
+    ...     {
+    ...         "score_name": "similarity",
+    ...         "threshold": 0.8,
+    ...         "lowest": 0.5,
+    ...         "texts": [
+    ...             {"id": "7", "text": "Reset my password", "copies": ["12"]},
+    ...             {"id": "9", "text": "How to reset a password?", "copies": []},
+    ...         ],
+    ...         "merges": [(0, 1, 0.84)],
+    ...         "pairs": [(0, 1, 0.84)],
+    ...     }
+    ... )
+    >>> html.startswith("<!doctype html>"), "://" in html
+    (True, False)
+    """
+    defaults = {"alignments": {}, "tokens": {}, "notes": []}
+    content = defaults | dict(data)
+    # What is judged in a browser belongs to these texts, in this order.
+    texts = json.dumps([[entry["id"], entry["text"]] for entry in content["texts"]])
+    content["key"] = hashlib.sha256(texts.encode()).hexdigest()
+    return _page("duplicates", content, title)
+
+
+def explanations_page(
+    pairs: Iterable[Explanation | Verdict], *, title: str = "Explanations"
+) -> str:
+    """Make a page that shows which words of two texts meet, pair by pair.
+
+    Parameters
+    ----------
+    pairs : iterable of Explanation or Verdict
+        One per pair. A verdict leads from the typical pair's probability to this one's, and brings
+        the words of its first member that has them.
+    title : str, default="Explanations"
+        Title and heading of the page.
+
+    Returns
+    -------
+    html : str
+        For `write_page`. Contributions and effects are rounded to six decimals.
+
+    Raises
+    ------
+    TypeError
+        If the title is not a string.
+
+    See Also
+    --------
+    duplicates_page : Says how hostile texts are kept from running.
+
+    Examples
+    --------
+    >>> from estimators.inspection import Explanation
+    >>> from estimators.inspection import explanations_page
+    >>> explanation = Explanation(
+    ...     text1="a cat",
+    ...     text2="cats",
+    ...     tokens1=["a", "cat"],
+    ...     tokens2=["cats"],
+    ...     offsets1=[[0, 1], [2, 5]],
+    ...     offsets2=[[0, 4]],
+    ...     contributions=[[0.0], [0.7]],
+    ...     similarity=0.7,
+    ... )
+    >>> "a cat" in explanations_page([explanation])
+    True
+    """
+    return _page("explanations", {"pairs": [_entry(pair) for pair in pairs]}, title)
+
+
+def write_page(html: str, path: str | os.PathLike[str]) -> None:
+    """Write a page as UTF-8, whole or not at all.
+
+    Parameters
+    ----------
+    html : str
+        From `duplicates_page` or `explanations_page`.
+    path : str or path-like
+        The file to make or to replace.
+
+    Raises
+    ------
+    OSError
+        As in `film.datasets.atomic_writer`.
+    """
+    with atomic_writer(path, newline="\n") as handle:
+        handle.write(html)
+
+
+def _entry(pair: Explanation | Verdict) -> dict[str, Any]:
+    texts = {"text1": pair.text1, "text2": pair.text2}
+    if isinstance(pair, Explanation):
+        return texts | _words(pair)
+    words = next(iter(pair.words.values()), None)
+    return texts | ({} if words is None else _words(words)) | {"verdict": _verdict(pair)}
+
+
+def _words(explanation: Explanation) -> dict[str, Any]:
+    """Give what the page shows of an explanation; three numbers per link, one after the other."""
+    words = shown_words(explanation)
+    values = np.round(words.entries.data, 6)
+    kept = np.flatnonzero(values)
+    links = zip(
+        words.entries.row[kept].tolist(),
+        words.entries.col[kept].tolist(),
+        values[kept].tolist(),
+        strict=True,
+    )
+    return {
+        "title": explanation.title,
+        "similarity": explanation.similarity,
+        "words1": words.spans1,
+        "words2": words.spans2,
+        "sums1": np.round(words.sums1, 6).tolist(),
+        "sums2": np.round(words.sums2, 6).tolist(),
+        "links": [number for link in links for number in link],
+        "hidden": words.hidden if words.n_hidden else 0,
+        "truncation": explanation.truncation,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    inputs = [("member", one) for one in verdict.members]
+    inputs += [("feature", one) for one in verdict.features]
+    return {
+        "probability": verdict.probability,
+        "baseline": verdict.baseline,
+        "steps": [
+            {
+                "kind": kind,
+                "name": one.name,
+                "value": one.value,
+                "typical": one.typical,
+                "effect": round(one.effect, 6),
+            }
+            for kind, one in sorted(inputs, key=lambda input: -abs(input[1].effect))
+        ],
+        "sameness": verdict.sameness
+        and {"name": verdict.sameness.name, "effect": round(verdict.sameness.effect, 6)},
+        "unseen": verdict.unseen,
+    }
+
+
+def _page(name: str, content: Mapping[str, Any], title: str) -> str:
+    """Fill the template: every script and style of the page is known to its policy by hash."""
+    if not isinstance(title, str):
+        raise TypeError(f"title must be a string, got {title!r}")
+    style = _template("page.css")
+    script = f'(() => {{\n"use strict";\n{_template("common.js")}{_template(f"{name}.js")}}})();\n'
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src {_source(style)}",
+            f"script-src {_source(script)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        ]
+    )
+    return Template(_template("page.html")).substitute(
+        policy=policy,
+        title=escaped(title),
+        style=style,
+        body=_template(f"{name}.html"),
+        data=_as_json(content),
+        script=script,
+    )
+
+
+def _template(name: str) -> str:
+    folder = resources.files("estimators.inspection.pages") / "templates"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _source(text: str) -> str:
+    """Name a script or style by its hash, as content security policies do."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _as_json(content: Mapping[str, Any]) -> str:
+    """JSON that no HTML parser can take for markup; outside strings it has none of these."""
+    try:
+        plain = json.dumps(
+            content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_number
+        )
+    except ValueError as error:
+        raise ValueError(f"values must be finite numbers or text: {error}") from error
+    return _UNSAFE.sub(_escaped, plain)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return _REPLACEMENT if 0xD800 <= code <= 0xDFFF else f"\\u{code:04x}"
+
+
+def _number(value: Any) -> Any:
+    """Plain numbers of NumPy ones."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"values must be numbers or text, got {value!r} ({type(value).__name__})")

@@ -1,0 +1,110 @@
+"""Words of a text as people see them, with the stretch of text each one answers for."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+_JOINERS = "'’\u200c\u200d"
+_IDEOGRAPHIC = (
+    (0x3040, 0x30FF),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One token of a text.
+
+    Attributes
+    ----------
+    start, end : int
+        Characters of the word itself, which are shown.
+    whole_start, whole_end : int
+        Characters it answers for: the word with the punctuation around it. Those of all words
+        together cover everything but white space.
+    """
+
+    start: int
+    end: int
+    whole_start: int
+    whole_end: int
+
+
+def split_words(text: str) -> list[Word]:
+    """Find the words of a text, as written.
+
+    Text is parted at white space. In each part, a word is a run of letters, numbers, combining
+    marks and underscores, with apostrophes or joiners allowed inside; an ideograph or kana is a
+    word of its own. Other characters go to the word before them, or to the first word after them
+    where none is before. A part without words, such as a lone dash or emoji, is one token.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    words : list of Word
+        In order; empty for blank text.
+
+    Notes
+    -----
+    Linear in the length of the text.
+
+    Examples
+    --------
+    >>> from estimators.inspection import split_words
+    >>> text = "Don't (machine-)learn: C++ & 東京!"
+    >>> [text[word.start : word.end] for word in split_words(text)]
+    ["Don't", 'machine', 'learn', 'C', '&', '東', '京']
+    >>> [text[word.whole_start : word.whole_end] for word in split_words(text)]
+    ["Don't", '(machine-)', 'learn:', 'C++', '&', '東', '京!']
+    """
+    words: list[Word] = []
+    start = 0
+    while start < len(text):
+        if text[start].isspace():
+            start += 1
+            continue
+        end = start
+        while end < len(text) and not text[end].isspace():
+            end += 1
+        words += _words_of_part(text, start, end)
+        start = end
+    return words
+
+
+def _words_of_part(text: str, start: int, end: int) -> list[Word]:
+    spans: list[tuple[int, int]] = []
+    open_word = False
+    for i in range(start, end):
+        character = text[i]
+        if _ideographic(character):
+            spans.append((i, i + 1))
+            open_word = False
+        elif character.isalnum() or character == "_":
+            begin = spans.pop()[0] if open_word else i
+            spans.append((begin, i + 1))
+            open_word = True
+        elif spans and spans[-1][1] == i and unicodedata.category(character)[0] == "M":
+            spans[-1] = (spans[-1][0], i + 1)
+        else:
+            followed = i + 1 < end and text[i + 1].isalnum()
+            open_word = open_word and character in _JOINERS and followed
+    if not spans:
+        return [Word(start, end, start, end)]
+    starts = [start] + [span[0] for span in spans[1:]]
+    ends = [*starts[1:], end]
+    return [
+        Word(*span, *whole)
+        for span, whole in zip(spans, zip(starts, ends, strict=True), strict=True)
+    ]
+
+
+def _ideographic(character: str) -> bool:
+    return character.isalnum() and any(low <= ord(character) <= high for low, high in _IDEOGRAPHIC)

@@ -1,0 +1,3 @@
+from .film import FILM as FILM
+from .linear_pipeline import LinearPipeline as LinearPipeline
+from .linear_pipeline import take_apart as take_apart

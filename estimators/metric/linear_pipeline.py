@@ -1,0 +1,126 @@
+"""A text pipeline taken apart: vectorisers, steps that only rescale, and one linear map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import MaxAbsScaler, Normalizer
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.metric.film import FILM
+
+SUPPORTED = (
+    "a TfidfVectorizer, a CountVectorizer or a FeatureUnion of such; then TfidfTransformer, "
+    "MaxAbsScaler or Normalizer; then FILM or TruncatedSVD, with a Normalizer before or after"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPipeline:
+    """Text → features x → L x, up to lengths, which a cosine does not see.
+
+    Attributes
+    ----------
+    source : estimator
+        The vectoriser or union, which names the features.
+    vectorizers : list of CountVectorizer
+        In the order of their columns.
+    rescalers : list of transformer
+        Applied to what ``source`` gives. None of them makes a feature out of another one.
+    components : ndarray of shape (d, n_features), or None
+        L; None is the identity.
+    """
+
+    source: Any
+    vectorizers: list[CountVectorizer]
+    rescalers: list[Any]
+    components: np.ndarray | None
+
+    def features(self, texts: np.ndarray) -> Any:
+        """Compute x of each text, as the map takes it, as a CSR matrix."""
+        X = self.source.transform(texts)
+        for step in self.rescalers:
+            X = step.transform(X)
+        return sp.csr_matrix(X)
+
+
+def take_apart(embedder: Any) -> LinearPipeline:
+    """Find the parts of a fitted text pipeline.
+
+    Raises
+    ------
+    TypeError
+        If a step is none of those supported; it is named.
+    NotFittedError
+        If a map is not fitted.
+    """
+    steps = list(_flat_steps("embedder", embedder))
+    if not steps:
+        raise TypeError(f"embedder {embedder!r} has no step; it must be {SUPPORTED}.")
+    (name, source), later = steps[0], steps[1:]
+    vectorizers = list(_vectorizers(name, source))
+    rescalers: list[Any] = []
+    maps: list[Any] = []
+    for name, step in later:
+        if isinstance(step, (FILM, TruncatedSVD)):
+            maps.append(step)
+        elif not maps and _rescales(step):
+            rescalers.append(step)
+        # After a map, lengths are all that a Normalizer changes, and a cosine does not see them.
+        elif not isinstance(step, Normalizer):
+            raise _unsupported(name, step)
+    components: np.ndarray | None = None
+    for step in maps:
+        check_is_fitted(step)
+        components = step.components_ if components is None else step.components_ @ components
+    return LinearPipeline(source, vectorizers, rescalers, components)
+
+
+def _flat_steps(name: str, estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Name and estimator of each step that does something, those of inner pipelines too."""
+    if isinstance(estimator, Pipeline):
+        for inner, step in estimator.steps:
+            yield from _flat_steps(inner if name == "embedder" else f"{name}__{inner}", step)
+    elif estimator is not None and not isinstance(estimator, str):
+        yield name, estimator
+
+
+def _vectorizers(name: str, source: Any) -> Iterator[CountVectorizer]:
+    if isinstance(source, FeatureUnion):
+        for inner, branch in source.transformer_list:
+            if isinstance(branch, str) and branch == "drop":
+                continue
+            steps = list(_flat_steps(f"{name}__{inner}", branch))
+            if not steps:
+                raise _unsupported(f"{name}__{inner}", branch)
+            yield from _vectorizers(*steps[0])
+            for later, step in steps[1:]:
+                if not _rescales(step):
+                    raise _unsupported(later, step)
+    elif isinstance(source, CountVectorizer):
+        if source.input != "content":
+            raise TypeError(
+                f"embedder step {name!r} reads its texts by input={source.input!r}; explanations "
+                "need the texts themselves: read the files first and leave input='content'."
+            )
+        yield source
+    else:
+        raise _unsupported(name, source)
+
+
+def _rescales(step: Any) -> bool:
+    return isinstance(step, (Normalizer, TfidfTransformer, MaxAbsScaler))
+
+
+def _unsupported(name: str, step: Any) -> TypeError:
+    return TypeError(
+        f"embedder step {name!r} is {step!r}, whose cosine cannot be shared out among words; "
+        f"supported are {SUPPORTED}."
+    )

@@ -1,0 +1,198 @@
+"""Lexical features of pairs of texts, as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import (
+    ENGLISH_STOP_WORDS,
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.inputs import READINGS, as_texts, check_pairs
+from estimators.persistence import savable
+from film.pairs import (
+    EDIT_NAMES,
+    OVERLAP_NAMES,
+    SEQUENCE_NAMES,
+    SIGN_NAMES,
+    edit_features,
+    overlap_features,
+    row_cosines,
+    sequence_features,
+    sign_features,
+)
+from film.text import token_text
+
+N_HASHES = 2**20
+"""Columns of hashed n-grams; two n-grams of one pair of questions rarely meet in one."""
+
+COSINE_NAMES = ("word cosine", "word and bigram cosine", "character cosine")
+
+
+@savable
+class LexicalFeatures(TransformerMixin, BaseEstimator):
+    """Overlaps, edits, numbers, symbols, negation and lengths of a pair, as 39 named features.
+
+    Nothing is learned from labels: `fit` counts how rare words are. A word that it did not see is
+    as rare as the rarest that it saw. Stop words, negation and question words are English; on
+    other languages those few features say little and the rest work.
+
+    Attributes
+    ----------
+    words_ : TfidfVectorizer
+        Fitted on the tokens (`film.text.token_text`) of the unique texts.
+    bigrams_, characters_ : Pipeline
+        Hashed n-grams of words and characters, weighted by how rare they are.
+    reading_ : str
+        How texts are read; models that were saved without it have an older reading.
+    n_features_out_ : int
+        Number of features.
+
+    See Also
+    --------
+    WordDifferences : Which words are shared, for a linear model to learn from.
+
+    Examples
+    --------
+    >>> from estimators.pairs import LexicalFeatures
+    >>> pairs = [("How old is Earth?", "What is Earth's age?"), ("Is it 5?", "Is it 6?")]
+    >>> lexical = LexicalFeatures().fit(pairs)
+    >>> values = dict(zip(lexical.get_feature_names_out(), lexical.transform(pairs)[1]))
+    >>> values["numbers unshared"], values["same first words"]
+    (np.float64(2.0), np.float64(2.0))
+    """
+
+    def fit(self, pairs: Any, y: Any = None) -> LexicalFeatures:
+        """Count the words of the unique texts.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : LexicalFeatures
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing or no text has a word.
+        """
+        texts = {token_text(text) for text in np.unique(check_pairs(pairs)).tolist()}
+        texts = sorted(texts - {""})
+        if not texts:
+            raise ValueError(
+                "pairs hold no word at all; give texts with letters, numbers or symbols"
+            )
+        tokens: dict[str, Any] = {"token_pattern": r"\S+"}
+        single: Any = np.float32
+        self.words_ = TfidfVectorizer(sublinear_tf=True, dtype=single, **tokens).fit(texts)
+        self.bigrams_ = _hashed(ngram_range=(1, 2), **tokens).fit(texts)
+        self.characters_ = _hashed(analyzer="char_wb", ngram_range=(3, 5)).fit(texts)
+        self.reading_ = "token_text"
+        self.n_features_out_ = len(self.get_feature_names_out())
+        return self
+
+    def transform(self, pairs: Any) -> np.ndarray:
+        """Compute the features.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts; their order within a pair changes nothing.
+
+        Returns
+        -------
+        features : ndarray of float64, shape (n_pairs, 39)
+            Columns `get_feature_names_out`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing.
+        """
+        check_is_fitted(self)
+        pairs = check_pairs(pairs)
+        texts, codes = np.unique(pairs, return_inverse=True)
+        older = not hasattr(self, "reading_")
+        read = READINGS["normalize_text" if older else self.reading_]
+        normal: Any = as_texts([read(text) for text in texts.tolist()])
+        first, second = codes.reshape(pairs.shape).T
+        words, rarity = self._older_words(normal) if older else self._open_words(normal)
+        cosines = [row_cosines(words[first], words[second])]
+        for vectorizer in (self.bigrams_, self.characters_):
+            rows = vectorizer.transform(normal)
+            cosines.append(row_cosines(rows[first], rows[second]))
+        split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
+        blocks = [
+            *cosines,
+            overlap_features(words[first], words[second], rarity),
+            sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
+            edit_features(normal[first], normal[second]),
+        ]
+        if not older:
+            blocks.append(sign_features(split[first], split[second]))
+        return np.column_stack(blocks)
+
+    def _older_words(self, texts: Any) -> tuple[Any, np.ndarray]:
+        """Words as models saved without `reading_` see them: those of no training text vanish."""
+        return self.words_.transform(texts), self.words_.idf_
+
+    def _open_words(self, texts: Any) -> tuple[Any, np.ndarray]:
+        """TF-IDF rows that keep words of no training text, and the rarity of every column."""
+        known = self.words_.vocabulary_
+        unknown = sorted({word for text in texts for word in text.split()} - known.keys())
+        vocabulary = known | {word: len(known) + i for i, word in enumerate(unknown)}
+        single: Any = np.float32
+        counter: Any = CountVectorizer(
+            vocabulary=vocabulary, token_pattern=r"\S+", lowercase=False, dtype=single
+        )
+        counts = counter.transform(texts)
+        rarity = np.append(self.words_.idf_, np.full(len(unknown), self.words_.idf_.max()))
+        counts.data = (1 + np.log(counts.data)) * rarity[counts.indices].astype(np.float32)
+        return counts, rarity
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the features, in order.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        names : ndarray of str, shape (39,)
+            Plain words.
+        """
+        names = [*COSINE_NAMES, *OVERLAP_NAMES, *SEQUENCE_NAMES, *EDIT_NAMES]
+        older = hasattr(self, "n_features_out_") and not hasattr(self, "reading_")
+        return as_texts(names if older else names + list(SIGN_NAMES))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def _hashed(**params: Any) -> Pipeline:
+    """N-grams of an open vocabulary: those that no training text has are the rarest."""
+    single: Any = np.float32
+    no_norm: Any = None
+    counts = HashingVectorizer(
+        n_features=N_HASHES, alternate_sign=False, norm=no_norm, dtype=single, **params
+    )
+    return make_pipeline(counts, TfidfTransformer(sublinear_tf=True))

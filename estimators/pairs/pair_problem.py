@@ -1,0 +1,166 @@
+"""Training pairs as numbers of unique texts, with what may be learned from some of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from estimators.inputs import TextIndex, conflicting_pairs
+from estimators.persistence import savable
+from film.corpus import connected_groups
+from film.metric import triplets_from_pairs
+
+
+def digest(*parts: Any) -> str:
+    """Name what can be written as JSON by its content."""
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+@savable
+class PairProblem:
+    """Training pairs as numbers of unique texts.
+
+    Caches know it by its key. Numbering texts costs far more than the key, and where the caches
+    answer, as for most candidates of a search over k, it never happens.
+
+    Texts share a number where `film.text.token_text` reads them alike. Groups, which keep folds
+    apart, go by the wider `film.text.normalize_text`.
+    """
+
+    reading = "normalize_text"  # of problems that were saved without it
+
+    def __init__(
+        self,
+        pairs: np.ndarray,
+        labels: np.ndarray,
+        similar: np.ndarray,
+        corpus: list[str],
+        settings: Any,
+    ) -> None:
+        self.reading = "token_text"
+        self.labels = labels
+        self.count = settings.count
+        self.n_random = settings.n_random
+        self.seed = settings.random_state
+        self._raw = pairs, similar, corpus
+        self.training_key = digest(
+            [pairs.ravel().tolist(), similar.ravel().tolist(), labels.tolist()],
+            [int(self.n_random), int(self.seed), self.reading],
+        )
+        self.key = digest(self.training_key, corpus, self.count)
+
+    @cached_property
+    def _numbered(self) -> tuple[list[str], int, np.ndarray, np.ndarray, np.ndarray | None]:
+        pairs, similar, corpus = self._raw
+        conflicts = conflicting_pairs(pairs, self.labels)
+        if conflicts:
+            warnings.warn(
+                f"{len(conflicts)} pairs occur with both labels, the first at rows "
+                f"{conflicts[0].tolist()}; they count with both, and as similar in mining",
+                UserWarning,
+                stacklevel=2,
+            )
+        index = TextIndex(self.reading)
+        # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
+        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
+        null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
+        codes, more = index.add_pairs(pairs), index.add_pairs(similar)
+        asked = np.unique(index.add(sorted(set(corpus)))) if corpus else None
+        return index.texts, null, codes, more, asked
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """Texts of the pairs as they came, (n, 2)."""
+        return self._raw[0]
+
+    @property
+    def texts(self) -> list[str]:
+        """Unique texts, one spelling each."""
+        return self._numbered[0]
+
+    @property
+    def null(self) -> int:
+        """Number of the text without words."""
+        return self._numbered[1]
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Numbers of the pairs' texts, (n, 2)."""
+        return self._numbered[2]
+
+    @property
+    def similar(self) -> np.ndarray:
+        """Numbers of the texts of further similar pairs."""
+        return self._numbered[3]
+
+    @property
+    def asked(self) -> np.ndarray | None:
+        """Numbers of the corpus texts in collection mode, the ones to be judged."""
+        return self._numbered[4]
+
+    @cached_property
+    def corpus(self) -> np.ndarray | None:
+        """Numbers of all known texts in collection mode."""
+        if self.asked is None:
+            return None
+        return np.unique(np.concatenate([self.codes.ravel(), self.similar.ravel(), self.asked]))
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """Group of linked texts of each text."""
+        sentences = self.sentences
+        links = sentences[np.vstack([self.codes, self.similar])]
+        return connected_groups(links, int(sentences.max()) + 1)[sentences]
+
+    @cached_property
+    def sentences(self) -> np.ndarray:
+        """Number of the sentence that each text is, by the wider `normalize_text`."""
+        return TextIndex().add(self.texts)
+
+    def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give some of the pairs, with the similar ones that no other pair is linked to."""
+        held_out = np.setdiff1d(np.arange(len(self.codes)), rows)
+        foreign = self.groups[self.codes[held_out, 0]]
+        # Folds are disjoint over the pairs, but further similar pairs may link two of them.
+        free = ~np.isin(self.groups[self.similar[:, 0]], foreign)
+        pairs = np.vstack([self.codes[rows], self.similar[free]])
+        return pairs, np.append(self.labels[rows], np.ones(int(free.sum()), dtype=int))
+
+    def triplets(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the texts of some pairs, and triplets of positions among them."""
+        pairs, labels = self.supervision(rows)
+        used, local = np.unique(np.append(pairs.ravel(), self.null), return_inverse=True)
+        told = self._has_words(pairs)
+        triplets = triplets_from_pairs(
+            local[:-1].reshape(-1, 2)[told],
+            labels[told],
+            len(used),
+            n_random=self.n_random,
+            null=int(local[-1]),
+            random_state=self.seed,
+        )
+        if not labels[told].any() or len(triplets) == 0:
+            raise ValueError(
+                f"no triplet can be mined from the {len(rows)} training pairs: they need at least "
+                "one duplicate pair and a third text; give more pairs"
+            )
+        return used, triplets
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Numbers of the texts that ranks count, where some of the pairs are the known ones."""
+        pairs, labels = self.supervision(rows)
+        texts = np.unique(pairs) if self.corpus is None else self.corpus
+        if self.count == "texts":
+            return texts
+        links = pairs[(labels == 1) & self._has_words(pairs)]
+        clusters = connected_groups(links, len(self.texts))[texts]
+        return texts[np.unique(clusters, return_index=True)[1]]
+
+    def _has_words(self, pairs: np.ndarray) -> np.ndarray:
+        """Pairs that say something: all texts without words are one, and duplicates of none."""
+        return (pairs != self.null).all(axis=1)

@@ -1,0 +1,336 @@
+"""The Pairwise kNN rule: two texts are duplicates if each is among the other's nearest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib.memory import NotMemorizedResult
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted, check_memory
+
+from estimators.inputs import (
+    READINGS,
+    check_choice,
+    check_integer,
+    check_pair_labels,
+    check_pairs,
+    check_texts,
+    place_pairs,
+)
+from estimators.metric import FILM
+from estimators.pairs.embedding import embed, fit_embedder
+from estimators.pairs.pair_problem import PairProblem, digest
+from estimators.pairs.question_folds import question_folds, splitter_of
+from estimators.persistence import savable
+from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
+
+MODES = ("both", "either")
+COUNTS = ("texts", "questions")
+
+
+@savable
+class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
+    """Classify pairs of texts by their neighbour ranks in a learned space.
+
+    rank(x → x′) counts the unique texts of a corpus that are strictly closer to x than x′ is. A
+    pair is a duplicate when its rank is below ``k`` from both sides. One rank answers every k.
+
+    Parameters
+    ----------
+    embedder : estimator, default=None
+        Texts → dense vectors. It is fitted as ``embedder.fit(texts, triplets)`` on the unique
+        texts of the pairs and triplets mined from their labels, so a pipeline that ends in `FILM`
+        learns from them. None is ``make_pipeline(TfidfVectorizer(), FILM())``.
+    k : int, default=36
+        Neighbourhood size; the paper's choice.
+    mode : {"both", "either"}, default="both"
+        Whether both ranks have to be below k, as in the paper, or one is enough.
+    corpus : iterable of str, default=None
+        None is *inductive* mode: ranks run over the fitted texts of one fold's training pairs,
+        and a prediction depends on nothing but its own pair. With texts it is *collection* mode:
+        these texts, the ones to be judged among them, are known though unlabelled, and belong to
+        the corpus as all fitted texts do.
+    cv : int or splitter, default=5
+        Question-disjoint folds by which the two rates are measured out of fold; each pair is in
+        one test fold. A splitter whose folds share questions is refused, unless it is an
+        `AllowSharedQuestions`.
+    count : {"texts", "questions"}, default="texts"
+        What ranks count: unique texts, as in the paper, or questions, where the texts of a
+        cluster of known duplicates count once, so that a question with many copies does not push
+        a new copy out of its neighbourhood.
+    n_random : int, default=5
+        Random dissimilar texts an anchor, in mining.
+    memory : str or joblib.Memory, default=None
+        Where to cache embeddings and ranks, by texts and parameters of the embedder but not by
+        ``k`` or ``mode``: a search over k then costs one fit. It must be a folder of your own.
+    random_state : int, default=0
+        Seeds mining and folds. Fixed by default, so that the candidates of a search share fits.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels, the second one is that of duplicates.
+    embedder_ : estimator
+        Fitted embedder.
+    out_of_fold_ranks_ : ndarray of int64, shape (n_pairs, 2)
+        Ranks of the training pairs under embedders that saw none of their questions.
+    inside_rate_, outside_rate_ : float
+        Share of duplicates among out-of-fold pairs inside and outside k, smoothed by Laplace's
+        rule: what `predict_proba` answers.
+
+    See Also
+    --------
+    FILM : The metric.
+    DisjointPairsKFold : Folds without shared questions.
+
+    Notes
+    -----
+    A rank grows with the corpus that it counts, so the two rates hold for corpora of one size.
+    They are measured over the training texts of folds, a share 1 - 1/cv of all, and predictions
+    count as many: those of the first fold. Clusters of known duplicates (``count="questions"``)
+    are likewise those of its pairs. With a ``corpus``, every text counts in both.
+
+    References
+    ----------
+    FILM paper, section 3.3.
+
+    Examples
+    --------
+    >>> from estimators import FILM, PairwiseKNNClassifier
+    >>> from film.datasets import make_question_pairs
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> data = make_question_pairs(400, random_state=0)
+    >>> embedder = make_pipeline(TfidfVectorizer(), FILM(d=20, rank=100, random_state=0))
+    >>> knn = PairwiseKNNClassifier(embedder, k=5, cv=3).fit(data.pairs, data.y)
+    >>> knn.predict_proba(data.pairs[:3]).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        embedder: Any = None,
+        k: int = 36,
+        *,
+        mode: str = "both",
+        corpus: Any = None,
+        cv: Any = 5,
+        count: str = "texts",
+        n_random: int = 5,
+        memory: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.embedder = embedder
+        self.k = k
+        self.mode = mode
+        self.corpus = corpus
+        self.cv = cv
+        self.count = count
+        self.n_random = n_random
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, pairs: Any, y: Any, similar: Any = None) -> PairwiseKNNClassifier:
+        """Fit the embedder and measure the rule's two rates out of fold.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts; order within a pair does not matter.
+        y : array-like of shape (n_pairs,)
+            Two classes; the greater one is that of duplicates.
+        similar : array-like of str, shape (n_similar, 2), default=None
+            More pairs known to be duplicates. They train the embedder and nothing else: the two
+            rates and their prior come from ``pairs``. Out of fold, those linked to a held-out
+            question are left out; in a cross-validation around this estimator that is up to you.
+
+        Returns
+        -------
+        self : PairwiseKNNClassifier
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y has one class only, a parameter is out of range, folds share
+            questions, or no triplet can be mined; before any work.
+
+        Notes
+        -----
+        Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks.
+        """
+        pairs = check_pairs(pairs)
+        y = check_pair_labels(y, len(pairs))
+        more = pairs[:0] if similar is None else check_pairs(similar, name="similar")
+        check_integer("k", self.k, 1)
+        check_integer("n_random", self.n_random, 1)
+        check_choice("mode", self.mode, MODES)
+        check_choice("count", self.count, COUNTS)
+        splitter = splitter_of(self.cv, self.random_state)
+        corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
+        embedder = self._embedder()
+        classes, labels = np.unique(y, return_inverse=True)
+        problem = PairProblem(pairs, labels, more, corpus, self)
+        cache: Any = check_memory(self.memory).cache
+        everything = np.arange(len(pairs))
+
+        def fit_rows(rows: np.ndarray) -> Any:
+            # The corpus is no part of this key: both modes share their embedders.
+            fit = cache(fit_embedder, ignore=["problem"])
+            return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
+
+        out_of_fold, counted = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
+            embedder, problem.key, splitter, problem=problem, fit_rows=fit_rows
+        )
+        fitted = fit_rows(everything)
+        self.classes_ = classes
+        self.out_of_fold_ranks_ = out_of_fold
+        self._problem, self._unfitted, self._fitted = problem, embedder, fitted
+        self._counted_rows = counted
+        rates = rates_over_k(effective_ranks(out_of_fold, self._mode), labels, [self.k])
+        self.inside_rate_ = float(rates.inside_rate[0])
+        self.outside_rate_ = float(rates.outside_rate[0])
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is saved must outlive the cache folder.
+        inherited: Any = super().__getstate__()
+        state = dict(inherited)
+        if "_fitted" in state:
+            state["_fitted"] = NotMemorizedResult(state["_fitted"].get())
+        return state
+
+    @property
+    def embedder_(self) -> Any:
+        """Fitted embedder, read from the cache where there is one."""
+        check_is_fitted(self)
+        return self._fitted.get()
+
+    def rank(self, pairs: Any) -> np.ndarray:
+        """Rank of each text among the other's neighbours.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        ranks : ndarray of int64, shape (n_pairs, 2)
+            rank(x → x′) and rank(x′ → x). A text without any known word is nobody's neighbour:
+            `film.pairs.ranks.INFINITE_RANK`. Texts that read alike after normalisation have rank 0.
+        """
+        check_is_fitted(self)
+        pairs = check_pairs(pairs)
+        cache: Any = check_memory(self.memory).cache
+        ranks = cache(_ranks_of, ignore=["problem", "pairs", "fitted"])
+        key = self._problem.key, digest(pairs.ravel().tolist())
+        # Models saved by earlier versions counted all fitted texts.
+        rows = getattr(self, "_counted_rows", np.arange(len(self._problem.labels)))
+        return ranks(
+            self._unfitted, key, rows, problem=self._problem, pairs=pairs, fitted=self._fitted
+        )
+
+    def predict(self, pairs: Any) -> np.ndarray:
+        """Apply the rule at k.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_pairs,)
+            The second class where the ranks are below k.
+        """
+        inside = rule(self.rank(pairs), self.k, self._mode)
+        return self.classes_[inside.astype(int)]
+
+    def predict_proba(self, pairs: Any) -> np.ndarray:
+        """Share of duplicates that training showed inside or outside k.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_pairs, 2)
+            Columns as in `classes_`.
+        """
+        inside = rule(self.rank(pairs), self.k, self._mode)
+        duplicate = np.where(inside, self.inside_rate_, self.outside_rate_)
+        return np.column_stack([1 - duplicate, duplicate])
+
+    def k_curve(self, pairs: Any, y: Any, ks: Any = range(1, 56)) -> Rates:
+        """All rates of the rule for every k at once (paper, figure 4).
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : array-like of shape (n_pairs,)
+            Their classes.
+        ks : iterable of int, default=range(1, 56)
+            Values of k.
+
+        Returns
+        -------
+        rates : Rates
+            Arrays over ks. Its inside and outside rates are those of the given pairs.
+        """
+        ranks = effective_ranks(self.rank(pairs), self._mode)
+        labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
+        return rates_over_k(ranks, labels, list(ks))
+
+    @property
+    def _mode(self) -> Any:
+        return self.mode
+
+    def _embedder(self) -> Any:
+        if self.embedder is None:
+            return make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
+        return clone(self.embedder)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _out_of_fold_ranks(
+    embedder: Any, key: str, splitter: Any, problem: PairProblem, fit_rows: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give out-of-fold ranks, and the rows whose texts are to be counted at prediction.
+
+    These are the training rows of one fold: a corpus as large, and as free of a new question's
+    duplicates, as those that the rates are measured over. All rows would make ranks 1 / (1 - 1/cv)
+    times as high as the rates know them.
+    """
+    ranks = np.empty(problem.codes.shape, dtype=np.int64)
+    folds = question_folds(splitter, problem)
+    for train, test in folds:
+        points = embed(fit_rows(train).get(), problem.texts)
+        ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))
+    return ranks, folds[0][0]
+
+
+def _ranks_of(
+    embedder: Any,
+    key: tuple[str, str],
+    rows: np.ndarray,
+    problem: PairProblem,
+    pairs: np.ndarray,
+    fitted: Any,
+) -> np.ndarray:
+    known = [READINGS[problem.reading](text) for text in problem.texts]
+    new, codes = place_pairs(known, pairs, problem.reading)
+    points = embed(fitted.get(), problem.texts + new)
+    return neighbour_ranks(points, codes, problem.counted(rows))

@@ -1,0 +1,171 @@
+"""Pairs that are duplicates by construction: copies, near copies, and how models learn of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.inputs import as_texts
+from film.pairs import spelled_alike
+from film.text import copy_key, token_text
+
+COPY = 1 - 1e-6
+"""Probability that copies (`film.text.copy_key`) are duplicates, at any prior."""
+
+SAME_TOKENS = 0.99
+"""Least probability of pairs with the same tokens (`film.text.token_text`), at any prior."""
+
+SPELLED_ALIKE = 0.95
+"""Least probability, before any shift of the prior, of pairs that differ by one slip of the pen.
+
+Of such pairs, 96 % are duplicates in Quora's training set.
+"""
+
+WEIGHT = 0.01
+"""Weight of all near copies together, as a share of that of the training pairs."""
+
+FEWEST, MOST = 20, 1000
+
+
+def near_copies(texts: list[str], random_state: int) -> NDArray[np.object_]:
+    """Make pairs of a text and the same with one small edit, in turns of five kinds.
+
+    The kinds are: another end of the sentence, a letter doubled, two letters swapped, a letter
+    dropped (each in a word of five letters or more, never in a number), and another end where
+    every letter is replaced, so that no word is known.
+
+    Parameters
+    ----------
+    texts : list of str
+        Texts to edit, sorted, each once.
+    random_state : int
+        Seed: the same texts and seed give the same pairs.
+
+    Returns
+    -------
+    pairs : ndarray of str, shape (n, 2)
+        One tenth as many as there are texts, within `FEWEST` and `MOST`.
+    """
+    rng = np.random.default_rng(random_state)
+    written = [text for text in texts if token_text(text)]
+    n = int(np.clip(len(written) // 10, FEWEST, MOST)) if written else 0
+    pairs = []
+    for number in range(n):
+        text = written[int(rng.integers(len(written)))]
+        kind = number % 5
+        if kind == 4:
+            text = "".join(_next_letter(letter) for letter in text)
+        pairs.append((text, _typo(text, kind, rng) if 1 <= kind <= 3 else _other_end(text)))
+    return as_texts([cell for pair in pairs for cell in pair]).reshape(-1, 2)
+
+
+class Sameness(Enum):
+    """How far two texts are the same, as far as their spelling says."""
+
+    OTHER = ""
+    SPELLED_ALIKE = "the texts differ by one slip of the pen (a letter of one word, or a space)"
+    SAME_TOKENS = "the texts hold the same words, numbers and symbols in the same order"
+    COPY = "the texts are copies: equal but for case, white space and Unicode form"
+
+
+def samenesses(pairs: NDArray[np.object_]) -> list[Sameness]:
+    """Tell of each pair the closest sameness that its texts have."""
+    found = []
+    for first, second in pairs:
+        if copy_key(first) == copy_key(second):
+            found.append(Sameness.COPY)
+            continue
+        left, right = token_text(first).split(), token_text(second).split()
+        if left and left == right:
+            found.append(Sameness.SAME_TOKENS)
+        else:
+            alike = spelled_alike(left, right)
+            found.append(Sameness.SPELLED_ALIKE if alike else Sameness.OTHER)
+    return found
+
+
+def raised(
+    p: NDArray[np.float64], same: list[Sameness], shift: Callable[[Any], Any]
+) -> NDArray[np.float64]:
+    """Shift the probabilities of duplicates, and raise them to what sameness grants.
+
+    Parameters
+    ----------
+    p : ndarray of float64, shape (n,)
+        As the final model gives them.
+    same : list of Sameness
+        Of the n pairs.
+    shift : callable
+        Carries probabilities to the prior where they are wanted.
+
+    Returns
+    -------
+    p : ndarray of float64, shape (n,)
+        At the wanted prior.
+    """
+    grants = {Sameness.SPELLED_ALIKE: SPELLED_ALIKE}
+    p = shift(np.maximum(p, [grants.get(how, 0.0) for how in same]))
+    grants = {Sameness.SAME_TOKENS: SAME_TOKENS, Sameness.COPY: COPY}
+    return np.maximum(p, [grants.get(how, 0.0) for how in same])
+
+
+def _other_end(text: str) -> str:
+    bare = text.rstrip(" ?.!")
+    return f"{bare}." if text.endswith("?") else f"{bare} ?"
+
+
+def _typo(text: str, kind: int, rng: np.random.Generator) -> str:
+    words = text.split(" ")
+    long = [i for i, word in enumerate(words) if len(word) > 4 and word.isalpha()]
+    if not long:
+        return _other_end(text)
+    i = int(rng.choice(long))
+    word = words[i]
+    at = int(rng.integers(1, len(word) - 2))
+    words[i] = {
+        1: word[: at + 1] + word[at:],
+        2: word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+        3: word[:at] + word[at + 1 :],
+    }[kind]
+    return " ".join(words)
+
+
+def _next_letter(letter: str) -> str:
+    if not (letter.isascii() and letter.isalpha()):
+        return letter
+    start = ord("a" if letter.islower() else "A")
+    return chr(start + (ord(letter) - start + 7) % 26)
+
+
+def with_near_copies(
+    inputs: NDArray[np.float64], labels: NDArray[Any], near: NDArray[np.float64], weights: Any
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
+    """Add near copies as a few more duplicates to what a final model learns from.
+
+    They stand where training pairs hardly ever are, so that elsewhere probabilities stay as they
+    were.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (n, n_features)
+        Of the training pairs.
+    labels : ndarray of int, shape (n,)
+        0 and 1.
+    near : ndarray of shape (n_near, n_features)
+        Inputs of near copies.
+    weights : array-like of shape (n,) or None
+        Of the training pairs, 1 each where None.
+
+    Returns
+    -------
+    inputs, labels, weights : ndarray
+        Of n + n_near rows; near copies have `WEIGHT` of the weight of the others.
+    """
+    rows = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    extra = np.full(len(near), WEIGHT * rows.sum() / max(len(near), 1))
+    duplicates = np.ones(len(near), dtype=labels.dtype)
+    return np.vstack([inputs, near]), np.append(labels, duplicates), np.append(rows, extra)

@@ -1,0 +1,5 @@
+"""Models in files that hold data and names of types, never code."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,273 @@
+"""The zip archive of a saved model: opened within limits, its header and metadata."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import json
+import math
+import os
+import pickle
+import platform
+import re
+import zipfile
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+HEADER = "film-metric.json"
+SCHEMA = "schema.json"
+REGRESSOR = "film_regressor.json"
+"""What the folder of a saved regressor holds beside its model."""
+LEAST_LIMIT = 2**28
+"""Bytes that every file may unpack to."""
+MOST_TIMES = 100
+"""A larger file may unpack to as many times its own size; of models, 10 to 40 are usual."""
+# Older protocols of skops name functions in other places than the ones that are checked.
+_OLDEST_PROTOCOL = 2
+_MEMBER = re.compile(r"[\w-]+\.(json|npy|npz|bin)", re.ASCII)
+_CHUNK = 2**16
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what is known of a saved model, without loading it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of `save_model`, or a folder of `RCMDRegressor.save`.
+
+    Returns
+    -------
+    metadata : dict
+        "class", the name of the model's; "date", when it was saved, in ISO format and UTC;
+        "versions", a dict by package; "metadata", the dict that was given to `save_model`. The
+        date is None and the metadata empty where the model was saved before these were kept.
+        Everything comes from the file and proves nothing: a file from someone else may say what
+        it likes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at `path`.
+    ValueError
+        If it is no saved model, is damaged or was written in a later format.
+
+    See Also
+    --------
+    save_model : Writes it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from estimators import FILM, read_metadata, save_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "metric.film"
+    ...     save_model(FILM(d=10), path, metadata={"rows": 1000})
+    ...     found = read_metadata(path)
+    >>> found["class"], found["metadata"]
+    ('FILM', {'rows': 1000})
+    """
+    if Path(path).is_dir():
+        return _of_folder(Path(path))
+    header, schema, _ = open_archive(path)
+    return {
+        "class": str(schema.get("__class__")),
+        "date": _date(header),
+        "versions": header["versions"],
+        "metadata": _told(header),
+    }
+
+
+def open_archive(
+    path: str | os.PathLike[str], max_size: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """Give header, schema and content of a file of `save_model` that unpacks within limits.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    max_size : int, optional
+        Most bytes that it may unpack to. None: `MOST_TIMES` its own size, but at least
+        `LEAST_LIMIT`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no such file, is damaged, was written in a later format or unpacks to more.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(
+            f"path: there is no file {os.fspath(path)!r}; give a file of save_model"
+        )
+    data = Path(path).read_bytes()
+    if data[:1] == pickle.PROTO:
+        raise ValueError(
+            f"{path} is a pickle, which can run any code when loaded, so it was not read; save "
+            "the model with save_model"
+        )
+    limit = max(LEAST_LIMIT, MOST_TIMES * len(data)) if max_size is None else max_size
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_sizes(archive, data, limit)
+            header = json.loads(archive.read(HEADER))
+            number = header["format"]
+            known = type(number) is int and number <= FORMAT
+            schema = json.loads(archive.read(SCHEMA)) if known else {}
+            sound = isinstance(header["versions"], dict) and isinstance(header["empty"], list)
+            if not sound or (known and not schema["protocol"] >= _OLDEST_PROTOCOL):
+                raise ValueError("wrong header")
+    except _TooLarge as error:
+        raise ValueError(
+            f"{path} was refused: its {len(data):,} bytes would unpack to {error}, and {limit:,} "
+            "is the limit, so that no file fills the memory; where you know that the model is as "
+            "large as that, give load_model a larger max_size"
+        ) from None
+    except Exception as error:
+        raise ValueError(
+            f"{path} is no file of save_model, or was cut short ({type(error).__name__}: {error}); "
+            "copy it again, or save the model with save_model"
+        ) from error
+    if not known:
+        raise ValueError(
+            f"{path} has format {number!r}, this version of film-metric reads up to {FORMAT}; "
+            "install a newer film-metric"
+        )
+    return header, schema, data
+
+
+def with_schema(data: bytes, schema: dict[str, Any]) -> bytes:
+    """Give an archive with another schema."""
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as archive,
+        zipfile.ZipFile(buffer, "w") as changed,
+    ):
+        for info in archive.infolist():
+            is_schema = info.filename == SCHEMA
+            changed.writestr(info.filename, json.dumps(schema) if is_schema else archive.read(info))
+    return buffer.getvalue()
+
+
+def now() -> str:
+    """Give the time in ISO format and UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages on which a saved model depends."""
+    found = {"python": platform.python_version()}
+    for package in ("film-metric", "scikit-learn", "numpy"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+class _TooLarge(Exception):
+    """Says how large."""
+
+
+def _check_sizes(archive: zipfile.ZipFile, data: bytes, limit: int) -> None:
+    """Raise unless members and arrays unpack to what they declare, and to no more than a limit."""
+    infos = archive.infolist()
+    total = sum(info.file_size for info in infos)
+    if total > limit:
+        raise _TooLarge(f"{total:,}")
+    for info in infos:
+        if not _MEMBER.fullmatch(info.filename) or info.is_dir():
+            raise ValueError(f"it holds {info.filename!r}, which no model needs")
+        _check_member(info, data)
+    for info in infos:
+        if info.filename.endswith(".npy"):
+            _check_array(archive, info)
+        elif info.filename.endswith(".npz"):
+            # A sparse matrix is an archive in the archive.
+            inner = archive.read(info)
+            with zipfile.ZipFile(io.BytesIO(inner)) as arrays:
+                total += sum(each.file_size for each in arrays.infolist())
+                if total > limit:
+                    raise _TooLarge(f"{total:,}")
+                for each in arrays.infolist():
+                    _check_member(each, inner)
+                    _check_array(arrays, each)
+
+
+def _check_member(info: zipfile.ZipInfo, data: bytes) -> None:
+    """Raise unless a member unpacks to the size that it declares.
+
+    Readers stop at the declared size, but may have unpacked all of the member in memory by then.
+    """
+    if info.compress_type == zipfile.ZIP_STORED:
+        size = info.compress_size
+    elif info.compress_type == zipfile.ZIP_DEFLATED:
+        # Name and extra field lie between a member's own header of 30 bytes and its data.
+        at = info.header_offset
+        name, extra = (int.from_bytes(data[at + n : at + n + 2], "little") for n in (26, 28))
+        start = at + 30 + name + extra
+        size = _inflated_size(memoryview(data)[start : start + info.compress_size], info.file_size)
+    else:
+        raise ValueError(f"{info.filename!r} is packed in another way than models are")
+    if size != info.file_size:
+        raise ValueError(f"{info.filename!r} is not of the {info.file_size} bytes it declares")
+
+
+def _inflated_size(packed: memoryview, most: int) -> int:
+    """Size of deflated data, or any greater than ``most`` as soon as it is that."""
+    inflater, size = zlib.decompressobj(-zlib.MAX_WBITS), 0
+    for start in range(0, len(packed), _CHUNK):
+        rest: Any = packed[start : start + _CHUNK]
+        while rest and size <= most:
+            size += len(inflater.decompress(rest, _CHUNK))
+            rest = inflater.unconsumed_tail
+    while size <= most and not inflater.eof:
+        found = len(inflater.decompress(b"", _CHUNK))
+        if not found:
+            break
+        size += found
+    return size
+
+
+def _check_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """Raise unless an array in NumPy's format is as large as its header says."""
+    from numpy.lib import format as npy
+
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with archive.open(info) as handle:
+        shape, _, dtype = readers[npy.read_magic(handle)](handle)
+        if dtype.hasobject:
+            raise ValueError(f"{info.filename!r} holds pickled objects")
+        if math.prod(shape) * dtype.itemsize != info.file_size - handle.tell():
+            raise ValueError(f"{info.filename!r} is not of the size that its header says")
+
+
+def _told(header: dict[str, Any]) -> dict[str, Any]:
+    told = header.get("metadata")
+    return told if isinstance(told, dict) else {}
+
+
+def _date(header: dict[str, Any]) -> str | None:
+    date = header.get("date")
+    return date if isinstance(date, str) else None
+
+
+def _of_folder(folder: Path) -> dict[str, Any]:
+    path = folder / REGRESSOR
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} has no {REGRESSOR}: it is no saved regressor")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            "class": str(found["class"]),
+            "date": _date(found),
+            "versions": found.get("versions") or {},
+            "metadata": _told(found),
+        }
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}); fetch or save it again") from error

@@ -1,0 +1,293 @@
+"""Models in files that hold data and names of types, never code."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import sklearn
+from scipy.interpolate import BSpline
+from sklearn.exceptions import InconsistentVersionWarning
+
+from estimators.inputs import check_integer
+from estimators.persistence.archive import (
+    FORMAT,
+    HEADER,
+    SCHEMA,
+    now,
+    open_archive,
+    read_metadata,
+    versions,
+    with_schema,
+)
+from estimators.persistence.compact_schema import compact_schema
+from estimators.persistence.model_checks import LEAVES, check_content, check_restorable
+from estimators.persistence.trusted import audit, listed
+from film.datasets import atomic_writer
+
+__all__ = ["load_model", "read_metadata", "save_model"]
+
+# Settings that name a folder or file to read and write: a model from someone else must not say
+# which, and a cache may hold pickles.
+_PLACES = ("memory", "cache", "checkpoint")
+
+
+def save_model(
+    model: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None
+) -> None:
+    """Write a model to a file that `load_model` reads without running code from it.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not: estimators of ours, and pipelines and unions with those of
+        scikit-learn that `load_model` trusts. Texts that it remembers go into the file.
+    path : str or path-like
+        The file to make or to replace, whole or not at all; its folder must exist.
+    metadata : mapping, default=None
+        What is to be known of the model, as JSON holds it: what it was trained on, how good it is.
+        `read_metadata` gives it back, with the class, the date and the versions of packages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When ``metadata`` cannot be written as JSON, or the model holds something that `load_model`
+        would refuse or could not restore: a type or function it does not trust (a lambda,
+        categorical features in gradient boosting), weights that are not finite, a dict with keys
+        other than str, int and float, metadata requests, an array of objects in two dimensions
+        with cells other than texts and numbers.
+    OSError
+        When the file cannot be written, as in `film.datasets.atomic_writer`; a folder that is
+        missing or not writable is found before work starts.
+
+    See Also
+    --------
+    load_model : The way back.
+    read_metadata : What is known of a saved model.
+
+    Notes
+    -----
+    The file is a zip archive as skops 0.16 writes it (JSON, and arrays in NumPy's format), with a
+    header: format number, date, metadata and versions of Python, film-metric, scikit-learn and
+    NumPy. Time and memory grow with the size of the model: a vocabulary of 40,000 words takes
+    about a second.
+
+    An estimator on a transformers model names that model and the digest of its files, and holds
+    only the weights that it has learned since: frozen weights of some 100 MB, which stand in a
+    folder, a package or on the hub already, do not go into every file. `RCMDRegressor.save` writes
+    a folder that needs nothing else.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from estimators.persistence import load_model, save_model
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "model.skops"
+    >>> save_model(LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"]), path)
+    >>> load_model(path).predict([[2.0]]).tolist()
+    ['yes']
+    >>> folder.cleanup()
+    """
+    import skops.io
+
+    told = _as_json(metadata)
+    with atomic_writer(path, "wb") as handle:
+        buffer = io.BytesIO()
+        try:
+            parts = list(_parts(model))
+            for part in parts:
+                check_restorable(part)
+                check_content(part)
+            skops.io.dump(model, buffer)
+        except (TypeError, RecursionError) as error:
+            what = "it refers to itself" if isinstance(error, RecursionError) else str(error)
+            raise ValueError(
+                f"model: this {type(model).__name__} cannot be saved: {what}; take that part "
+                "out first (metadata requests are set again after loading)"
+            ) from error
+        with (
+            zipfile.ZipFile(buffer) as dumped,
+            zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            schema = compact_schema(json.loads(dumped.read(SCHEMA)))
+            refused = audit(schema)[1]
+            if refused:
+                raise ValueError(
+                    f"model: load_model would refuse {listed(refused)}; replace them by "
+                    "estimators of this package or common ones of scikit-learn"
+                )
+            header = {
+                "format": FORMAT,
+                "versions": versions(),
+                "date": now(),
+                "metadata": told,
+                "empty": [list(array.shape) for array in _empty_arrays(parts)],
+            }
+            for name in dumped.namelist():
+                if name != SCHEMA:
+                    archive.writestr(name, dumped.read(name))
+            archive.writestr(SCHEMA, json.dumps(schema))
+            archive.writestr(HEADER, json.dumps(header))
+
+
+def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> Any:
+    """Read a model that `save_model` wrote, without running code from the file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    max_size : int, default=None
+        Most bytes that the file may unpack to. None: 256 MiB, or 100 times the size of the file
+        where that is more; of models, 10 to 40 times are usual.
+
+    Returns
+    -------
+    model : estimator
+        As it was saved, except that every ``memory``, ``cache`` and ``checkpoint`` in it is None:
+        a model from someone else must not say which folders to read and write.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no file at `path`.
+    ValueError
+        When it is no such file (a pickle among them), is damaged, was written in a later format,
+        unpacks to more than it may or than it declares, or holds a type that is not trusted; the
+        message names these, and nothing was built then. When weights are not finite.
+
+    Warns
+    -----
+    UserWarning
+        Once, when another minor version of scikit-learn wrote the file: results may differ.
+
+    See Also
+    --------
+    save_model : The way there.
+
+    Notes
+    -----
+    Trusted are the estimators of this package and their parts, by name wherever they are defined
+    today, a list of scikit-learn's estimators with their parts, plain containers and numbers,
+    arrays, and `film.text.normalize_text`. Each kind of entry has its own list, so that an
+    estimator's name is never called as a function. Then skops audits the file once more. Indices
+    that compiled code would follow unchecked (trees, sparse matrices, splines, vocabularies) are
+    checked to lie in range.
+
+    A trusted model may still be wrong on purpose: this guards the machine, not the judgement.
+    What was unpacked takes several times its size in memory while it is read.
+
+    Examples
+    --------
+    >>> from estimators.persistence import load_model
+    >>> load_model("no-such-file.skops")
+    Traceback (most recent call last):
+    FileNotFoundError: path: there is no file 'no-such-file.skops'; give a file of save_model
+    """
+    import skops.io
+
+    if max_size is not None:
+        check_integer("max_size", max_size, 1)
+    header, schema, data = open_archive(path, max_size)
+    trusted, refused, has_changed = audit(schema)
+    if refused:
+        raise ValueError(
+            f"{path} was refused: it holds {listed(refused)}, which load_model does not trust, "
+            "since building things of unknown type can run code; nothing was loaded. Load only "
+            "files of save_model, or ask for the data and fit the model yourself"
+        )
+    if has_changed:
+        data = with_schema(data, schema)
+    written = str(header["versions"].get("scikit-learn"))
+    try:
+        with warnings.catch_warnings():
+            # One a part of the model; the one warning below says it all.
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            model = skops.io.loads(data, trusted=sorted(trusted))
+            parts = list(_parts(model))
+            for part in parts:
+                check_content(part)
+            _restore(parts, header["empty"])
+            for part in parts:
+                if hasattr(type(part), "check_state"):
+                    part.check_state()
+    except Exception as error:
+        raise ValueError(
+            f"{path} was written with scikit-learn {written} and cannot be restored with "
+            f"{sklearn.__version__} ({type(error).__name__}: {error}); it is damaged, or needs "
+            "the versions it was written with: copy it again, or fit and save the model again"
+        ) from error
+    if written.split(".")[:2] != sklearn.__version__.split(".")[:2]:
+        warnings.warn(
+            f"{path} was written with scikit-learn {written}, this is {sklearn.__version__}: "
+            "results may differ; fit and save the model again, or install that version",
+            UserWarning,
+            stacklevel=2,
+        )
+    return model
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """Every object of a model once, itself first."""
+    # Holding them keeps an id from being given twice.
+    seen: dict[int, Any] = {}
+    stack = [model]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, LEAVES) or id(part) in seen:
+            continue
+        seen[id(part)] = part
+        yield part
+        if isinstance(part, dict):
+            stack.extend(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            stack.extend(part)
+        elif isinstance(part, np.ndarray):
+            if part.dtype == object:
+                stack.extend(part.ravel())
+        elif not isinstance(part, type) and hasattr(part, "__getstate__"):
+            stack.append(part.__getstate__())
+
+
+def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
+    """Give back what skops lost, and take away what must not come from a file."""
+    for part in parts:
+        state = getattr(part, "__dict__", {})
+        for name in _PLACES:
+            if state.get(name) is not None:
+                setattr(part, name, None)
+        if isinstance(part, BSpline):
+            # The constructor checks knots against coefficients, which evaluation does not.
+            sound = BSpline(state["_t"], state["_c"], state["k"], state["extrapolate"])
+            state.update(vars(sound), axis=state["axis"])
+    for array, shape in zip(_empty_arrays(parts), empty_shapes, strict=True):
+        if 0 not in shape:
+            raise ValueError(f"an empty array cannot have shape {shape}")
+        array.resize(shape, refcheck=False)
+
+
+def _empty_arrays(parts: list[Any]) -> list[np.ndarray]:
+    # skops forgets the shape of empty arrays of objects.
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    return [array for array in arrays if array.dtype == object and not array.size]
+
+
+def _as_json(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata={metadata!r} must be a dict, or None")
+    try:
+        return json.loads(json.dumps(dict(metadata), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"metadata cannot be written as JSON ({error}); give texts, finite numbers, booleans, "
+            "None, and lists and dicts of them"
+        ) from error

@@ -1,0 +1,5 @@
+"""Regressors on the similarity of tokens."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,378 @@
+"""Similarity of texts as relaxed optimal transport between contextual tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import spearmanr
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.encoders import TokenEncoder
+from estimators.inputs import check_choice, check_integer
+from estimators.persistence import savable
+from estimators.tokens.saving import SavedRegressor
+from estimators.tokens.targets import (
+    check_eval_set,
+    check_judged,
+    check_rows,
+    check_targets,
+    fitted_curve,
+)
+from estimators.tokens.token_regressor import check_texts, fitted_line
+from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, transport_plan
+
+
+@savable
+class RCMDRegressor(SavedRegressor):
+    """Judge pairs by transport between the tokens of a transformers model, and say why.
+
+    Tokens of one text are matched with those of the other by their cosines; a plan says how much
+    each match counts. This is RCMD of Lee et al., "Toward interpretable semantic textual similarity
+    via optimal transport-based contrastive sentence learning" (2022), and its relatives.
+
+    Parameters
+    ----------
+    model : str or path-like, default=None
+        Name of a model on the Hugging Face hub or a local folder; None is the packaged
+        all-MiniLM-L6-v2 (extra ``minilm``).
+    similarity : {"rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls"}, default="rcmd"
+        Name of the plan. "rcmd": each token meets its best match on the other side, from both
+        sides. "rcmd1" and "rcmd2": from the first and the second side alone, so that order
+        matters. "cmd": exact optimal transport (extra ``transport``). "avg": the cosine of mean
+        vectors. "cls": the cosine of first tokens.
+    objective : {"regression", "binary", "contrastive"}, default="regression"
+        What is learned from. "regression": scores of pairs in any unit, by their order. "binary":
+        two labels of pairs. "contrastive": rows that belong together, two columns of texts, or
+        three where a hard negative stands beside the pair. Partners and hard negatives of all other
+        rows of a batch are negatives, but for the partners of rows that share a text with it, and
+        hard negatives that are one of its own texts: such texts mean the same, or may.
+    epochs : float, default=0
+        Passes of training over the rows. 0: the model is used as it is.
+    temperature : float, default=0.05
+        Similarities are divided by it in the loss.
+    learning_rate : float, default=5e-5
+        Of the first step; it falls linearly to 0.
+    train_batch_size : int, default=128
+        Rows of a batch: with "contrastive" B texts meet B partners and B hard negatives.
+    train_max_length : int, default=32
+        Most tokens a text in training.
+    micro_batch_size : int, default=None
+        Texts that are encoded at once in training. A number bounds the memory of the encoder and
+        costs one more encoding; gradients stay exact, with other draws of dropout. None: all of a
+        batch.
+    accumulation_steps : int, default=1
+        Batches whose gradients make one step; negatives are those of one batch.
+    eval_steps : int, default=250
+        Steps between two evaluations and checkpoints.
+    patience : int, default=None
+        Evaluations without a better score after which training stops. None: never.
+    checkpoint : str or path-like, default=None
+        Folder of your own in which a run is kept. Started again after an interruption, `fit` goes
+        on from there and ends at the same weights (on a CPU to the bit).
+    random_state : int, RandomState or None, default=None
+        Seeds the order of rows, and dropout.
+    special_tokens : bool, default=True
+        Whether tokens such as [CLS] and [SEP] take part.
+    weights : {"idf", "words"} or mapping of str to float, default=None
+        Mass of each token. None: all alike. "idf": rare ones more, counted on the texts of `fit`.
+        "words": none for tokens without letter or digit. A mapping from tokens of the vocabulary,
+        1 for others.
+    max_length : int, default=128
+        Most tokens a text, special ones included.
+    batch_size : int, default=32
+        A batch has at most ``32 * batch_size`` tokens.
+    device : str, default=None
+        As torch names it. None is "cuda" where torch sees a GPU, else "cpu".
+    dtype : {"float32", "float16", "bfloat16"}, default=None
+        Precision inside the model; None is float32. Training keeps weights in float32.
+    cache : str or path-like, default=None
+        Folder of your own where encodings are kept.
+    n_jobs : int, default=1
+        Processes for "cmd".
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    encoder_ : TokenEncoder
+        Gives the token vectors.
+    slope_, intercept_ : float
+        Line from similarity to the y of `fit`, by least squares, or to log-odds for labels; 1 and 0
+        without y. Where ``fit`` was given an ``eval_set`` with y, it is fitted there.
+    classes_ : ndarray of shape (2,)
+        Labels, for "binary"; `predict` is the probability of the second.
+    loss_curve_ : list of float
+        Loss of each step.
+    scores_ : list of (int, float)
+        Steps and score of each evaluation.
+    token_weights_ : ndarray of float64, shape (n_vocabulary,), or None
+        Mass of each entry of the vocabulary.
+
+    See Also
+    --------
+    TokenMatchingRegressor : Also minds how unique a match is.
+    film.tokens.transport : The equations.
+
+    Notes
+    -----
+    Time is that of encoding; the transport of a pair of 20 tokens takes some 40 µs on one core.
+    Pairs go through in blocks, so memory does not grow with their number; give a ``cache`` where
+    texts of one block come again in others. Where all tokens of a text weigh nothing, they weigh
+    alike.
+
+    Training takes some three encodings of the rows. Where there is an ``eval_set``, the weights of
+    the best score are kept. A trained model has one linear layer more, which starts as the
+    identity. Launched with several processes (``accelerate launch``), they share each batch, and
+    texts of all are negatives for each.
+
+    Examples
+    --------
+    >>> from estimators import RCMDRegressor
+    >>> pairs = [("A man plays a guitar.", "Someone is playing guitar."), ("Hi", "Bye")]
+    >>> model = RCMDRegressor().fit(pairs, [4.5, 1.0])  # doctest: +SKIP
+    >>> model.explain(pairs[:1])[0].top(1)  # doctest: +SKIP
+    [('guitar', 'guitar', 0.1...)]
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        similarity: str = "rcmd",
+        objective: str = "regression",
+        epochs: float = 0,
+        temperature: float = 0.05,
+        learning_rate: float = 5e-5,
+        train_batch_size: int = 128,
+        train_max_length: int = 32,
+        micro_batch_size: Any = None,
+        accumulation_steps: int = 1,
+        eval_steps: int = 250,
+        patience: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        special_tokens: bool = True,
+        weights: Any = None,
+        max_length: int = 128,
+        batch_size: int = 32,
+        device: Any = None,
+        dtype: Any = None,
+        cache: Any = None,
+        n_jobs: int = 1,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.similarity = similarity
+        self.objective = objective
+        self.epochs = epochs
+        self.temperature = temperature
+        self.learning_rate = learning_rate
+        self.train_batch_size = train_batch_size
+        self.train_max_length = train_max_length
+        self.micro_batch_size = micro_batch_size
+        self.accumulation_steps = accumulation_steps
+        self.eval_steps = eval_steps
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.special_tokens = special_tokens
+        self.weights = weights
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = device
+        self.dtype = dtype
+        self.cache = cache
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, pairs: Any, y: Any = None, *, eval_set: Any = None) -> RCMDRegressor:
+        """Load the model, train it if ``epochs`` is above 0, and learn the units of y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_rows, 2) or (n_rows, 3)
+            Texts; three columns with ``objective="contrastive"`` alone: a text, its partner, and a
+            text that is not.
+        y : array-like, shape (n_rows,), default=None
+            Scores in any unit, or two labels for "binary"; None for "contrastive", and where
+            nothing is trained and `predict` is to give `similarity`.
+        eval_set : tuple of (rows, y), default=None
+            Rows and y that `score` takes, to choose the best weights by. Through scikit-learn's
+            metadata routing: ``set_fit_request(eval_set=True)``.
+
+        Returns
+        -------
+        self : RCMDRegressor
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y does not fit rows and ``objective``, or is constant, two texts
+            of a triplet are identical, ``checkpoint`` is of another run or damaged, or a parameter
+            is wrong; before any work.
+        FileNotFoundError, ImportError
+            If the model, or a package for it, is not there.
+        MemoryError
+            If the GPU has too little memory.
+
+        Warns
+        -----
+        UserWarning
+            If Ctrl-C stopped the training; the best model so far is kept.
+        """
+        self._check_parameters()
+        rows = check_rows(pairs, self.objective)
+        targets = check_targets(y, rows, self.objective, trains=self.epochs > 0)
+        held = check_eval_set(eval_set, self.objective)
+        encoder = self._encoder()
+        if self.epochs:
+            encoder.set_params(dtype="float32", cache=None)
+        encoder.fit(rows[0])
+        self._check_encoder(encoder)
+        table = self._vocabulary_weights(encoder, rows)
+        # What a failing fit has learned must not stand beside what an earlier one left.
+        losses, scores = [], []
+        if self.epochs:
+            self._check_tokens(encoder, rows)
+            losses, scores = self._train(encoder, table, rows, targets, held)
+            encoder.set_params(dtype=self.dtype, cache=self.cache)
+        shown, units = (rows, targets) if held is None or held[1] is None else held
+        slope, intercept = 1.0, 0.0
+        if units is not None:
+            found = self._scores(encoder, table, shown)
+            fitted = fitted_curve if self.objective == "binary" else fitted_line
+            slope, intercept = fitted(found, units)
+        vars(self).pop("classes_", None)
+        if self.objective == "binary" and y is not None:
+            self.classes_ = np.unique(y)
+        self.encoder_, self.token_weights_ = encoder, table
+        self.slope_, self.intercept_ = slope, intercept
+        self.loss_curve_, self.scores_ = losses, scores
+        return self
+
+    def predict(self, pairs: Any) -> np.ndarray:
+        """Similarity in the units of y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        predicted : ndarray of float64, shape (n_pairs,)
+            ``intercept_ + slope_ * similarity(pairs)``; for "binary" the probability of
+            ``classes_[1]``, whose log-odds that is.
+        """
+        check_is_fitted(self, "encoder_")
+        similarity = self._scores(self.encoder_, self.token_weights_, check_texts(pairs))
+        found = self.intercept_ + self.slope_ * similarity
+        return expit(found) if hasattr(self, "classes_") else found
+
+    def score(self, pairs: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Spearman's rank correlation of `predict` and y, or the share of triplets in order.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_rows, 2) or (n_rows, 3)
+            Texts.
+        y : array-like, shape (n_rows,), default=None
+            Similarities in any unit or labels; None for three columns.
+        sample_weight : None
+            Not taken: ranks have no weights.
+
+        Returns
+        -------
+        score : float
+            From -1 to 1; for three columns the share of rows whose first text is closer to the
+            second than to the third.
+
+        Raises
+        ------
+        ValueError
+            If y is missing, constant or not wanted, or a sample_weight is given.
+        """
+        check_is_fitted(self, "encoder_")
+        if sample_weight is not None:
+            raise ValueError("sample_weight has no meaning for a rank correlation; leave it out")
+        rows, targets = check_judged("pairs", pairs, y, self.objective)
+        if targets is None:
+            return self._judged(self.encoder_, self.token_weights_, rows, None)
+        found: Any = spearmanr(self.predict(rows), targets)
+        return float(found.statistic)
+
+    @property
+    def similarity(self) -> Any:
+        """Method that gives the similarity of pairs; the parameter is in `get_params`."""
+        return super().similarity
+
+    @similarity.setter
+    def similarity(self, value: str) -> None:
+        # One name for the parameter and for the method, which an attribute would hide: the
+        # property goes before what the instance keeps under its name.
+        vars(self)["similarity"] = value
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Has no effect: no parameter is an estimator.
+
+        Returns
+        -------
+        params : dict
+            Among them ``similarity``, the name of the plan.
+        """
+        return {**super().get_params(deep), "similarity": self._kind}
+
+    @property
+    def _kind(self) -> Any:
+        return vars(self)["similarity"]
+
+    @property
+    def _title(self) -> str:
+        return self._kind.upper()
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("similarity", self._kind, METHODS)
+        if self.epochs and self._kind == "cmd":
+            raise ValueError(
+                "similarity='cmd' cannot be trained; train with similarity='rcmd', save the model "
+                "and give it to RCMDRegressor(model=..., similarity='cmd')"
+            )
+        check_integer("n_jobs", self.n_jobs, 1)
+        if self._kind == "cls" and self.weights is not None:
+            raise ValueError("similarity='cls' compares one token a text; give weights=None")
+        if self._kind == "cls" and not self.special_tokens:
+            raise ValueError("similarity='cls' compares [CLS] tokens; give special_tokens=True")
+        if self._kind == "cmd":
+            check_solver()
+
+    def _check_encoder(self, encoder: TokenEncoder) -> None:
+        if self._kind == "cls" and not encoder._loaded().puts_special_token_first():
+            raise ValueError(
+                "similarity='cls' needs a first token that stands for the text, and this model's "
+                "tokenizer puts none there; give similarity='rcmd'"
+            )
+
+    def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:
+        return ragged_similarities(
+            tokens,
+            tokens,
+            self._kind,
+            pairs=codes,
+            weights1=weights,
+            weights2=weights,
+            n_jobs=self.n_jobs,
+            advance=advance,
+        )
+
+    def _contributions(self, x1: Any, w1: Any, x2: Any, w2: Any) -> tuple[Any, np.ndarray]:
+        found = transport_plan(x1, x2, self._kind, weights1=w1, weights2=w2)
+        return found.similarity, found.contributions

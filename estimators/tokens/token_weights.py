@@ -1,0 +1,387 @@
+"""Weights of a vocabulary, learned from a corpus without labels."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.encoders import Tokens, Transformer, check_sentences, plain_paths
+from estimators.inputs import check_integer, check_real
+from estimators.persistence import savable
+from film.training import contrastive_loss, weighted_mean
+
+TEXTS_AT_ONCE = 32
+"""Texts of like length that go through the model together, for little padding."""
+
+
+@savable
+class TokenWeights(BaseEstimator):
+    """Learn how much each token of a vocabulary matters, from texts alone.
+
+    Every text is encoded twice with dropout, and the mean of its token vectors by the weights is
+    to be closer to its own other mean than to those of other texts: unsupervised SimCSE (Gao et
+    al., 2021) with one weight a vocabulary entry, as in Wang and Yu, "Going beyond sentence
+    embeddings: a token-level matching algorithm" (2023). The weights go to
+    `TokenMatchingRegressor` or `RCMDRegressor`, of any model with the same vocabulary.
+
+    Parameters
+    ----------
+    model : str or path-like, default=None
+        Name of a model on the Hugging Face hub or a local folder; None is the packaged
+        all-MiniLM-L6-v2 (extra ``minilm``). It must have dropout. Its own weights are not changed.
+    steps : int, default=200
+        Batches to learn from. Few are enough, and many carry rare tokens away.
+    batch_size : int, default=64
+        Different texts of a batch, each the wrong partner of all others; at least 2. All texts
+        where the corpus has fewer.
+    learning_rate : float, default=0.1
+        Of Adagrad, falling to 0 in a line; about how far the first text with a token moves the
+        log of its weight.
+    temperature : float, default=0.5
+        Of the contrast. Lower ones count only texts that are nearly confused.
+    max_length : int, default=32
+        Most tokens a text, special ones included; the rest is not read.
+    random_state : int, RandomState instance or None, default=None
+        Seeds order and dropout. With an int, a fit on a CPU gives the same to the bit.
+    device : str, default=None
+        As torch names it. None is "cuda" where torch sees a GPU, else "cpu".
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        Weight of each token that was learned from, as the model spells it.
+    token_weights_ : ndarray of float64, shape (n_vocabulary,)
+        Weight of each entry of the vocabulary, all positive: 1 where no text of a batch had it,
+        and 1 for special tokens such as [CLS], which are not learned.
+    loss_curve_ : ndarray of float64, shape (n_steps,)
+        Contrastive loss of each batch.
+
+    See Also
+    --------
+    TokenMatchingRegressor : Takes these weights.
+
+    Notes
+    -----
+    The paper trains the model along with the weights, and weights of special tokens too. Here both
+    stay as they are: learned, special tokens lost weight, and matching judged worse. At
+    SimCSE's temperature of 0.05 a trained sentence encoder tells all texts of a batch apart, so
+    that hardly anything is learned but chance; the default was chosen with all-MiniLM-L6-v2 on
+    Quora questions, captions and STS-B rows outside of all test sets.
+
+    Do not expect a gain from every model. The paper reports one for models judged by [CLS]. For
+    all-MiniLM-L6-v2, trained by the mean of its tokens with equal weights, learned weights were
+    level with none: ``benchmarks.token_weights``. Take a corpus of the kinds of texts that are to
+    be judged; learned from books, weights were much worse for captions than none.
+
+    Time is that of encoding ``2 * steps * batch_size`` texts: a minute or two for MiniLM on two
+    cores. `sklearn.base.clone` keeps what is fitted, as it does for FrozenEstimator: so a
+    regressor with weights can be cross-validated. Ctrl-C ends a fit with the weights so far.
+
+    Examples
+    --------
+    >>> from estimators import TokenMatchingRegressor, TokenWeights
+    >>> corpus = ["A man is playing a guitar.", "Two dogs run.", "A cat sat on a mat."]
+    >>> weights = TokenWeights(steps=20, random_state=0).fit(corpus)  # doctest: +SKIP
+    >>> weights.weakest(2)  # doctest: +SKIP
+    [('.', 0.7...), ('a', 0.8...)]
+    >>> model = TokenMatchingRegressor(weights=weights)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        steps: int = 200,
+        batch_size: int = 64,
+        learning_rate: float = 0.1,
+        temperature: float = 0.5,
+        max_length: int = 32,
+        random_state: Any = None,
+        device: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.temperature = temperature
+        self.max_length = max_length
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, corpus: Any, y: Any = None) -> TokenWeights:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        corpus : iterable of str
+            Texts, some thousand for words beyond the most common. Those with the same tokens
+            count once, and texts without any are left out.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : TokenWeights
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, not a string or holds a lone surrogate, fewer than two different
+            texts are left, a parameter is out of range, or the model has no dropout.
+        FileNotFoundError, ImportError
+            If the model, or a package for it, is not there.
+
+        Warns
+        -----
+        UserWarning
+            If Ctrl-C ended it before the last step.
+        """
+        check_integer("steps", self.steps, 1)
+        batch_size = check_integer("batch_size", self.batch_size, 2)
+        _check_above_0("learning_rate", self.learning_rate)
+        _check_above_0("temperature", self.temperature)
+        check_integer("verbose", self.verbose, 0)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        texts = check_sentences(corpus)
+        transformer = Transformer(self.model, self.device, None, self.verbose)
+        transformer.check_max_length(self.max_length)
+        _check_dropout(transformer)
+        tokens = transformer.tokenize(texts, self.max_length)
+        rows = _different(tokens)
+        if len(rows) < 2:
+            raise ValueError(
+                f"corpus has {len(rows)} different texts with tokens among {len(texts)}; contrast "
+                "needs at least 2, and some thousand to learn well"
+            )
+        vocabulary = transformer.tokenizer.get_vocab()
+        special = np.unique(tokens.ids[tokens.is_special])
+        batches = _batches(rows, min(batch_size, len(rows)), np.random.default_rng(seed))
+        logs, seen, losses = self._learn(
+            transformer, tokens, batches, special, max(vocabulary.values()) + 1, seed
+        )
+        self.token_weights_ = np.exp(logs)
+        self.weights_ = {
+            token: float(self.token_weights_[entry])
+            for token, entry in sorted(vocabulary.items(), key=lambda item: item[1])
+            if seen[entry]
+        }
+        self.loss_curve_ = np.array(losses)
+        self._vocabulary, self._params = _name(vocabulary), self._learned_by()
+        return self
+
+    def strongest(self, n: int = 10) -> list[tuple[str, float]]:
+        """Tokens that matter most.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many, of those that were learned from.
+
+        Returns
+        -------
+        tokens : list of (str, float)
+            With their weights, the greatest first.
+        """
+        return self._ranked(n, -1)
+
+    def weakest(self, n: int = 10) -> list[tuple[str, float]]:
+        """Tokens that matter least.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many, of those that were learned from.
+
+        Returns
+        -------
+        tokens : list of (str, float)
+            With their weights, the smallest first.
+        """
+        return self._ranked(n, 1)
+
+    def check_usable(self) -> None:
+        """Raise unless fitted, with the parameters as they are now.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called.
+        ValueError
+            If a parameter was changed after `fit`, as a grid search over it does.
+        """
+        if not hasattr(self, "token_weights_"):
+            raise NotFittedError(
+                "weights is TokenWeights that were not fitted: call their fit with a corpus of "
+                "texts first"
+            )
+        for name, value in self._learned_by().items():
+            if value != self._params[name]:
+                raise ValueError(
+                    f"weights is TokenWeights fitted with {name}={self._params[name]!r}, and now "
+                    f"{name}={value!r}: fit them again"
+                )
+
+    def table(self, vocabulary: Mapping[str, int]) -> np.ndarray:
+        """Give the weights of a vocabulary, which must be the one of `fit`.
+
+        Parameters
+        ----------
+        vocabulary : mapping of str to int
+            Entry of each token.
+
+        Returns
+        -------
+        table : ndarray of float64, shape (n_vocabulary,)
+            A copy of ``token_weights_``.
+
+        Raises
+        ------
+        ValueError
+            If it is another vocabulary.
+        """
+        check_is_fitted(self, "token_weights_")
+        if _name(vocabulary) != self._vocabulary:
+            raise ValueError(
+                f"weights is TokenWeights fitted with a vocabulary of {len(self.token_weights_)} "
+                f"entries, which is not the vocabulary of the regressor's model, {len(vocabulary)} "
+                "tokens; fit them with model= as in the regressor"
+            )
+        return self.token_weights_.copy()
+
+    def __sklearn_clone__(self) -> Any:
+        # What is learned is never changed in place, so that copies may share it.
+        return copy.copy(self) if hasattr(self, "token_weights_") else super().__sklearn_clone__()
+
+    def _learn(
+        self,
+        transformer: Transformer,
+        tokens: Tokens,
+        batches: Iterator[np.ndarray],
+        special: np.ndarray,
+        n_vocabulary: int,
+        seed: int,
+    ) -> tuple[np.ndarray, np.ndarray, list[float]]:
+        """Give the logs of weights, which entries were learned from, and the losses."""
+        import torch
+        from torch.nn.functional import normalize
+        from tqdm.auto import tqdm
+
+        device, steps = transformer.device, self.steps
+        logs = torch.zeros(n_vocabulary, device=device, requires_grad=True)
+        is_learned = torch.ones(n_vocabulary, device=device)
+        is_learned[torch.from_numpy(special).to(device)] = 0.0
+        seen, losses = np.zeros(n_vocabulary, dtype=bool), []
+        optimizer = torch.optim.Adagrad([logs], lr=self.learning_rate)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+        kind = torch.device(device).type
+
+        def means(part: np.ndarray) -> Any:
+            with torch.no_grad():
+                features, mask = transformer.forward(tokens, part)
+            ids = torch.zeros(mask.shape, dtype=torch.long, device=device)
+            ids[mask] = torch.from_numpy(_ids(tokens, part)).to(device)
+            return normalize(weighted_mean(features, (logs * is_learned).exp()[ids], mask), dim=1)
+
+        transformer.module.train()
+        try:
+            # The caller's random state is left alone.
+            with (
+                torch.random.fork_rng(devices=[] if kind == "cpu" else [device]),
+                tqdm(total=steps, desc=type(self).__name__, disable=not self.verbose) as progress,
+            ):
+                torch.manual_seed(seed)
+                for _ in range(steps):
+                    batch = next(batches)
+                    batch = batch[np.argsort(tokens.lengths[batch], kind="stable")]
+                    parts = np.array_split(batch, -(-len(batch) // TEXTS_AT_ONCE))
+                    one, other = (torch.cat([means(part) for part in parts]) for _ in range(2))
+                    loss = contrastive_loss(one @ other.T, self.temperature)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    schedule.step()
+                    seen[_ids(tokens, batch)] = True
+                    losses.append(float(loss.detach()))
+                    progress.set_postfix_str(f"loss {losses[-1]:.4f}", refresh=False)
+                    progress.update()
+        except KeyboardInterrupt:
+            if not losses:
+                raise
+            warnings.warn(
+                f"stopped after {len(losses)} of {steps} steps; the weights are those learned by "
+                "then",
+                UserWarning,
+                stacklevel=3,
+            )
+        seen[special] = False
+        found = (logs * is_learned).detach().cpu().numpy().astype(np.float64)
+        return found, seen, losses
+
+    def _learned_by(self) -> dict[str, Any]:
+        """Parameters on which the weights depend."""
+        others = {"device", "verbose"}
+        params = plain_paths(self.get_params())
+        return {name: value for name, value in params.items() if name not in others}
+
+    def _ranked(self, n: int, sign: int) -> list[tuple[str, float]]:
+        check_is_fitted(self, "token_weights_")
+        check_integer("n", n, 1)
+        return sorted(self.weights_.items(), key=lambda item: (sign * item[1], item[0]))[:n]
+
+
+def _check_above_0(name: str, value: Any) -> None:
+    if check_real(name, value, 0) == 0:
+        raise ValueError(f"{name}={value!r} must be above 0")
+
+
+def _check_dropout(transformer: Transformer) -> None:
+    from torch.nn import Dropout
+
+    rates = [part.p for part in transformer.module.modules() if isinstance(part, Dropout)]
+    if not any(rates):
+        raise ValueError(
+            f"{type(transformer.module).__name__} has no dropout, the noise that this learns from; "
+            "give model= a copy whose config.json sets one, such as hidden_dropout_prob to 0.1"
+        )
+
+
+def _different(tokens: Tokens) -> np.ndarray:
+    """Rows with a token that is not special, the first of those with the same tokens."""
+    found: dict[bytes, int] = {}
+    for row, (first, last) in enumerate(zip(tokens.starts[:-1], tokens.starts[1:], strict=True)):
+        if not tokens.is_special[first:last].all():
+            found.setdefault(tokens.ids[first:last].tobytes(), row)
+    return np.array(list(found.values()), dtype=np.intp)
+
+
+def _batches(rows: np.ndarray, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield batches without end: pass after pass in random order, what is left over left out."""
+    while True:
+        order = rng.permutation(rows)
+        for first in range(0, len(order) - size + 1, size):
+            yield order[first : first + size]
+
+
+def _ids(tokens: Tokens, rows: np.ndarray) -> np.ndarray:
+    """Vocabulary entries of the tokens of texts, one text after the other."""
+    return np.concatenate([tokens.ids[tokens.starts[r] : tokens.starts[r + 1]] for r in rows])
+
+
+def _name(vocabulary: Mapping[str, int]) -> str:
+    """Name a vocabulary by its content."""
+    lines = (f"{entry}\t{token}" for token, entry in sorted(vocabulary.items()))
+    return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,104 @@
+"""How much each entry of a vocabulary weighs: alike, by idf, words alone, learned, or as given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.inputs import check_real
+from estimators.tokens.token_weights import TokenWeights
+
+WEIGHTS = ("idf", "words")
+
+
+def check_weights(weights: Any) -> None:
+    """Raise unless ``weights`` is one of the kinds of `vocabulary_weights`, ready for use."""
+    if weights is None or (isinstance(weights, str) and weights in WEIGHTS):
+        return
+    if isinstance(weights, TokenWeights):
+        weights.check_usable()
+        return
+    if not isinstance(weights, Mapping):
+        raise ValueError(
+            f"weights={weights!r} must be None, 'idf', 'words', a fitted TokenWeights or a mapping "
+            "from tokens of the vocabulary to numbers"
+        )
+    for token, weight in weights.items():
+        if not isinstance(token, str):
+            raise TypeError(f"weights holds {token!r}; give names of tokens, such as '##ing'")
+        check_real(f"weights[{token!r}]", weight, 0)
+
+
+def vocabulary_weights(
+    weights: Any,
+    vocabulary: Mapping[str, int],
+    spell: Callable[[list[str]], str],
+    documents: Iterable[NDArray[Any]],
+) -> NDArray[np.float64]:
+    """Weight of every entry of a vocabulary.
+
+    Parameters
+    ----------
+    weights : "idf", "words", TokenWeights or mapping
+        Checked by `check_weights`.
+    vocabulary : mapping of str to int
+        Entry of each token; V is the greatest entry and one.
+    spell : callable
+        Gives the text of tokens: some models write "Ġ" for a blank, which would count as a letter.
+    documents : iterable of ndarray of int
+        Entries in each text that "idf" counts.
+
+    Returns
+    -------
+    table : ndarray of float64, shape (V,)
+        "idf" is ``ln((1 + n) / (1 + df)) + 1`` as in scikit-learn, which is never 0. "words" gives
+        0 to entries without letter or digit, such as ",", and 1 to others, "[CLS]" among them.
+        `TokenWeights` and mappings give 1 to entries that they lack.
+
+    Raises
+    ------
+    ValueError
+        If a mapping holds a token that is not in the vocabulary, or weights were learned with
+        another vocabulary.
+    """
+    if isinstance(weights, TokenWeights):
+        return weights.table(vocabulary)
+    table = np.ones(max(vocabulary.values()) + 1)
+    if isinstance(weights, Mapping):
+        unknown = sorted(set(weights) - set(vocabulary))
+        if unknown:
+            raise ValueError(
+                f"weights holds {unknown[0]!r}, which is not in the vocabulary of the model "
+                f"({len(unknown)} such in all); spell tokens as the model does, such as '##ing'"
+            )
+        for token, weight in weights.items():
+            table[vocabulary[token]] = weight
+    elif weights == "words":
+        for token, entry in vocabulary.items():
+            table[entry] = any(map(_is_of_word, spell([token])))
+    else:
+        n, counts = 0, np.zeros(len(table))
+        for entries in documents:
+            n += 1
+            counts[np.unique(entries)] += 1
+        table += np.log((1 + n) / (1 + counts))
+    return table
+
+
+def weights_of_tokens(
+    table: NDArray[np.float64], ids: NDArray[Any], starts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Weight of each token; a text all of whose tokens weigh nothing weighs them alike."""
+    weights = table[ids]
+    lengths = np.diff(starts)
+    text = np.repeat(np.arange(len(lengths)), lengths)
+    total = np.bincount(text, weights, minlength=len(lengths))
+    return np.where(total[text] > 0, weights, 1.0)
+
+
+def _is_of_word(character: str) -> bool:
+    # The replacement character stands for part of a character's bytes: of a letter, mostly.
+    return character.isalnum() or character == "\ufffd"

@@ -1,0 +1,5 @@
+"""Training of a transformers model: the loop, its processes, its checkpoints, and averages."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,126 @@
+"""The state of a training run in a folder: written whole or not at all, and read without code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+STATE, PROGRESS = "state.safetensors", "state.json"
+FORMAT = 1
+
+
+class Checkpoint:
+    """The newest state of one run.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Made if it is not there. It belongs to one run.
+    run : dict
+        What the run is made of, by name, as JSON: model, data, settings.
+    """
+
+    def __init__(self, folder: Any, run: dict[str, Any]) -> None:
+        self.folder = check_checkpoint_folder(folder)
+        self.run = json.loads(json.dumps(run))
+
+    def save(self, step: int, arrays: dict[str, np.ndarray], said: dict[str, Any]) -> None:
+        """Keep the state after a step in place of the one before.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; the one before stays.
+        """
+        from safetensors.numpy import save_file
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial, whole = self.folder / "partial", self.folder / f"step-{step:09d}"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        save_file(arrays, partial / STATE)
+        text = json.dumps({"format": FORMAT, "run": self.run, "step": step, "said": said})
+        (partial / PROGRESS).write_text(text, encoding="utf-8")
+        for path in (partial / STATE, partial / PROGRESS):
+            with path.open("rb") as handle:
+                os.fsync(handle.fileno())
+        shutil.rmtree(whole, ignore_errors=True)
+        # Only a whole state ever has the name by which it is found.
+        partial.rename(whole)
+        for other in self._steps():
+            if other != whole:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+        """Give arrays and what was said with them, or None where nothing was saved yet.
+
+        Raises
+        ------
+        ValueError
+            If a file is damaged, or the state is of another run.
+        """
+        steps = self._steps()
+        if not steps:
+            return None
+        from safetensors.numpy import load_file
+
+        newest = steps[-1]
+        try:
+            found = json.loads((newest / PROGRESS).read_text(encoding="utf-8"))
+            arrays = load_file(newest / STATE)
+            run, said = found["run"], found["said"]
+            is_known = found["format"] == FORMAT
+        except Exception as error:
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r}: {newest.name} is damaged "
+                f"({type(error).__name__}: {str(error)[:200]}); delete that folder to train from "
+                "the start"
+            ) from error
+        if not is_known:
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} has format {found['format']!r}, which this "
+                "version does not read; give another folder"
+            )
+        differ = [name for name in self.run if run.get(name) != self.run[name]]
+        if differ:
+            shown = ", ".join(
+                f"{name} {run.get(name)!r}, not {self.run[name]!r}" for name in differ
+            )
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} is of another run ({shown}); give another "
+                "folder, or delete this one to train from the start"
+            )
+        return arrays, said
+
+    def _steps(self) -> list[Path]:
+        return _steps(self.folder)
+
+
+def saved_seed(folder: Any) -> int | None:
+    """Give the seed of the run in a folder, with which one without a seed goes on."""
+    for newest in _steps(check_checkpoint_folder(folder))[-1:]:
+        try:
+            found = json.loads((newest / PROGRESS).read_text(encoding="utf-8"))
+            return int(found["run"]["seed"])
+        except Exception:
+            return None  # Loading says what is wrong.
+    return None
+
+
+def _steps(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("step-*") if path.is_dir())
+
+
+def check_checkpoint_folder(folder: Any) -> Path:
+    """Give the folder as a path, or raise unless it could be one."""
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"checkpoint={folder!r} must be a folder of your own, or None")
+    path = Path(folder).expanduser()
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"checkpoint={os.fspath(folder)!r} is a file; give a folder")
+    return path

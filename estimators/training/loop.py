@@ -1,0 +1,443 @@
+"""Training of a transformer by similarities of texts: batches, steps, and the best state kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimators.encoders import Tokens, Transformer
+from estimators.training.checkpoint import Checkpoint
+from estimators.training.processes import Processes
+from film.training import (
+    Trainable,
+    allpairs_similarity,
+    cached_backward,
+    contrastive_loss,
+    rank_loss,
+    rowpairs_similarity,
+)
+
+LARGEST_GRADIENT = 1.0
+"""Norm to which a step's gradient is cut, as in SimCSE."""
+TOKENS_AT_ONCE = 2048
+"""Texts of like length go through the model together up to so many tokens: little padding."""
+
+
+class Examples(NamedTuple):
+    """Rows to learn from; their different texts are kept once."""
+
+    tokens: Tokens
+    codes: np.ndarray  # (n, k) texts of each row: anchor, partner, perhaps a hard negative
+    y: np.ndarray | None  # (n,)
+    token_weights: np.ndarray | None  # (N,) one a token of `tokens`
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is made of; with the examples it determines the result on a CPU."""
+
+    method: Trainable
+    is_contrastive: bool
+    temperature: float
+    learning_rate: float
+    epochs: float
+    batch_size: int
+    micro_batch_size: int | None
+    accumulation_steps: int
+    eval_steps: int
+    patience: int | None
+    special_tokens: bool
+    dtype: str
+    seed: int
+
+
+class Score(NamedTuple):
+    """Score of the evaluation set after a number of steps."""
+
+    step: int
+    score: float
+
+
+class Training:
+    """A run from its first step, or from its checkpoint, to its last.
+
+    Parameters
+    ----------
+    transformer : Transformer
+        In float32; its weights are changed in place.
+    examples : Examples
+        At least one row, two for a contrastive loss.
+    settings : Settings
+        Checked.
+    evaluate : callable or None
+        Gives the score of the model as it is, the greater the better. The model of the best score
+        is what `run` leaves; without it, the last one.
+    checkpoint : Checkpoint or None
+        Where the state is kept every ``eval_steps`` steps.
+    verbose : int
+        Whether to show progress.
+
+    Attributes
+    ----------
+    step : int
+        Optimiser steps done.
+    losses : list of float
+        Loss of each step.
+    scores : list of Score
+        Of each evaluation.
+    best : Score or None
+        The best of them.
+    is_interrupted : bool
+        Whether Ctrl-C ended the run.
+    """
+
+    def __init__(
+        self,
+        transformer: Transformer,
+        examples: Examples,
+        settings: Settings,
+        *,
+        evaluate: Callable[[], float] | None,
+        checkpoint: Checkpoint | None,
+        verbose: int,
+    ) -> None:
+        import torch
+
+        self.transformer, self.examples, self.settings = transformer, examples, settings
+        self.evaluate, self.checkpoint, self.verbose = evaluate, checkpoint, verbose
+        self.processes = Processes(transformer.device)
+        self.steps_per_epoch = -(
+            -len(examples.codes) // (settings.batch_size * settings.accumulation_steps)
+        )
+        self.total = max(1, round(settings.epochs * self.steps_per_epoch))
+        modules = [transformer.module] + ([] if transformer.head is None else [transformer.head])
+        self.modules = torch.nn.ModuleList(modules).requires_grad_(True)
+        self.parameters = list(self.modules.parameters())
+        self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate)
+        kind = torch.device(transformer.device).type
+        self.scaler = torch.amp.GradScaler(kind, enabled=settings.dtype == "float16")
+        self.step, self.losses, self.scores = 0, [], []
+        self.best: Score | None = None
+        self.best_arrays: dict[str, np.ndarray] | None = None
+        self.is_interrupted = False
+        self._epoch: tuple[int, np.ndarray] | None = None
+
+    def run(self) -> None:
+        """Train; the transformer is left with the best weights, frozen and in evaluation mode.
+
+        Raises
+        ------
+        MemoryError
+            If the GPU has too little memory, with a size that may fit; the checkpoint stays.
+        ValueError
+            If the loss is not finite, or the checkpoint is of another run or damaged.
+        """
+        import torch
+        from tqdm.auto import tqdm
+
+        self._resume()
+        shows = self.verbose and self.processes.is_main
+        try:
+            # The caller's random state is left alone.
+            with (
+                torch.random.fork_rng(devices=self._devices()),
+                tqdm(
+                    total=self.total, initial=self.step, desc="train", disable=not shows
+                ) as progress,
+            ):
+                while self.step < self.total and not self._has_no_patience():
+                    self._take_step()
+                    progress.update()
+                    if self.step % self.settings.eval_steps == 0 or self.step == self.total:
+                        self._judge()
+                        self._save()
+                    shown = {"loss": f"{self.losses[-1]:.4f}"}
+                    if self.scores:
+                        shown["score"] = f"{self.scores[-1].score:.4f}"
+                    progress.set_postfix(shown)
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+            of_best = f"the best model so far, of step {self.best.step}" if self.best else "it"
+            warnings.warn(
+                f"training was interrupted after step {self.step} of {self.total}; {of_best} is "
+                "kept",
+                UserWarning,
+                stacklevel=5,
+            )
+        finally:
+            self.modules.requires_grad_(False).eval()
+            self.optimizer.zero_grad(set_to_none=True)
+        arrays = self.best_arrays or self.transformer.arrays()
+        self.transformer.adopt(arrays)
+
+    def backward(self, rows: np.ndarray) -> float:
+        """Add the gradient of the loss of some rows, over all processes, to the parameters'.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (b,)
+            Rows of the examples, the same in all processes.
+
+        Returns
+        -------
+        loss : float
+            Of all rows, the same in all processes.
+        """
+        import torch
+
+        settings, processes = self.settings, self.processes
+        rows = rows[: len(rows) - len(rows) % processes.size]
+        codes = self.examples.codes[rows]
+        own = codes[processes.rank :: processes.size]
+        texts = own.T.ravel()
+        order = np.argsort(-self.examples.tokens.lengths[texts], kind="stable")
+        chunks = _chunks(
+            self.examples.tokens.lengths[texts[order]],
+            settings.micro_batch_size,
+            TOKENS_AT_ONCE if self.transformer.device == "cpu" else None,
+        )
+
+        def encode(chunk: slice) -> Any:
+            features, mask = self._forward(texts[order[chunk]])
+            return features[mask]
+
+        def loss(flat: list[Any]) -> Any:
+            batch = self._padded(torch.cat(flat), texts, order)
+            found = self._loss(batch, rows, codes, own.shape)
+            return self.scaler.scale(found / settings.accumulation_steps)
+
+        parts = [slice(start, stop) for start, stop in chunks]
+        if settings.micro_batch_size is None:
+            value = loss([encode(part) for part in parts])
+            value.backward()
+            value = float(value.detach())
+        else:
+            value = cached_backward(encode, parts, loss)
+        value = value / self.scaler.get_scale() * settings.accumulation_steps
+        return processes.mean(value)
+
+    def _take_step(self) -> None:
+        import torch
+
+        settings = self.settings
+        epoch, place = divmod(self.step, self.steps_per_epoch)
+        rows = np.array_split(self._order(epoch), self.steps_per_epoch)[place]
+        # Every step seeds its dropout by its number, so that a run goes on as if never stopped.
+        seed = np.random.SeedSequence([settings.seed, self.step, self.processes.rank])
+        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
+        self.modules.train()
+        rate = settings.learning_rate * (1 - self.step / self.total)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        try:
+            parts = np.array_split(rows, settings.accumulation_steps)
+            value = float(np.mean([self.backward(part) for part in parts]))
+            if not np.isfinite(value):
+                raise ValueError(
+                    f"the loss is {value} at step {self.step}: lower learning_rate="
+                    f"{settings.learning_rate}, or give dtype='float32'"
+                )
+            self.scaler.unscale_(self.optimizer)
+            self.processes.average_gradients(self.parameters)
+            torch.nn.utils.clip_grad_norm_(self.parameters, LARGEST_GRADIENT)
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        except torch.cuda.OutOfMemoryError as error:
+            size = settings.micro_batch_size or len(rows) * self.examples.codes.shape[1]
+            kept = "" if self.checkpoint is None else "; the last checkpoint stays"
+            raise MemoryError(
+                f"device={self.transformer.device!r} has too little memory for a step of "
+                f"{len(rows)} rows; give micro_batch_size={max(1, size // 2)}, which "
+                f"keeps gradients exact, or a lower train_max_length{kept}"
+            ) from error
+        self.optimizer.zero_grad(set_to_none=True)
+        self.modules.eval()
+        self.losses.append(value)
+        self.step += 1
+
+    def _order(self, epoch: int) -> np.ndarray:
+        if self._epoch is None or self._epoch[0] != epoch:
+            rng = np.random.default_rng([self.settings.seed, epoch])
+            self._epoch = epoch, rng.permutation(len(self.examples.codes))
+        return self._epoch[1]
+
+    def _forward(self, texts: np.ndarray) -> tuple[Any, Any]:
+        import torch
+
+        half = self.settings.dtype != "float32"
+        kind = torch.device(self.transformer.device).type
+        with torch.autocast(kind, getattr(torch, self.settings.dtype)) if half else nullcontext():
+            return self.transformer.forward(self.examples.tokens, texts)
+
+    def _padded(self, flat: Any, texts: np.ndarray, order: np.ndarray) -> tuple[Any, Any, Any]:
+        """Put tokens that were encoded in ``order`` back to their texts, (b, L, h)."""
+        import torch
+
+        tokens, device = self.examples.tokens, flat.device
+        lengths = tokens.lengths[texts]
+        longest = int(lengths.max())
+        sorted_lengths = lengths[order]
+        within = np.arange(sorted_lengths.sum()) - np.repeat(
+            np.cumsum(sorted_lengths) - sorted_lengths, sorted_lengths
+        )
+        place = np.repeat(order * longest, sorted_lengths) + within
+        source = np.repeat(tokens.starts[texts[order]], sorted_lengths) + within
+        kept = np.zeros(len(texts) * longest, dtype=bool)
+        kept[place] = self.settings.special_tokens | ~tokens.is_special[source]
+        values = flat.new_zeros(len(kept), flat.shape[1])
+        values = values.index_copy(0, torch.from_numpy(place).to(device), flat)
+        weights = None
+        if self.examples.token_weights is not None:
+            table = np.zeros(len(kept), dtype=np.float32)
+            table[place] = self.examples.token_weights[source]
+            weights = torch.from_numpy(table).to(device).view(len(texts), longest)
+        mask = torch.from_numpy(kept).to(device)
+        shape = len(texts), longest
+        return values.view(*shape, -1), mask.view(shape), weights
+
+    def _loss(
+        self, batch: tuple[Any, Any, Any], rows: np.ndarray, codes: np.ndarray, shape: Any
+    ) -> Any:
+        """Loss of all rows from the texts of this process: (b, k) of them, column by column."""
+        import torch
+
+        settings, processes = self.settings, self.processes
+        b, k = shape
+        x, mask, weights = (
+            (None,) * k if part is None else part.view(k, b, *part.shape[1:]) for part in batch
+        )
+        if not settings.is_contrastive:
+            found = rowpairs_similarity(
+                x[0], x[1], mask[0], mask[1], settings.method,
+                weights1=weights[0], weights2=weights[1],
+            )  # fmt: skip
+            y = np.asarray(self.examples.y)[rows]
+            scores = np.concatenate([y[rank :: processes.size] for rank in processes.order])
+            similarity = torch.cat(processes.gather(found))
+            return rank_loss(
+                similarity, torch.from_numpy(scores).to(found.device), settings.temperature
+            )
+        if settings.dtype != "float32":
+            # The products of half precision are the fast ones; they are summed in float32.
+            x = x.to(getattr(torch, settings.dtype))
+        others = [
+            torch.cat([part for column in columns for part in column])
+            for columns in (
+                [processes.gather_padded(part[j]) for j in range(1, k)]
+                for part in ((x, mask) if weights[0] is None else (x, mask, weights))
+            )
+        ]
+        similarity = allpairs_similarity(
+            x[0], others[0], mask[0], others[1], settings.method,
+            weights1=weights[0], weights2=others[2] if len(others) > 2 else None,
+        )  # fmt: skip
+        excluded = _excluded(codes[processes.rank :: processes.size], [
+            codes[rank :: processes.size] for rank in processes.order
+        ])  # fmt: skip
+        return contrastive_loss(
+            similarity, settings.temperature, torch.from_numpy(excluded).to(similarity.device)
+        )
+
+    def _judge(self) -> None:
+        if self.evaluate is None:
+            return
+        found = Score(self.step, self.processes.agree(float(self.evaluate())))
+        self.scores.append(found)
+        if self.best is None or found.score > self.best.score:
+            self.best, self.best_arrays = found, self.transformer.arrays()
+
+    def _has_no_patience(self) -> bool:
+        patience = self.settings.patience
+        if patience is None or self.best is None:
+            return False
+        return sum(score.step > self.best.step for score in self.scores) >= patience
+
+    def _devices(self) -> list[Any]:
+        return [] if self.transformer.device == "cpu" else [self.transformer.device]
+
+    def _save(self) -> None:
+        if self.checkpoint is None or not self.processes.is_main:
+            return
+        arrays = self.transformer.arrays()
+        for number, state in self.optimizer.state_dict()["state"].items():
+            for name, value in state.items():
+                arrays[f"optimizer.{number}.{name}"] = value.cpu().numpy()
+        for name, value in (self.best_arrays or {}).items():
+            arrays[f"best.{name}"] = value
+        self.checkpoint.save(
+            self.step,
+            arrays,
+            {
+                "settings": asdict(self.settings),
+                "losses": self.losses,
+                "scores": self.scores,
+                "scaler": self.scaler.state_dict(),
+            },
+        )
+
+    def _resume(self) -> None:
+        found = None if self.checkpoint is None else self.checkpoint.load()
+        if found is None:
+            return
+        import torch
+
+        arrays, said = found
+        parts: dict[str, dict[str, np.ndarray]] = {"optimizer": {}, "best": {}, "now": {}}
+        for name, value in arrays.items():
+            part, _, rest = name.partition(".")
+            if part in ("optimizer", "best"):
+                parts[part][rest] = value
+            else:
+                parts["now"][name] = value
+        self.transformer.adopt(parts["now"])
+        state: dict[int, dict[str, Any]] = {}
+        for name, value in parts["optimizer"].items():
+            number, _, rest = name.partition(".")
+            state.setdefault(int(number), {})[rest] = torch.from_numpy(value)
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        self.scaler.load_state_dict(said["scaler"])
+        self.losses = said["losses"]
+        self.scores = [Score(*score) for score in said["scores"]]
+        self.step = len(self.losses)
+        # The first of equal scores is the best, as in `_judge`.
+        self.best = max(self.scores, key=lambda score: score.score, default=None)
+        self.best_arrays = parts["best"] or None
+
+
+def _excluded(own: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
+    """Tell which candidates are left out of a row's loss, where they would be wrong negatives.
+
+    Rows are (anchor, partner, ...); candidates are the partners of all parts, then their
+    negatives. Left out are the partners of other rows that share a text with the row, and
+    negatives that are a text of the row: to call a known partner wrong would push apart what the
+    rows say belongs together. The row's own partner stays.
+    """
+    rows = np.concatenate(parts)
+    mine = own[:, :2, np.newaxis]
+    is_linked = (mine == rows[:, 0]).any(axis=1) | (mine == rows[:, 1]).any(axis=1)
+    columns = [is_linked, *((mine == rows[:, j]).any(axis=1) for j in range(2, rows.shape[1]))]
+    found = np.concatenate(columns, axis=1)
+    found[np.arange(len(own)), np.arange(len(own))] = False
+    return found
+
+
+def _chunks(
+    lengths: np.ndarray, most_texts: int | None, most_tokens: int | None
+) -> list[tuple[int, int]]:
+    """Cut texts, the longest first, into runs of few enough texts and padded tokens."""
+    found, start = [], 0
+    while start < len(lengths):
+        size = len(lengths) - start
+        if most_texts is not None:
+            size = min(size, most_texts)
+        if most_tokens is not None:
+            size = min(size, max(1, most_tokens // int(lengths[start])))
+        found.append((start, start + size))
+        start += size
+    return found

@@ -1,0 +1,5 @@
+"""What belongs together: groups of linked texts, and their hierarchical clustering."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

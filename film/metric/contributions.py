@@ -1,0 +1,203 @@
+"""What each pair of tokens contributes to the cosine of two texts after a linear map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["LargestContributions", "cosine_contributions", "largest_contributions"]
+
+BLOCK_CELLS = 1_000_000
+"""Contributions computed at once: 8 MB, which leaves a matrix product fast."""
+
+
+@dataclass(frozen=True)
+class LargestContributions:
+    """The largest of the contributions to a cosine, and exact sums over all of them.
+
+    Attributes
+    ----------
+    contributions : csr_array of float64, shape (t1, t2)
+        Those that are kept.
+    totals1, totals2 : ndarray of float64, shapes (t1,) and (t2,)
+        Sums over all contributions of each token, those not kept included.
+    similarity : float
+        The cosine: the sum over all contributions.
+    n_rest : int
+        Number of contributions other than 0 that are not kept.
+    """
+
+    contributions: Any
+    totals1: NDArray[np.float64]
+    totals2: NDArray[np.float64]
+    similarity: float
+    n_rest: int
+
+
+def cosine_contributions(
+    tokens1: Any, tokens2: Any, components: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Share a cosine out among pairs of tokens.
+
+    With A₁ and A₂ the features of each token and x₁, x₂ their sums over tokens, the features of
+    the texts, ``C = (A₁ Lᵀ)(A₂ Lᵀ)ᵀ / (‖L x₁‖ ‖L x₂‖)`` sums to the cosine of L x₁ and L x₂. Where
+    every token is one feature w of weight x_w this is ``x₁w (LᵀL)ww′ x₂w′ / (‖y₁‖ ‖y₂‖)``, the
+    word contributions of FILM.
+
+    Parameters
+    ----------
+    tokens1, tokens2 : array-like or sparse matrix of float, shapes (t1, D) and (t2, D)
+        How much of each feature each token brings into its text. A text may have no token.
+    components : array-like of float, shape (d, D), optional
+        L; without it, the identity.
+
+    Returns
+    -------
+    contributions : ndarray of float64, shape (t1, t2)
+        Zeros where one of the texts is mapped to zero, which has no direction.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or an entry in use is NaN or infinite.
+
+    See Also
+    --------
+    largest_contributions : For long texts, whose matrix would not fit into memory.
+
+    Notes
+    -----
+    Summed in float64. O((t1 + t2) u d + t1 t2 d) time for u features in use; only their columns of
+    L are read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import cosine_contributions
+    >>> cosine_contributions(np.eye(2), [[3.0, 0.0], [0.0, 4.0]]) * np.sqrt(2) * 5
+    array([[3., 0.],
+           [0., 4.]])
+    >>> cosine_contributions(np.eye(2), np.eye(2), components=[[1.0, 1.0]])
+    array([[0.25, 0.25],
+           [0.25, 0.25]])
+    """
+    (first, _), (second, _) = _both_directed(tokens1, tokens2, components)
+    return _dense(first @ second.T)
+
+
+def largest_contributions(
+    tokens1: Any, tokens2: Any, components: ArrayLike | None = None, *, keep: int
+) -> LargestContributions:
+    """Share a cosine out among pairs of tokens, and keep the pairs that count most.
+
+    Parameters
+    ----------
+    tokens1, tokens2, components
+        As in `cosine_contributions`.
+    keep : int
+        Most contributions kept, at least 1: those largest in absolute value, ties in the order of
+        the texts.
+
+    Returns
+    -------
+    largest : LargestContributions
+        Equal to the matrix of `cosine_contributions` where it has no more than ``keep`` entries
+        other than 0.
+
+    Raises
+    ------
+    ValueError
+        If keep < 1, or as in `cosine_contributions`.
+
+    Notes
+    -----
+    The matrix is computed by blocks of rows. Memory O((t1 + t2) d + keep) beside one block of
+    `BLOCK_CELLS`; time as in `cosine_contributions`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import largest_contributions
+    >>> largest = largest_contributions(np.diag([3.0, 4.0]), np.diag([3.0, 4.0]), keep=1)
+    >>> largest.contributions.toarray()
+    array([[0.  , 0.  ],
+           [0.  , 0.64]])
+    >>> largest.totals1, round(largest.similarity, 12), largest.n_rest
+    (array([0.36, 0.64]), 1.0, 1)
+    """
+    if keep < 1:
+        raise ValueError(f"keep must be at least 1, got {keep}")
+    (first, whole1), (second, whole2) = _both_directed(tokens1, tokens2, components)
+    t1, t2 = first.shape[0], second.shape[0]
+    turned = second.T.tocsc() if sp.issparse(second) else second.T
+    places, values = np.empty(0, dtype=np.int64), np.empty(0)
+    least, n_nonzero = 0.0, 0
+    step = max(1, BLOCK_CELLS // max(t2, 1))
+    for start in range(0, t1, step):
+        block = _dense(first[start : start + step] @ turned).ravel()
+        n_nonzero += np.count_nonzero(block)
+        large = np.flatnonzero(np.abs(block) > least)
+        places = np.concatenate([places, large + start * t2])
+        values = np.concatenate([values, block[large]])
+        if len(values) > keep:
+            # Places rise, so a stable sort leaves ties in the order of the texts.
+            kept = np.sort(np.argsort(-np.abs(values), kind="stable")[:keep])
+            places, values = places[kept], values[kept]
+            least = float(np.abs(values).min())
+    indices = np.divmod(places, max(t2, 1))
+    return LargestContributions(
+        contributions=sp.csr_array((values, indices), shape=(t1, t2)),
+        totals1=np.asarray(first @ whole2, dtype=np.float64),
+        totals2=np.asarray(second @ whole1, dtype=np.float64),
+        similarity=float(whole1 @ whole2),
+        n_rest=int(n_nonzero) - len(values),
+    )
+
+
+def _both_directed(tokens1: Any, tokens2: Any, components: Any) -> Any:
+    """Tokens of both texts in the mapped space, and the unit vector of each text."""
+    first, second = _matrix("tokens1", tokens1), _matrix("tokens2", tokens2)
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(
+            f"tokens1 has {first.shape[1]} features and tokens2 {second.shape[1]}: give both in "
+            "the features of one vectoriser."
+        )
+    used = np.union1d(first.indices, second.indices)
+    columns = None
+    if components is not None:
+        L = np.asarray(components)
+        if L.ndim != 2 or L.shape[1] != first.shape[1]:
+            raise ValueError(
+                f"components must have shape (d, {first.shape[1]}), one column a feature of the "
+                f"tokens, got shape {L.shape}."
+            )
+        columns = L[:, used].T
+        if not np.isfinite(columns).all():
+            raise ValueError("components holds NaN or infinity; fit the map again on finite data.")
+    return _directed(first[:, used], columns), _directed(second[:, used], columns)
+
+
+def _matrix(name: str, tokens: Any) -> Any:
+    matrix: Any = sp.csr_array(tokens, dtype=np.float64)
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{name} holds NaN or infinity; give finite weights.")
+    return matrix
+
+
+def _directed(tokens: Any, columns: NDArray[np.float64] | None) -> Any:
+    """Tokens in the mapped space, in units of the length of the text they make up; and the text."""
+    # The text is mapped by itself: where tokens cancel, their mapped sum would be rounding noise
+    # instead of zero.
+    text = np.asarray(tokens.sum(axis=0))
+    mapped, whole = (tokens, text) if columns is None else (tokens @ columns, text @ columns)
+    length = scipy.linalg.norm(whole) if whole.size else 0.0
+    return (mapped / length, whole / length) if length > 0 else (mapped * 0, whole * 0)
+
+
+def _dense(product: Any) -> NDArray[np.float64]:
+    return product.toarray() if sp.issparse(product) else product

@@ -1,0 +1,343 @@
+"""FILM's objective as a function of a factor B of the map, M = P diag(s) Pᵀ = B Bᵀ.
+
+With fixed activities the best map of rank d is known in closed form, but going all the way there
+overshoots, for activities change on the way. In the factor the hinge arguments are quadratic, so
+that along any few directions the objective is searched exactly at the cost of vectors of length
+m. A round joins both: its plane is spanned by the direction to the closed form and the last move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from film.metric.objective import pull_matrix
+from film.threads import one_blas_thread
+
+# Widths of the smoothed hinge in units of the margin: the first, the one that slow rounds lead
+# to, and the finest, to which only rounds lead that do not lower the objective at all.
+_WIDTHS = (0.3, 0.01, 1e-4)
+# A round that lowers the objective by less than this share of it asks for a finer hinge.
+_SLOW = 3e-3
+_NEWTON_STEPS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class FactorRound:
+    """One map of the descent, and what is known there.
+
+    Attributes
+    ----------
+    B : ndarray of shape (r, d), float64
+        Factor of the map.
+    hinge : ndarray of shape (m,), float64
+        z_i + margin of each anchor.
+    loss : float
+        True objective Σ max(0, z_i + m) + ½ ‖BᵀB‖².
+    bound : float
+        A lower bound of the objective over all maps of rank d or less.
+    smoothing : float
+        By how much the smoothed objective exceeds the true one.
+    gradient_norm : float
+        Norm of the smoothed objective's gradient with respect to B.
+    """
+
+    B: np.ndarray
+    hinge: np.ndarray
+    loss: float
+    bound: float
+    smoothing: float
+    gradient_norm: float
+
+
+def smoothed_hinge(x: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """max(0, x), rounded off where |x| < width/2.
+
+    h(x) = (x + w/2)² / 2w inside; from 0 to w/8 above max(0, x).
+
+    Parameters
+    ----------
+    x : ndarray
+        Hinge arguments with the margin added.
+    width : float
+        w > 0, in the units of x.
+
+    Returns
+    -------
+    values, slopes : ndarray of x's shape
+        h(x), and its derivative clip(x/w + ½, 0, 1): the anchor's activity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import smoothed_hinge
+    >>> smoothed_hinge(np.array([-1.0, 0.0, 1.0]), 1.0)
+    (array([0.   , 0.125, 1.   ]), array([0. , 0.5, 1. ]))
+    """
+    slopes = np.clip(x / width + 0.5, 0.0, 1.0)
+    return slopes * x + width / 2 * slopes * (1 - slopes), slopes
+
+
+def rank_bound(
+    S: np.ndarray, activity: np.ndarray, margin: float, d: int
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Lower bound of the objective over maps of rank d, and the map that it comes from.
+
+    max(0, x) ≥ λx for λ in [0, 1], so the objective is at least
+    m Σ λ_i − ⟨M, S⟩ + ½ ‖M‖², which Π_d(S) minimises: the value is m Σ λ_i − ½ Σ_{l ≤ d} [k_l]₊²
+    with k the eigenvalues of S, decreasing.
+
+    Parameters
+    ----------
+    S : ndarray of shape (r, r)
+        Symmetric part of Σ λ_i a_i v_iᵀ.
+    activity : ndarray of shape (m,)
+        λ_i in [0, 1].
+    margin : float
+        m.
+    d : int
+        Largest rank of a map.
+
+    Returns
+    -------
+    bound : float
+        Reached where λ is optimal and S has a gap after its d-th eigenvalue.
+    s : ndarray of shape (d,)
+        [k_l]₊.
+    P : ndarray of shape (r, d)
+        Their eigenvectors; costs O(r³).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import rank_bound
+    >>> bound, s, P = rank_bound(np.diag([1.0, 2.0]), np.ones(4), 1.0, 1)
+    >>> bound, s
+    (2.0, array([2.]))
+    """
+    r = len(S)
+    with one_blas_thread():
+        k, P = scipy.linalg.eigh(S, subset_by_index=[r - d, r - 1], check_finite=False)
+    s = np.maximum(k, 0.0)
+    return float(margin * activity.sum() - 0.5 * np.square(s).sum()), s, P
+
+
+def descend_factor(
+    anchors: np.ndarray,
+    pulls: np.ndarray,
+    unit: float,
+    S_all: np.ndarray,
+    first: np.ndarray,
+    margin: float,
+) -> Iterator[FactorRound]:
+    """Lower the objective from the closed form of full activity on, one map per round.
+
+    Parameters
+    ----------
+    anchors, pulls : ndarray of shape (m, r)
+        v_i and a_i.
+    unit : float
+        What the pulls are divided by.
+    S_all : ndarray of shape (r, r)
+        Symmetric part of Σ a_i v_iᵀ / unit.
+    first : ndarray of shape (r, d)
+        Factor of the first map.
+    margin : float
+        m > 0, in the same units.
+
+    Yields
+    ------
+    FactorRound
+        The first map, the same at its best length, and one per step. The loss never rises. Ends
+        where no step lowers the objective at the finest smoothing.
+
+    Notes
+    -----
+    A round costs O(m r d + c r² + r³), c the anchors whose activity changed.
+    """
+    d = first.shape[1]
+    B = first.astype(np.float64)
+    images = _images(anchors, pulls, B, unit)
+    width, floor, finest = (share * margin for share in _WIDTHS)
+    S, activity = S_all.astype(np.float64), np.ones(len(anchors))
+    last: _Direction | None = None
+    scaled, before = False, np.inf
+    while True:
+        x = margin - _dots(*images)
+        gram = B.T @ B
+        loss = float(np.maximum(x, 0.0).sum() + 0.5 * np.square(gram).sum())
+        drop = before - loss
+        values, slopes = smoothed_hinge(x, width)
+        smoothing = float((values - np.maximum(x, 0.0)).sum())
+        if drop <= max(smoothing, _SLOW * loss) and width > floor:
+            width = max(width / 2, floor)
+            values, slopes = smoothed_hinge(x, width)
+            smoothing = float((values - np.maximum(x, 0.0)).sum())
+        change = slopes - activity
+        S = S - _symmetric(pull_matrix(anchors, pulls, change).astype(np.float64)) / unit
+        activity = slopes
+        bound, s, P = rank_bound(S, activity, margin, d)
+        norm = float(np.linalg.norm(2 * (B @ gram - S @ B)))
+        yield FactorRound(B, x, loss, bound, smoothing, norm)
+
+        if not scaled:
+            # The all-active map is far too long where a part of the anchors is enough.
+            root = np.sqrt(_best_length(margin - x, margin, float(np.square(gram).sum())))
+            B, images = root * B, (root * images[0], root * images[1])
+            scaled, before = True, loss
+            continue
+        move = _towards(B, P * np.sqrt(s))
+        directions = [_Direction(move, _images(anchors, pulls, move, unit))]
+        if last is not None:
+            directions.append(last)
+        plane = _Plane(B, images, x, directions)
+        t = plane.minimum(width)
+        if not plane.loss(t) < loss:
+            if width <= finest:
+                return
+            width, last, before = max(width / 2, finest), None, loss
+            continue
+        last = plane.combined(t)
+        B = B + last.move
+        images = (images[0] + last.images[0], images[1] + last.images[1])
+        before = loss
+
+
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    """A move of B and what it does to anchors B and pulls B."""
+
+    move: np.ndarray
+    images: tuple[np.ndarray, np.ndarray]
+
+
+class _Plane:
+    """The objective on B + Σ t_i D_i: hinge arguments and BᵀB are quadratic in t."""
+
+    def __init__(
+        self,
+        B: np.ndarray,
+        images: tuple[np.ndarray, np.ndarray],
+        x: np.ndarray,
+        directions: list[_Direction],
+    ) -> None:
+        self._directions, self._x, self._gram = directions, x, B.T @ B
+        n = len(directions)
+        self._linear = np.array(
+            [-_dots(images[0], D.images[1]) - _dots(D.images[0], images[1]) for D in directions]
+        )
+        self._gram_linear = np.array([B.T @ D.move + D.move.T @ B for D in directions])
+        self._quadratic = np.empty((n, n, len(x)))
+        self._gram_quadratic = np.empty((n, n, *self._gram.shape))
+        for i, D in enumerate(directions):
+            for j, E in enumerate(directions):
+                self._quadratic[i, j] = -_dots(D.images[0], E.images[1])
+                self._gram_quadratic[i, j] = D.move.T @ E.move
+        self._quadratic = (self._quadratic + self._quadratic.swapaxes(0, 1)) / 2
+        self._gram_quadratic = (self._gram_quadratic + self._gram_quadratic.swapaxes(0, 1)) / 2
+
+    def loss(self, t: np.ndarray) -> float:
+        """Give the true objective at t."""
+        x, gram = self._at(t)
+        return float(np.maximum(x, 0.0).sum() + 0.5 * np.square(gram).sum())
+
+    def combined(self, t: np.ndarray) -> _Direction:
+        """Σ t_i D_i."""
+        move = sum(c * D.move for c, D in zip(t, self._directions, strict=True))
+        images = [
+            sum(
+                D.images[side].dtype.type(c) * D.images[side]
+                for c, D in zip(t, self._directions, strict=True)
+            )
+            for side in (0, 1)
+        ]
+        return _Direction(np.asarray(move), (np.asarray(images[0]), np.asarray(images[1])))
+
+    def minimum(self, width: float) -> np.ndarray:
+        """Minimise the smoothed objective over t, by Newton steps with backtracking."""
+        t = np.zeros(len(self._directions))
+        value, slope, curvature = self._model(t, width)
+        for _ in range(_NEWTON_STEPS):
+            k, Q = np.linalg.eigh(curvature)
+            k = np.maximum(np.abs(k), 1e-8 * np.abs(k).max())
+            if not k.min() > 0:
+                break
+            step = -Q @ ((Q.T @ slope) / k)
+            promised = float(slope @ step)
+            if -promised <= 1e-9 * value:
+                break
+            for _ in range(20):
+                trial = self._model(t + step, width)
+                if trial[0] <= value + 1e-4 * promised:
+                    break
+                step, promised = step / 2, promised / 2
+            else:
+                break
+            t, (value, slope, curvature) = t + step, trial
+        return t
+
+    def _at(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x = self._x + t @ self._linear + np.einsum("i,j,ijm->m", t, t, self._quadratic)
+        gram = (
+            self._gram
+            + np.einsum("i,ikl->kl", t, self._gram_linear)
+            + np.einsum("i,j,ijkl->kl", t, t, self._gram_quadratic)
+        )
+        return x, gram
+
+    def _model(self, t: np.ndarray, width: float) -> tuple[float, np.ndarray, np.ndarray]:
+        """Smoothed objective, its gradient and Hessian over t."""
+        x, gram = self._at(t)
+        values, slopes = smoothed_hinge(x, width)
+        dx = self._linear + 2 * np.einsum("j,ijm->im", t, self._quadratic)
+        dgram = self._gram_linear + 2 * np.einsum("j,ijkl->ikl", t, self._gram_quadratic)
+        bent = dx[:, (slopes > 0) & (slopes < 1)]
+        value = float(values.sum() + 0.5 * np.square(gram).sum())
+        gradient = dx @ slopes + np.einsum("ikl,kl->i", dgram, gram)
+        hessian = (
+            bent @ bent.T / width
+            + 2 * self._quadratic @ slopes
+            + np.einsum("ikl,jkl->ij", dgram, dgram)
+            + 2 * np.einsum("ijkl,kl->ij", self._gram_quadratic, gram)
+        )
+        return value, gradient, hessian
+
+
+def _towards(B: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """Give the shortest move from B to a factor of goal goalᵀ; factors differ by a rotation."""
+    with one_blas_thread():
+        left, _, right = scipy.linalg.svd(goal.T @ B, check_finite=False)
+    return goal @ (left @ right) - B
+
+
+def _best_length(pulled: np.ndarray, margin: float, square: float) -> float:
+    """Minimise Σ max(0, m − t p_i) + ½ t² ‖M‖², convex in the length t, over 0 … 1."""
+
+    def slope(t: float) -> float:
+        return t * square - float(pulled[margin - t * pulled > 0].sum())
+
+    low, high = 0.0, 1.0
+    # The minimum is often where one anchor turns inactive. Ending a millionth above it, rounding
+    # does not decide on which side that anchor is.
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return high
+
+
+def _images(
+    anchors: np.ndarray, pulls: np.ndarray, B: np.ndarray, unit: float
+) -> tuple[np.ndarray, np.ndarray]:
+    dtype = anchors.dtype
+    return anchors @ B.astype(dtype), pulls @ (B / unit).astype(dtype)
+
+
+def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.einsum("md,md->m", left, right).astype(np.float64)
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,187 @@
+"""Mini-batch FILM: learn L from batches of triplets, without V of the whole corpus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from film.metric.objective import (
+    active_anchors,
+    curvatures,
+    hinge_arguments,
+    pull_matrix,
+)
+from film.metric.solver import leading_eigenvectors, retract_step
+from film.metric.svd import Matrix, threaded_product, truncated_svd
+from film.metric.triplets import anchor_sums
+
+
+@dataclass(frozen=True, eq=False)
+class BatchStep:
+    """What one batch did.
+
+    Attributes
+    ----------
+    components : ndarray of shape (d, D)
+        The new L.
+    loss : float
+        Mean hinge of the batch's anchors before the step, in units of its mean ‖y‖²; NaN where
+        the batch gives no direction.
+    active_share : float
+        Share of the batch's anchors that were active.
+    """
+
+    components: np.ndarray
+    loss: float
+    active_share: float
+
+
+def initial_components(
+    d: int, D: int, random_state: int | np.random.Generator | None, dtype: np.dtype
+) -> np.ndarray:
+    """Random projection to start mini-batches from.
+
+    Cosines after a Gaussian projection estimate those before it, so a feature no batch has met
+    yet counts as it does in X, instead of not at all.
+
+    Parameters
+    ----------
+    d, D : int
+        Rows and columns.
+    random_state : int, Generator or None
+        Seeds the projection.
+    dtype : dtype
+        float32 or float64.
+
+    Returns
+    -------
+    components : ndarray of shape (d, D)
+        Independent normal entries of variance 1/d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import initial_components
+    >>> initial_components(2, 3, 0, np.dtype(float)).shape
+    (2, 3)
+    """
+    rng = np.random.default_rng(random_state)
+    return (rng.standard_normal((d, D)) / np.sqrt(d)).astype(dtype)
+
+
+def batch_step(
+    components: np.ndarray,
+    X: Matrix,
+    triplets: np.ndarray,
+    *,
+    n_steps: int,
+    margin: float,
+    rank: int,
+    random_state: int | np.random.Generator | None = None,
+) -> BatchStep:
+    """One mini-batch step of FILM.
+
+    X_b ≈ V_b Σ_b U_bᵀ holds just the batch's rows. L restricted to their row space gives (P, s)
+    there; one projected gradient step moves P; and L changes inside that row space alone:
+    L ← L + η_J (L_batch − L U_b U_bᵀ), η_J = 1/√J. A plain running average of maps would shrink
+    every feature that the batch lacks.
+
+    Parameters
+    ----------
+    components : ndarray of shape (d, D)
+        L.
+    X : sparse matrix or ndarray of shape (n_b, D)
+        The batch's rows.
+    triplets : ndarray of int, shape (T_b, 3)
+        Checked; indices into the batch's rows.
+    n_steps : int
+        J, counted from 1.
+    margin : float
+        Relative to the batch's mean ‖y‖².
+    rank : int
+        Most singular directions of the batch to use.
+    random_state : int, Generator or None
+        Seeds the decomposition.
+
+    Returns
+    -------
+    step : BatchStep
+        New L; the old one where the batch gives no direction. Costs O(n_b r_b² + d D r_b).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import batch_step
+    >>> X = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> batch_step(np.eye(1, 3), X, np.array([[0, 1, 2]]), n_steps=1, margin=1.0,
+    ...            rank=3).components.shape
+    (1, 3)
+    """
+    n, D = X.shape
+    low = truncated_svd(X, min(rank, n, D), random_state=random_state)
+    V, sigma, U = low.left, low.singular_values, low.right
+    d = len(components)
+    # B = L U Σ maps V-coordinates to y; B = Q diag(√s) Pᵀ, and Q must be kept: the rows of the
+    # batch's map and of L have to mean the same directions.
+    restricted = components @ U
+    Q, root, Pt = scipy.linalg.svd(restricted * sigma, full_matrices=False)
+    width = min(d, len(sigma))
+    P, s = Pt[:width].T, root[:width] ** 2
+
+    anchors, sums = anchor_sums(triplets, V)
+    points = V[anchors]
+    total = float(s.sum())
+    m = margin * total / n
+    z = hinge_arguments(P, s, points, sums)
+    active = active_anchors(z, m)
+    share = float(active.mean())
+    loss = float((z + m)[active].sum()) / len(anchors) * n / total if total > 0 else margin
+    K_all = pull_matrix(points, sums, np.ones(len(anchors), dtype=bool))
+    scale = float(leading_eigenvectors(K_all, 1)[0][0])
+    directed = scale > np.finfo(V.dtype).eps * float(np.linalg.norm(K_all))
+    if not (directed and active.any()):
+        return BatchStep(components, loss, share)
+    K = pull_matrix(points, sums, active) / V.dtype.type(scale)
+    rate = 1.0 / np.sqrt(n_steps)
+    P = retract_step(P, K, rate)
+    weights = np.maximum(curvatures(P, K), 0)
+    if not weights.any():
+        return BatchStep(components, loss, share)
+    # L's scale is free under cosine. Batches agree on one: that of the map they started from, so
+    # that neither the target nor the average of two maps that point apart is shorter than it.
+    weights *= total / weights.sum() if total > 0 else 1.0
+    target = (Q[:, :width] * np.sqrt(weights)) @ P.T / sigma
+    mixed = restricted + restricted.dtype.type(rate) * (target - restricted)
+    length = np.square(mixed * sigma, dtype=np.float64).sum()
+    if total > 0 and length > 0:
+        mixed *= restricted.dtype.type(np.sqrt(total / length))
+    moved = components + (mixed - restricted) @ U.T
+    return BatchStep(moved.astype(components.dtype, copy=False), loss, share)
+
+
+def project(X: Matrix, components: np.ndarray) -> np.ndarray:
+    """Map every row of X to y = L x.
+
+    Parameters
+    ----------
+    X : sparse matrix or ndarray of shape (n, D)
+        Rows.
+    components : ndarray of shape (d, D)
+        L.
+
+    Returns
+    -------
+    Y : ndarray of shape (n, d)
+        Costs O(nnz d). A zero row stays zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import project
+    >>> project(np.eye(2), np.array([[2.0, 3.0]]))
+    array([[2.],
+           [3.]])
+    """
+    return threaded_product(X, np.ascontiguousarray(components.T))

@@ -1,0 +1,187 @@
+"""FILM's objective: hinge activity, the matrix K, the smooth f2 and its gradient.
+
+Notation, with rows as points where the paper has columns: V (m, r) holds the anchors' coordinates
+v_i, A (m, r) their pulls a_i (`film.metric.anchor_sums`), P (r, d) a point of the Stiefel
+manifold, s (d,) ≥ 0. The learned representation is y_i = diag(√s) Pᵀ v_i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+
+def hinge_arguments(
+    P: np.ndarray, s: np.ndarray, anchors: np.ndarray, pulls: np.ndarray
+) -> np.ndarray:
+    """Average violation of each anchor's triplets.
+
+    z_i = −y_i · diag(√s) Pᵀ a_i (paper, step 2); the hinge loss of anchor i is max(0, z_i + m).
+
+    Parameters
+    ----------
+    P : ndarray of shape (r, d)
+        Orthonormal columns.
+    s : ndarray of shape (d,)
+        Non-negative weights of the columns.
+    anchors, pulls : ndarray of shape (m, r)
+        Rows v_i and a_i.
+
+    Returns
+    -------
+    z : ndarray of shape (m,)
+        Costs O(m r d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import hinge_arguments
+    >>> hinge_arguments(np.eye(2, 1), np.array([3.0]), np.array([[1.0, 5.0]]), np.eye(1, 2))
+    array([-3.])
+    """
+    return -np.einsum("il,il,l->i", anchors @ P, pulls @ P, s)
+
+
+def active_anchors(z: np.ndarray, margin: float) -> np.ndarray:
+    """Anchors whose hinge is active: z_i + m > 0.
+
+    Parameters
+    ----------
+    z : ndarray of shape (m,)
+        Hinge arguments.
+    margin : float
+        m, in the units of z.
+
+    Returns
+    -------
+    active : ndarray of bool, shape (m,)
+        λ(z_i + m).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import active_anchors
+    >>> active_anchors(np.array([-2.0, -1.0, 0.5]), 1.0)
+    array([False, False,  True])
+    """
+    return z + margin > 0
+
+
+def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) -> np.ndarray:
+    """K = −Σ_i λ_i a_i v_iᵀ (paper, step 4).
+
+    Parameters
+    ----------
+    anchors, pulls : ndarray of shape (m, r)
+        Rows v_i and a_i.
+    activity : ndarray of shape (m,)
+        λ_i, boolean, or in [0, 1] where activities are averaged. Rows with λ_i = 0 cost nothing.
+
+    Returns
+    -------
+    K : ndarray of shape (r, r)
+        Costs O(#active r²).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import pull_matrix
+    >>> pull_matrix(np.eye(2), np.ones((2, 2)), np.array([True, False]))
+    array([[-1., -0.],
+           [-1., -0.]])
+    """
+    rows = np.flatnonzero(activity)
+    if len(rows) == len(activity) and activity.dtype == bool:
+        return -(pulls.T @ anchors)
+    weighted = anchors[rows]
+    if activity.dtype != bool:
+        weighted = weighted * activity[rows, None].astype(anchors.dtype)
+    return -(pulls[rows].T @ weighted)
+
+
+def curvatures(P: np.ndarray, K: np.ndarray) -> np.ndarray:
+    """k_l = −p_lᵀ K p_l; the best weights at P are s_l = max(0, k_l) (Eq. 15).
+
+    Parameters
+    ----------
+    P : ndarray of shape (r, d)
+        Orthonormal columns p_l.
+    K : ndarray of shape (r, r)
+        From `pull_matrix`.
+
+    Returns
+    -------
+    k : ndarray of shape (d,)
+        Costs O(r² d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import curvatures
+    >>> curvatures(np.eye(2), np.diag([-2.0, 1.0]))
+    array([ 2., -1.])
+    """
+    return -np.einsum("rl,rl->l", P, K @ P)
+
+
+def smooth_objective(P: np.ndarray, K: np.ndarray) -> tuple[float, np.ndarray]:
+    """f2 without its constant m · #active, and the gradient with activity held fixed.
+
+    f2 = −½ Σ_l k_l µ(k_l), µ = softplus (Eq. 18, 19); ∇f2 = −(K + Kᵀ) P diag(q),
+    q_l = −½ (µ(k_l) + k_l σ(k_l)) (Eq. 28).
+
+    Parameters
+    ----------
+    P : ndarray of shape (r, d)
+        Orthonormal columns.
+    K : ndarray of shape (r, r)
+        From `pull_matrix`. Softplus is not homogeneous: bring K to unit scale first.
+
+    Returns
+    -------
+    value : float
+        f2(P) − m · #active.
+    gradient : ndarray of shape (r, d)
+        Euclidean gradient; both cost O(r² d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import smooth_objective
+    >>> value, gradient = smooth_objective(np.eye(2, 1), np.diag([-1.0, 0.0]))
+    >>> round(value, 4), gradient.round(4).tolist()
+    (-0.6566, [[-2.0443], [0.0]])
+    """
+    turned = (K + K.T) @ P
+    k = -0.5 * np.einsum("rl,rl->l", P, turned)
+    softplus = np.logaddexp(0, k)
+    q = -0.5 * (softplus + k * expit(k))
+    return float(-0.5 * (k @ softplus)), -turned * q
+
+
+def true_objective(z: np.ndarray, s: np.ndarray, margin: float) -> float:
+    """Σ_i max(0, z_i + m) + ½ ‖s‖², what the fixed-activity objectives stand in for (Eq. 5, 14).
+
+    Parameters
+    ----------
+    z : ndarray of shape (m,)
+        Hinge arguments of every anchor.
+    s : ndarray of shape (d,)
+        Weights.
+    margin : float
+        m, in the units of z.
+
+    Returns
+    -------
+    value : float
+        Accumulated in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import true_objective
+    >>> true_objective(np.array([-3.0, 1.0]), np.array([2.0]), 1.0)
+    4.0
+    """
+    hinge = np.maximum(z.astype(np.float64) + margin, 0).sum()
+    return float(hinge + 0.5 * np.square(s, dtype=np.float64).sum())

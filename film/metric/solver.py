@@ -1,0 +1,486 @@
+"""Full-batch FILM: alternate between the activity of anchors and the best (P, s) for it.
+
+With activity fixed, f2 is a lower bound of what FILM minimises, so switching whole sets of anchors
+on and off makes the iteration jump between two maps. Activities λ ∈ [0, 1] that move only part of
+the way are the dual variables of
+
+    min over M = P diag(s) Pᵀ of  Σ_i max(0, m − ⟨M, a_i v_iᵀ⟩) + ½ ‖M‖².
+
+"eigen" moves the map towards the closed form for its activity, as far as the objective itself
+falls (`film.metric.factor`). "cayley" is the paper's descent, with activities moved by the step
+that is best for the dual of full rank; the map kept is the one of the lowest objective. Both begin
+with the same margin, and both measure convergence by a lower bound of the objective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+import numpy as np
+import scipy.linalg
+
+from film.metric.descent import ConvergenceReason, minimize_on_stiefel
+from film.metric.factor import descend_factor, rank_bound
+from film.metric.objective import (
+    active_anchors,
+    curvatures,
+    hinge_arguments,
+    pull_matrix,
+    smooth_objective,
+    true_objective,
+)
+from film.metric.stiefel import polar_retraction, random_point, tangent_gradient
+from film.threads import one_blas_thread
+
+Method = Literal["eigen", "cayley"]
+
+# Rounds in a row that may gain little: progress comes in phases where d is small.
+_PATIENCE = 8
+
+
+class StopReason(Enum):
+    """Why the alternation ended; the value says what happened and what to do."""
+
+    ALL_ACTIVE = (
+        "converged: every anchor stays active at this margin, so the first map is the minimum; "
+        "a smaller margin would let satisfied anchors go"
+    )
+    BOUND = (
+        "converged: the objective is within tol of a lower bound, so of its minimum; nothing "
+        "needs doing"
+    )
+    CHANGE = (
+        "converged: rounds lower the objective by less than a tenth of tol; nothing needs doing, "
+        "and the lower bound says how far below the minimum can be"
+    )
+    PASSES = (
+        "converged: a pass over the batches lowered their mean loss by less than a third of tol; "
+        "nothing needs doing"
+    )
+    STALLED = (
+        "not converged: rounds no longer lower the objective, whose lower bound is more than tol "
+        "away; loosen tol, or take solver='eigen', which goes further than 'cayley'"
+    )
+    MAX_ITER = "not converged: max_iter was reached; raise max_iter or loosen tol"
+    NO_MARGIN = (
+        "not converged: with no margin the map of zeros costs nothing, so the first map was kept; "
+        "give a margin above 0"
+    )
+    NO_DIRECTION = (
+        "not converged: no direction brings similar points closer than dissimilar ones, so the "
+        "leading singular directions were kept with equal weights; check the triplets"
+    )
+    INTERRUPTED = (
+        "not converged: interrupted from the keyboard and the best map so far was kept; fit "
+        "again to go on"
+    )
+
+    @property
+    def converged(self) -> bool:
+        """Whether the map is a solution within the tolerance."""
+        return self.value.startswith("converged")
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A FILM map in the coordinates of the anchors.
+
+    Attributes
+    ----------
+    P : ndarray of shape (r, d)
+        Orthonormal columns, by decreasing weight, largest entry of each positive.
+    s : ndarray of shape (d,)
+        Weights ≥ 0 in units of the first, all-active map's largest.
+    objective : float
+        Lowest true objective met by a map other than zero, in the same units.
+    lower_bound : float
+        No map of d dimensions has a lower objective: the largest `film.metric.rank_bound` met.
+    n_iter : int
+        Rounds done.
+    reason : StopReason
+        Why the rounds ended.
+    loss_curve, gradient_norms, active_shares : ndarray of shape (n_iter,)
+        True objective, norm of the gradient, and share of active anchors per round. The gradient
+        is that of the smoothed objective at the round's map with respect to P diag(√s) for
+        "eigen", and ‖F(P)‖ of f2 where the round began for "cayley". The loss of "eigen" never
+        rises.
+    """
+
+    P: np.ndarray
+    s: np.ndarray
+    objective: float
+    lower_bound: float
+    n_iter: int
+    reason: StopReason
+    loss_curve: np.ndarray
+    gradient_norms: np.ndarray
+    active_shares: np.ndarray
+
+
+def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Closed-form minimiser of f2 at fixed activity.
+
+    With the d largest eigenvalues of −(K + Kᵀ)/2 positive, their eigenvectors minimise f2, for
+    k · softplus(k) is convex and increasing on k ≥ 0 (Schur-Horn).
+
+    Parameters
+    ----------
+    K : ndarray of shape (r, r)
+        From `film.metric.pull_matrix`.
+    d : int
+        Number of columns, at most r.
+
+    Returns
+    -------
+    k : ndarray of shape (d,)
+        Eigenvalues, decreasing.
+    P : ndarray of shape (r, d)
+        Eigenvectors, largest entry of each positive; costs O(r³).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import leading_eigenvectors
+    >>> leading_eigenvectors(np.diag([-1.0, -3.0]), 1)
+    (array([3.]), array([[0.],
+           [1.]]))
+    """
+    r = len(K)
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(
+            -(K + K.T) / 2, subset_by_index=[r - d, r - 1], check_finite=False
+        )
+    return values[::-1], _fix_signs(vectors[:, ::-1])
+
+
+def solve(
+    anchors: np.ndarray,
+    pulls: np.ndarray,
+    second_moment: np.ndarray,
+    d: int,
+    *,
+    margin: float = 1.0,
+    method: Method = "eigen",
+    max_iter: int = 30,
+    tol: float = 1e-3,
+    inner_iter: int = 20,
+    random_state: int | np.random.Generator | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Solution:
+    """Full-batch FILM (algorithm 1 of the paper) on coordinates.
+
+    Parameters
+    ----------
+    anchors, pulls : ndarray of shape (m, r)
+        v_i and a_i of the points that have triplets.
+    second_moment : ndarray of shape (r,)
+        Mean of v² over all points, a coordinate; coordinates are uncorrelated.
+    d : int
+        Dimensions to learn, 1 … r.
+    margin : float
+        Margin relative to the mean of ‖y‖² under the closed-form map of full activity. Frozen
+        from then on, and the same for both methods: large margins keep all anchors active, small
+        ones those violated.
+    method : {"eigen", "cayley"}
+        Steps towards the closed form, or the paper's descent on the Stiefel manifold.
+    max_iter : int
+        Most rounds.
+    tol : float
+        Stop when the objective is above its lower bound by this share, or less, of itself and of
+        what the map lowers it by; "eigen" also when eight rounds lowered it by less than a tenth
+        of that, "cayley" then with `StopReason.STALLED`.
+    inner_iter : int
+        Descent steps per round, for "cayley".
+    random_state : int, Generator or None
+        Seeds the starting point of "cayley".
+    progress : callable, optional
+        Called with a short text after each round.
+
+    Returns
+    -------
+    solution : Solution
+        Never NaN and never all zero.
+
+    Notes
+    -----
+    A round costs O(m r d + c r² + r³) (eigen), c the anchors whose activity changed, or
+    O(#active r² + m r d + inner_iter r² d + r³) (cayley).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import solve
+    >>> V, A = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[2.0, 0.0], [0.0, -1.0]])
+    >>> solve(V, A, np.array([0.5, 0.5]), 1).P.ravel()
+    array([1., 0.])
+    """
+    everyone = np.ones(len(anchors), dtype=bool)
+    K_all = pull_matrix(anchors, pulls, everyone)
+    k, P = leading_eigenvectors(K_all, d)
+    scale = float(k[0])
+    floor = np.finfo(anchors.dtype).eps * float(np.linalg.norm(K_all))
+    if not scale > floor:
+        return _no_direction(len(K_all), d, anchors.dtype)
+    # ‖K‖ depends on n and on the units of X; softplus and tolerances need it near one.
+    K_all = K_all / anchors.dtype.type(scale)
+    s = np.maximum(k / k.dtype.type(scale), 0)
+    # z is in units of 1/scale since the pulls are, and m has to share them.
+    m = margin * float(np.einsum("rl,rl,r,l->", P, P, second_moment, s)) / scale
+    if method == "eigen":
+        rounds = _eigen_rounds(anchors, pulls, scale, K_all, P, s, m)
+    else:
+        inner = _Inner(d, inner_iter, np.random.default_rng(random_state))
+        rounds = _cayley_rounds(anchors, pulls, scale, K_all, inner, m)
+    return _best_of(rounds, max_iter, tol, m * len(anchors), method == "eigen", progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """A map and what a round knows about it; ``slack`` is how far its loss may be smoothed."""
+
+    P: np.ndarray
+    s: np.ndarray
+    loss: float
+    bound: float
+    norm: float
+    share: float
+    slack: float = 0.0
+    reason: StopReason | None = None
+
+
+def _best_of(
+    rounds: Iterator[_Round],
+    max_iter: int,
+    tol: float,
+    nothing: float,
+    exact: bool,
+    progress: Callable[[str], None] | None,
+) -> Solution:
+    """Take rounds until they converge, stall or are interrupted, and keep the best map.
+
+    ``nothing`` is the objective of the map of zeros.
+    """
+    done: list[_Round] = []
+    best: _Round | None = None
+    bound, accuracy, slack, reason = 0.0, 0.0, 0.0, StopReason.MAX_ITER
+    # "cayley" descends on bounds below the objective, so that its rounds may stop anywhere.
+    ended = StopReason.CHANGE if exact and tol > 0 else StopReason.STALLED
+    try:
+        while len(done) < max_iter:
+            now = next(rounds, None)
+            if now is None:
+                reason = ended if slack <= accuracy / 10 else StopReason.STALLED
+                break
+            if now.s.any() and (best is None or now.loss < best.loss):
+                best = now
+            done.append(now)
+            bound = max(bound, now.bound)
+            if progress is not None:
+                progress(f"loss {now.loss:.4g}, active {now.share:.1%}")
+            if now.reason is not None:
+                reason = now.reason
+                break
+            lowest = min(row.loss for row in done)
+            # Of a large margin most is lost whatever the map, so that a share of the objective
+            # alone would say little.
+            accuracy, slack = tol * min(lowest, nothing - lowest), now.slack
+            if lowest - bound <= accuracy:
+                reason = StopReason.BOUND
+                break
+            if len(done) <= _PATIENCE:
+                continue
+            gain = min(row.loss for row in done[:-_PATIENCE]) - lowest
+            if gain + slack <= accuracy / 10:
+                reason = ended
+                break
+    except KeyboardInterrupt:
+        reason = StopReason.INTERRUPTED
+        if best is None:
+            raise
+    assert best is not None
+    order = np.argsort(-best.s, kind="stable")
+    return Solution(
+        P=_fix_signs(best.P[:, order]),
+        s=best.s[order],
+        objective=best.loss,
+        lower_bound=min(bound, best.loss),
+        n_iter=len(done),
+        reason=reason,
+        loss_curve=np.array([row.loss for row in done]),
+        gradient_norms=np.array([row.norm for row in done]),
+        active_shares=np.array([row.share for row in done]),
+    )
+
+
+def _eigen_rounds(
+    anchors: np.ndarray,
+    pulls: np.ndarray,
+    scale: float,
+    K_all: np.ndarray,
+    P: np.ndarray,
+    s: np.ndarray,
+    m: float,
+) -> Iterator[_Round]:
+    """Begin with the closed form of full activity and descend on the objective."""
+    if m == 0:
+        z = hinge_arguments(P, s, anchors, pulls) / anchors.dtype.type(scale)
+        share = float(active_anchors(z, m).mean())
+        yield _Round(P, s, true_objective(z, s, m), 0.0, 0.0, share, reason=StopReason.NO_MARGIN)
+        return
+    dtype = anchors.dtype
+    first = P.astype(np.float64) * np.sqrt(s.astype(np.float64))
+    S_all = -(K_all + K_all.T) / 2
+    for number, at in enumerate(descend_factor(anchors, pulls, scale, S_all, first, m)):
+        if number:
+            with one_blas_thread():
+                left, root, _ = scipy.linalg.svd(at.B, full_matrices=False, check_finite=False)
+            P, s = left.astype(dtype), np.square(root).astype(dtype)
+        active = at.hinge > 0
+        reason = StopReason.ALL_ACTIVE if number == 0 and active.all() else None
+        yield _Round(
+            P,
+            s,
+            at.loss,
+            at.bound,
+            at.gradient_norm,
+            float(active.mean()),
+            at.smoothing,
+            reason,
+        )
+
+
+def _cayley_rounds(
+    anchors: np.ndarray,
+    pulls: np.ndarray,
+    scale: float,
+    K_all: np.ndarray,
+    inner: _Inner,
+    m: float,
+) -> Iterator[_Round]:
+    """Descend on f2 as in the paper; move activities part of the way to the active set."""
+    unit = anchors.dtype.type(scale)
+    K, activity = K_all, np.ones(len(anchors), dtype=np.float64)
+    while True:
+        bound = rank_bound(-(K + K.T).astype(np.float64) / 2, activity, m, inner.d)[0]
+        P, s, norm = inner.step(K)
+        z = hinge_arguments(P, s, anchors, pulls) / unit
+        active = active_anchors(z, m)
+        reason = StopReason.NO_MARGIN if m == 0 else None
+        yield _Round(
+            P, s, true_objective(z, s, m), bound, norm, float(active.mean()), reason=reason
+        )
+        if active.all() and activity.min() == 1.0:
+            continue
+        K, activity = _move_activity(K, K_all, activity, active, (anchors, pulls, unit), P, s, m)
+
+
+class _Inner:
+    """Best (P, s) for a K by descent from the last P."""
+
+    def __init__(self, d: int, n_iter: int, rng: np.random.Generator) -> None:
+        self.d, self._n_iter, self._rng = d, n_iter, rng
+        self._P: np.ndarray | None = None
+        self._step: float | None = None
+
+    def step(self, K: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """(P, s, ‖F‖ of f2 at the point the round began with)."""
+        start = random_point(len(K), self.d, self._rng, K.dtype) if self._P is None else self._P
+        norm = float(np.linalg.norm(tangent_gradient(start, smooth_objective(start, K)[1])))
+        result = minimize_on_stiefel(
+            lambda point: smooth_objective(point, K),
+            start,
+            max_iter=self._n_iter,
+            initial_step=self._step,
+        )
+        if result.reason is ConvergenceReason.INTERRUPTED:
+            raise KeyboardInterrupt
+        P, self._step = result.point, result.step
+        k = curvatures(P, K)
+        if not (k > 0).any():
+            # Softplus is flat far below zero, so a descent that starts there stays there.
+            k, P = leading_eigenvectors(K, self.d)
+        self._P = P
+        return P, np.maximum(k, 0), norm
+
+
+def _move_activity(
+    K: np.ndarray,
+    K_all: np.ndarray,
+    activity: np.ndarray,
+    active: np.ndarray,
+    moments: tuple[np.ndarray, np.ndarray, np.floating],
+    P: np.ndarray,
+    s: np.ndarray,
+    m: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Move activities towards the active set, by the step that maximises the dual.
+
+    The dual is m Σλ − ½ ‖[−K_sym(λ)]₊‖², and the projection [·]₊ does not expand, so its
+    curvature along the move is at most ‖ΔK_sym‖².
+    """
+    anchors, pulls, unit = moments
+    if 2 * active.sum() <= len(active):
+        target = pull_matrix(anchors, pulls, active) / unit
+    else:
+        target = K_all - pull_matrix(anchors, pulls, ~active) / unit
+    change = target - K
+    slope = m * float((active - activity).sum()) - float(curvatures(P, change) @ s)
+    curvature = float(np.square((change + change.T) / 2, dtype=np.float64).sum())
+    step = min(max(slope / curvature, 0.0), 1.0) if curvature > 0 else 0.0
+    return K + K.dtype.type(step) * change, activity + step * (active - activity)
+
+
+def _no_direction(r: int, d: int, dtype: np.dtype) -> Solution:
+    nothing = np.empty(0)
+    return Solution(
+        P=np.eye(r, d, dtype=dtype),
+        s=np.ones(d, dtype=dtype),
+        objective=float("inf"),
+        lower_bound=0.0,
+        n_iter=0,
+        reason=StopReason.NO_DIRECTION,
+        loss_curve=nothing,
+        gradient_norms=nothing,
+        active_shares=nothing,
+    )
+
+
+def _fix_signs(P: np.ndarray) -> np.ndarray:
+    largest = np.abs(P).argmax(axis=0)
+    signs = np.where(P[largest, np.arange(P.shape[1])] < 0, -1, 1).astype(P.dtype)
+    return P * signs
+
+
+def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
+    """One projected gradient step on f2 with polar retraction, as mini-batch FILM takes.
+
+    Parameters
+    ----------
+    P : ndarray of shape (r, d)
+        Orthonormal columns.
+    K : ndarray of shape (r, r)
+        At unit scale.
+    step : float
+        Length along −F(P) / ‖F(P)‖, in units of √d.
+
+    Returns
+    -------
+    P : ndarray of shape (r, d)
+        The new point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import retract_step
+    >>> P = retract_step(np.eye(2, 1), np.diag([0.0, -1.0]), 0.0)
+    >>> P.ravel()
+    array([1., 0.])
+    """
+    direction = tangent_gradient(P, smooth_objective(P, K)[1])
+    norm = np.linalg.norm(direction)
+    if not norm > 0:
+        return P
+    return polar_retraction(P - P.dtype.type(step * np.sqrt(P.shape[1]) / norm) * direction)

@@ -1,0 +1,356 @@
+"""Triplets (anchor, similar, dissimilar): checking, mining and per-anchor sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from film.corpus import connected_groups
+
+NearestDissimilar = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+"""Called as ``nearest(anchors, labels, count)``; gives ``(len(anchors), count)`` row indices of
+the closest points with another label, −1 where there are too few."""
+
+
+def check_triplets(triplets: Any, n_points: int) -> np.ndarray:
+    """Check triplets of row indices.
+
+    Parameters
+    ----------
+    triplets : array-like of int, shape (T, 3)
+        Rows (anchor, similar, dissimilar).
+    n_points : int
+        Number of rows the indices point into.
+
+    Returns
+    -------
+    triplets : ndarray of intp, shape (T, 3)
+        The same triplets.
+
+    Raises
+    ------
+    ValueError
+        If the shape or dtype is wrong, there is no triplet, an index is out of range, or two
+        members of a triplet are the same point; the first bad row is named.
+
+    Examples
+    --------
+    >>> from film.metric import check_triplets
+    >>> check_triplets([[0, 1, 2]], 3)
+    array([[0, 1, 2]])
+    """
+    array = np.asarray(triplets)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(
+            f"triplets has shape {array.shape}; it must be (n_triplets, 3), with columns "
+            "(anchor, similar, dissimilar)"
+        )
+    if len(array) == 0:
+        raise ValueError(
+            "triplets is empty; give at least one (anchor, similar, dissimilar) row, for "
+            "instance from film.metric.triplets_from_pairs"
+        )
+    if array.dtype.kind not in "iu":
+        raise ValueError(
+            f"triplets has dtype {array.dtype}; it must hold integer row indices into X"
+        )
+    outside = (array < 0) | (array >= n_points)
+    if outside.any():
+        row = int(outside.any(axis=1).argmax())
+        raise ValueError(
+            f"triplets[{row}] = {array[row].tolist()} points outside X, which has {n_points} "
+            f"rows; indices must lie between 0 and {n_points - 1}"
+        )
+    for first, second, names in (
+        (0, 1, "anchor and similar"),
+        (0, 2, "anchor and dissimilar"),
+        (1, 2, "similar and dissimilar"),
+    ):
+        same = array[:, first] == array[:, second]
+        if same.any():
+            row = int(same.argmax())
+            raise ValueError(
+                f"triplets[{row}] = {array[row].tolist()} names the same point as {names}; "
+                "remove such rows"
+            )
+    return array.astype(np.intp, copy=False)
+
+
+def triplets_from_pairs(
+    pairs: np.ndarray,
+    y: np.ndarray,
+    n_points: int,
+    *,
+    n_nearest: int = 0,
+    n_random: int = 1,
+    max_similar: int = 10,
+    nearest: NearestDissimilar | None = None,
+    null: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> np.ndarray:
+    """Mine triplets from labelled pairs.
+
+    Positive pairs are closed transitively into clusters. Each point of a cluster of two or more
+    is an anchor, so both orders of a pair are used; it meets its cluster mates (a random
+    ``max_similar`` of them in a large cluster) and, as dissimilar points, those of its labelled
+    negative pairs, its nearest points outside the cluster and random points outside the cluster.
+
+    Parameters
+    ----------
+    pairs : ndarray of int, shape (n_pairs, 2)
+        Row indices.
+    y : ndarray of shape (n_pairs,)
+        1 similar, 0 dissimilar.
+    n_points : int
+        Number of points.
+    n_nearest, n_random : int
+        Nearest and random dissimilar points an anchor.
+    max_similar : int
+        At most this many mates an anchor, so that a cluster of m costs m · max_similar.
+    nearest : callable, optional
+        Finds nearest dissimilar points; needed when ``n_nearest`` > 0.
+    null : int, optional
+        Row of a zero point, in no pair. Where given, a labelled negative pair counts even if an
+        end has no known similar point: as (end, null, other end), which asks that the ends be no
+        closer than nothing is. Most negatives of a pair corpus are of this kind.
+    random_state : int, Generator or None
+        Seeds the choice of mates and of random dissimilar points.
+
+    Returns
+    -------
+    triplets : ndarray of intp, shape (T, 3)
+        Sorted by anchor, without repeats; empty when nothing can be mined. Negatives that the
+        closure contradicts (both ends in one cluster) are left out.
+
+    Raises
+    ------
+    ValueError
+        If ``n_nearest`` > 0 without ``nearest``, y is not 0 or 1, or an index is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import triplets_from_pairs
+    >>> triplets_from_pairs(np.array([[0, 1], [1, 2]]), np.array([1, 0]), 3, n_random=0)
+    array([[1, 0, 2]])
+    """
+    pairs, y = np.asarray(pairs, dtype=np.intp), np.asarray(y)
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError(
+            f"y holds {np.setdiff1d(y, (0, 1))[0]!r}; labels of pairs are 1 (similar) and 0 "
+            "(dissimilar)"
+        )
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < n_points:
+        raise ValueError(
+            f"pairs point to rows {pairs.min()} … {pairs.max()}, of {n_points} points; indices "
+            f"must lie between 0 and {n_points - 1}"
+        )
+    y = y.astype(bool)
+    clusters = connected_groups(pairs[y], n_points)
+    negatives = pairs[~y]
+    negatives = negatives[clusters[negatives[:, 0]] != clusters[negatives[:, 1]]]
+    labelled = np.vstack([negatives, negatives[:, ::-1]])
+    triplets = _combine(clusters, labelled, n_nearest, n_random, max_similar, nearest, random_state)
+    if null is None:
+        return triplets
+    alone = np.unique(labelled[~np.isin(labelled[:, 0], triplets[:, 0])], axis=0)
+    both = np.vstack([triplets, np.insert(alone, 1, null, axis=1)])
+    return both[np.argsort(both[:, 0], kind="stable")]
+
+
+def triplets_from_labels(
+    labels: np.ndarray,
+    *,
+    n_nearest: int = 0,
+    n_random: int = 1,
+    max_similar: int = 10,
+    nearest: NearestDissimilar | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> np.ndarray:
+    """Mine triplets from group labels.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,)
+        Points with the same label are similar, all others dissimilar.
+    n_nearest, n_random : int
+        Nearest and random dissimilar points an anchor.
+    max_similar : int
+        At most this many mates an anchor.
+    nearest : callable, optional
+        Finds nearest dissimilar points; needed when ``n_nearest`` > 0.
+    random_state : int, Generator or None
+        Seeds the choice of mates and of random dissimilar points.
+
+    Returns
+    -------
+    triplets : ndarray of intp, shape (T, 3)
+        Sorted by anchor, without repeats; empty when no label has two points or there is only
+        one label.
+
+    Raises
+    ------
+    ValueError
+        If ``n_nearest`` > 0 without ``nearest``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import triplets_from_labels
+    >>> triplets_from_labels(np.array([0, 0, 1]), random_state=0)
+    array([[0, 1, 2],
+           [1, 0, 2]])
+    """
+    _, clusters = np.unique(labels, return_inverse=True)
+    nothing = np.empty((0, 2), dtype=np.intp)
+    return _combine(
+        clusters.ravel(), nothing, n_nearest, n_random, max_similar, nearest, random_state
+    )
+
+
+def _combine(
+    clusters: np.ndarray,
+    labelled: np.ndarray,
+    n_nearest: int,
+    n_random: int,
+    max_similar: int,
+    nearest: NearestDissimilar | None,
+    random_state: int | np.random.Generator | None,
+) -> np.ndarray:
+    rng = np.random.default_rng(random_state)
+    similar = _mates(clusters, max_similar, rng)
+    anchors = np.unique(similar[:, 0])
+    dissimilar = [labelled[np.isin(labelled[:, 0], anchors)]]
+    if n_nearest:
+        if nearest is None:
+            raise ValueError(
+                f"n_nearest={n_nearest} needs the argument nearest, a function that finds "
+                "nearest dissimilar points; set n_nearest=0 or pass one"
+            )
+        found = nearest(anchors, clusters, n_nearest)
+        dissimilar.append(_listed(anchors, found))
+    if n_random and len(anchors):
+        drawn = _random_outside(anchors, clusters, n_random, rng)
+        dissimilar.append(_listed(anchors, drawn))
+    return _join(similar, np.unique(np.vstack(dissimilar), axis=0), len(clusters))
+
+
+def _mates(clusters: np.ndarray, max_similar: int, rng: np.random.Generator) -> np.ndarray:
+    """Ordered pairs (anchor, similar) inside each cluster."""
+    order = np.argsort(clusters, kind="stable")
+    starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
+    sizes = np.diff(np.append(starts, len(order)))
+    # Clusters of one size together: one array operation a size, not one a cluster.
+    found = [np.empty((0, 2), dtype=np.intp)]
+    for size in np.unique(sizes[sizes > 1]):
+        members = order[starts[sizes == size][:, None] + np.arange(size)]
+        shifts = np.arange(1, size)
+        if size - 1 > max_similar:
+            shifts = np.sort(rng.choice(shifts, max_similar, replace=False))
+            members = rng.permuted(members, axis=1)
+        for shift in shifts:
+            found.append(
+                np.column_stack([members.ravel(), np.roll(members, -shift, axis=1).ravel()])
+            )
+    pairs = np.vstack(found)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def _random_outside(
+    anchors: np.ndarray, clusters: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Uniform points of other clusters: positions in cluster order, the own cluster skipped."""
+    order = np.argsort(clusters, kind="stable")
+    sizes = np.bincount(clusters)
+    own, start = sizes[clusters[anchors]], (np.cumsum(sizes) - sizes)[clusters[anchors]]
+    outside = len(clusters) - own
+    draw = (rng.random((len(anchors), count)) * outside[:, None]).astype(np.intp)
+    draw += np.where(draw >= start[:, None], own[:, None], 0)
+    return np.where(outside[:, None] > 0, order[np.minimum(draw, len(order) - 1)], -1)
+
+
+def _listed(anchors: np.ndarray, found: np.ndarray) -> np.ndarray:
+    pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
+    return pairs[pairs[:, 1] >= 0]
+
+
+def _join(similar: np.ndarray, dissimilar: np.ndarray, n_points: int) -> np.ndarray:
+    """All (anchor, similar, dissimilar) with the anchor in common, by anchor."""
+    n_dissimilar = np.bincount(dissimilar[:, 0], minlength=n_points)
+    first = np.cumsum(n_dissimilar) - n_dissimilar
+    repeat = n_dissimilar[similar[:, 0]]
+    rows = np.repeat(np.arange(len(similar)), repeat)
+    offset = np.arange(len(rows)) - np.repeat(np.cumsum(repeat) - repeat, repeat)
+    which = first[similar[rows, 0]] + offset
+    return np.column_stack([similar[rows], dissimilar[which, 1]]).astype(np.intp)
+
+
+def anchor_sums(triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Direction in which each anchor is pulled.
+
+    a_i = 1/(|T_i|+1) · Σ_{(i,j,k) ∈ T_i} (v_j − v_k), the constant part of Eq. 8 and Eq. 10 of
+    the FILM paper.
+
+    Parameters
+    ----------
+    triplets : ndarray of int, shape (T, 3)
+        Checked triplets.
+    points : ndarray of shape (n, r)
+        Rows v_i.
+
+    Returns
+    -------
+    anchors : ndarray of intp, shape (m,)
+        Points with at least one triplet, increasing.
+    sums : ndarray of shape (m, r)
+        a_i of those anchors; costs O(T r).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import anchor_sums
+    >>> anchor_sums(np.array([[0, 1, 2]]), np.array([[0.0], [4.0], [1.0]]))
+    (array([0]), array([[1.5]]))
+    """
+    anchors, position, counts = np.unique(triplets[:, 0], return_inverse=True, return_counts=True)
+    weight = 1.0 / (counts + 1.0)[position]
+    signed = sp.csr_array(
+        (
+            np.concatenate([weight, -weight]).astype(points.dtype),
+            (np.tile(position, 2), np.concatenate([triplets[:, 1], triplets[:, 2]])),
+        ),
+        shape=(len(anchors), len(points)),
+    )
+    return anchors, signed @ points
+
+
+def ordered_share(points: np.ndarray, triplets: np.ndarray) -> float:
+    """Share of triplets whose similar point is closer than its dissimilar one, by cosine.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        Rows; a zero row has cosine 0 with everything.
+    triplets : ndarray of int, shape (T, 3)
+        Checked triplets.
+
+    Returns
+    -------
+    share : float
+        From 0 to 1; a tie counts one half.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import ordered_share
+    >>> ordered_share(np.array([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0]]), np.array([[0, 1, 2]]))
+    1.0
+    """
+    norms = np.linalg.norm(points, axis=1, keepdims=True)
+    unit = np.divide(points, norms, out=np.zeros_like(points), where=norms > 0)
+    anchors = unit[triplets[:, 0]]
+    gap = np.einsum("td,td->t", anchors, unit[triplets[:, 1]] - unit[triplets[:, 2]])
+    return float(np.where(gap > 0, 1.0, np.where(gap == 0, 0.5, 0.0)).mean())

@@ -1,0 +1,390 @@
+"""Whether probabilities mean what they say: calibration in bins of equal mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.pairs.log_loss import binary_labels
+
+__all__ = [
+    "ReliabilityCurve",
+    "calibration_band",
+    "calibration_error",
+    "calibration_interval",
+    "reliability_curve",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """Bins of a reliability diagram, by increasing probability; all arrays have one entry a bin.
+
+    Attributes
+    ----------
+    mean_probability : ndarray of float64
+        Mean p of the bin's rows.
+    observed_rate : ndarray of float64
+        Share of them whose outcome was 1.
+    counts : ndarray of int64
+        Rows in the bin, at least 1.
+    """
+
+    mean_probability: NDArray[np.float64]
+    observed_rate: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def reliability_curve(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> ReliabilityCurve:
+    """Compare said probabilities with observed rates, in bins of as equal mass as ties allow.
+
+    Rows of equal p are one group and stay together. A group goes to the bin in which its middle
+    rank falls, ``⌊n_bins (before + size / 2) / n⌋``, so that neither the order of rows nor the
+    order among ties has a say. Without ties, bins differ by one row at most; with heavy ties some
+    stay empty and are left out.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes, 0 and 1 or booleans.
+    p : array-like of float, shape (n,)
+        Probability of outcome 1, in [0, 1].
+    n_bins : int, default=15
+        Most bins, at least 1.
+
+    Returns
+    -------
+    curve : ReliabilityCurve
+        One entry a bin that holds rows.
+
+    Raises
+    ------
+    TypeError
+        If n_bins is not an integer.
+    ValueError
+        If y is not binary or empty, a probability lies outside [0, 1], lengths differ, or
+        n_bins < 1.
+
+    Notes
+    -----
+    O(n log n).
+
+    Examples
+    --------
+    >>> from film.pairs import reliability_curve
+    >>> curve = reliability_curve([0, 0, 0, 1, 1], [0.1, 0.2, 0.6, 0.7, 0.7], n_bins=2)
+    >>> curve.mean_probability, curve.observed_rate, curve.counts
+    (array([0.15      , 0.66666667]), array([0.        , 0.66666667]), array([2, 3]))
+    """
+    groups = _grouped(y, p)
+    _at_least_one("n_bins", n_bins)
+    counts, positives, said = _binned(groups.values, groups.counts, groups.positives, n_bins)
+    return ReliabilityCurve(said / counts, positives / counts, counts)
+
+
+def calibration_error(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> float:
+    """Measure how far said probabilities lie from observed rates: expected calibration error.
+
+    ``Σ_b n_b / n · |mean p in b − share of positives in b|`` over bins of equal mass (Nixon et
+    al., "Measuring calibration in deep learning", 2019, there with equal-mass bins as adaptive
+    calibration error).
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes, 0 and 1 or booleans.
+    p : array-like of float, shape (n,)
+        Probability of outcome 1, in [0, 1].
+    n_bins : int, default=15
+        Most bins, at least 1.
+
+    Returns
+    -------
+    error : float
+        From 0 to 1, in units of probability; less is better.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `reliability_curve`.
+
+    Notes
+    -----
+    The estimate is biased upward: |·| of a noisy difference is positive even where the
+    probabilities are perfect. A perfectly calibrated model with n rows shows about
+    ``√(2 n_bins v / (π n))``, v the mean of p(1 − p): 0.018 for 5,000 rows, 15 bins and v = 0.17.
+    So compare errors only at the same n and n_bins, and look at `calibration_interval`, which
+    subtracts most of the bias. Within a bin, errors of opposite sign cancel, which is a bias
+    downward, larger with fewer bins.
+
+    O(n log n).
+
+    Examples
+    --------
+    >>> from film.pairs import calibration_error
+    >>> calibration_error([0, 1, 1, 1], [0.5, 0.5, 0.9, 0.9], n_bins=2)
+    0.04999999999999999
+    """
+    groups = _grouped(y, p)
+    _at_least_one("n_bins", n_bins)
+    return _error(groups.values, groups.counts, groups.positives, n_bins)
+
+
+def calibration_interval(
+    y: ArrayLike,
+    p: ArrayLike,
+    n_bins: int = 15,
+    n_boot: int = 1000,
+    confidence: float = 0.95,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[float, float]:
+    """Bootstrap interval of the calibration error.
+
+    Rows are drawn again with replacement, and bins made anew from each draw. With θ the error on
+    the rows and q_α quantiles of the drawn errors, the interval is ``[2θ − q_{(1+c)/2},
+    2θ − q_{(1−c)/2}]``, the basic bootstrap interval (Davison and Hinkley, *Bootstrap Methods and
+    their Application*, 1997, section 5.2), cut at 0 and 1 and widened to hold θ.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes, 0 and 1 or booleans.
+    p : array-like of float, shape (n,)
+        Probability of outcome 1, in [0, 1].
+    n_bins : int, default=15
+        Most bins, at least 1.
+    n_boot : int, default=1000
+        Draws, at least 1.
+    confidence : float in (0, 1), default=0.95
+        Share of such intervals that should hold the true error.
+    random_state : int, Generator or None, default=None
+        Seeds the draws.
+
+    Returns
+    -------
+    low, high : float
+        Ends of the interval.
+
+    Raises
+    ------
+    TypeError
+        If n_bins or n_boot is not an integer.
+    ValueError
+        If n_boot < 1 or confidence lies outside (0, 1), or as in `reliability_curve`.
+
+    Notes
+    -----
+    A draw adds its own noise to the noise in the rows, so drawn errors lie above θ about as θ lies
+    above the truth: the plain quantiles are biased upward twice, and for a well calibrated model
+    may exclude even θ. Reflecting them at θ takes the bias off once. In simulations with 1,000 and
+    5,000 rows and true errors of 0.05 and 0.06, intervals of 95 % held the truth in 87 to 93 % of
+    cases. Where the truth is 0, the edge of what is possible, the low end is 0 in about half of
+    them and small in the rest: read it as "small", not as proof of an error.
+
+    O(n log n + n_boot n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import calibration_interval
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> low, high = calibration_interval(rng.uniform(size=2000) < p, p, random_state=0)
+    >>> low < 0.01 and high < 0.04
+    True
+    """
+    groups = _grouped(y, p)
+    _at_least_one("n_bins", n_bins)
+    _at_least_one("n_boot", n_boot)
+    if not 0 < confidence < 1:
+        raise ValueError(
+            f"confidence must lie strictly between 0 and 1, got {confidence!r}: "
+            "give for instance 0.95."
+        )
+    rng = np.random.default_rng(random_state)
+    n, n_groups = len(groups.cell_of_row), len(groups.values)
+    drawn = np.empty(n_boot)
+    for draw in range(n_boot):
+        rows = rng.integers(n, size=n)
+        cells = np.bincount(groups.cell_of_row[rows], minlength=2 * n_groups)
+        negatives, positives = cells.reshape(n_groups, 2).T
+        drawn[draw] = _error(groups.values, negatives + positives, positives, n_bins)
+    error = _error(groups.values, groups.counts, groups.positives, n_bins)
+    below, above = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.clip([2 * error - above, 2 * error - below], 0.0, 1.0)
+    return float(min(low, error)), float(max(high, error))
+
+
+def calibration_band(
+    y: ArrayLike,
+    p: ArrayLike,
+    groups: ArrayLike | None = None,
+    n_bins: int = 15,
+    n_draws: int = 1000,
+    confidence: float = 0.95,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[float, float]:
+    """Band in which the calibration error of a perfectly calibrated model lies at this n.
+
+    Without groups, outcomes are drawn from the probabilities, each row by itself, and the band
+    holds the middle share of the errors of these draws. With groups, rows of one group depend on
+    each other, as pairs that share questions do: each draw turns the sign of the residuals y − p
+    of whole groups at random, the wild cluster bootstrap (Cameron, Gelbach and Miller,
+    "Bootstrap-based improvements for inference with clustered errors", 2008), under the
+    hypothesis that residuals have mean 0 in every bin.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes, 0 and 1 or booleans. Without groups they are checked and have no effect.
+    p : array-like of float, shape (n,)
+        Probability of outcome 1, in [0, 1].
+    groups : array-like of shape (n,), default=None
+        Rows of one group have equal entries. None takes rows for independent.
+    n_bins : int, default=15
+        Most bins, as in `calibration_error`.
+    n_draws : int, default=1000
+        Draws, at least 1.
+    confidence : float in (0, 1), default=0.95
+        Share of a perfect model's errors inside the band.
+    random_state : int, Generator or None, default=None
+        Seeds the draws.
+
+    Returns
+    -------
+    low, high : float
+        An error inside is no evidence against the calibration.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `calibration_error`; if n_draws < 1, confidence lies outside (0, 1), or groups do
+        not have one entry per row.
+
+    See Also
+    --------
+    calibration_interval : Where the error of this model lies, given these rows.
+
+    Notes
+    -----
+    Turned signs keep what dependence there is within a group, whatever its form, and need many
+    groups; a few that hold most rows make the band wide. O(n log n + n_draws n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import calibration_band, calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> y = rng.uniform(size=2000) < p
+    >>> low, high = calibration_band(y, p, random_state=0)
+    >>> low < calibration_error(y, p) < high
+    True
+    """
+    rows = _grouped(y, p)
+    _at_least_one("n_bins", n_bins)
+    _at_least_one("n_draws", n_draws)
+    if not 0 < confidence < 1:
+        raise ValueError(
+            f"confidence must lie strictly between 0 and 1, got {confidence!r}: "
+            "give for instance 0.95."
+        )
+    rng = np.random.default_rng(random_state)
+    n = len(rows.cell_of_row)
+    after = np.cumsum(rows.counts)
+    bin_of_value = n_bins * (2 * after - rows.counts) // (2 * n)
+    value_of_row, outcome = np.divmod(rows.cell_of_row, 2)
+    probability, bins = rows.values[value_of_row], bin_of_value[value_of_row]
+    if groups is None:
+        residuals = ((rng.random(n) < probability) - probability for _ in range(n_draws))
+    else:
+        labels = np.asarray(groups)
+        if labels.shape != (n,):
+            raise ValueError(
+                f"groups must have shape ({n},), one entry per row, got shape {labels.shape}"
+            )
+        names, group = np.unique(labels, return_inverse=True)
+        own = outcome - probability
+        residuals = (own * rng.choice([-1.0, 1.0], len(names))[group] for _ in range(n_draws))
+    errors = [
+        np.abs(np.bincount(bins, weights=residual, minlength=n_bins)).sum() / n
+        for residual in residuals
+    ]
+    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Rows of equal p, by increasing p; ``cell_of_row`` numbers each row's (group, outcome)."""
+
+    values: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    positives: NDArray[np.int64]
+    cell_of_row: NDArray[np.int64]
+
+
+def _grouped(y: Any, p: Any) -> _Groups:
+    outcome = binary_labels(y)
+    probability = np.asarray(p)
+    if probability.dtype.kind not in "fiub":
+        raise ValueError(
+            f"p must hold numbers in [0, 1], got dtype {probability.dtype}: convert it."
+        )
+    probability = probability.astype(np.float64)
+    if probability.shape != outcome.shape:
+        raise ValueError(
+            f"p must have shape {outcome.shape}, as y has, got shape {probability.shape}: give "
+            "the column of outcome 1, for instance predict_proba(...)[:, 1]."
+        )
+    # Not "outside the range": NaN compares false with everything and must not pass.
+    bad = ~((probability >= 0) & (probability <= 1))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"p[{row}] is {probability[row]:.6g}; probabilities must lie in [0, 1]: give "
+            "probabilities, not scores or log odds."
+        )
+    values, group = np.unique(probability, return_inverse=True)
+    cell_of_row = 2 * group + outcome
+    cells = np.bincount(cell_of_row, minlength=2 * len(values)).reshape(-1, 2)
+    return _Groups(values, cells.sum(axis=1), cells[:, 1], cell_of_row)
+
+
+def _binned(
+    values: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    positives: NDArray[np.int64],
+    n_bins: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Rows, positives and sum of p of each bin that holds rows."""
+    after = np.cumsum(counts)
+    # Twice the middle rank, in integers: a float would move a group that lies on an edge.
+    bins = n_bins * (2 * after - counts) // (2 * after[-1])
+    rows, ones, said = (
+        np.bincount(bins, weights=weights, minlength=n_bins).astype(np.float64)
+        for weights in (counts, positives, counts * values)
+    )
+    held = rows > 0
+    return rows[held].astype(np.int64), ones[held].astype(np.int64), said[held]
+
+
+def _error(
+    values: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    positives: NDArray[np.int64],
+    n_bins: int,
+) -> float:
+    rows, ones, said = _binned(values, counts, positives, n_bins)
+    return float(np.abs(said - ones).sum() / rows.sum())
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {value!r}: give 1 or more.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}.")

@@ -1,0 +1,238 @@
+"""The search under `film.pairs.ranks`: how many corpus rows beat a threshold, counted exactly."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.integer[Any]]
+Floats = NDArray[np.floating[Any]]
+
+# All float32 blocks of cosines together, in bytes; wider blocks no longer make the product faster.
+_BLOCK_BYTES = 128 * 2**20
+# Numbers in one float64 chunk of rows: 4 MiB, so that the few arrays at work stay in cache.
+_CHUNK_NUMBERS = 2**19
+_NONE: Integers = np.empty(0, dtype=np.intp)
+
+
+class RankSearch:
+    """Counts of closer points for tasks (origin, goal), two different directions each.
+
+    Parameters
+    ----------
+    points : ndarray of float32 or float64, shape (n, d)
+        Rows; those named below are not zero.
+    copies : ndarray of int, shape (n,)
+        How many corpus points share each row's direction, at the row that stands for it; else 0.
+    origin, goal : ndarray of int, shape (n_tasks,)
+        Rows that stand for their directions; sorted by origin.
+    block_size : int or None
+        Origins multiplied at once.
+    n_threads : int
+        Blocks at work at the same time.
+    """
+
+    def __init__(
+        self,
+        points: Floats,
+        copies: Integers,
+        origin: Integers,
+        goal: Integers,
+        block_size: int | None,
+        n_threads: int,
+    ) -> None:
+        n, d = points.shape
+        self.points, self.origin, self.goal = points, origin, goal
+        self.queries, first = np.unique(origin, return_index=True)
+        self.task_edges = np.append(first, len(origin))
+        # Repeated directions first: only that prefix of a row of cosines needs weights.
+        columns = np.flatnonzero(copies)
+        self.columns = columns[np.argsort(copies[columns] == 1, kind="stable")]
+        self.copies = copies[self.columns]
+        self.n_repeated = int(np.count_nonzero(self.copies > 1))
+        self.column_of = np.full(n, -1)
+        self.column_of[self.columns] = np.arange(len(self.columns))
+        self.corpus_rows = np.empty((len(self.columns), d), dtype=np.float32)
+        for part in chunks(len(self.columns), d):
+            self.corpus_rows[part] = unit_rows(points, self.columns[part])
+
+        self.threshold = exact_cosines(points, origin, goal) + tie_width(d)
+        bound = product_bound(d)
+        # Rounded outwards, so that the cast to float32 cannot narrow the doubtful band.
+        infinity = np.float32(np.inf)
+        self.surely_not = np.nextafter((self.threshold - bound).astype(np.float32), -infinity)
+        self.surely = np.nextafter((self.threshold + bound).astype(np.float32), infinity)
+
+        row_bytes = max(1, 4 * len(self.columns))
+        block_size = block_size or max(1, _BLOCK_BYTES // n_threads // row_bytes)
+        self.block_size = min(block_size, len(self.queries))
+        self.n_threads = n_threads
+        self.local = threading.local()
+
+    def closer_points(self, progress: Callable[[str], None] | None = None) -> NDArray[np.int64]:
+        """Corpus points strictly closer to each origin than its goal, copies of the two left out.
+
+        Returns
+        -------
+        closer : ndarray of int64, shape (n_tasks,)
+            One count a task.
+        """
+        closer = np.zeros(len(self.origin), dtype=np.int64)
+        n_queries = len(self.queries)
+        starts = range(0, n_queries, self.block_size)
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            each = pool.map if self.n_threads > 1 else map
+            # An error here closes the iterator of results, and that empties the pool's queue.
+            for start, counts in zip(starts, each(self._count_block, starts), strict=True):
+                edge = self.task_edges[start]
+                closer[edge : edge + len(counts)] = counts
+                if progress is not None:
+                    progress(f"ranks {min(start + self.block_size, n_queries)}/{n_queries}")
+        return closer
+
+    def self_is_closer(self) -> NDArray[np.bool_]:
+        """Whether each origin's own direction beats its goal's, short of a tie."""
+        return exact_cosines(self.points, self.origin, self.origin) > self.threshold
+
+    def _count_block(self, start: int) -> NDArray[np.int64]:
+        queries = self.queries[start : start + self.block_size]
+        units = unit_rows(self.points, queries)
+        cosines = self._buffer()[: len(queries)]
+        np.matmul(units.astype(np.float32), self.corpus_rows.T, out=cosines)
+        own = self.column_of[queries]
+        inside = own >= 0
+        # Below any cosine: the origin's own direction is never counted here.
+        cosines[np.flatnonzero(inside), own[inside]] = -2.0
+        first, last = self.task_edges[start], self.task_edges[start + len(queries)]
+        query = np.searchsorted(queries, self.origin[first:last])
+        closer = np.zeros(last - first, dtype=np.int64)
+        doubtful: list[tuple[int, Integers]] = []
+        n_doubtful = 0
+        for i in range(last - first):
+            closer[i], columns = self._count_row(cosines[query[i]], first + i)
+            doubtful.append((i, columns))
+            n_doubtful += len(columns)
+            # Collected, because few rows at a time cost more in calls than in work; not for
+            # the whole block, because every column of every task may be doubtful.
+            if n_doubtful * units.shape[1] > _CHUNK_NUMBERS or i + 1 == last - first:
+                task = np.repeat([t for t, _ in doubtful], [len(c) for _, c in doubtful])
+                columns = np.concatenate([c for _, c in doubtful])
+                for part in chunks(len(columns), units.shape[1]):
+                    terms = unit_rows(self.points, self.columns[columns[part]])
+                    terms *= units[query[task[part]]]
+                    beats = _tree_sums(terms) > self.threshold[first + task[part]]
+                    np.add.at(closer, task[part][beats], self.copies[columns[part][beats]])
+                doubtful, n_doubtful = [], 0
+        return closer
+
+    def _count_row(self, cosines: Floats, task: int) -> tuple[int, Integers]:
+        """Columns surely closer than the goal, counted, and those that float32 cannot tell."""
+        possible = cosines > self.surely_not[task]
+        goal = self.column_of[self.goal[task]]
+        if goal >= 0:
+            # A tie by definition; left in, it would send every task on to float64.
+            possible[goal] = False
+        n_possible = np.count_nonzero(possible)
+        if n_possible == 0:
+            return 0, _NONE
+        sure = cosines > self.surely[task]
+        n_sure = closer = int(np.count_nonzero(sure))
+        if self.n_repeated:
+            repeated = slice(0, self.n_repeated)
+            closer += int(np.sum(self.copies[repeated] - 1, where=sure[repeated]))
+        if n_sure == n_possible:
+            return closer, _NONE
+        np.not_equal(possible, sure, out=possible)
+        return closer, np.flatnonzero(possible)
+
+    def _buffer(self) -> Floats:
+        """Give the thread's own block; a fresh one each time would cost its page faults."""
+        if not hasattr(self.local, "block"):
+            shape = (self.block_size, len(self.columns))
+            self.local.block = np.empty(shape, dtype=np.float32)
+        return self.local.block
+
+
+def product_bound(d: int) -> float:
+    """Largest error of a float32 product of two unit rows of length d, summed in any order."""
+    share = (d + 4) * float(np.finfo(np.float32).eps) / 2
+    return share / (1 - share)
+
+
+def tie_width(d: int) -> float:
+    """Largest gap that float64 rounding can leave between two equal cosines of length d."""
+    return 2 * (float(np.ceil(np.log2(d))) + 3) * float(np.finfo(np.float64).eps)
+
+
+def _tree_sums(terms: Floats) -> Floats:
+    """Sum each row by halves, in place; the order depends on the row's length alone."""
+    width = terms.shape[1]
+    while width > 1:
+        half = width // 2
+        terms[:, :half] += terms[:, width - half : width]
+        width -= half
+    return terms[:, 0]
+
+
+def unit_rows(points: Floats, rows: Integers) -> NDArray[np.float64]:
+    """Rows as float64 unit vectors, each a function of its row alone; zero rows stay zero."""
+    units = points[rows].astype(np.float64, copy=False)
+    largest = np.maximum(units.max(axis=1), -units.min(axis=1))
+    extreme = np.flatnonzero((largest > 2.0**400) | ((largest < 2.0**-400) & (largest > 0)))
+    if len(extreme):
+        # Squares would overflow or vanish; a power of two takes nothing from the other rows.
+        units[extreme] = np.ldexp(units[extreme], -np.frexp(largest[extreme])[1][:, None])
+    length = np.sqrt(_tree_sums(units * units))
+    units /= np.where(length > 0, length, 1.0)[:, None]
+    return units
+
+
+def exact_cosines(points: Floats, left: Integers, right: Integers) -> NDArray[np.float64]:
+    """Cosines of listed rows in float64; left may be one row for all."""
+    cosines = np.empty(len(right))
+    for part in chunks(len(right), points.shape[1]):
+        terms = unit_rows(points, right[part])
+        terms *= unit_rows(points, left if len(left) == 1 else left[part])
+        cosines[part] = _tree_sums(terms)
+    return cosines
+
+
+def directions(points: Floats, rows: Integers) -> Integers:
+    """Map rows to the first row with the same float64 direction; zero rows and others to -1.
+
+    A collision of hashes only leaves two copies apart, which costs time and changes no count.
+    """
+    d = points.shape[1]
+    odd = np.random.default_rng(0).integers(2**63, size=d, dtype=np.uint64) * 2 + 1
+    hashes = np.empty(len(rows), dtype=np.uint64)
+    zero = np.empty(len(rows), dtype=bool)
+    for part in chunks(len(rows), d):
+        units = unit_rows(points, rows[part])
+        units += 0.0  # makes −0 and 0 one
+        zero[part] = ~units.any(axis=1)
+        bits = units.view(np.uint64)
+        # Few-bit floats such as 1.0 differ in high bits only, which a product would not spread.
+        bits ^= bits >> np.uint64(32)
+        bits *= odd
+        hashes[part] = bits.sum(axis=1)
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    model = rows[first[group]]
+    later = np.flatnonzero(model != rows)
+    for part in chunks(len(later), d):
+        at = later[part]
+        same = (unit_rows(points, rows[at]) == unit_rows(points, model[at])).all(axis=1)
+        model[at[~same]] = rows[at[~same]]
+    direction = np.full(len(points), -1)
+    direction[rows] = np.where(zero, -1, model)
+    return direction
+
+
+def chunks(n: int, d: int) -> Iterator[slice]:
+    """Part n rows of d numbers into slices of bounded size."""
+    size = max(1, _CHUNK_NUMBERS // max(1, d))
+    return (slice(start, start + size) for start in range(0, n, size))

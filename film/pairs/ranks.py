@@ -1,0 +1,452 @@
+"""Exact neighbour ranks of listed pairs, and the Pairwise kNN rule they answer for every k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.pairs.log_loss import binary_labels, shift_prior
+from film.pairs.rank_search import Floats, Integers, RankSearch, directions
+
+__all__ = [
+    "INFINITE_RANK",
+    "Rates",
+    "effective_ranks",
+    "neighbour_ranks",
+    "rates_over_k",
+    "rule",
+]
+
+INFINITE_RANK = int(np.iinfo(np.int64).max)
+"""Rank where one of the two points is a zero row: never among the nearest k, for any k."""
+
+Mode = Literal["both", "either"]
+
+
+def neighbour_ranks(
+    points: ArrayLike,
+    pairs: ArrayLike,
+    corpus: ArrayLike | None = None,
+    *,
+    block_size: int | None = None,
+    n_threads: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> NDArray[np.int64]:
+    """Count, for each listed pair and from both its sides, the points that stand in between.
+
+    rank(x → x′) is the number of corpus points strictly closer to x by cosine than x′ is, with x
+    and x′ themselves left out by index (section 3.3 of the FILM paper looks for x′ among the k
+    nearest neighbours of x; that is rank < k, for every k at once).
+
+    Parameters
+    ----------
+    points : array-like of float, shape (n, d)
+        Dense rows of any length, float32 or float64. Only their direction matters.
+    pairs : array-like of int, shape (n_pairs, 2)
+        Row indices of x and x′; ``n_pairs`` may be 0.
+    corpus : array-like of int, shape (m,), optional
+        Row indices of the points that are counted, without repeats; all rows when None. x and x′
+        need not be among them.
+    block_size : int, optional
+        Queries multiplied at once. By default as many as keep all blocks of cosines together
+        within 128 MiB. No effect on the result.
+    n_threads : int, optional
+        Blocks at work at the same time, 1 when None: BLAS brings its own threads, on top of which
+        these gained nothing. Raise it where BLAS is held to one. No effect on the result.
+    progress : callable, optional
+        Called with a short line after each block.
+
+    Returns
+    -------
+    ranks : ndarray of int64, shape (n_pairs, 2)
+        Columns rank(x → x′) and rank(x′ → x). A zero row has no direction: it is never counted,
+        and a pair with one has rank `INFINITE_RANK`. A pair of one index with itself has rank 0,
+        zero row or not.
+
+    Raises
+    ------
+    TypeError
+        If points is sparse or not numeric, pairs or corpus do not hold integers, or
+        ``block_size`` or ``n_threads`` is not one.
+    ValueError
+        If a shape is wrong, points hold NaN or infinity, an index is out of range, corpus is empty
+        or repeats an index, or ``block_size`` or ``n_threads`` is below 1.
+
+    Notes
+    -----
+    Blocks of cosines are multiplied in float32. A product of unit rows is off by at most
+    ``γ = (d + 4)u / (1 − (d + 4)u)``, u = 2⁻²⁴, in whatever order it is summed (Higham, *Accuracy
+    and Stability of Numerical Algorithms*, 2002, section 3.1; Σ|xᵢzᵢ| ≤ 1). What is farther than γ
+    from the threshold is decided; the rest is computed again in float64, summed along a fixed
+    tree, so that neither blocks nor threads nor the order of pairs can change the answer.
+
+    In float64, two cosines that differ by less than ``2(log₂ d + 3)ε``, the most by which rounding
+    can part two equal ones, are a tie and not "strictly closer": 4e-15 at d = 100. Hence copies
+    and multiples of x′ never count.
+
+    O(q m d) time for q distinct queries and m distinct directions in the corpus; memory beside the
+    input O(m d) float32 and the blocks. Points with the same direction to the bit are multiplied
+    once, however many they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import neighbour_ranks
+    >>> angles = np.deg2rad([0, 10, 30, 35, 90])
+    >>> points = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> neighbour_ranks(points, [[0, 2], [2, 3]])
+    array([[1, 2],
+           [0, 0]])
+    """
+    array = _checked_points(points)
+    n = len(array)
+    listed = _checked_pairs(pairs, n)
+    members = _checked_corpus(corpus, n)
+    if block_size is not None:
+        _check_at_least_one("block_size", block_size)
+    workers = 1 if n_threads is None else _check_at_least_one("n_threads", n_threads)
+
+    origin, target = listed.ravel(), listed[:, ::-1].ravel()
+    used = np.zeros(n, dtype=bool)
+    used[members] = True
+    in_corpus = used.copy()
+    used[origin] = True
+    direction = directions(array, np.flatnonzero(used))
+    source, goal = direction[origin], direction[target]
+    ranks = np.zeros(len(origin), dtype=np.int64)
+    ranks[((source < 0) | (goal < 0)) & (origin != target)] = INFINITE_RANK
+    # Between copies of one point stands nothing, so they need no search.
+    searched = np.flatnonzero((source >= 0) & (goal >= 0) & (source != goal))
+    if len(searched):
+        counted = direction[members]
+        copies = np.bincount(counted[counted >= 0], minlength=n)
+        keys, task_of = np.unique(source[searched] * n + goal[searched], return_inverse=True)
+        search = RankSearch(array, copies, keys // n, keys % n, block_size, workers)
+        closer = search.closer_points(progress)
+        # Copies of x stand in front of x′ as long as x does; x itself is left out.
+        others = copies[source[searched]] - in_corpus[origin[searched]]
+        ranks[searched] = closer[task_of] + others * search.self_is_closer()[task_of]
+    return ranks.reshape(listed.shape)
+
+
+def effective_ranks(ranks: ArrayLike, mode: Mode = "both") -> NDArray[np.int64]:
+    """Reduce both ranks of a pair to the one that decides the rule, for every k.
+
+    Parameters
+    ----------
+    ranks : array-like of int, shape (n, 2)
+        From `neighbour_ranks`.
+    mode : {"both", "either"}, default="both"
+        "both" takes the larger rank (x and x′ must each be near the other: the paper's rule),
+        "either" the smaller.
+
+    Returns
+    -------
+    effective : ndarray of int64, shape (n,)
+        The pair is similar at k exactly when this is below k. Swapping x and x′ changes nothing.
+
+    Raises
+    ------
+    TypeError
+        If ranks do not hold integers.
+    ValueError
+        If the shape is wrong, a rank is negative or the mode is unknown.
+
+    Examples
+    --------
+    >>> from film.pairs import effective_ranks
+    >>> effective_ranks([[0, 4], [2, 1]]), effective_ranks([[0, 4], [2, 1]], mode="either")
+    (array([4, 2]), array([0, 1]))
+    """
+    array = _checked_integers("ranks", ranks, width=2)
+    _check_not_negative("ranks", array)
+    if mode == "both":
+        return array.max(axis=1).astype(np.int64, copy=False)
+    if mode == "either":
+        return array.min(axis=1).astype(np.int64, copy=False)
+    raise ValueError(f"mode must be 'both' or 'either', got {mode!r}: choose one of the two.")
+
+
+def rule(ranks: ArrayLike, k: int, mode: Mode = "both") -> NDArray[np.bool_]:
+    """Call pairs similar that are among each other's k nearest: the Pairwise kNN rule.
+
+    Parameters
+    ----------
+    ranks : array-like of int, shape (n, 2)
+        From `neighbour_ranks`.
+    k : int
+        Neighbours looked at, at least 1.
+    mode : {"both", "either"}, default="both"
+        Whether the rank must be below k from both sides (FILM paper, section 3.3) or from one.
+
+    Returns
+    -------
+    similar : ndarray of bool, shape (n,)
+        The decision for each pair.
+
+    Raises
+    ------
+    TypeError
+        If ranks do not hold integers, or k is not one.
+    ValueError
+        If k < 1, or as in `effective_ranks`.
+
+    Examples
+    --------
+    >>> from film.pairs import rule
+    >>> rule([[0, 4], [2, 1]], k=3), rule([[0, 4], [2, 1]], k=3, mode="either")
+    (array([False,  True]), array([ True,  True]))
+    """
+    return effective_ranks(ranks, mode) < _check_at_least_one("k", k)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What the Pairwise kNN rule does at each k; all arrays have shape (len(ks),).
+
+    Attributes
+    ----------
+    ks : ndarray of int64
+        The values of k.
+    true_positives, false_positives, true_negatives, false_negatives : ndarray of int64
+        Counts of the rule's decisions; "positive" is a duplicate.
+    tpr, tnr, fpr, fnr : ndarray of float64
+        Shares of the true duplicates (tpr, fnr) and of the others (tnr, fpr) that were called
+        duplicates (tpr, fpr) or not: figure 4 of the FILM paper.
+    accuracy : ndarray of float64
+        Share of right decisions.
+    inside_rate, outside_rate : ndarray of float64
+        Share of duplicates among pairs inside k and outside k, smoothed as
+        ``(count + 1) / (total + 2)`` (Laplace's rule), hence never 0 or 1.
+    log_loss : ndarray of float64
+        Cost in nats of answering inside_rate or outside_rate on these same pairs.
+    """
+
+    ks: NDArray[np.int64]
+    true_positives: NDArray[np.int64]
+    false_positives: NDArray[np.int64]
+    true_negatives: NDArray[np.int64]
+    false_negatives: NDArray[np.int64]
+    tpr: NDArray[np.float64]
+    tnr: NDArray[np.float64]
+    fpr: NDArray[np.float64]
+    fnr: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    inside_rate: NDArray[np.float64]
+    outside_rate: NDArray[np.float64]
+    log_loss: NDArray[np.float64]
+
+    def log_loss_at(self, prior: float) -> NDArray[np.float64]:
+        """Cost on a population with another share of duplicates.
+
+        Rows are reweighted to the prior and both rates shifted to it by Bayes' rule.
+
+        Parameters
+        ----------
+        prior : float in (0, 1)
+            Share of duplicates there.
+
+        Returns
+        -------
+        log_loss : ndarray of float64, shape (len(ks),)
+            In nats; at the data's own prior it is ``log_loss``.
+
+        Raises
+        ------
+        ValueError
+            If prior lies outside (0, 1).
+        """
+        n_positive = self.true_positives + self.false_negatives
+        n_negative = self.true_negatives + self.false_positives
+        share = float(n_positive[0] / (n_positive[0] + n_negative[0])) if len(self.ks) else prior
+        inside = shift_prior(self.inside_rate, share, prior)
+        outside = shift_prior(self.outside_rate, share, prior)
+        positive = _cost(self.true_positives, inside, self.false_negatives, outside) / n_positive
+        negative = _cost(self.false_positives, 1 - inside, self.true_negatives, 1 - outside)
+        return prior * positive + (1 - prior) * negative / n_negative
+
+
+def rates_over_k(effective: ArrayLike, y: ArrayLike, ks: ArrayLike) -> Rates:
+    """Judge the Pairwise kNN rule at many k from one array of ranks.
+
+    Parameters
+    ----------
+    effective : array-like of int, shape (n,)
+        From `effective_ranks`.
+    y : array-like of shape (n,)
+        1 for duplicates, 0 for others; both must occur.
+    ks : array-like of int, shape (n_ks,)
+        Values of k, each at least 1, in any order.
+
+    Returns
+    -------
+    rates : Rates
+        Arrays over ``ks``.
+
+    Raises
+    ------
+    TypeError
+        If the ranks or ks do not hold integers.
+    ValueError
+        If lengths differ, a rank is negative, some k < 1, or y is not binary or holds one class
+        only.
+
+    Notes
+    -----
+    The ranks of each class are sorted once, O(n log n), and each k looked up in them,
+    O(n_ks log n).
+
+    Examples
+    --------
+    >>> from film.pairs import rates_over_k
+    >>> rates = rates_over_k([0, 2, 5, 9], y=[1, 1, 0, 0], ks=[1, 3, 6])
+    >>> rates.tpr, rates.fpr
+    (array([0.5, 1. , 1. ]), array([0. , 0. , 0.5]))
+    >>> rates.accuracy
+    array([0.75, 1.  , 0.75])
+    >>> rates.inside_rate
+    array([0.66666667, 0.75      , 0.6       ])
+    """
+    array = _checked_integers("effective", effective)
+    _check_not_negative("effective", array)
+    counts_at = _checked_integers("ks", ks).astype(np.int64, copy=False)
+    if len(counts_at):
+        _check_at_least_one("ks", int(counts_at.min()))
+    outcome = binary_labels(y)
+    if len(outcome) != len(array):
+        raise ValueError(
+            f"y has {len(outcome)} rows and effective {len(array)}: give one outcome a pair."
+        )
+    n_positive = int(np.count_nonzero(outcome))
+    n_negative = len(outcome) - n_positive
+    if n_positive == 0 or n_negative == 0:
+        raise ValueError(
+            f"y holds only the class {int(n_positive > 0)}, so that rates of the other are "
+            "undefined: give pairs of both classes."
+        )
+    true_positive = np.searchsorted(np.sort(array[outcome]), counts_at, side="left")
+    false_positive = np.searchsorted(np.sort(array[~outcome]), counts_at, side="left")
+    false_negative, true_negative = n_positive - true_positive, n_negative - false_positive
+    inside_rate = (true_positive + 1) / (true_positive + false_positive + 2)
+    outside_rate = (false_negative + 1) / (false_negative + true_negative + 2)
+    cost = _cost(true_positive, inside_rate, false_negative, outside_rate) + _cost(
+        false_positive, 1 - inside_rate, true_negative, 1 - outside_rate
+    )
+    return Rates(
+        ks=counts_at,
+        true_positives=true_positive,
+        false_positives=false_positive,
+        true_negatives=true_negative,
+        false_negatives=false_negative,
+        tpr=true_positive / n_positive,
+        tnr=true_negative / n_negative,
+        fpr=false_positive / n_negative,
+        fnr=false_negative / n_positive,
+        accuracy=(true_positive + true_negative) / len(array),
+        inside_rate=inside_rate,
+        outside_rate=outside_rate,
+        log_loss=cost / len(array),
+    )
+
+
+def _cost(n_inside: Any, p_inside: Any, n_outside: Any, p_outside: Any) -> NDArray[np.float64]:
+    return -(n_inside * np.log(p_inside) + n_outside * np.log(p_outside))
+
+
+def _checked_points(points: ArrayLike) -> Floats:
+    array = np.asarray(points)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"points must be a dense array of numbers, got {type(points).__name__} of dtype "
+            f"{array.dtype}: give embeddings; a sparse matrix needs toarray() or a projection."
+        )
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            f"points must have shape (n, d), both at least 1, got shape {array.shape}: "
+            "give one row a point."
+        )
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    finite = np.isfinite(array)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        raise ValueError(
+            f"points[{row}, {column}] is {array[row, column]}; entries must be finite: drop the "
+            "row, or set it to zeros for a point without direction."
+        )
+    return array
+
+
+def _checked_pairs(pairs: ArrayLike, n: int) -> Integers:
+    array = np.asarray(pairs)
+    if array.size == 0 and array.ndim <= 2:
+        array = np.empty((0, 2), dtype=np.intp)
+    array = _checked_integers("pairs", array, width=2)
+    _check_range("pairs", array, n)
+    return array.astype(np.intp, copy=False)
+
+
+def _checked_corpus(corpus: ArrayLike | None, n: int) -> Integers:
+    if corpus is None:
+        return np.arange(n)
+    array = _checked_integers("corpus", corpus)
+    if len(array) == 0:
+        raise ValueError(
+            "corpus is empty; ranks need points to count: give at least one row index, or None "
+            "for all rows."
+        )
+    _check_range("corpus", array, n)
+    array = array.astype(np.intp, copy=False)
+    repeats = np.bincount(array, minlength=n)
+    if repeats.max() > 1:
+        raise ValueError(
+            f"corpus names row {int(repeats.argmax())} {int(repeats.max())} times; each index may "
+            "come once: use numpy.unique."
+        )
+    return array
+
+
+def _checked_integers(name: str, values: ArrayLike, width: int | None = None) -> Integers:
+    array = np.asarray(values)
+    shape = "(n,)" if width is None else f"(n, {width})"
+    if array.ndim != (1 if width is None else 2) or (width and array.shape[1] != width):
+        raise ValueError(f"{name} must have shape {shape}, got shape {array.shape}: reshape it.")
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(
+            f"{name} must hold integers, got dtype {array.dtype}: convert with astype(int), or "
+            "use numpy.flatnonzero for a mask."
+        )
+    return array
+
+
+def _check_range(name: str, array: Integers, n: int) -> None:
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        row = int(outside.reshape(len(array), -1).any(axis=1).argmax())
+        raise ValueError(
+            f"{name}[{row}] is {array[row].tolist()}, but points has {n} rows: indices must lie "
+            f"between 0 and {n - 1}."
+        )
+
+
+def _check_not_negative(name: str, array: Integers) -> None:
+    if array.size and array.min() < 0:
+        raise ValueError(
+            f"{name} must not be negative, got {int(array.min())}: give ranks from neighbour_ranks."
+        )
+
+
+def _check_at_least_one(name: str, value: int) -> int:
+    if not isinstance(value, Integral):
+        raise TypeError(
+            f"{name} must be an integer, got {value!r} of type {type(value).__name__}: "
+            "convert it with int()."
+        )
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}: give a positive integer.")
+    return int(value)

@@ -1,0 +1,5 @@
+"""Similarity of texts by their tokens: transport, matching, chunks, and alignments of words."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

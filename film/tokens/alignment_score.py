@@ -1,0 +1,213 @@
+"""F1 of aligned words, as SemEval-2016 task 2 on interpretable similarity scores it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from film.tokens.alignments import AlignedPair, Alignment
+
+__all__ = ["AlignmentMeasure", "AlignmentScores", "score_alignments"]
+
+_PUNCTUATION = frozenset(".,:'`?;\"-")
+_RELATED = frozenset(("spe1", "spe2", "simi", "rel"))
+_NEARLY_EQUAL = _RELATED - {"rel"}
+_LEAST_CLRCMD_SCORE = 3
+
+_Link = tuple[int, int]
+
+
+class AlignmentMeasure(NamedTuple):
+    """Precision, recall and their harmonic mean; each 0 where there is nothing to divide by."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class AlignmentScores:
+    """The measures of the task, over all pairs at once.
+
+    Parameters
+    ----------
+    alignment : AlignmentMeasure
+        Which words are linked, type and score left aside ("F1 Ali").
+    type : AlignmentMeasure
+        Each link weighs as much as the types agree ("F1 Type").
+    score : AlignmentMeasure
+        Each link weighs as much as the scores agree ("F1 Score").
+    both : AlignmentMeasure
+        Both factors, types near to each other forgiven ("F1 Typ+Sco" as documented).
+    both_strict : AlignmentMeasure
+        Both factors, nothing forgiven ("F1 Typ+Sco" of the task's other script).
+    """
+
+    alignment: AlignmentMeasure
+    type: AlignmentMeasure
+    score: AlignmentMeasure
+    both: AlignmentMeasure
+    both_strict: AlignmentMeasure
+
+
+@dataclass(frozen=True)
+class _Label:
+    main: str
+    tags: frozenset[str]
+    score: float
+
+
+def score_alignments(
+    gold: Sequence[AlignedPair],
+    system: Sequence[AlignedPair],
+    protocol: Literal["official", "clrcmd"] = "official",
+) -> AlignmentScores:
+    """Compare alignments with the gold standard, word by word.
+
+    An alignment links each of its words to each word of the other side. Punctuation, single
+    characters out of ``. , : ' ` ? ; " -``, is left out, and so is what corresponds to nothing. A
+    link weighs 1 / max(number of partners of its two words) within its own side's links: in the
+    system's for precision, in the gold's for recall. Precision is the weight of the system's links
+    that are in the gold too, over the weight of all of them; recall the same from the gold's side.
+    Both run over all pairs at once, so long sentences count for more.
+
+    Shared links are scaled by the agreement of types, the Jaccard index of label and tags (upper
+    and lower case alike), and of scores, 1 − |difference| / 5. "both" forgives two labels that
+    differ, counting them as one, when one is EQUI and the other SIMI, SPE1 or SPE2 with a score of
+    4 or more; and when both are among SPE1, SPE2, SIMI, REL with scores below 3.
+
+    Parameters
+    ----------
+    gold, system : sequence of AlignedPair, the same length
+        The same pairs in the same order; only their alignments may differ. A system that found
+        nothing has pairs without alignments.
+    protocol : {"official", "clrcmd"}, default="official"
+        "official" takes all gold alignments; "clrcmd" only those scored 3 or more, as the released
+        evaluation of the CLRCMD paper does.
+
+    Returns
+    -------
+    scores : AlignmentScores
+
+    Raises
+    ------
+    ValueError
+        When the pairs are not the same, or protocol is unknown.
+
+    Notes
+    -----
+    Weights by Melamed, *Manual annotation of translational equivalence*, 1998, equation 4. Two
+    words linked twice in one pair have the type and score of the later alignment, and NIL between
+    words counts as score 0, both as in the task's evalF1.pl. Of that script two versions are in
+    use, which differ in "both" alone.
+
+    Linear in the number of links.
+
+    References
+    ----------
+    E. Agirre et al. "SemEval-2016 Task 2: Interpretable Semantic Textual Similarity." SemEval 2016.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from film.tokens import AlignedPair, Alignment
+    >>> one_to_two = Alignment((0,), (0, 1), "EQUI", 5.0)
+    >>> gold = AlignedPair("1", ("cats",), ("the", "cats"), alignments=(one_to_two,))
+    >>> system = replace(gold, alignments=(Alignment((0,), (1,), "SPE2", 4.0),))
+    >>> scores = score_alignments([gold], [system])
+    >>> scores.alignment
+    AlignmentMeasure(precision=1.0, recall=0.5, f1=0.6666666666666666)
+    >>> scores.score.precision, scores.both.precision, scores.both_strict.precision
+    (0.8, 0.8, 0.0)
+    """
+    if protocol not in ("official", "clrcmd"):
+        raise ValueError(f"protocol must be 'official' or 'clrcmd', got {protocol!r}")
+    if len(gold) != len(system):
+        raise ValueError(
+            f"gold has {len(gold)} pairs and system {len(system)}: give a system's pair for every "
+            "gold pair, without alignments where it found none"
+        )
+    gold_links, system_links = [], []
+    for place, (right, found) in enumerate(zip(gold, system, strict=True)):
+        if (right.id, right.words1, right.words2) != (found.id, found.words1, found.words2):
+            raise ValueError(
+                f"gold and system must hold the same pairs in the same order, but at {place} they "
+                f"have {_shown(right)} and {_shown(found)}"
+            )
+        kept = (each for each in right.alignments if protocol == "official" or _is_close(each))
+        gold_links.append(_links(right, kept))
+        system_links.append(_links(found, found.alignments))
+
+    def measure(agreement: Callable[[_Label, _Label], float]) -> AlignmentMeasure:
+        precision = _share(system_links, gold_links, agreement)
+        recall = _share(gold_links, system_links, agreement)
+        total = precision + recall
+        f1 = 2 * precision * recall / total if total else 0.0
+        return AlignmentMeasure(precision, recall, f1)
+
+    return AlignmentScores(
+        alignment=measure(lambda a, b: 1.0),
+        type=measure(_type_agreement),
+        score=measure(_score_agreement),
+        both=measure(lambda a, b: _forgiving_type_agreement(a, b) * _score_agreement(a, b)),
+        both_strict=measure(lambda a, b: _type_agreement(a, b) * _score_agreement(a, b)),
+    )
+
+
+def _is_close(alignment: Alignment) -> bool:
+    return alignment.score is not None and alignment.score >= _LEAST_CLRCMD_SCORE
+
+
+def _links(pair: AlignedPair, alignments: Iterable[Alignment]) -> dict[_Link, _Label]:
+    links = {}
+    for alignment in alignments:
+        main, *tags = alignment.type.lower().split("_")
+        label = _Label(main, frozenset(tags), alignment.score or 0.0)
+        for first in alignment.positions1:
+            for second in alignment.positions2:
+                if not {pair.words1[first], pair.words2[second]} & _PUNCTUATION:
+                    links[first, second] = label
+    return links
+
+
+def _share(
+    own: Sequence[dict[_Link, _Label]],
+    other: Sequence[dict[_Link, _Label]],
+    agreement: Callable[[_Label, _Label], float],
+) -> float:
+    """Weight of own links that the other has too, scaled by agreement, over that of all own."""
+    shared = total = 0.0
+    for links, others in zip(own, other, strict=True):
+        partners1 = Counter(first for first, _ in links)
+        partners2 = Counter(second for _, second in links)
+        for (first, second), label in links.items():
+            weight = 1 / max(partners1[first], partners2[second])
+            total += weight
+            if (first, second) in others:
+                shared += weight * agreement(label, others[first, second])
+    return shared / total if total else 0.0
+
+
+def _type_agreement(a: _Label, b: _Label) -> float:
+    kinds_a, kinds_b = a.tags | {a.main}, b.tags | {b.main}
+    return len(kinds_a & kinds_b) / len(kinds_a | kinds_b)
+
+
+def _score_agreement(a: _Label, b: _Label) -> float:
+    return 1 - abs(a.score - b.score) / 5
+
+
+def _forgiving_type_agreement(a: _Label, b: _Label) -> float:
+    nearly_equal = any(
+        x.main == "equi" and y.main in _NEARLY_EQUAL and y.score >= 4 for x, y in ((a, b), (b, a))
+    )
+    loosely_related = {a.main, b.main} <= _RELATED and a.score < 3 and b.score < 3
+    if not (nearly_equal or loosely_related):
+        return _type_agreement(a, b)
+    return (1 + len(a.tags & b.tags)) / (1 + len(a.tags | b.tags))
+
+
+def _shown(pair: AlignedPair) -> str:
+    return f"{pair.id!r} ({' '.join(pair.words1)!r:.50} and {' '.join(pair.words2)!r:.50})"

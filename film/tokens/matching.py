@@ -1,0 +1,246 @@
+"""Token matching: each token scored by its best and second best partner in the other text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.tokens.ragged import Ragged
+from film.tokens.token_pairs import (
+    Advance,
+    Floats,
+    Rows,
+    TokenPairs,
+    average,
+    checked_batch,
+    masked,
+    shares,
+    unit_rows,
+)
+
+__all__ = ["MATCHING", "Function", "Matching", "match", "ragged_matching"]
+
+Function = Literal["significance", "uniqueness", "both"]
+MATCHING: tuple[Function, ...] = get_args(Function)
+"""Matching functions, as `match` defines them."""
+
+FACTORS = {"significance": (1, 0), "uniqueness": (1, 1), "both": (2, 1)}
+"""How often the best similarity counts, and how often the second best is taken off."""
+
+
+class Matching(NamedTuple):
+    """How the tokens of two texts, or of a batch of pairs, match.
+
+    Attributes
+    ----------
+    scores1, scores2 : ndarray of float64, shapes (..., L1) and (..., L2)
+        m, the score of each token before weighting; 0 at padding.
+    plan : ndarray of float64, shape (..., L1, L2)
+        How often each similarity counts in the sentence score; 0 at padding.
+    similarity : ndarray of float64, shape (...)
+        Sum of contributions; a NumPy float for one pair.
+    contributions : ndarray of float64, shape (..., L1, L2)
+        plan ∘ S for the token similarities S; those of runners-up are negative where S is
+        positive; 0 at padding.
+    """
+
+    scores1: NDArray[np.float64]
+    scores2: NDArray[np.float64]
+    plan: NDArray[np.float64]
+    similarity: Any
+    contributions: NDArray[np.float64]
+
+
+def match(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    function: Function = "both",
+    weights1: ArrayLike | None = None,
+    weights2: ArrayLike | None = None,
+    cosine: bool = True,
+    mask1: ArrayLike | None = None,
+    mask2: ArrayLike | None = None,
+) -> Matching:
+    """Match the tokens of two texts, and say what each pair of tokens contributes.
+
+    With S the similarities of tokens, a token t of one text has, over the tokens j of the other,
+
+    - ``"significance"``: m(t) = max_j S_tj;
+    - ``"uniqueness"``: m(t) = max_j S_tj − 2nd-max_j S_tj;
+    - ``"both"``, their sum: m(t) = 2 max_j S_tj − 2nd-max_j S_tj (Equation 1).
+
+    Where the other text has one token, the second maximum counts as equal to the first: m is the
+    maximum, or 0 for uniqueness. The sentence score is Σ w m / (2 Σ w) over one text plus the
+    same over the other (Equation 2): each side is averaged by its own weights, and both count
+    half.
+
+    Parameters
+    ----------
+    x1, x2 : array-like of float, shapes (..., L1, h) and (..., L2, h)
+        Token vectors as the model gives them, of one pair or a padded batch.
+    function : {"significance", "uniqueness", "both"}
+        Matching function.
+    weights1, weights2 : array-like of float, shapes (..., L1) and (..., L2), optional
+        w, not negative and with a positive sum a text; ones when None. A token of weight 0 is
+        not scored, yet may still be the partner of another.
+    cosine : bool, default=True
+        Whether S is the cosine, or the raw product as in the paper. A zero vector has cosine 0.
+    mask1, mask2 : array-like of bool, shapes (..., L1) and (..., L2), optional
+        True at tokens; all are tokens when None. Padding may hold anything.
+
+    Returns
+    -------
+    found : Matching
+        Token scores, plan, similarity and contributions, all of float64. The plan has a row's
+        best similarity +2 times and its runner-up −1 times (or as the function asks), times
+        w / (2 Σ w), and so for columns; of equal similarities the first counts as the best and
+        the next as the runner-up.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, the function is unknown, a text has no token, a token holds NaN
+        or infinity, or weights are negative, not finite or all zero.
+
+    Notes
+    -----
+    O(L1 L2 h) time and O(L1 L2) memory a pair.
+
+    References
+    ----------
+    Wang and Yu, *Going Beyond Sentence Embeddings: A Token-Level Matching Algorithm for
+    Calculating Semantic Textual Similarity*, ACL 2023.
+
+    Examples
+    --------
+    >>> from film.tokens import match
+    >>> found = match([[1.0, 0.0]], [[1.0, 0.0], [0.6, 0.8]])
+    >>> found.scores1, found.scores2
+    (array([1.4]), array([1. , 0.6]))
+    >>> round(float(found.similarity), 2), found.plan
+    (1.1, array([[ 1.25, -0.25]]))
+    """
+    _check_function(function)
+    batch = checked_batch(x1, x2, mask1, mask2, weights1, weights2, np.float64)
+    w1, w2 = shares(batch.weights1) / 2, shares(batch.weights2) / 2
+    first, second = (unit_rows(batch.x1), unit_rows(batch.x2)) if cosine else batch[:2]
+    S = first @ second.swapaxes(-2, -1)
+    rows = _choices(S, batch.mask2, function)
+    columns = _choices(S.swapaxes(-2, -1), batch.mask1, function).swapaxes(-2, -1)
+    plan = rows * w1[..., :, np.newaxis] + columns * w2[..., np.newaxis, :]
+    contributions = plan * S
+    return Matching(
+        np.where(batch.mask1, (rows * S).sum(axis=-1), 0),
+        np.where(batch.mask2, (columns * S).sum(axis=-2), 0),
+        plan,
+        contributions.sum(axis=(-2, -1)),
+        contributions,
+    )
+
+
+def ragged_matching(
+    tokens1: Ragged,
+    tokens2: Ragged,
+    function: Function = "both",
+    weights1: ArrayLike | None = None,
+    weights2: ArrayLike | None = None,
+    cosine: bool = True,
+    *,
+    pairs: ArrayLike | None = None,
+    advance: Advance | None = None,
+) -> NDArray[np.float64]:
+    """Similarities of many pairs of texts by token matching, streamed.
+
+    Parameters
+    ----------
+    tokens1, tokens2 : Ragged
+        Token vectors. They may be the same object.
+    function : {"significance", "uniqueness", "both"}
+        As for `match`.
+    weights1, weights2 : array-like of float, shapes (N1,) and (N2,), optional
+        Weight of each row of ``tokens1.values`` and ``tokens2.values``, not negative and with a
+        positive sum a text; ones when None.
+    cosine : bool, default=True
+        As for `match`.
+    pairs : array-like of int, shape (n, 2), optional
+        A text of tokens1 and one of tokens2 in a row, so that a text in many pairs is held once.
+        When None, pair i is text i of both.
+    advance : callable, optional
+        Called with the number of pairs done since the last call.
+
+    Returns
+    -------
+    similarity : ndarray of float64, shape (n,)
+        Independent of the other pairs and their order.
+
+    Raises
+    ------
+    TypeError
+        If tokens1 or tokens2 is not a `Ragged`.
+    ValueError
+        If the function is unknown, widths or numbers of texts differ, an index of pairs is out of
+        range, a text in use has no token, a token holds NaN or infinity, or weights are negative,
+        not finite or all zero for a text in use; before any work.
+
+    Notes
+    -----
+    Pairs go one by one, O(L1 L2 h) time each, with memory of one number a token beside the input.
+    Similarities of float32 tokens are multiplied in float32, which moves cosines by some 1e-7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.tokens import ragged_matching
+    >>> from film.tokens import Ragged
+    >>> texts = Ragged.from_rows([np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.6, 0.8]])])
+    >>> ragged_matching(texts, texts, pairs=[[0, 0], [0, 1]])
+    array([1. , 1.1])
+    """
+    _check_function(function)
+    walk = TokenPairs(tokens1, tokens2, pairs, weights1, weights2, unit=cosine)
+    return walk.map(_pair_score(function), advance)
+
+
+def _check_function(function: Any) -> None:
+    if function not in MATCHING:
+        raise ValueError(f"function={function!r} must be one of {', '.join(map(repr, MATCHING))}.")
+
+
+def _choices(S: Floats, mask: NDArray[np.bool_], function: Function) -> Floats:
+    """Count how often each similarity enters the score of its row."""
+    best_factor, next_factor = FACTORS[function]
+    inside = masked(S, mask)
+    best = inside.argmax(axis=-1)[..., np.newaxis]
+    rest = inside.copy()
+    np.put_along_axis(rest, best, -np.inf, axis=-1)
+    runner_up = rest.argmax(axis=-1)[..., np.newaxis]
+    lonely = mask.sum(axis=-1)[..., np.newaxis, np.newaxis] == 1
+    runner_up = np.where(lonely, best, runner_up)
+    counts, taken = np.zeros(S.shape), np.zeros(S.shape)
+    np.put_along_axis(counts, best, best_factor, axis=-1)
+    np.put_along_axis(taken, runner_up, next_factor, axis=-1)
+    return counts - taken
+
+
+def _pair_score(function: Function) -> Callable[[Rows], float]:
+    def score(rows: Rows) -> float:
+        S = rows.x1 @ rows.x2.T
+        mean1 = average(_token_scores(S, 1, function), rows.weights1)
+        mean2 = average(_token_scores(S, 0, function), rows.weights2)
+        return (mean1 + mean2) / 2
+
+    return score
+
+
+def _token_scores(S: Floats, axis: int, function: Function) -> Floats:
+    """Scores of one pair without padding, in as few passes as NumPy allows."""
+    best_factor, next_factor = FACTORS[function]
+    length = S.shape[axis]
+    if next_factor == 0 or length == 1:
+        return (best_factor - next_factor) * S.max(axis=axis)
+    top = np.partition(S, length - 2, axis=axis)
+    runner_up, best = (top[:, -2], top[:, -1]) if axis else (top[-2], top[-1])
+    return best_factor * best - next_factor * runner_up

@@ -1,0 +1,350 @@
+"""Token features of many texts of different lengths, in one flat array."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Ragged"]
+
+COLUMNS = ("ids", "spans", "is_special")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ragged:
+    """Hold the token vectors of n texts one after the other, without padding.
+
+    It is sliced like an array of n texts. An integer gives the vectors of one text. A slice, an
+    array of indices, a mask, or ``(indices, ...)`` as scikit-learn asks, gives a `Ragged` with
+    all columns. Fields are arrays; other forms are converted.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (N, h)
+        Vectors of all tokens, text after text; float16, float32 or float64.
+    starts : ndarray of int64, shape (n + 1,)
+        Text i is ``values[starts[i]:starts[i + 1]]``; a text may have no token.
+    ids : ndarray of int, shape (N,), optional
+        Entry of each token in the vocabulary.
+    spans : ndarray of int, shape (N, 2), optional
+        First character of each token in its text and the one after its last; (0, 0) where a
+        token stands for no character.
+    is_special : ndarray of bool, shape (N,), optional
+        Tokens that a tokeniser puts around a text, such as [CLS] and [SEP].
+
+    Raises
+    ------
+    TypeError
+        If values are not of a float type, ids or spans are not integers, or is_special is not
+        boolean.
+    ValueError
+        If a shape does not fit, or starts do not run from 0 to N without falling.
+
+    Notes
+    -----
+    Integers and slices of step 1 give views, other indices copies. Nothing else is copied: an
+    array given is the array held, so do not write to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.tokens import Ragged
+    >>> texts = Ragged.from_rows([np.ones((2, 3)), np.zeros((1, 3))], ids=[[7, 8], [9]])
+    >>> texts
+    Ragged(n=2, tokens=3, width=3, columns=['ids'])
+    >>> texts[0].shape, texts[[1, 0]].ids
+    ((2, 3), array([9, 7, 8]))
+    """
+
+    values: NDArray[Any]
+    starts: NDArray[np.int64]
+    ids: NDArray[Any] | None = None
+    spans: NDArray[Any] | None = None
+    is_special: NDArray[np.bool_] | None = None
+
+    def __post_init__(self):
+        values, starts = np.asarray(self.values), np.asarray(self.starts)
+        if values.ndim != 2:
+            raise ValueError(
+                f"values must have shape (N, h), one row a token, got shape {values.shape}."
+            )
+        if values.dtype.kind != "f":
+            raise TypeError(f"values must be of a float type, got {values.dtype}.")
+        if starts.dtype.kind not in "iu" or starts.ndim != 1 or not len(starts):
+            raise ValueError(
+                "starts must be integers of shape (n + 1,), got "
+                f"{starts.dtype} of shape {starts.shape}."
+            )
+        starts = starts.astype(np.int64, copy=False)
+        falls = np.diff(starts) < 0
+        if starts[0] != 0 or starts[-1] != len(values) or falls.any():
+            where = f"; it falls after entry {int(falls.argmax())}" if falls.any() else ""
+            raise ValueError(
+                f"starts must run from 0 to the {len(values)} rows of values without falling, "
+                f"got {starts[0]} to {starts[-1]}{where}."
+            )
+        for name, shape, kinds in (
+            ("ids", (len(values),), "iu"),
+            ("spans", (len(values), 2), "iu"),
+            ("is_special", (len(values),), "b"),
+        ):
+            if getattr(self, name) is None:
+                continue
+            column = np.asarray(getattr(self, name))
+            if column.shape != shape:
+                raise ValueError(
+                    f"{name} must have shape {shape}, one row a token, got shape {column.shape}."
+                )
+            if column.dtype.kind not in kinds:
+                wanted = "boolean" if kinds == "b" else "integers"
+                raise TypeError(f"{name} must be {wanted}, got {column.dtype}.")
+            object.__setattr__(self, name, column)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "starts", starts)
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Sequence[Any],
+        *,
+        ids: Sequence[Any] | None = None,
+        spans: Sequence[Any] | None = None,
+        is_special: Sequence[Any] | None = None,
+    ) -> Ragged:
+        """Join arrays of single texts.
+
+        Parameters
+        ----------
+        rows : sequence of array-like of float, shapes (L_i, h)
+            Token vectors of each text.
+        ids, spans, is_special : sequence of array-like, shapes (L_i,), (L_i, 2), (L_i,), optional
+            The columns of each text.
+
+        Returns
+        -------
+        texts : Ragged
+            Of width 0 where there is no text.
+
+        Raises
+        ------
+        ValueError
+            If a text has another width than the first, or columns are not given text by text.
+        """
+        arrays = [np.asarray(row) for row in rows]
+        for i, row in enumerate(arrays):
+            if row.ndim != 2 or row.shape[1] != arrays[0].shape[1]:
+                width = arrays[0].shape[1] if arrays[0].ndim == 2 else "h"
+                raise ValueError(
+                    f"rows[{i}] must have shape (L, {width}), one row a token and all texts of "
+                    f"one width, got shape {row.shape}."
+                )
+        values = np.concatenate(arrays) if arrays else np.zeros((0, 0))
+        lengths = [len(row) for row in arrays]
+        columns = {}
+        for name, given, empty in (
+            ("ids", ids, np.zeros(0, dtype=np.int64)),
+            ("spans", spans, np.zeros((0, 2), dtype=np.int64)),
+            ("is_special", is_special, np.zeros(0, dtype=bool)),
+        ):
+            if given is None:
+                continue
+            # An empty list is an array of floats, which would make floats of all the others.
+            parts = [np.asarray(part) if len(part) else empty for part in given]
+            if [len(part) for part in parts] != lengths:
+                raise ValueError(f"{name} must be given text by text, as long as rows.")
+            columns[name] = np.concatenate(parts) if parts else empty
+        return cls(values, _starts(lengths), **columns)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ragged]) -> Ragged:
+        """Put the texts of several `Ragged` into one.
+
+        Parameters
+        ----------
+        parts : sequence of Ragged
+            At least one; all of one width and with the same columns.
+
+        Returns
+        -------
+        texts : Ragged
+            The texts of the first part, then those of the second, and so on.
+
+        Raises
+        ------
+        ValueError
+            If there is no part, or widths or columns differ.
+        """
+        if not parts:
+            raise ValueError("parts is empty: give at least one Ragged.")
+        columns, width = parts[0]._columns(), parts[0].values.shape[1]
+        for i, part in enumerate(parts):
+            if part.values.shape[1] != width:
+                raise ValueError(
+                    f"parts[{i}] has width {part.values.shape[1]} and parts[0] {width}: join "
+                    "features of one model."
+                )
+            if part._columns().keys() != columns.keys():
+                raise ValueError(
+                    f"parts[{i}] has columns {list(part._columns())} and parts[0] "
+                    f"{list(columns)}: give all parts the same."
+                )
+        return cls(
+            np.concatenate([part.values for part in parts]),
+            _starts(np.concatenate([part.lengths for part in parts])),
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
+        )
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of texts, (n,)."""
+        return (len(self),)
+
+    @property
+    def ndim(self) -> int:
+        """1: the axis of texts."""
+        return 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of tokens of each text, shape (n,)."""
+        return np.diff(self.starts)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        for start, stop in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
+            yield self.values[start:stop]
+
+    def __repr__(self) -> str:
+        return (
+            f"Ragged(n={len(self)}, tokens={len(self.values)}, width={self.values.shape[1]}, "
+            f"columns={list(self._columns())})"
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, tuple):
+            if len(index) != 2 or index[1] is not Ellipsis:
+                raise IndexError(
+                    f"texts have one axis, got the index {index!r}: use one index, or "
+                    "(index, Ellipsis)."
+                )
+            index = index[0]
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return self._between(start, max(start, stop))
+            return self._take(np.arange(start, stop, step))
+        if np.ndim(index) == 0 and not isinstance(index, (bool, np.bool_)):
+            try:
+                i = operator.index(index)
+            except TypeError:
+                raise IndexError(
+                    f"the index {index!r} must be an integer, a slice, or an array of integers "
+                    "or booleans."
+                ) from None
+            if not -len(self) <= i < len(self):
+                raise IndexError(f"the index {i} is out of range for {len(self)} texts.")
+            i %= len(self)
+            return self.values[self.starts[i] : self.starts[i + 1]]
+        return self._take(self._integers(np.asarray(index)))
+
+    def pad(self, length: int | None = None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Copy the texts into one array of equal lengths.
+
+        Parameters
+        ----------
+        length : int, optional
+            Tokens a text; the longest text's when None.
+
+        Returns
+        -------
+        features : ndarray of float, shape (n, length, h)
+            Zeros after the last token of a text.
+        mask : ndarray of bool, shape (n, length)
+            Where the tokens are.
+
+        Raises
+        ------
+        ValueError
+            If a text is longer than ``length``: cut it first, where that is meant.
+        """
+        lengths = self.lengths
+        longest = int(lengths.max(initial=0))
+        length = longest if length is None else operator.index(length)
+        if longest > length:
+            raise ValueError(
+                f"length={length} is too short: text {int(lengths.argmax())} has {longest} "
+                "tokens. Raise length, or cut the texts when they are encoded."
+            )
+        mask = np.arange(length) < lengths[:, np.newaxis]
+        features = np.zeros((len(self), length, self.values.shape[1]), dtype=self.values.dtype)
+        features[mask] = self.values
+        return features, mask
+
+    def without_special(self) -> Ragged:
+        """Leave the special tokens out.
+
+        Returns
+        -------
+        texts : Ragged
+            As many texts; one of special tokens alone has no token left.
+
+        Raises
+        ------
+        ValueError
+            If it is not known which tokens are special.
+        """
+        if self.is_special is None:
+            raise ValueError("is_special is None: give it to say which tokens to leave out.")
+        kept = ~self.is_special
+        # Tokens kept before each token, and before the end.
+        before = np.concatenate([[0], np.cumsum(kept)])
+        columns = {name: column[kept] for name, column in self._columns().items()}
+        return Ragged(self.values[kept], before[self.starts], **columns)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return {name: column for name, column in columns.items() if column is not None}
+
+    def _between(self, first: int, last: int) -> Ragged:
+        tokens = slice(self.starts[first], self.starts[last])
+        columns = {name: column[tokens] for name, column in self._columns().items()}
+        starts = self.starts[first : last + 1] - self.starts[first]
+        return Ragged(self.values[tokens], starts, **columns)
+
+    def _take(self, index: NDArray[np.int64]) -> Ragged:
+        lengths = self.lengths[index]
+        starts = _starts(lengths)
+        tokens = np.repeat(self.starts[index] - starts[:-1], lengths) + np.arange(starts[-1])
+        columns = {name: column[tokens] for name, column in self._columns().items()}
+        return Ragged(self.values[tokens], starts, **columns)
+
+    def _integers(self, index: NDArray[Any]) -> NDArray[np.int64]:
+        n = len(self)
+        if index.ndim == 1 and not len(index) and index.dtype.kind == "f":
+            return np.zeros(0, dtype=np.int64)
+        if index.ndim != 1 or index.dtype.kind not in "iub":
+            raise IndexError(
+                "an index must be an integer, a slice, or a one-dimensional array of integers or "
+                f"booleans, got {index.dtype} of shape {index.shape}."
+            )
+        if index.dtype.kind == "b":
+            if len(index) != n:
+                raise IndexError(f"a mask must have {n} entries, one a text, got {len(index)}.")
+            return np.flatnonzero(index)
+        out = (index < -n) | (index >= n)
+        if out.any():
+            raise IndexError(f"the index {index[out][0]} is out of range for {n} texts.")
+        return np.where(index < 0, index + n, index).astype(np.int64)
+
+
+def _starts(lengths: Any) -> NDArray[np.int64]:
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts

@@ -1,0 +1,307 @@
+"""Pairs of texts as weighted token vectors: checked, made unit rows, walked pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.threads import one_blas_thread
+from film.tokens.ragged import Ragged
+
+Floats = NDArray[Any]
+Advance = Callable[[int], Any]
+
+ROWS = 1024
+"""Token vectors held in float64 at once, while their norms are summed."""
+TOLD = 1024
+"""Pairs done between two calls of ``advance``."""
+NOT_FINITE = "holds NaN, infinity or numbers whose squares overflow: encode that text again."
+REMEDY = "a mean needs a weight above zero, so smooth the weights or leave that text out."
+
+
+class Batch(NamedTuple):
+    """One pair or a padded batch of pairs; padding and its weights are zero.
+
+    The greatest weight of a text is 1, so that equal weights are ones and no sum overflows.
+    """
+
+    x1: Floats
+    x2: Floats
+    mask1: NDArray[np.bool_]
+    mask2: NDArray[np.bool_]
+    weights1: NDArray[np.float64]
+    weights2: NDArray[np.float64]
+
+
+def checked_batch(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    mask1: ArrayLike | None,
+    mask2: ArrayLike | None,
+    weights1: ArrayLike | None,
+    weights2: ArrayLike | None,
+    dtype: Any = None,
+) -> Batch:
+    """Check both sides of pairs, in one float type: the one given, or that of the sides."""
+    first, second = np.asarray(x1), np.asarray(x2)
+    for name, x in (("x1", first), ("x2", second)):
+        if x.ndim < 2 or x.dtype.kind not in "fiu":
+            raise ValueError(
+                f"{name} must be real numbers of shape (..., L, h), one row a token, got "
+                f"{x.dtype} of shape {x.shape}."
+            )
+    if first.shape[:-2] != second.shape[:-2] or first.shape[-1] != second.shape[-1]:
+        raise ValueError(
+            f"x1 of shape {first.shape} and x2 of shape {second.shape} do not fit: all but the "
+            "number of tokens must be equal."
+        )
+    dtype = np.result_type(first, second, np.float32) if dtype is None else dtype
+    first, mask1 = _checked_side("1", first, mask1, dtype)
+    second, mask2 = _checked_side("2", second, mask2, dtype)
+    w1 = _checked_weights("weights1", weights1, mask1)
+    w2 = _checked_weights("weights2", weights2, mask2)
+    return Batch(first, second, mask1, mask2, w1, w2)
+
+
+def _checked_side(
+    side: str, x: Floats, mask: ArrayLike | None, dtype: Any
+) -> tuple[Floats, NDArray[np.bool_]]:
+    if mask is None:
+        inside = np.ones(x.shape[:-1], dtype=bool)
+    else:
+        inside = np.asarray(mask)
+        if inside.dtype != bool or inside.shape != x.shape[:-1]:
+            raise ValueError(
+                f"mask{side} must be boolean of shape {x.shape[:-1]}, True at tokens, got "
+                f"{inside.dtype} of shape {inside.shape}; turn an attention mask into one by "
+                "mask == 1."
+            )
+        # Not a product: padding may hold anything, NaN included.
+        x = np.where(inside[..., np.newaxis], x, 0)
+    x = x.astype(dtype, copy=False)
+    empty = ~inside.any(axis=-1)
+    if empty.any():
+        raise ValueError(f"x{side}{_place(empty)} has no token: leave that pair out.")
+    bad = ~np.isfinite(row_norms(x)).all(axis=-1)
+    if bad.any():
+        raise ValueError(f"x{side}{_place(bad)} {NOT_FINITE}")
+    return x, inside
+
+
+def _checked_weights(
+    name: str, weights: ArrayLike | None, mask: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    if weights is None:
+        return mask.astype(np.float64)
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != mask.shape:
+        raise ValueError(f"{name} must have shape {mask.shape}, one a token, got {w.shape}.")
+    w = np.where(mask, w, 0)
+    _check_not_negative(name, w)
+    greatest = w.max(axis=-1, keepdims=True, initial=0)
+    zero = greatest[..., 0] == 0
+    if zero.any():
+        raise ValueError(f"{name}{_place(zero)} are all zero: {REMEDY}")
+    return w / greatest
+
+
+def _check_not_negative(name: str, weights: NDArray[np.float64]) -> None:
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise ValueError(f"{name} must be finite and not negative, got {weights[bad][0]}.")
+
+
+def _place(found: Any) -> str:
+    index = np.argwhere(found)[0].tolist()
+    return str(index) if index else ""
+
+
+def unit_rows(x: Floats) -> Floats:
+    """Divide rows by their lengths; a zero row stays zero, so that its cosines are 0."""
+    return x * _reciprocal(row_norms(x), x.dtype)[..., np.newaxis]
+
+
+def row_norms(x: Floats) -> NDArray[np.float64]:
+    """Euclidean lengths along the last axis, summed in float64."""
+    return np.sqrt(np.einsum("...i,...i->...", x, x, dtype=np.float64))
+
+
+def _reciprocal(norms: NDArray[np.float64], dtype: Any) -> Floats:
+    # Below the smallest normal number the reciprocal overflows.
+    long = norms >= np.finfo(dtype).tiny
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=long).astype(dtype)
+
+
+def masked(S: Floats, mask: NDArray[np.bool_]) -> Floats:
+    """Take padded columns out of every maximum, whatever the sign of the others."""
+    return S if mask.all() else np.where(mask[..., np.newaxis, :], S, -np.inf)
+
+
+def shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide weights by their sum along the last axis."""
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def average(scores: Floats, weights: NDArray[np.float64] | None) -> float:
+    """Mean of one text's token scores, plain where weights is None."""
+    if weights is None:
+        return scores.sum(dtype=np.float64) / len(scores)
+    # Not a dot product: weights of one give the plain mean to the last bit.
+    return (weights * scores).sum() / weights.sum()
+
+
+class Rows(NamedTuple):
+    """The tokens of one pair; weights are None or as in `Batch`."""
+
+    x1: Floats
+    x2: Floats
+    weights1: NDArray[np.float64] | None
+    weights2: NDArray[np.float64] | None
+
+
+class TokenPairs:
+    """Pairs of texts, checked when made and read one by one.
+
+    Iterating gives `Rows`: unit vectors where ``unit``, else those given, in float64 if either
+    side is and in float32 otherwise. Beside the input it holds one number a token, and one more
+    where there are weights.
+    """
+
+    def __init__(
+        self,
+        tokens1: Ragged,
+        tokens2: Ragged,
+        pairs: ArrayLike | None,
+        weights1: ArrayLike | None,
+        weights2: ArrayLike | None,
+        *,
+        unit: bool,
+    ) -> None:
+        for name, tokens in (("tokens1", tokens1), ("tokens2", tokens2)):
+            if not isinstance(tokens, Ragged):
+                raise TypeError(
+                    f"{name} must be a film.tokens.Ragged, got {type(tokens).__name__}: "
+                    "Ragged.from_rows makes one of a list of arrays."
+                )
+        width1, width2 = tokens1.values.shape[1], tokens2.values.shape[1]
+        if width1 != width2 and len(tokens1) and len(tokens2):
+            raise ValueError(
+                f"tokens1 has width {width1} and tokens2 {width2}: encode both by one model."
+            )
+        first, second = _checked_pairs(pairs, len(tokens1), len(tokens2))
+        for name, tokens, index in (("tokens1", tokens1, first), ("tokens2", tokens2, second)):
+            empty = tokens.lengths[index] == 0
+            if empty.any():
+                text = int(index[empty.argmax()])
+                raise ValueError(f"{name}[{text}] has no token: leave its pairs out.")
+        self.weights1 = _flat_weights("weights1", weights1, tokens1, first)
+        self.weights2 = _flat_weights("weights2", weights2, tokens2, second)
+        self.tokens1, self.tokens2 = tokens1, tokens2
+        self.first, self.second = first.tolist(), second.tolist()
+        self.dtype = np.result_type(tokens1.values, tokens2.values, np.float32)
+        # Norms are taken in any case: they tell NaN and infinity before the work starts.
+        scale1 = self._scales("tokens1", tokens1)
+        scale2 = scale1 if tokens2 is tokens1 else self._scales("tokens2", tokens2)
+        self.scales = (scale1, scale2) if unit else None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __iter__(self) -> Iterator[Rows]:
+        starts1, starts2 = self.tokens1.starts.tolist(), self.tokens2.starts.tolist()
+        values1, values2 = self.tokens1.values, self.tokens2.values
+        flat1, flat2 = self.weights1, self.weights2
+        for i, j in zip(self.first, self.second, strict=True):
+            at1 = slice(starts1[i], starts1[i + 1])
+            at2 = slice(starts2[j], starts2[j + 1])
+            if self.scales is None:
+                x1 = values1[at1].astype(self.dtype, copy=False)
+                x2 = values2[at2].astype(self.dtype, copy=False)
+            else:
+                x1 = values1[at1] * self.scales[0][at1]
+                x2 = values2[at2] * self.scales[1][at2]
+            yield Rows(
+                x1,
+                x2,
+                None if flat1 is None else flat1[at1],
+                None if flat2 is None else flat2[at2],
+            )
+
+    def map(self, score: Callable[[Rows], float], advance: Advance | None) -> NDArray[np.float64]:
+        """Score pair after pair."""
+        scores = np.empty(len(self))
+        # Products of some tens of rows are slower on more threads.
+        with one_blas_thread():
+            for k, rows in enumerate(self):
+                scores[k] = score(rows)
+                if advance and (k + 1) % TOLD == 0:
+                    advance(TOLD)
+        if advance and len(self) % TOLD:
+            advance(len(self) % TOLD)
+        return scores
+
+    def _scales(self, name: str, tokens: Ragged) -> Floats:
+        norms = np.empty(len(tokens.values))
+        for start in range(0, len(norms), ROWS):
+            block = tokens.values[start : start + ROWS].astype(np.float64)
+            norms[start : start + ROWS] = row_norms(block)
+        bad = ~np.isfinite(norms)
+        if bad.any():
+            text = int(np.searchsorted(tokens.starts, bad.argmax(), side="right")) - 1
+            raise ValueError(f"{name}[{text}] {NOT_FINITE}")
+        return _reciprocal(norms, self.dtype)[:, np.newaxis]
+
+
+def _checked_pairs(
+    pairs: ArrayLike | None, n1: int, n2: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if pairs is None:
+        if n1 != n2:
+            raise ValueError(
+                f"tokens1 has {n1} texts and tokens2 {n2}: pair i is text i of both; for other "
+                "pairs give pairs, shape (n, 2)."
+            )
+        return np.arange(n1), np.arange(n2)
+    index = np.asarray(pairs)
+    if index.size == 0:
+        index = np.zeros((0, 2), dtype=np.int64)
+    if index.ndim != 2 or index.shape[1] != 2 or index.dtype.kind not in "iu":
+        raise ValueError(
+            "pairs must be integers of shape (n, 2), a text of tokens1 and one of tokens2 in a "
+            f"row, got {index.dtype} of shape {index.shape}."
+        )
+    out = (index < 0) | (index >= [n1, n2])
+    if out.any():
+        row = int(out.any(axis=1).argmax())
+        raise ValueError(
+            f"pairs row {row} is {index[row].tolist()}, but tokens1 has {n1} texts and tokens2 "
+            f"{n2}."
+        )
+    return index[:, 0].astype(np.int64), index[:, 1].astype(np.int64)
+
+
+def _flat_weights(
+    name: str, weights: ArrayLike | None, tokens: Ragged, texts: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    if weights is None:
+        return None
+    flat = np.asarray(weights, dtype=np.float64)
+    if flat.shape != (len(tokens.values),):
+        raise ValueError(
+            f"{name} must have shape ({len(tokens.values)},), one a row of the token values, got "
+            f"{flat.shape}."
+        )
+    _check_not_negative(name, flat)
+    # Texts without tokens have no segment to reduce.
+    filled = tokens.lengths > 0
+    greatest = np.zeros(len(tokens))
+    greatest[filled] = np.maximum.reduceat(flat, tokens.starts[:-1][filled])
+    zero = greatest[texts] == 0
+    if zero.any():
+        text = int(texts[zero.argmax()])
+        raise ValueError(f"{name} of text {text} are all zero: {REMEDY}")
+    greatest[greatest == 0] = 1
+    return flat / np.repeat(greatest, tokens.lengths)

@@ -1,0 +1,57 @@
+"""One vector a text from those of its tokens, differentiable in tokens and weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["weighted_mean"]
+
+
+def weighted_mean(tokens: Any, weights: Any, mask: Any) -> Any:
+    """Weighted mean of the token vectors of each text.
+
+    Of Wang and Yu (2023, "Token Weighting"), whose sum over tokens of ``w_i t_i`` has the same
+    direction.
+
+    Parameters
+    ----------
+    tokens : tensor of float, shape (B, L, h)
+        Vectors t of the tokens of B texts.
+    weights : tensor of float, shape (B, L)
+        Weight w of each token, in any scale, of the same type.
+    mask : tensor of bool, shape (B, L)
+        True at tokens, False at padding, whose weights and vectors may be anything, infinite or
+        NaN among them. Each text has a token, and its weights do not sum to 0.
+
+    Returns
+    -------
+    means : tensor, shape (B, h)
+        ``Σ w_i t_i / Σ w_i``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+
+    Notes
+    -----
+    Time and memory are O(B L h).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import weighted_mean
+    >>> tokens = torch.tensor([[[4.0, 0.0], [0.0, 4.0], [9.0, 9.0]]])
+    >>> weighted_mean(tokens, torch.tensor([[3.0, 1.0, 5.0]]), torch.tensor([[True, True, False]]))
+    tensor([[3., 1.]])
+    """
+    shapes = [tuple(each.shape) for each in (tokens, weights, mask)]
+    if len(shapes[0]) != 3 or any(shape != shapes[0][:2] for shape in shapes[1:]):
+        raise ValueError(
+            "tokens, weights and mask must have shapes (B, L, h), (B, L) and (B, L), got "
+            + ", ".join(map(str, shapes))
+        )
+    kept = weights.masked_fill(~mask, 0.0)
+    shares = kept / kept.sum(dim=1, keepdim=True)
+    padded = tokens.masked_fill(~mask[:, :, None], 0.0)
+    return (shares[:, None, :] @ padded)[:, 0]

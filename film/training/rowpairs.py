@@ -1,0 +1,81 @@
+"""Similarity of each text of one batch with the text in its row of another, with gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from film.training.text_batches import Side, Trainable, checked_sides, firsts, masses, means, unit
+
+__all__ = ["rowpairs_similarity"]
+
+
+def rowpairs_similarity(
+    x1: Any,
+    x2: Any,
+    mask1: Any = None,
+    mask2: Any = None,
+    method: Trainable = "rcmd",
+    *,
+    weights1: Any = None,
+    weights2: Any = None,
+) -> Any:
+    """Similarity of text i of one batch with text i of another, differentiable in their tokens.
+
+    Parameters
+    ----------
+    x1 : tensor of float, shape (B, L1, h)
+        Tokens of B texts.
+    x2 : tensor of float, shape (B, L2, h)
+        Tokens of as many texts, of the same type and on the same device.
+    mask1, mask2, method, weights1, weights2
+        As in `film.training.allpairs_similarity`.
+
+    Returns
+    -------
+    similarity : tensor, shape (B,)
+        The diagonal of what `film.training.allpairs_similarity` gives.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `film.training.allpairs_similarity`, or if the numbers of texts differ.
+
+    Notes
+    -----
+    Time is O(B L1 L2 h) and memory O(B L1 L2) beside the tokens.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import rowpairs_similarity
+    >>> x = torch.tensor([[[1.0, 0.0], [0.0, 2.0]], [[1.0, 0.0], [-1.0, 0.0]]])
+    >>> rowpairs_similarity(x, x.flip(0))
+    tensor([0.5000, 0.5000])
+    """
+    import torch
+
+    side1, side2 = checked_sides(x1, x2, mask1, mask2, method, weights1, weights2)
+    if len(x1) != len(x2):
+        raise ValueError(f"x1 has {len(x1)} texts and x2 {len(x2)}; give one partner for each")
+    # Not rounded under autocast, as in `allpairs_similarity`.
+    with torch.autocast(x1.device.type, enabled=False):
+        if method == "avg":
+            return (unit(means(side1)) * unit(means(side2))).sum(dim=1)
+        if method == "cls":
+            return (unit(firsts(side1)) * unit(firsts(side2))).sum(dim=1)
+        exact = side1.weights.dtype
+        S = _unit_tokens(side1, exact) @ _unit_tokens(side2, exact).mT
+        S = S.masked_fill(~side2.mask[:, None], -float("inf"))
+        S = S.masked_fill(~side1.mask[..., None], -float("inf"))
+        # Maxima over padding alone are infinite, and their mass is zero.
+        rows = S.max(dim=2).values.masked_fill(~side1.mask, 0)
+        columns = S.max(dim=1).values.masked_fill(~side2.mask, 0)
+        forth, back = (rows * masses(side1)).sum(dim=1), (columns * masses(side2)).sum(dim=1)
+        if method == "rcmd":
+            return (forth + back) / 2
+        return forth if method == "rcmd1" else back
+
+
+def _unit_tokens(side: Side, dtype: Any) -> Any:
+    # Padding may hold anything, NaN included.
+    return unit(side.x.to(dtype).masked_fill(~side.mask[..., None], 0))

@@ -1,0 +1,167 @@
+"""Two batches of texts as padded tensors of tokens: checked, and what both similarities need."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+Trainable = Literal["rcmd", "rcmd1", "rcmd2", "avg", "cls"]
+TRAINABLE: tuple[Trainable, ...] = get_args(Trainable)
+"""Plans with a gradient here, as `film.tokens.transport` defines them."""
+
+EPSILON = 1e-12
+"""Token vectors shorter than this have cosines of 0 and no gradient."""
+
+
+class Side(NamedTuple):
+    """One batch of texts; masks and weights are never None."""
+
+    x: Any
+    mask: Any
+    weights: Any
+
+
+def checked_sides(
+    x1: Any, x2: Any, mask1: Any, mask2: Any, method: Any, weights1: Any, weights2: Any
+) -> tuple[Side, Side]:
+    """Check two batches; say what is wrong by the name of the argument."""
+    import torch
+
+    if method not in TRAINABLE:
+        remedy = "; train with 'rcmd' and score with 'cmd'" if method == "cmd" else ""
+        raise ValueError(f"method={method!r} must be one of {', '.join(TRAINABLE)}{remedy}")
+    for name, weights in (("weights1", weights1), ("weights2", weights2)):
+        if method == "cls" and weights is not None:
+            raise ValueError(
+                f"{name} must be None where method='cls', because the first token has all the "
+                "mass: leave the weights out, or take another method"
+            )
+    for name, x in (("x1", x1), ("x2", x2)):
+        if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+            raise TypeError(f"{name} must be a tensor of floats, got {kind_of(x)}")
+        if x.ndim != 3:
+            raise ValueError(f"{name} must have shape (texts, tokens, width), got {_shape(x)}")
+    if x1.shape[2] != x2.shape[2] or x1.dtype != x2.dtype or x1.device != x2.device:
+        raise ValueError(
+            f"x1 is {kind_of(x1)} on {x1.device} and x2 {kind_of(x2)} on {x2.device}; width, type "
+            "and device must be equal"
+        )
+    return _checked_side("1", x1, mask1, weights1), _checked_side("2", x2, mask2, weights2)
+
+
+def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
+    import torch
+
+    shape = x.shape[:2]
+    if mask is None:
+        mask = torch.ones(shape, dtype=torch.bool, device=x.device)
+    else:
+        _check_each_token(f"mask{side}", mask, x, "True at tokens")
+        if mask.dtype != torch.bool:
+            raise ValueError(
+                f"mask{side} must be of bool, True at tokens, got {kind_of(mask)}; turn an "
+                "attention mask into one by mask.bool()"
+            )
+    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
+    if weights is None:
+        weights = mask.to(exact)
+    else:
+        _check_each_token(f"weights{side}", weights, x, "one a token")
+        weights = weights.detach().to(exact).masked_fill(~mask, 0)
+        if bool((~torch.isfinite(weights) | (weights < 0)).any()):
+            raise ValueError(f"weights{side} must be finite and not negative")
+    empty = (weights == 0).all(dim=1)
+    if bool(empty.any()):
+        text = int(empty.nonzero()[0])
+        raise ValueError(
+            f"x{side}[{text}] has no token, or only tokens without weight: leave that text out"
+        )
+    # The kernel reads texts one after the other.
+    return Side(x.contiguous(), mask, weights)
+
+
+def _check_each_token(name: str, given: Any, x: Any, meaning: str) -> None:
+    """Raise unless a tensor has a number for each token of ``x``, where ``x`` is."""
+    import torch
+
+    if (
+        not isinstance(given, torch.Tensor)
+        or given.shape != x.shape[:2]
+        or given.device != x.device
+    ):
+        where = f" on {given.device}" if isinstance(given, torch.Tensor) else ""
+        raise ValueError(
+            f"{name} must be a tensor of shape {_shape(x)[:2]} on {x.device}, {meaning}, got "
+            f"{kind_of(given)}{where}"
+        )
+
+
+def masses(side: Side) -> Any:
+    """Give what each token's maximum counts; the masses of a text sum to 1."""
+    # By the greatest first, so that no sum overflows.
+    weights = side.weights / side.weights.amax(dim=1, keepdim=True)
+    return weights / weights.sum(dim=1, keepdim=True)
+
+
+def means(side: Side) -> Any:
+    """Weighted mean of each text's tokens."""
+    x = side.x.to(side.weights.dtype).masked_fill(~side.mask[..., None], 0)
+    return (x * masses(side)[..., None]).sum(dim=1)
+
+
+def firsts(side: Side) -> Any:
+    """Give the first token of each text."""
+    import torch
+
+    first = side.mask.int().argmax(dim=1)
+    texts = torch.arange(len(first), device=first.device)
+    return side.x[texts, first].to(side.weights.dtype)
+
+
+def unit(x: Any) -> Any:
+    """Rows of length 1; rows of zeros stay as they are."""
+    import torch
+
+    return torch.nn.functional.normalize(x, dim=-1, eps=EPSILON)
+
+
+def kind_of(x: Any) -> str:
+    """Name the type and shape of what was given, for messages."""
+    dtype = getattr(x, "dtype", None)
+    return type(x).__name__ if dtype is None else f"{dtype} of shape {_shape(x)}"
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return tuple(x.shape)
+
+
+def scales(x: Any, mask: Any) -> Any:
+    """Give 1/‖x‖ of each token; 0 for padding and tokens without a direction."""
+    import torch
+
+    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
+    norms = torch.linalg.vector_norm(x, dim=-1, dtype=exact)
+    # A token that is too long shows in the result, as one of NaN does.
+    found = norms.reciprocal().masked_fill_(norms.isinf(), torch.nan)
+    return found.masked_fill_(~mask | (norms <= EPSILON), 0)
+
+
+def unit_rows(x: Any, scale: Any) -> Any:
+    """Rows of length 1, or of 0 where the scale is 0, whatever they hold."""
+    return x.to(scale.dtype).masked_fill((scale == 0)[..., None], 0).mul_(scale[..., None])
+
+
+def through_unit(d: Any, u: Any, scale: Any) -> Any:
+    """Turn the gradient for unit rows into that for rows of any length, in place."""
+    import torch
+
+    # A product of matrices, which autocast would round.
+    with torch.autocast(d.device.type, enabled=False):
+        along = torch.einsum("blh,blh->bl", d, u)
+    return d.addcmul_(u, along[..., None], value=-1).mul_(scale[..., None])
+
+
+def place_type(length: int) -> Any:
+    """Smallest integers that hold the places of tokens."""
+    import torch
+
+    return torch.uint8 if length <= 256 else torch.int16 if length <= 2**15 else torch.int32

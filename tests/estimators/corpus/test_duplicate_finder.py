@@ -1,0 +1,957 @@
+"""Duplicates of a corpus: candidates, scores, groups, growth, interruption, odd texts."""
+
+import itertools
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+
+from estimators.corpus import corpus_index as _corpus_index
+from estimators.corpus import neighbour_table as _neighbour_table
+from estimators.corpus import pair_probabilities as _pair_probabilities
+from estimators.corpus.duplicate_finder import DuplicateFinder
+from film.corpus.clusters import cut, link_scores
+from film.pairs.log_loss import shift_prior
+from film.pairs.priors import estimate_prior
+from film.text import copy_key, normalize_text
+
+WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()
+
+
+def _corpus(n=120, seed=0):
+    """Sentences of few words, so that many are alike; some repeat in another spelling."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(2, 6))) for _ in range(n)]
+    for row in rng.choice(n, n // 5, replace=False):
+        texts[row] = " " + texts[rng.integers(n)].upper()
+    return texts
+
+
+def _length_embedder(texts):
+    """Count of each word: dense vectors that need no fitting."""
+    return np.array([[text.lower().count(word) for word in WORDS] for text in texts], dtype=float)
+
+
+def _placed_embedder(texts):
+    """Sum of each word's vector by its place: no two texts are equally near a third."""
+    known = np.random.default_rng(5).standard_normal((len(WORDS), 12))
+    rows = np.zeros((len(texts), 12))
+    for row, text in zip(rows, texts, strict=True):
+        for place, word in enumerate(normalize_text(text).split()):
+            row += (1 + place / 7) * known[WORDS.index(word)]
+    return rows
+
+
+PLANE = np.random.default_rng(0).standard_normal((3000, 24))
+PLANE[1500:] = PLANE[:1500] + 0.1 * PLANE[1500:]
+
+
+def _numbered_embedder(texts):
+    """Rows of a table of 1500 points and their near-duplicates."""
+    return PLANE[[int(text.split()[1]) for text in texts]]
+
+
+class Overlap:
+    """Probability by the share of common words; counts what it is asked."""
+
+    classes_ = np.array([0, 1])
+    prior_ = 0.4
+
+    def __init__(self, fail_at=None):
+        self.fail_at = fail_at
+        self.asked = []
+
+    def predict_proba(self, pairs):
+        assert pairs.dtype == object
+        if self.fail_at is not None and len(self.asked) == self.fail_at:
+            self.fail_at = None
+            raise KeyboardInterrupt
+        self.asked.append([tuple(pair) for pair in pairs.tolist()])
+        shared = []
+        for a, b in pairs:
+            a, b = (set(normalize_text(text).split()) for text in (a, b))
+            shared.append(len(a & b) / len(a | b))
+        p = 0.05 + 0.9 * np.array(shared)
+        return np.column_stack([1 - p, p])
+
+
+def _brute_pairs(unique, points, k):
+    """Pairs of rows of which one is among the k nearest others, up to ties."""
+    cosines = points @ points.T
+    np.fill_diagonal(cosines, -np.inf)
+    kth = np.sort(cosines, axis=1)[:, -k]
+    sure = cosines > kth[:, None] + 1e-5
+    possible = cosines >= kth[:, None] - 1e-5
+    return sure | sure.T, possible | possible.T
+
+
+def _unique(texts):
+    first = {}
+    for row, text in enumerate(texts):
+        if copy_key(text):
+            first.setdefault(copy_key(text), row)
+    return first
+
+
+def _unit(vectors):
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1)
+
+
+def _same(one, other):
+    np.testing.assert_array_equal(one.pairs, other.pairs)
+    np.testing.assert_allclose(one.scores, other.scores, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(one.kind, other.kind)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_candidates_are_the_nearest_by_a_loop(k):
+    texts = _corpus()
+    first = _unique(texts)
+    points = _unit(_length_embedder([texts[row] for row in first.values()]))
+    found = DuplicateFinder(embedder=_length_embedder, n_neighbors=k).fit(texts).find(threshold=0)
+    rows = list(first.values())
+    position = {row: i for i, row in enumerate(rows)}
+    similar = found.kind != "copy"
+    pairs = np.array([[position[a], position[b]] for a, b in found.pairs[similar]])
+    sure, possible = _brute_pairs(rows, points, k)
+    given = np.zeros_like(sure)
+    given[pairs[:, 0], pairs[:, 1]] = given[pairs[:, 1], pairs[:, 0]] = True
+    assert not (sure & ~given).any()
+    assert not (given & ~possible).any()
+    cosines = np.clip((points @ points.T)[pairs[:, 0], pairs[:, 1]], 0, 0.999)
+    np.testing.assert_allclose(found.scores[similar], cosines, atol=1e-6)
+
+
+def test_default_score_is_the_mean_of_two_tfidf_cosines():
+    texts = [*_corpus(60), "tea c", "tea b door", "c"]
+    rows = list(_unique(texts).values())
+    unique = [normalize_text(texts[row]) for row in rows]
+    form = {"sublinear_tf": True}
+    words = TfidfVectorizer(token_pattern=r"\S+", **form).fit_transform(unique)
+    trigrams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), **form)
+    trigrams = trigrams.fit_transform(unique)
+    mean = ((words @ words.T + trigrams @ trigrams.T) / 2).toarray()
+    found = DuplicateFinder(n_neighbors=5).fit(texts).find(threshold=0)
+    similar = found.pairs[found.kind != "copy"]
+    assert len(similar) > 100
+    position = {row: i for i, row in enumerate(rows)}
+    expected = [mean[position[a], position[b]] for a, b in similar]
+    np.testing.assert_allclose(found.scores[found.kind != "copy"], expected, atol=1e-6)
+
+
+def test_every_pair_of_a_small_corpus_is_a_candidate():
+    texts = _corpus(12)
+    n = len(_unique(texts))
+    found = DuplicateFinder(n_neighbors=50).fit(texts).find(threshold=0)
+    assert (found.kind != "copy").sum() == n * (n - 1) // 2
+
+
+def test_copies_are_found_whatever_n_neighbors():
+    texts = ["tea cup", "Tea  CUP", "milk", "\ttea cup", "sugar", "MILK"]
+    found = DuplicateFinder(n_neighbors=1).fit(texts, ids=list("abcdef")).find(threshold=1)
+    assert found.pairs.tolist() == [[0, 1], [0, 3], [2, 5]]
+    assert found.ids.tolist() == [["a", "b"], ["a", "d"], ["c", "f"]]
+    assert found.texts.tolist() == [
+        ["tea cup", "Tea  CUP"],
+        ["tea cup", "\ttea cup"],
+        ["milk", "MILK"],
+    ]
+    assert found.kind.tolist() == ["copy"] * 3
+    assert found.scores.tolist() == [1.0] * 3
+
+
+def test_the_same_words_in_another_order_are_no_copy():
+    found = DuplicateFinder().fit(["tea cup", "cup tea", "stone", "Stone"]).find(threshold=0.9)
+    assert found.pairs.tolist() == [[2, 3], [0, 1]]
+    assert found.kind.tolist() == ["copy", "indistinct"]
+    assert found.scores.tolist() == [1, 0.999]
+
+
+def _constant_embedder(texts):
+    return np.ones((len(texts), 1))
+
+
+def test_of_equal_scores_copies_come_first_and_then_lower_rows():
+    texts = ["tea", "milk", "Milk", "Tea", "pen"]
+    finder = DuplicateFinder(embedder=_constant_embedder).fit(texts)
+    found = finder.find(threshold=0.999)
+    assert found.pairs.tolist() == [[0, 3], [1, 2], [0, 1], [0, 4], [1, 4]]
+    assert found.kind.tolist() == ["copy"] * 2 + ["indistinct"] * 3
+    assert found.scores.tolist() == [1] * 2 + [0.999] * 3
+    assert finder.query("MILK", k=3).members.tolist() == [1, 2, 0]
+
+
+def test_scores_fall_and_a_threshold_or_budget_takes_the_best():
+    finder = DuplicateFinder(n_neighbors=4).fit(_corpus())
+    every = finder.find(threshold=0)
+    assert np.all(np.diff(every.scores) <= 0)
+    assert np.all(every.pairs[:, 0] < every.pairs[:, 1])
+    assert len(np.unique(every.pairs, axis=0)) == len(every)
+    for n in (1, 40, 10**6):
+        some = finder.find(budget=n)
+        np.testing.assert_array_equal(some.pairs, every.pairs[:n])
+    limit = float(every.scores[len(every) // 2])
+    np.testing.assert_array_equal(
+        finder.find(threshold=limit).pairs, every.pairs[every.scores >= limit]
+    )
+
+
+def test_what_a_similarity_is_called():
+    finder = DuplicateFinder().fit(_corpus())
+    for result in (finder.find(budget=3), finder.groups(), finder.query("tea")):
+        assert result.score_name == "similarity"
+    found = finder.find(budget=3)
+    assert (found.index, found.recall, found.prior) == ("exact", 1.0, None)
+
+
+def test_tables():
+    pandas = pytest.importorskip("pandas")
+    finder = DuplicateFinder().fit(["tea cup", "Tea cup", "stone"], ids=["x", "y", "z"])
+    found, groups, matches = finder.find(budget=5), finder.groups(), finder.query("stone", k=1)
+    assert found.rows()[0] == {
+        "id1": "x",
+        "id2": "y",
+        "similarity": 1.0,
+        "kind": "copy",
+        "text1": "tea cup",
+        "text2": "Tea cup",
+    }
+    assert [row["id"] for row in groups.rows()] == ["x", "y"]
+    assert groups.rows()[1]["row"] == 1
+    assert matches.rows() == [
+        {"row": 2, "id": "z", "similarity": 1.0, "kind": "copy", "text": "stone"}
+    ]
+    for result in (found, groups, matches):
+        frame = result.to_frame()
+        assert isinstance(frame, pandas.DataFrame)
+        assert frame.to_dict("records") == result.rows()
+
+
+@pytest.mark.parametrize("block", [1, 7, 4096])
+def test_blocks_change_nothing(block, monkeypatch):
+    # A product of one row is rounded otherwise than one of many, which decides between equally near
+    # texts; in this embedder there are none.
+    texts = _corpus()
+    expected = DuplicateFinder(Overlap(), _placed_embedder, 3).fit(texts).find(threshold=0)
+    monkeypatch.setattr(_neighbour_table, "BLOCK_ROWS", block)
+    monkeypatch.setattr(_pair_probabilities, "BLOCK_PAIRS", block)
+    monkeypatch.setattr(_corpus_index, "BLOCK_PAIRS", block)
+    _same(DuplicateFinder(Overlap(), _placed_embedder, 3).fit(texts).find(threshold=0), expected)
+    plain = DuplicateFinder(None, _placed_embedder, 3).fit(texts).find(threshold=0)
+    monkeypatch.undo()
+    _same(DuplicateFinder(None, _placed_embedder, 3).fit(texts).find(threshold=0), plain)
+
+
+def test_texts_are_embedded_as_they_are_first_spelt():
+    seen = []
+
+    def embedder(texts):
+        seen.extend(texts)
+        return _length_embedder(texts)
+
+    finder = DuplicateFinder(Overlap(), embedder=embedder).fit(["Tea, CUP?", "tea, cup?", "Milk!"])
+    finder.add(["River & tea", "MILK!"])
+    assert set(seen) == {"Tea, CUP?", "Milk!", "River & tea"}
+    finder.find(threshold=0)
+    assert ("Tea, CUP?", "River & tea") in finder.classifier.asked[0]
+
+
+# Groups
+
+
+@pytest.mark.parametrize("linkage", ["average", "complete"])
+@pytest.mark.parametrize("threshold", [0.5, 0.8])
+def test_groups_are_the_clustering_of_the_scored_pairs(linkage, threshold):
+    texts = _corpus()
+    finder = DuplicateFinder(n_neighbors=6).fit(texts)
+    found = finder.find(threshold=0)
+    similar = found.kind != "copy"
+    merges = link_scores(
+        found.pairs[similar], found.scores[similar], len(texts), method=linkage, threshold=threshold
+    )
+    # The clustering of first rows, and each copy with the first row of its text.
+    label = cut(merges, len(texts), threshold)
+    first = _unique(texts)
+    label = label[[first[copy_key(text)] for text in texts]]
+    expected = {tuple(np.flatnonzero(label == g)) for g in set(label) if (label == g).sum() > 1}
+    groups = finder.groups(threshold, linkage=linkage)
+    assert {tuple(group.members) for group in groups} == expected
+    order = [(-group.score, -group.size) for group in groups]
+    assert order == sorted(order)
+    scored = {tuple(pair): score for pair, score in zip(found.pairs, found.scores, strict=True)}
+    for number, group in enumerate(groups):
+        assert set(np.flatnonzero(groups.labels == number)) == set(group.members)
+        assert group.ids.tolist() == group.members.tolist()
+        assert group.texts.tolist() == [texts[row] for row in group.members]
+        inner = sorted({first[copy_key(text)] for text in group.texts})
+        links = [pair for pair in itertools.combinations(inner, 2)]
+        known = [scored[pair] for pair in links if pair in scored]
+        assert group.n_unscored == len(links) - len(known)
+        if links:
+            assert group.weakest_score == min(known) == scored[group.weakest_pair]
+            assert group.score >= threshold
+        else:
+            assert (group.weakest_score, group.score) == (1, 1)
+            assert group.weakest_pair == tuple(group.members[:2])
+    assert (groups.labels < 0).sum() == len(texts) - sum(group.size for group in groups)
+
+
+def test_a_groups_score_is_its_lowest_merge():
+    texts = ["tea milk sugar cup", "tea milk sugar", "stone river", "Stone river", "tree"]
+    finder = DuplicateFinder(embedder=_length_embedder).fit(texts)
+    copies, pair = finder.groups(0.5)
+    assert copies.members.tolist() == [2, 3]
+    assert pair.members.tolist() == [0, 1]
+    assert pair.score == pair.weakest_score == pytest.approx(np.sqrt(3 / 4))
+
+
+def test_merges_name_every_node_once():
+    texts = ["tea", "TEA", "milk cup", "tea!", "milk cups", "(tea)", "Milk Cup", "tea lamp"]
+    merges = DuplicateFinder(n_neighbors=6).fit([*_corpus(), *texts]).groups(0.1).merges
+    assert np.all(merges[:, 0] < merges[:, 1])
+    nodes = merges[:, :2].ravel()
+    assert len(np.unique(nodes)) == len(nodes)
+    n_rows = 120 + len(texts)
+    assert np.all(merges[:, 1] < n_rows + np.arange(len(merges)))
+
+
+def test_merges_answer_every_higher_threshold():
+    finder = DuplicateFinder(n_neighbors=6).fit(_corpus())
+    low = finder.groups(0.4)
+    assert np.all(np.diff(low.merges[:, 2]) <= 0)
+    for threshold in (0.4, 0.6, 0.9):
+        high = finder.groups(threshold)
+        label = cut(low.merges, len(finder.texts_), threshold)
+        sizes = np.bincount(label)
+        assert len(high) == (sizes > 1).sum()
+        for group in high:
+            assert len(set(label[group.members])) == 1
+            assert sizes[label[group.members[0]]] == group.size
+
+
+def test_a_chain_of_similar_texts_is_not_one_group():
+    texts = [" ".join(WORDS[i : i + 4]) for i in range(10)]
+    finder = DuplicateFinder(embedder=_length_embedder).fit(texts)
+    assert len(finder.find(threshold=0.7)) == 9
+    for linkage in ("average", "complete"):
+        assert max(group.size for group in finder.groups(0.7, linkage=linkage)) == 2
+
+
+# Growth
+
+
+@pytest.mark.parametrize("embedder", [None, _placed_embedder, "sparse"])
+@pytest.mark.parametrize("searched", [False, True])
+def test_adding_is_one_search_over_all_rows_in_the_same_space(embedder, searched):
+    texts = _corpus(150)
+    if embedder == "sparse":
+        embedder = TfidfVectorizer().fit(texts)
+    finder = DuplicateFinder(embedder=embedder, n_neighbors=3).fit(texts[:90])
+    expected = DuplicateFinder(embedder=embedder, n_neighbors=3).fit(texts[:90])
+    if searched:
+        finder.find(budget=1)
+    for start in (90, 100, 130):
+        stop = {90: 100, 100: 130, 130: 150}[start]
+        finder.add(texts[start:stop])
+        if searched:
+            finder.find(budget=1)
+    expected.add(texts[90:])
+    one = finder.find(threshold=0.3)
+    _same(one, expected.find(threshold=0.3))
+    assert finder.ids_.tolist() == list(range(150))
+    if embedder is _placed_embedder:
+        _same(one, DuplicateFinder(embedder=embedder, n_neighbors=3).fit(texts).find(threshold=0.3))
+
+
+def test_adding_asks_the_classifier_about_new_pairs_only():
+    texts = _corpus(100)
+    model = Overlap()
+    finder = DuplicateFinder(model, n_neighbors=3, embedder=_placed_embedder).fit(texts[:80])
+    finder.find(budget=1)
+    finder.add(texts[80:])
+    found = finder.find(threshold=0)
+    asked = [frozenset(map(copy_key, pair)) for block in model.asked for pair in block]
+    assert len(asked) == len(set(asked))
+    whole = DuplicateFinder(Overlap(), n_neighbors=3, embedder=_placed_embedder).fit(texts)
+    _same(found, whole.find(threshold=0))
+
+
+def test_a_corpus_that_has_more_than_doubled_gets_a_space_of_its_own():
+    texts = _corpus(90)
+    finder = DuplicateFinder(n_neighbors=4).fit(texts[:20])
+    finder.find(budget=1)
+    finder.add(texts[20:])
+    _same(finder.find(threshold=0), DuplicateFinder(n_neighbors=4).fit(texts).find(threshold=0))
+    # Unknown words, had the space stayed.
+    small = DuplicateFinder().fit(["tea"]).add(["quasi stellar radio", "quasi stellar sources"])
+    assert small.find(threshold=0.3).pairs.tolist() == [[1, 2]]
+
+
+def test_adding_copies_only_changes_no_candidates():
+    texts = _corpus(40)
+    finder = DuplicateFinder(n_neighbors=2).fit(texts)
+    before = finder.find(threshold=0)
+    finder.add([texts[3].upper(), "  "], ids=["copy", "none"])
+    after = finder.find(threshold=0)
+    assert len(after) == len(before) + 1
+    assert finder.n_unique_ == len(_unique(texts))
+    assert finder.ids_.tolist()[-2:] == ["copy", "none"]
+    assert finder.n_empty_ == 1
+
+
+def test_a_failed_addition_leaves_the_finder_as_it_was():
+    def strict(texts):
+        if any("bad" in text for text in texts):
+            raise RuntimeError("no vector")
+        return _length_embedder(texts)
+
+    texts = _corpus(40)
+    finder = DuplicateFinder(embedder=strict).fit(texts)
+    before = finder.find(threshold=0)
+    for more, ids, error in (
+        (["bad tea"], None, RuntimeError),
+        (["tea lamp pen", None], None, TypeError),
+        (["tea lamp pen"], [3], ValueError),
+        ([], None, ValueError),
+    ):
+        with pytest.raises(error):
+            finder.add(more, ids=ids)
+    _same(finder.find(threshold=0), before)
+    assert finder.n_unique_ == len(_unique(texts))
+    # A text of the failed addition is still new.
+    assert finder.add(["tea lamp pen"]).n_unique_ == len(_unique([*texts, "tea lamp pen"]))
+
+
+# Queries
+
+
+def test_a_query_finds_the_nearest_rows():
+    texts = _corpus()
+    finder = DuplicateFinder(embedder=_length_embedder).fit(
+        texts, ids=[f"r{i}" for i in range(120)]
+    )
+    query = "tea cup river"
+    cosines = _unit(_length_embedder(texts)) @ _unit(_length_embedder([query]))[0]
+    matches = finder.query(query, k=7)
+    assert len(matches) == 7
+    np.testing.assert_allclose(matches.scores, np.sort(cosines)[::-1][:7], atol=1e-6)
+    np.testing.assert_allclose(cosines[matches.members], matches.scores, atol=1e-6)
+    assert matches.ids.tolist() == [f"r{row}" for row in matches.members]
+    assert matches.texts.tolist() == [texts[row] for row in matches.members]
+    assert set(matches.kind) == {"similar"}
+
+
+def test_a_query_gives_all_copies_of_its_own_text_first():
+    texts = ["cup tea", "tea cup", "Tea cup ", "stone"]
+    matches = DuplicateFinder().fit(texts).query("TEA CUP", k=3)
+    assert matches.members.tolist() == [1, 2, 0]
+    assert matches.kind.tolist() == ["copy", "copy", "indistinct"]
+    assert matches.scores[:2].tolist() == [1, 1]
+    assert DuplicateFinder().fit(texts).query("TEA CUP", k=1).members.tolist() == [1]
+
+
+def test_a_query_sees_added_rows():
+    finder = DuplicateFinder().fit(["tea cup", "stone", "river tree"])
+    assert finder.query("tea spoon", k=1).members.tolist() == [0]
+    finder.add(["tea spoons"])
+    assert finder.query("tea spoon", k=1).members.tolist() == [3]
+
+
+@pytest.mark.parametrize("prior", [0.2, None, "estimate"])
+def test_a_query_by_a_classifier(prior):
+    texts = _corpus()
+    model = Overlap()
+    finder = DuplicateFinder(model, prior=prior).fit(texts)
+    matches = finder.query("tea cup lamp", k=3)
+    assert matches.score_name == "probability"
+    pairs = np.array([["tea cup lamp", text] for text in matches.texts], dtype=object)
+    held = finder.find(budget=1).prior
+    assert (held is None) == (prior is None)
+    expected = shift_prior(model.predict_proba(pairs)[:, 1], 0.4, 0.4 if held is None else held)
+    np.testing.assert_allclose(matches.scores, expected)
+    assert np.all(np.diff(matches.scores) <= 0)
+
+
+def test_a_query_without_any_match():
+    finder = DuplicateFinder().fit(["tea", "milk"])
+    assert len(finder.query("?!")) == 0
+    assert len(finder.query("zzzz")) == 0
+    assert len(DuplicateFinder(embedder=_constant_embedder).fit(["tea", "milk"]).query(" \t")) == 0
+    assert len(DuplicateFinder().fit(["?"]).query("tea")) == 0
+    with pytest.raises(TypeError, match="text"):
+        finder.query(None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="k=0"):
+        finder.query("tea", k=0)
+
+
+# Classifier
+
+
+@pytest.mark.parametrize("prior", [None, 0.1, "estimate"])
+def test_probabilities_are_shifted_to_the_prior(prior):
+    texts = _corpus()
+    model = Overlap()
+    found = DuplicateFinder(model, n_neighbors=4, prior=prior).fit(texts).find(threshold=0)
+    similar = found.kind != "copy"
+    raw = model.predict_proba(found.texts[similar])[:, 1]
+    wanted = estimate_prior(raw, 0.4) if prior == "estimate" else prior
+    expected = raw if wanted is None else shift_prior(raw, 0.4, wanted)
+    np.testing.assert_allclose(found.scores[similar], expected)
+    assert found.prior == (None if wanted is None else pytest.approx(wanted))
+    assert set(found.scores[~similar]) == {1.0}
+    assert found.score_name == "probability"
+
+
+def test_the_classifiers_prior_may_be_given():
+    model = Overlap()
+    texts = _corpus()
+    found = DuplicateFinder(model, prior=0.1, classifier_prior=0.7).fit(texts).find(threshold=0)
+    similar = found.kind != "copy"
+    raw = model.predict_proba(found.texts[similar])[:, 1]
+    np.testing.assert_allclose(found.scores[similar], shift_prior(raw, 0.7, 0.1))
+
+
+def test_no_candidates_leave_the_prior():
+    finder = DuplicateFinder(Overlap(), prior="estimate").fit(["tea", "Tea"])
+    found = finder.find(threshold=0)
+    assert found.pairs.tolist() == [[0, 1]]
+    assert found.prior == 0.4
+
+
+@pytest.mark.parametrize(
+    ("changes", "parameters", "error", "message"),
+    [
+        ({"classes_": None}, {}, ValueError, "its classes_ are None"),
+        ({"classes_": np.arange(3)}, {}, ValueError, "two classes"),
+        (
+            {"prior_": None},
+            {"prior": "estimate"},
+            ValueError,
+            "give it as classifier_prior, or give prior=None",
+        ),
+        ({}, {"prior": 1.0}, ValueError, "prior=1.0 must lie strictly between 0 and 1"),
+        ({}, {"prior": "guess"}, ValueError, "prior='guess' must be one of 'estimate'"),
+        ({}, {"prior": 0.1, "classifier_prior": 0}, ValueError, "classifier_prior=0 must lie"),
+    ],
+)
+def test_a_wrong_classifier_is_named(changes, parameters, error, message):
+    model = Overlap()
+    for name, value in changes.items():
+        setattr(model, name, value)
+    with pytest.raises(error, match=re.escape(message)):
+        DuplicateFinder(model, **parameters).fit(["tea", "milk"])
+
+
+def test_no_classifier_and_a_bad_one():
+    with pytest.raises(TypeError, match="has no predict_proba"):
+        DuplicateFinder(classifier=3).fit(["tea", "milk"])
+    model = Overlap()
+    model.predict_proba = lambda pairs: np.full((len(pairs), 1), 0.5)
+    with pytest.raises(ValueError, match=r"gave an array of shape \(1, 1\) for 1 pairs"):
+        DuplicateFinder(model).fit(["tea cup", "tea"]).find(threshold=0)
+    model.predict_proba = lambda pairs: np.full((len(pairs), 2), np.nan)
+    with pytest.raises(ValueError, match=r"numbers in \[0, 1\]"):
+        DuplicateFinder(model).fit(["tea cup", "tea"]).find(threshold=0)
+
+
+# Interruption
+
+
+def test_an_interrupted_scoring_goes_on_where_it_stopped(monkeypatch):
+    monkeypatch.setattr(_pair_probabilities, "BLOCK_PAIRS", 50)
+    texts = _corpus()
+    model = Overlap(fail_at=1)
+    finder = DuplicateFinder(model, n_neighbors=4).fit(texts)
+    with pytest.raises(KeyboardInterrupt):
+        finder.find(threshold=0)
+    assert len(model.asked) == 1
+    found = finder.find(threshold=0)
+    asked = [pair for block in model.asked for pair in block]
+    assert len(asked) == len(set(asked)) == (found.kind != "copy").sum() > 100
+    _same(found, DuplicateFinder(Overlap(), n_neighbors=4).fit(texts).find(threshold=0))
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_an_interrupted_search_goes_on_where_it_stopped(monkeypatch, grown):
+    monkeypatch.setattr(_neighbour_table, "BLOCK_ROWS", 16)
+    texts = _corpus()
+    finder = DuplicateFinder(n_neighbors=4).fit(texts[:100] if grown else texts)
+    if grown:
+        finder.find(budget=1)
+        finder.add(texts[100:])
+    asked = []
+    real = _neighbour_table._exact
+
+    def counted(points, seed):
+        search = real(points, seed)
+
+        def counting(queries, k):
+            if len(asked) == 2:
+                asked.append(0)
+                raise KeyboardInterrupt
+            asked.append(len(queries))
+            return search(queries, k)
+
+        return counting
+
+    monkeypatch.setattr(_neighbour_table, "_exact", counted)
+    with pytest.raises(KeyboardInterrupt):
+        finder.find(threshold=0)
+    found = finder.find(threshold=0)
+    assert sum(asked) == finder.n_unique_
+    monkeypatch.undo()
+    expected = DuplicateFinder(n_neighbors=4).fit(texts[:100] if grown else texts)
+    if grown:
+        expected.add(texts[100:])
+    _same(found, expected.find(threshold=0))
+
+
+def test_a_block_written_but_not_noted_is_searched_again():
+    finder = DuplicateFinder(n_neighbors=4, embedder=_placed_embedder).fit(_corpus(60))
+    finder.find(budget=1)
+    finder.add(_corpus(100, seed=1)[60:])
+    found = finder.find(threshold=0)
+    table = finder._scores.index._table
+    table._compared[:20] = len(_unique(_corpus(60)))
+    _same(finder.find(threshold=0), found)
+
+
+def test_progress_is_shown_only_when_asked(capsys):
+    DuplicateFinder().fit(_corpus(30)).find(budget=1)
+    assert capsys.readouterr() == ("", "")
+    DuplicateFinder(Overlap(), verbose=1).fit(_corpus(30)).find(budget=1)
+    assert "scores" in capsys.readouterr().err
+
+
+# Approximate index
+
+
+def test_approximate_neighbours_with_their_recall(monkeypatch):
+    pytest.importorskip("faiss")
+    texts = [f"text {i}" for i in range(3000)]
+    embedder = _numbered_embedder
+    exact = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts)
+    rough = clone(exact).set_params(embedder=embedder, index="approximate").fit(texts[:2900])
+    rough.find(budget=1)
+    rough.add(texts[2900:])
+    monkeypatch.setattr(_corpus_index, "EXACT_LIMIT", 2999)
+    auto = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts)
+    monkeypatch.setattr(_neighbour_table, "SAMPLE_ROWS", 3000)
+    truth = exact.find(threshold=0)
+    cosines = _unit(PLANE) @ _unit(PLANE).T
+    np.fill_diagonal(cosines, -1)
+    nearest = np.argsort(-cosines, axis=1)[:, :5]
+    for finder in (rough, auto):
+        found = finder.find(threshold=0)
+        assert found.index == finder.index_ == "faiss"
+        given = finder._scores.index._table._table["point"]
+        share = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(nearest, given, strict=True)])
+        assert found.recall == pytest.approx(share, abs=1e-3)
+        assert 0.3 < found.recall < 1
+        copies = finder.find(threshold=0.97)
+        assert len(copies) > 1400
+        assert len(copies) > 0.95 * (truth.scores >= 0.97).sum()
+        assert finder.query("text 7", k=2).members.tolist() == [7, 1507]
+    again = pickle.loads(pickle.dumps(rough))
+    assert again.query("text 7", k=2).members.tolist() == [7, 1507]
+    other = DuplicateFinder(embedder=embedder, n_neighbors=5, random_state=1).fit(texts)
+    assert len(other.find(threshold=0)) != len(auto.find(threshold=0))
+    grown = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts[:2000])
+    assert grown.index_ == "exact"
+    assert grown.add(texts[2000:]).index_ == "faiss"
+    monkeypatch.setattr(_corpus_index, "EXACT_LIMIT", 3000)
+    at_limit = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts)
+    assert at_limit.index_ == "exact"
+
+
+def test_recall_is_counted_as_by_a_loop(monkeypatch):
+    pytest.importorskip("faiss")
+    finder = DuplicateFinder(embedder=_length_embedder, index="approximate", n_neighbors=3)
+    finder.fit(_corpus())
+    assert finder.find(budget=1).recall == 1
+    table = finder._scores.index._table
+    table._table["similarity"][:, 2] -= 0.5
+    assert table.recall() == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("index", ["auto", "approximate"])
+def test_without_the_library_the_way_out_is_told(monkeypatch, index):
+    monkeypatch.setattr(_corpus_index, "find_spec", lambda name: None)
+    monkeypatch.setattr(_corpus_index, "EXACT_LIMIT", 3)
+    texts = ["tea", "milk", "cup", "pen"]
+    with pytest.raises(ImportError, match=re.escape('pip install "film-metric[ann]"')):
+        DuplicateFinder(index=index).fit(texts)
+    assert DuplicateFinder(index="exact").fit(texts).index_ == "exact"
+    finder = DuplicateFinder().fit(texts[:3])
+    with pytest.raises(ImportError, match='or give index="exact"'):
+        finder.add(texts[3:])
+    assert (finder.n_unique_, len(finder.ids_)) == (3, 3)
+
+
+# Odd corpora
+
+
+def test_one_row():
+    finder = DuplicateFinder().fit(["tea"])
+    assert len(finder.find(threshold=0)) == len(finder.groups(0.1)) == 0
+    assert finder.query("tea").members.tolist() == [0]
+
+
+def test_two_rows():
+    assert DuplicateFinder().fit(["tea", "milk"]).find(threshold=0.1).pairs.tolist() == []
+    assert DuplicateFinder().fit(["tea cup", "tea"]).find(threshold=0.1).pairs.tolist() == [[0, 1]]
+
+
+def test_all_rows_alike():
+    finder = DuplicateFinder().fit(["Tea?"] * 2000)
+    found = finder.find(threshold=0)
+    # Rows are paired with the first, not with each other: two million pairs would say no more.
+    assert found.pairs.tolist() == [[0, row] for row in range(1, 2000)]
+    (group,) = finder.groups()
+    assert group.size == 2000
+    assert finder.n_unique_ == 1
+
+
+def test_empty_texts_are_nobodys_duplicates():
+    finder = DuplicateFinder().fit(["", "tea", "\t", "  ", "", "Tea"])
+    assert finder.n_empty_ == 4
+    assert finder.find(threshold=0).pairs.tolist() == [[1, 5]]
+    assert [group.members.tolist() for group in finder.groups()] == [[1, 5]]
+    nothing = DuplicateFinder().fit(["", " "])
+    assert len(nothing.find(threshold=0)) == len(nothing.groups()) == 0
+    assert nothing.add(["tea cup", "tea cups"]).find(threshold=0.3).pairs.tolist() == [[2, 3]]
+
+
+def test_texts_of_punctuation_have_copies_but_no_neighbours():
+    finder = DuplicateFinder().fit(["?!", "tea", "...", "?!", "?"])
+    assert (finder.n_empty_, finder.n_without_vector_) == (0, 3)
+    assert finder.find(threshold=0).pairs.tolist() == [[0, 3]]
+    only = DuplicateFinder().fit(["?!", "...", "?!"])
+    assert only.find(threshold=0).kind.tolist() == ["copy"]
+    assert only.add(["tea cup", "tea cups"]).find(threshold=0.3).pairs.tolist() == [[0, 2], [3, 4]]
+
+
+def test_zero_vectors_have_copies_but_no_neighbours():
+    texts = ["zzz", "tea cup", "yyy", "tea", "ZZZ"]
+    finder = DuplicateFinder(embedder=_length_embedder).fit(texts)
+    assert finder.n_without_vector_ == 2
+    assert finder.find(threshold=0).pairs.tolist() == [[0, 4], [1, 3]]
+    assert finder.query("Zzz").members.tolist() == [0, 4]
+    none = DuplicateFinder(embedder=_length_embedder).fit(["zzz", "yyy"])
+    assert len(none.find(threshold=0)) == len(none.query("zzz xxx")) == 0
+
+
+def test_negative_cosines_score_zero():
+    def opposite(texts):
+        return np.array([[1.0] if "tea" in text else [-1.0] for text in texts])
+
+    found = DuplicateFinder(embedder=opposite).fit(["tea", "milk"]).find(threshold=0)
+    assert found.scores.tolist() == [0.0]
+    assert len(DuplicateFinder(embedder=opposite).fit(["tea", "milk"]).groups(0.01)) == 0
+
+
+def test_long_texts_other_languages_and_emoji():
+    rng = np.random.default_rng(0)
+    long = " ".join(rng.choice(WORDS, 20_000))
+    assert len(long) > 90_000
+    texts = [
+        long,
+        long.replace("tea", "coffee", 3),
+        "Как мне выучить шахматы?",
+        "Как выучить шахматы?",
+        "我怎样才能学会下国际象棋",
+        "我怎样才能学会下国际象棋呢",
+        "كيف أتعلم الشطرنج؟",
+        "كيف يمكن أن أتعلم الشطرنج",
+        "tea 🙂 time",
+        "tea time 🙂🙂",
+        "चाय कैसे बनाएं",
+    ]
+    found = DuplicateFinder().fit(texts).find(threshold=0.4)
+    assert found.pairs[found.kind == "copy"].tolist() == []
+    assert sorted(found.pairs[found.kind != "copy"].tolist()) == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+        [6, 7],
+        [8, 9],
+    ]
+
+
+# Input
+
+
+@pytest.mark.parametrize(
+    ("texts", "ids", "error", "message"),
+    [
+        ([], None, ValueError, "texts is empty; give at least one text"),
+        ("tea", None, TypeError, "texts is one string"),
+        ("", None, TypeError, "texts is one string"),
+        (["tea", None], None, TypeError, "texts[1] = None is NoneType"),
+        (["a", "b"], [1], ValueError, "ids has 1 entries for 2 texts"),
+        (["a", "b", "c", "d"], ["x", "y", "x", "y"], ValueError, "ids[2] is 'x', the id of row 0"),
+    ],
+)
+def test_bad_texts_and_ids_are_named(texts, ids, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        DuplicateFinder().fit(texts, ids=ids)
+
+
+def test_an_id_that_is_there_already_is_named():
+    finder = DuplicateFinder().fit(["tea", "milk"], ids=["x", "y"])
+    with pytest.raises(ValueError, match=re.escape("ids[1] is 'y', the id of row 1 already")):
+        finder.add(["cup", "pen"], ids=["z", "y"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be 1 or more"),
+        ({"index": "fast"}, ValueError, "index='fast' must be one of"),
+        ({"random_state": None}, TypeError, "random_state=None must be an integer"),
+        ({"embedder": 3}, TypeError, "embedder=3 must be a fitted transformer"),
+        ({"embedder": lambda texts: np.ones(3)}, ValueError, "embedder gave float64 of shape (3,)"),
+        ({"embedder": lambda texts: np.ones((3, 2))}, ValueError, "of shape (3, 2) for 2 texts"),
+        ({"embedder": lambda texts: [[np.nan]] * 2}, ValueError, "embedder gave NaN"),
+        ({"embedder": lambda texts: sp.csr_array([[np.inf]] * 2)}, ValueError, "embedder gave NaN"),
+        ({"embedder": lambda texts: np.array([["a"]] * 2)}, ValueError, "row of numbers per text"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, error, message):
+    finder = DuplicateFinder(**parameters)
+    with pytest.raises(error, match=re.escape(message)):
+        finder.fit(["tea", "milk"])
+    assert not hasattr(finder, "ids_")
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        ("find", {}, "either threshold or budget"),
+        ("find", {"threshold": 0.5, "budget": 3}, "either threshold or budget"),
+        ("find", {"threshold": 1.5}, "threshold=1.5"),
+        ("find", {"budget": 0}, "budget=0"),
+        ("groups", {"threshold": 0}, "threshold=0 would make one group of all rows"),
+        ("groups", {"threshold": 1.1}, "threshold=1.1"),
+        ("groups", {"linkage": "single"}, "linkage='single' must be one of 'average', 'complete'"),
+    ],
+)
+def test_wrong_questions_are_named(method, arguments, message):
+    finder = DuplicateFinder().fit(["tea", "milk"])
+    with pytest.raises(ValueError, match=re.escape(message)):
+        getattr(finder, method)(**arguments)
+
+
+@pytest.mark.parametrize("method", ["find", "groups", "query", "add"])
+def test_nothing_works_before_fit(method):
+    arguments = {"query": ("tea",), "add": (["tea"],)}.get(method, ())
+    options = {"find": {"budget": 1}}.get(method, {})
+    with pytest.raises(ValueError, match="not fitted"):
+        getattr(DuplicateFinder(), method)(*arguments, **options)
+
+
+def test_series_and_generators_are_corpora():
+    pandas = pytest.importorskip("pandas")
+    texts = _corpus(30)
+    expected = DuplicateFinder().fit(texts).find(threshold=0)
+    _same(DuplicateFinder().fit(text for text in texts).find(threshold=0), expected)
+    series = pandas.Series(texts, index=range(100, 130))
+    found = DuplicateFinder().fit(series, ids=series.index).find(threshold=0)
+    _same(found, expected)
+    np.testing.assert_array_equal(found.ids.astype(int), expected.pairs + 100)
+
+
+# Conventions
+
+
+def test_clone_parameters_html_and_pickle():
+    model = FrozenEstimator(TfidfVectorizer().fit(_corpus()))
+    finder = DuplicateFinder(embedder=model, n_neighbors=3, index="exact", random_state=5)
+    copy = clone(finder)
+    assert copy.get_params(deep=False) == {
+        **finder.get_params(deep=False),
+        "embedder": copy.embedder,
+    }
+    texts = _corpus()
+    found = copy.fit(texts).find(threshold=0)
+    assert "DuplicateFinder" in copy._repr_html_()
+    again = pickle.loads(pickle.dumps(copy))
+    _same(again.find(threshold=0), found)
+    _same(again.add(["tea"]).find(threshold=0), copy.add(["tea"]).find(threshold=0))
+
+
+def test_the_same_seed_gives_the_same_to_the_bit():
+    texts = _corpus()
+    one = DuplicateFinder(n_neighbors=3).fit(texts).find(threshold=0)
+    other = DuplicateFinder(n_neighbors=3).fit(texts).find(threshold=0)
+    np.testing.assert_array_equal(one.pairs, other.pairs)
+    np.testing.assert_array_equal(one.scores, other.scores)
+
+
+def _wide_embedder(texts):
+    rows = [
+        np.random.default_rng(len(text) * 7 + i).integers(0, 6000, 20)
+        for i, text in enumerate(texts)
+    ]
+    return sp.csr_array(
+        (np.ones(20 * len(texts)), (np.repeat(np.arange(len(texts)), 20), np.concatenate(rows))),
+        shape=(len(texts), 6000),
+    )
+
+
+def test_wide_vectors_are_looked_up_in_unit_rows_of_fewer_dimensions():
+    texts = [f"text {i}" for i in range(700)]
+    points = [
+        DuplicateFinder(embedder=_wide_embedder, random_state=seed)
+        .fit(texts)
+        ._scores.index._table.points
+        for seed in (0, 0, 1)
+    ]
+    assert points[0].shape == (700, 256)
+    np.testing.assert_allclose(np.linalg.norm(points[0], axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(points[0], points[1])
+    assert not np.array_equal(points[0], points[2])
+
+
+def test_nothing_warns():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        finder = DuplicateFinder().fit(["tea", "Tea", "milk tea", ""])
+        finder.find(threshold=0)
+        finder.groups()
+        finder.query("tea")
+
+
+# Quality
+
+
+def test_planted_copies_are_found():
+    rng = np.random.default_rng(0)
+    syllables = ["ka", "to", "mi", "ru", "se", "lo", "da", "ne"]
+    words = ["".join(rng.choice(syllables, 3)) for _ in range(150)]
+    texts = [" ".join(rng.choice(words, 8)) for _ in range(600)]
+    n = len(texts)
+    for row in range(60):
+        edited = texts[row].split()
+        edit = row % 4
+        if edit == 0:
+            edited[3] = edited[3][:-1] + "x"
+        elif edit == 1:
+            edited[2], edited[3] = edited[3], edited[2]
+        elif edit == 2:
+            del edited[5]
+        else:
+            edited.insert(4, "really")
+        texts.append(" ".join(edited).title())
+    found = DuplicateFinder().fit(texts).find(threshold=0.7)
+    planted = found.pairs[(found.pairs >= n).any(axis=1)]
+    right = planted[:, 1] - n == planted[:, 0]
+    assert right.mean() >= 0.9
+    assert right.sum() >= 0.9 * 60

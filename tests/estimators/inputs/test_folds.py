@@ -1,0 +1,515 @@
+"""Question-disjoint splits and triplets as samples, against brute force and scikit-learn."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    GridSearchCV,
+    KFold,
+    check_cv,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.utils import check_array, check_consistent_length, indexable
+
+from estimators.inputs.folds import (
+    DisjointPairsKFold,
+    Triplets,
+    disjoint_pairs_split,
+    question_groups,
+)
+
+
+def normal(text):
+    return re.sub(r"[^a-z0-9]+", " ", text.lower()).strip()
+
+
+def noisy_pairs(n, n_questions, seed):
+    """Random pairs whose questions recur in other spellings."""
+    rng = np.random.default_rng(seed)
+    spellings = ["What is q{}?", "what is Q{}", "  WHAT is q{} !", "what, is q{}"]
+    return [
+        tuple(spellings[rng.integers(4)].format(q) for q in rng.integers(0, n_questions, size=2))
+        for _ in range(n)
+    ]
+
+
+def questions(pairs, rows):
+    return {normal(text) for row in rows for text in pairs[row]}
+
+
+def folds_of(splitter, *data):
+    return [(train.tolist(), test.tolist()) for train, test in splitter.split(*data)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_question_groups_equal_brute_force(seed):
+    pairs = noisy_pairs(60, 70, seed)
+    groups = question_groups(pairs)
+    merged = [{row} for row in range(len(pairs))]
+    for row, pair in enumerate(pairs):
+        for other in range(row):
+            if {*map(normal, pair)} & {*map(normal, pairs[other])}:
+                joined = merged[row] | merged[other]
+                for member in joined:
+                    merged[member] = joined
+    assert 1 < len(set(groups.tolist())) < 60
+    for row in range(len(pairs)):
+        assert set(np.flatnonzero(groups == groups[row])) == merged[row]
+
+
+def test_question_groups_do_not_depend_on_pair_order():
+    pairs = noisy_pairs(50, 60, 0)
+    assert (question_groups(pairs) == question_groups([pair[::-1] for pair in pairs])).all()
+
+
+def test_question_groups_refuse_bad_rows():
+    with pytest.raises(ValueError, match="row 1, column 0 is missing"):
+        question_groups([("a", "b"), (None, "c")])
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("with_y", ["none", "binary", "scores"])
+@pytest.mark.parametrize("seed", range(3))
+def test_folds_share_no_question_and_test_each_pair_once(seed, with_y, shuffle):
+    pairs = noisy_pairs(200, 260, seed)
+    rng = np.random.default_rng(seed)
+    y = {"none": None, "binary": rng.integers(0, 2, size=200), "scores": rng.random(200)}[with_y]
+    splitter = DisjointPairsKFold(4, shuffle=shuffle, random_state=seed if shuffle else None)
+    tested = []
+    for train, test in splitter.split(pairs, y):
+        assert not questions(pairs, train) & questions(pairs, test)
+        assert sorted([*train, *test]) == list(range(200))
+        tested.extend(test)
+    assert sorted(tested) == list(range(200))
+
+
+def test_folds_keep_the_proportion_of_labels():
+    pairs = noisy_pairs(1200, 2400, 0)
+    # Labels in a block, which plain contiguous folds would keep apart.
+    y = np.array(["no"] * 900 + ["yes"] * 300)
+    for _, test in DisjointPairsKFold(4, random_state=0).split(pairs, y):
+        assert np.mean(y[test] == "yes") == pytest.approx(0.25, abs=0.03)
+        assert len(test) == pytest.approx(300, abs=30)
+
+
+def test_containers_give_the_same_folds():
+    pd = pytest.importorskip("pandas")
+    pairs = noisy_pairs(80, 120, 1)
+    y = [0, 1] * 40
+    splitter = DisjointPairsKFold(4, random_state=3)
+    expected = folds_of(splitter, pairs, y)
+    array = np.array(pairs, dtype=object)
+    frame = pd.DataFrame(pairs, columns=["left", "right"], index=range(100, 180))
+    assert folds_of(splitter, array, np.array(y)) == expected
+    assert folds_of(splitter, array.astype(str), y) == expected
+    assert folds_of(splitter, frame, pd.Series(y, index=frame.index)) == expected
+    assert folds_of(splitter, array[:, ::-1], y) == expected
+
+
+def test_seed_fixes_the_folds_and_none_draws_anew():
+    pairs = noisy_pairs(100, 300, 0)
+    assert folds_of(DisjointPairsKFold(random_state=1), pairs) == folds_of(
+        DisjointPairsKFold(random_state=1), pairs
+    )
+    assert folds_of(DisjointPairsKFold(random_state=1), pairs) != folds_of(
+        DisjointPairsKFold(random_state=2), pairs
+    )
+    fresh = DisjointPairsKFold()
+    assert folds_of(fresh, pairs) != folds_of(fresh, pairs)
+
+
+def test_given_groups_replace_those_of_the_questions():
+    pairs = [("a", "b")] * 6
+    groups = [0, 0, 1, 1, 2, 2]
+    for train, test in DisjointPairsKFold(3, random_state=0).split(pairs, None, groups):
+        assert not {groups[row] for row in train} & {groups[row] for row in test}
+
+
+def test_groups_reach_the_splitter_with_metadata_routing():
+    pairs, groups = [("a", "b")] * 6, [0, 0, 1, 1, 2, 2]
+    with config_context(enable_metadata_routing=True):
+        scores = cross_val_score(
+            DummyClassifier(),
+            pairs,
+            [0, 1] * 3,
+            cv=DisjointPairsKFold(3, random_state=0),
+            params={"groups": groups},
+        )
+    assert scores.shape == (3,)
+
+
+def test_splitter_face():
+    splitter = DisjointPairsKFold(3, random_state=7)
+    assert isinstance(splitter, BaseCrossValidator)
+    assert repr(splitter) == "DisjointPairsKFold(n_splits=3, random_state=7, shuffle=True)"
+    assert splitter.get_n_splits() == 3
+    assert check_cv(splitter) is splitter
+    assert repr(pickle.loads(pickle.dumps(splitter))) == repr(splitter)
+    assert repr(copy.deepcopy(splitter)) == repr(splitter)
+    assert clone(splitter, safe=False).random_state == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"n_splits": 1}, ValueError, "n_splits must be at least 2, got 1"),
+        ({"n_splits": 2.5}, TypeError, "n_splits must be an integer"),
+        ({"n_splits": True}, TypeError, "n_splits must be an integer"),
+        ({"shuffle": 1}, TypeError, "shuffle must be True or False"),
+        ({"shuffle": False, "random_state": 0}, ValueError, "no effect with shuffle=False"),
+    ],
+)
+def test_bad_parameters(arguments, error, words):
+    with pytest.raises(error, match=words):
+        DisjointPairsKFold(**arguments)
+
+
+def test_too_few_groups():
+    pairs = [("a", "b"), ("b", "c"), ("c", "d"), ("e", "f")]
+    with pytest.raises(ValueError, match=r"n_splits=3.*4 samples form only 2 group.*lower"):
+        list(DisjointPairsKFold(3).split(pairs))
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        list(DisjointPairsKFold(2).split([("a", "b"), ("c", "d")], [0, 1, 1]))
+
+
+def test_labels_of_mixed_types_are_refused():
+    with pytest.raises(TypeError, match="y mixes types"):
+        list(DisjointPairsKFold(2).split([("a", "b"), ("c", "d")], [0, None]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_split_shares_no_question_and_has_the_asked_size(seed):
+    pairs = noisy_pairs(400, 1200, seed)
+    y = np.arange(400) % 2
+    weights = sparse.csr_array(np.arange(400.0)[:, None])
+    train, test, y_train, y_test, w_train, w_test = disjoint_pairs_split(
+        pairs, y, weights, test_size=0.3, random_state=seed
+    )
+    assert isinstance(train, list) and isinstance(train[0], tuple)
+    assert not questions(train, range(len(train))) & questions(test, range(len(test)))
+    # Groups of one pair always fill what the larger ones left free.
+    assert (len(train), len(test)) == (280, 120)
+    # The third array holds each row's number, so it shows that all were split alike.
+    for side, labels, numbers in ((train, y_train, w_train), (test, y_test, w_test)):
+        rows = numbers.toarray().ravel().astype(int)
+        assert [pairs[row] for row in rows] == side
+        assert (labels == rows % 2).all()
+        assert (np.diff(rows) > 0).all()
+
+
+def test_split_order_types_and_seed():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(noisy_pairs(50, 200, 0), columns=["a", "b"])
+    y = pd.Series(range(50))
+    parts = disjoint_pairs_split(frame, y, test_size=10, random_state=0)
+    assert [type(part) for part in parts] == [pd.DataFrame] * 2 + [pd.Series] * 2
+    assert parts[0].index.equals(parts[2].index) and len(parts[1]) == 10
+    assert len(disjoint_pairs_split(frame)) == 2
+    again = disjoint_pairs_split(frame, y, test_size=10, random_state=0)
+    assert parts[1].equals(again[1])
+    other = disjoint_pairs_split(frame, y, test_size=10, random_state=1)
+    assert not parts[1].equals(other[1])
+
+
+def test_split_always_leaves_two_sides():
+    pairs = [("a", "b"), ("b", "c"), ("d", "e"), ("e", "f"), ("f", "g")]
+    for test_size in (0.01, 1, 4, 0.99):
+        train, test = disjoint_pairs_split(pairs, test_size=test_size, random_state=0)
+        assert train and test
+        assert not questions(train, range(len(train))) & questions(test, range(len(test)))
+    with pytest.raises(ValueError, match="all 2 pairs hang together"):
+        disjoint_pairs_split(pairs[:2])
+
+
+@pytest.mark.parametrize("test_size", [0, 3, 0.0, 1.0, -0.5, "half", True, None])
+def test_split_size_out_of_range(test_size):
+    with pytest.raises(ValueError, match=r"test_size is .*from 1 to 2"):
+        disjoint_pairs_split([("a", "b"), ("c", "d"), ("e", "f")], test_size=test_size)
+
+
+POINTS = np.arange(24.0).reshape(8, 3)
+ROWS = [[0, 1, 2], [1, 0, 3], [4, 5, 6], [5, 4, 7]]
+
+
+@pytest.mark.parametrize("points", [POINTS, sparse.csr_array(POINTS), sparse.coo_array(POINTS)])
+def test_triplets_hold_the_points_themselves(points):
+    view = Triplets(points, ROWS)
+    assert view.points is points
+    assert view[[1, 3], ...].points is points
+    assert view.n_points == view[:1].n_points == 8
+    assert view.shape == (4, 3) and view.ndim == 2 and len(view) == 4
+    assert repr(view) == "Triplets(n_triplets=4, n_points=8, n_features=3)"
+
+
+@pytest.mark.parametrize(
+    ("key", "chosen"),
+    [
+        ([3, 0], [3, 0]),
+        (np.array([2, 2]), [2, 2]),
+        (np.array([True, False, False, True]), [0, 3]),
+        ([False, True, False, False], [1]),
+        (slice(1, None), [1, 2, 3]),
+        (slice(None, None, 2), [0, 2]),
+        (2, [2]),
+        (np.int64(-1), [3]),
+    ],
+)
+def test_triplets_index_like_samples(key, chosen):
+    expected = [ROWS[row] for row in chosen]
+    view = Triplets(POINTS, ROWS)
+    for selection in (view[key], view[key, ...]):
+        assert isinstance(selection, Triplets)
+        assert selection.triplets.tolist() == expected
+        assert selection.triplets.dtype == np.intp
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "words"),
+    [
+        ((0, 1), IndexError, "by triplet only"),
+        ((slice(None), [0]), IndexError, "by triplet only"),
+        ([[0, 1]], IndexError, "one-dimensional"),
+        (4, IndexError, "out of bounds"),
+        ([True, False], IndexError, "boolean"),
+        ([], ValueError, "none of the 4 triplets"),
+        (np.zeros(4, dtype=bool), ValueError, "none of the 4 triplets"),
+        (slice(4, None), ValueError, "none of the 4 triplets"),
+    ],
+)
+def test_bad_selections(key, error, words):
+    with pytest.raises(error, match=words):
+        Triplets(POINTS, ROWS)[key]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0, 1, 2], [0, 1, 8]],
+        [[0, 1, 2], [-1, 1, 2]],
+        [[0, 1, 2], [3, 3, 1]],
+        [[0, 1, 2], [3, 1, 3]],
+        [[0, 1, 2], [1, 3, 3]],
+    ],
+)
+def test_bad_triplets_are_named(rows):
+    with pytest.raises(ValueError, match=r"1") as caught:
+        Triplets(POINTS, rows)
+    assert str(rows[1]) in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [[], [[0, 1]], [[0.5, 1.0, 2.0]], [0, 1, 2]])
+def test_triplets_of_wrong_form(rows):
+    with pytest.raises((ValueError, TypeError), match="triplets"):
+        Triplets(POINTS, rows)
+
+
+@pytest.mark.parametrize("points", [[[0.0, 1.0]], np.zeros(3), ["a", "b", "c"]])
+def test_points_of_wrong_form(points):
+    with pytest.raises(TypeError, match="X must be an array, sparse matrix or frame"):
+        Triplets(points, [[0, 1, 2]])
+
+
+def test_triplets_of_triplets_are_refused():
+    with pytest.raises(TypeError, match="already Triplets"):
+        Triplets(Triplets(POINTS, ROWS), ROWS)
+
+
+def test_scikit_learn_takes_triplets_as_samples():
+    view = Triplets(POINTS, ROWS)
+    assert indexable(view, None)[0] is view
+    check_consistent_length(view, [0] * 4)
+    with pytest.raises(ValueError, match="inconsistent"):
+        check_consistent_length(view, [0] * 8)
+    # As features they would be wrong without notice: no row of X is the triplet.
+    for convert in (np.asarray, check_array):
+        with pytest.raises(TypeError, match="transform X first"):
+            convert(view)
+
+
+def test_triplets_survive_pickle_and_copy():
+    view = Triplets(sparse.csr_array(POINTS), ROWS)[1:]
+    for twin in (pickle.loads(pickle.dumps(view)), copy.deepcopy(view)):
+        assert twin.triplets.tolist() == ROWS[1:]
+        assert (twin.points.toarray() == POINTS).all()
+        assert twin.n_points == 8
+
+
+class Recorder(BaseEstimator):
+    """Remember the triplets of fit; score the share of them that recur, or their number."""
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def fit(self, X, y=None):
+        assert isinstance(X, Triplets) and X.points.shape[0] == X.n_points
+        self.seen_ = {tuple(row) for row in X.triplets.tolist()}
+        self.points_seen_ = set(X.triplets.ravel().tolist())
+        return self
+
+    def score(self, X, y=None):
+        assert isinstance(X, Triplets)
+        return self.scale * np.mean([tuple(row) in self.seen_ for row in X.triplets.tolist()])
+
+
+class PointOverlap(Recorder):
+    """Score the share of test points that training has seen."""
+
+    def score(self, X, y=None):
+        points = set(X.triplets.ravel().tolist())
+        return self.scale * len(points & self.points_seen_) / len(points)
+
+
+def clustered_triplets(n_clusters=24, size=4, across=False, seed=0, sparse_points=False):
+    """Triplets in clusters: dissimilar from the same cluster of points, or from any other."""
+    rng = np.random.default_rng(seed)
+    n = n_clusters * size
+    rows = []
+    for anchor in range(n):
+        start = anchor - anchor % size
+        similar = anchor ^ 1
+        near = int(rng.choice([p for p in range(start, start + size) if p // 2 != anchor // 2]))
+        far = int(rng.choice(np.delete(np.arange(n), range(start, start + size))))
+        rows.append([anchor, similar, far if across else near])
+    points = rng.standard_normal((n, 6))
+    return Triplets(sparse.csr_array(points) if sparse_points else points, rows)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("sparse_points", [False, True])
+def test_cross_validation_of_triplets(n_jobs, sparse_points):
+    view = clustered_triplets(sparse_points=sparse_points)
+    plain = cross_validate(PointOverlap(), view, cv=KFold(4), n_jobs=n_jobs, return_estimator=True)
+    for fitted, (train, _) in zip(plain["estimator"], KFold(4).split(view), strict=True):
+        assert fitted.seen_ == {tuple(row) for row in view.triplets[train].tolist()}
+    disjoint = cross_val_score(
+        PointOverlap(), view, cv=DisjointPairsKFold(4, random_state=0), n_jobs=n_jobs
+    )
+    assert disjoint.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_grid_search_over_triplets(n_jobs):
+    view = clustered_triplets(across=True)
+    search = GridSearchCV(
+        Recorder(),
+        {"scale": [1.0, 2.0]},
+        cv=DisjointPairsKFold(3, random_state=0),
+        n_jobs=n_jobs,
+        error_score="raise",
+    ).fit(view)
+    assert search.best_score_ == 0.0
+    assert search.best_estimator_.seen_ == {tuple(row) for row in view.triplets.tolist()}
+    assert search.score(view) == search.best_params_["scale"]
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_triplet_folds_share_no_point(across, seed):
+    view = clustered_triplets(across=across, seed=seed)
+    tested = []
+    for train, test in DisjointPairsKFold(4, random_state=seed).split(view):
+        left, right = set(view.triplets[train].ravel()), set(view.triplets[test].ravel())
+        assert left and right and not left & right
+        # Nothing is left out but triplets that reach across the sides.
+        for row in set(range(len(view))) - {*train, *test}:
+            assert not set(view.triplets[row]) <= right
+            assert not set(view.triplets[row]) <= left
+        tested.extend(test.tolist())
+    assert len(tested) == len(set(tested))
+    if not across:
+        assert sorted(tested) == list(range(len(view)))
+
+
+def test_triplet_folds_are_fixed_by_the_seed():
+    view = clustered_triplets(across=True)
+    same = [folds_of(DisjointPairsKFold(3, random_state=5), view) for _ in range(2)]
+    assert same[0] == same[1]
+    assert same[0] != folds_of(DisjointPairsKFold(3, random_state=6), view)
+
+
+def test_unused_points_do_not_count():
+    small = clustered_triplets(n_clusters=8, across=True)
+    padded = Triplets(np.vstack([small.points, np.zeros((1000, 6))]), small.triplets)
+    splitter = DisjointPairsKFold(2, random_state=0)
+    assert folds_of(splitter, small) == folds_of(splitter, padded)
+
+
+def test_given_groups_of_triplets():
+    view = clustered_triplets(n_clusters=4)
+    groups = view.triplets[:, 0] // 8
+    for train, test in DisjointPairsKFold(2, random_state=0).split(view, None, groups):
+        assert not set(groups[train]) & set(groups[test])
+        assert len(train) + len(test) == len(view)
+
+
+def test_triplets_that_link_everything():
+    # Two classes, each one chain of similar points.
+    chain = [[i, i + 2, i + 1] for i in range(8)]
+    view = Triplets(np.zeros((10, 2)), chain)
+    with pytest.raises(ValueError, match=r"link nearly everything.*form 2 group.*lower n_splits"):
+        list(DisjointPairsKFold(3).split(view))
+    # Enough groups, but every dissimilar point is on the other side.
+    stars = [[2 * i, 2 * i + 1, 2 * ((i + 1) % 3)] for i in range(3)]
+    with pytest.raises(ValueError, match=r"link nearly everything.*fold is empty.*lower n_splits"):
+        list(DisjointPairsKFold(3).split(Triplets(np.zeros((6, 2)), stars)))
+
+
+def test_no_warning_is_raised():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(DisjointPairsKFold(3, random_state=0).split(noisy_pairs(60, 90, 0), [0, 1] * 30))
+        list(DisjointPairsKFold(3).split(clustered_triplets()))
+
+
+class Memoriser(BaseEstimator):
+    """Bilinear similarity that adds up the triplets it has seen, and so learns by heart."""
+
+    def fit(self, X, y=None):
+        anchors, similar, dissimilar = (X.points[column] for column in X.triplets.T)
+        self.weights_ = anchors.T @ (similar - dissimilar)
+        return self
+
+    def score(self, X, y=None):
+        anchors, similar, dissimilar = (X.points[column] for column in X.triplets.T)
+        return np.mean(np.sum((anchors @ self.weights_) * (similar - dissimilar), axis=1) > 0)
+
+
+def test_leakage_on_pure_noise():
+    # Points and their clusters are drawn independently: nothing can be learned, and the
+    # true share of rightly ordered triplets is one half.
+    n_points, size = 300, 3
+    plain, disjoint = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        points = rng.standard_normal((n_points, 200))
+        rows = []
+        for anchor in range(n_points):
+            start = anchor - anchor % size
+            for similar in range(start, start + size):
+                if similar == anchor:
+                    continue
+                for dissimilar in rng.integers(0, n_points, size=8):
+                    if not start <= dissimilar < start + size:
+                        rows.append([anchor, similar, dissimilar])
+        view = Triplets(points, rows)
+        plain.append(
+            cross_val_score(Memoriser(), view, cv=KFold(5, shuffle=True, random_state=seed)).mean()
+        )
+        cv = DisjointPairsKFold(5, random_state=seed)
+        disjoint.append(cross_val_score(Memoriser(), view, cv=cv).mean())
+    assert np.mean(plain) > 0.9
+    # Some 300 independent anchors a seed: the standard error over five seeds is near 0.013.
+    assert np.mean(disjoint) == pytest.approx(0.5, abs=0.05)

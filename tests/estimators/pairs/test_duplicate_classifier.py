@@ -1,0 +1,905 @@
+"""The stacked duplicate classifier, against its definition written with loops and dictionaries."""
+
+import copy
+import json
+import pickle
+import re
+import zlib
+from functools import cache
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import LinearSVC
+
+from estimators import (
+    FILM,
+    DisjointPairsKFold,
+    DuplicateClassifier,
+    LexicalFeatures,
+    WordDifferences,
+    disjoint_pairs_split,
+    fast_duplicates,
+)
+from estimators.pairs.duplicate_classifier import make_logistic
+from estimators.pairs.stack.members import take_rows
+from estimators.pairs.stack.near_copies import near_copies
+from film.datasets import make_question_pairs
+from film.metric.triplets import triplets_from_pairs
+from film.pairs.lexical import row_cosines
+from film.pairs.log_loss import shift_prior
+from film.text import normalize_text
+
+DATA = make_question_pairs(300, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:200], np.asarray(DATA.y)[:200]
+NEW, NEW_Y = np.asarray(DATA.pairs, dtype=object)[200:], np.asarray(DATA.y)[200:]
+ODD = np.array(
+    [
+        (PAIRS[0, 0], f"  {PAIRS[0, 1].upper()} ?!"),
+        (PAIRS[0, 0], PAIRS[0, 0].upper()),
+        (NEW[0, 0], NEW[0, 0]),
+        ("Zyx wvu?", "zyx WVU"),
+        ("Zyx wvu tsr", PAIRS[1, 0]),
+        ("", PAIRS[1, 0]),
+        ("", ""),
+        ("?!", "..."),
+        ("¿Dónde está el río?", "東京はどこですか"),
+        ("Где находится Москва", "где Москва находится"),
+        ("where is the river " * 5000, "where is the river"),
+        ("\ud800 broken", "nul \x00"),
+    ],
+    dtype=object,
+)
+
+
+def write_line(path, content):
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(content) + "\n")
+
+
+def lines_of(path):
+    return [json.loads(line) for line in open(path, encoding="utf-8")] if path.exists() else []
+
+
+@cache
+def vector_of(word, d):
+    seed = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+    return np.random.default_rng(seed).standard_normal(d)
+
+
+class WordSum(TransformerMixin, BaseEstimator):
+    """Sum of a fixed random vector a word, case and all; logs each fit, fails when told to."""
+
+    def __init__(self, path="", d=5, fail_after=None):
+        self.path = path
+        self.d = d
+        self.fail_after = fail_after
+
+    def fit(self, texts, triplets):
+        if self.path:
+            write_line(self.path, sorted(texts))
+        self.fitted_ = True
+        return self
+
+    def transform(self, texts):
+        points = np.zeros((len(texts), self.d))
+        for point, text in zip(points, texts, strict=True):
+            for word in re.findall(r"\w+", text):
+                point += vector_of(word, self.d)
+        return points
+
+
+class FirstText(ClassifierMixin, BaseEstimator):
+    """Pair classifier that looks at the first text only; logs pairs and weights of each fit."""
+
+    def __init__(self, path="", saturated=False):
+        self.path = path
+        self.saturated = saturated
+
+    def fit(self, pairs, y, sample_weight=None):
+        if self.path:
+            weight = None if sample_weight is None else list(map(float, sample_weight))
+            write_line(self.path, {"pairs": pairs.tolist(), "y": y.tolist(), "weight": weight})
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, pairs):
+        p = np.array([1 / (2 + len(first) % 7) for first, _ in pairs])
+        p = np.round(p) if self.saturated else p
+        return np.column_stack([1 - p, p])
+
+
+class Threshold(ClassifierMixin, BaseEstimator):
+    """Pair classifier without probabilities."""
+
+    def fit(self, pairs, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, pairs):
+        return np.array([len(first) - 3.0 * len(second) for first, second in pairs])
+
+
+class Lengths(RegressorMixin, BaseEstimator):
+    """Pair regressor that depends on the order of a pair."""
+
+    def fit(self, pairs, y):
+        self.mean_ = float(np.mean(y))
+        return self
+
+    def predict(self, pairs):
+        return np.array([self.mean_ + len(first) - 2.0 * len(second) for first, second in pairs])
+
+
+class Both(FirstText):
+    """Pair classifier whose decision function is no log-odds."""
+
+    def decision_function(self, pairs):
+        return np.zeros(len(pairs))
+
+
+def film(d=6, rank=25, **options):
+    steps = [("tfidf", TfidfVectorizer()), ("film", FILM(d, rank=rank, random_state=0, **options))]
+    return Pipeline(steps)
+
+
+def words():
+    return make_pipeline(WordDifferences(), LogisticRegression(C=0.1, solver="liblinear"))
+
+
+def cheap(member=None, **params):
+    """A stack of one member."""
+    params = {"features": None, "cv": 2} | params
+    return DuplicateClassifier([("one", member or FirstText())], **params)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fast_duplicates(d=8, rank=25, cv=3).fit(PAIRS, Y)
+
+
+@pytest.fixture(scope="module")
+def collected():
+    return fast_duplicates(d=8, rank=25, cv=2, corpus=[*NEW.flat, *ODD.flat]).fit(PAIRS, Y)
+
+
+class ByHand:
+    """What an embedder says out of fold and about new pairs, as the documentation defines it."""
+
+    def __init__(self, embedder, pairs, y, *, corpus=None, similar=()):
+        self.embedder, self.y = embedder, np.asarray(y)
+        self.spelling = {}
+        for text in [*sorted({*np.ravel(pairs), *np.ravel(similar)}), *sorted(corpus or ())]:
+            self.spelling.setdefault(normalize_text(text), text)
+        self.pairs, self.similar = (
+            [tuple(map(normalize_text, pair)) for pair in some] for some in (pairs, similar)
+        )
+        self.corpus = None if corpus is None else {*map(normalize_text, corpus)}
+
+    def fit(self, rows):
+        held_out = {text for i in set(range(len(self.y))) - set(rows) for text in self.pairs[i]}
+        linked = set(held_out)
+        for _ in self.similar:  # as long a chain as there may be
+            for pair in self.pairs + self.similar:
+                if linked & set(pair):
+                    linked |= set(pair)
+        free = [pair for pair in self.similar if not linked & set(pair)]
+        told = [self.pairs[i] for i in rows] + free
+        texts = sorted({"", *(self.spelling[text] for pair in told for text in pair)})
+        place = {normalize_text(text): i for i, text in enumerate(texts)}
+        triplets = triplets_from_pairs(
+            np.array([[place[first], place[second]] for first, second in told]),
+            np.array([*self.y[list(rows)], *[1] * len(free)]),
+            len(texts),
+            n_random=5,
+            null=0,
+            random_state=0,
+        )
+        return clone(self.embedder).fit(np.array(texts, dtype=object), triplets)
+
+    def counted(self, rows):
+        if self.corpus is None:
+            return {text for i in rows for text in self.pairs[i]}
+        return self.corpus | {text for pair in self.pairs for text in pair}
+
+    def columns(self, metric, judged, counted):
+        known = {text for pair in self.pairs for text in pair} | (self.corpus or set())
+        points = {}
+        for text in counted | {*map(normalize_text, judged.flat)}:
+            points[text] = metric.transform(np.array([self.spelling.get(text, text)], object))[0]
+        for text in judged.flat:
+            if normalize_text(text) not in known:
+                points[normalize_text(text)] = metric.transform(np.array([text], object))[0]
+
+        def cosine(x, z):
+            norms = np.linalg.norm(points[x]) * np.linalg.norm(points[z])
+            return float(points[x] @ points[z]) / norms if norms > 0 else 0.0
+
+        def rank(x, other):
+            if x == other:
+                return 0
+            if not (points[x].any() and points[other].any()):
+                return len(counted)
+            rivals = [text for text in counted - {x, other} if points[text].any()]
+            # Points may have been kept in single precision.
+            return sum(cosine(x, text) > cosine(x, other) + 1e-7 for text in rivals)
+
+        said = []
+        for pair in judged:
+            x, z = map(normalize_text, pair)
+            ranks = sorted([rank(x, z), rank(z, x)])
+            said.append([cosine(x, z), *np.log1p(ranks)])
+        return np.array(said)
+
+
+EXTRA = np.array(
+    [(pair[0], f"{pair[0]} please") for pair in PAIRS[:40:4]]
+    + [("Is tea better than milk", "Is milk worse than tea")],
+    dtype=object,
+)
+
+
+@pytest.mark.parametrize("similar", [None, EXTRA], ids=["pairs", "similar"])
+@pytest.mark.parametrize("collection", [False, True], ids=["inductive", "collection"])
+def test_members_say_what_the_definition_says(collection, similar):
+    pairs, y = PAIRS[:90], Y[:90]
+    # The words of known texts in another order: as near as those, and not nearer.
+    turned = [(b, " ".join(reversed(a.split()))) for a, b in pairs[:6]]
+    judged = np.array([*NEW[:12], *pairs[:8], *turned], dtype=object)
+    corpus = list(judged.flat) if collection else None
+    embedder = make_pipeline(TfidfVectorizer(), FILM(5, rank=20, random_state=0))
+    model = cheap(embedder, corpus=corpus).fit(pairs, y, similar=similar)
+    hand = ByHand(embedder, pairs, y, corpus=corpus, similar=() if similar is None else similar)
+    folds = list(DisjointPairsKFold(2, random_state=0).split(pairs, y))
+    for train, test in folds:
+        wanted = hand.columns(hand.fit(train.tolist()), pairs[test], hand.counted(train))
+        # The two differ in the order of sums; ranks are whole numbers.
+        assert np.allclose(model.out_of_fold_[test], wanted, rtol=0, atol=1e-9)
+    everything = hand.fit(range(90))
+    wanted = hand.columns(everything, judged, hand.counted(folds[0][0]))
+    assert np.allclose(model.inputs(judged), wanted, rtol=0, atol=1e-6)
+    assert len(np.unique(wanted[:, 1:])) > 20
+
+
+@pytest.mark.parametrize("collection", [False, True], ids=["inductive", "collection"])
+def test_out_of_fold_members_are_fitted_on_the_other_folds_only(tmp_path, collection):
+    corpus = list(NEW.flat) if collection else None
+    logs = tmp_path / "texts", tmp_path / "pairs"
+    members = [("texts", WordSum(str(logs[0]))), ("pairs", FirstText(str(logs[1])))]
+    loud = np.array([[f" {text.upper()}?" for text in pair] for pair in PAIRS[:30]], dtype=object)
+    pairs, y = np.vstack([PAIRS, loud]), np.append(Y, Y[:30])
+    DuplicateClassifier(members, cv=3, corpus=corpus).fit(pairs, y)
+    texts = [{*map(normalize_text, seen)} for seen in lines_of(logs[0])]
+    told = lines_of(logs[1])
+    folds = list(DisjointPairsKFold(3, random_state=0).split(pairs, y))
+    assert len(texts) == len(told) == 4
+    everything = np.arange(len(y))
+    for number, train in enumerate([*(train for train, _ in folds), everything]):
+        assert texts[number] == {"", *map(normalize_text, pairs[train].flat)}
+        assert told[number]["pairs"] == pairs[train].tolist()
+        assert told[number]["y"] == y[train].tolist()
+    held_out = {*map(normalize_text, pairs[folds[0][1]].flat)}
+    assert not texts[0] & held_out and held_out
+
+
+def test_pair_members_are_judged_out_of_fold(fitted):
+    at = fitted.feature_names_out_.index("words: verdict")
+    for train, test in DisjointPairsKFold(3, random_state=0).split(PAIRS, Y):
+        probability = words().fit(PAIRS[train], Y[train]).predict_proba(PAIRS[test])[:, 1]
+        wanted = np.log(probability / (1 - probability))
+        assert np.allclose(fitted.out_of_fold_[test, at], wanted, rtol=0, atol=1e-10)
+
+
+def logistic_with_near_copies(model, weights):
+    """The default final model of few pairs: near copies have a hundredth of the weight."""
+    near = near_copies(sorted(set(PAIRS.flat)), model.random_state)
+    rows = np.vstack([model.out_of_fold_, model.inputs(near)])
+    weights = [*weights, *[sum(weights) / 100 / len(near)] * len(near)]
+    return make_logistic().fit(
+        rows, [*Y, *[1] * len(near)], logisticregression__sample_weight=weights
+    )
+
+
+def test_the_final_model_learns_from_what_was_said_out_of_fold(fitted):
+    names = fitted.feature_names_out_
+    assert names[:4] == [
+        "film: cosine",
+        "film: rank from the nearer side",
+        "film: rank from the farther side",
+        "words: verdict",
+    ]
+    assert names[4:] == LexicalFeatures().get_feature_names_out().tolist()
+    lexical = LexicalFeatures().fit(PAIRS)
+    assert np.array_equal(fitted.out_of_fold_[:, 4:], lexical.transform(PAIRS))
+    assert np.array_equal(fitted.inputs(NEW)[:, 4:], lexical.transform(NEW))
+    final = logistic_with_near_copies(fitted, np.ones(len(Y)))
+    probabilities = fitted.predict_proba(NEW)
+    assert np.allclose(probabilities[:, 1], final.predict_proba(fitted.inputs(NEW))[:, 1])
+    assert np.allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-15)
+    assert np.array_equal(fitted.predict(NEW), (probabilities[:, 1] > 0.5).astype(int))
+    assert np.array_equal(fitted.probabilities_of(fitted.inputs(NEW)), probabilities)
+    assert np.array_equal(fitted.typical_, np.median(fitted.out_of_fold_, axis=0))
+    assert fitted.train_prior_ == fitted.prior_ == Y.mean()
+
+
+def test_in_collection_mode_lexical_features_know_the_corpus(collected):
+    known = [(text, text) for text in [*NEW.flat, *ODD.flat]]
+    lexical = LexicalFeatures().fit([*PAIRS, *known])
+    assert np.array_equal(collected.out_of_fold_[:, 4:], lexical.transform(PAIRS))
+    assert np.array_equal(collected.inputs(NEW)[:, 4:], lexical.transform(NEW))
+
+
+def test_noise_is_not_learned_out_of_fold():
+    rng = np.random.default_rng(0)
+    vocabulary = [f"w{i}" for i in range(300)]
+    pairs, y = [], []
+    for _ in range(100):
+        questions = [" ".join(rng.choice(vocabulary, 6)) for _ in range(4)]
+        pairs += [(questions[i], questions[j]) for i in range(4) for j in range(i)]
+    y = rng.integers(0, 2, len(pairs))
+    model = DuplicateClassifier([("film", film()), ("words", words())], features=None, cv=3)
+    model.fit(pairs, y)
+    areas = [roc_auc_score(y, said) for said in model.out_of_fold_.T]
+    # 300 against 300 pairs in groups of six: a standard error of 0.03 at the most.
+    assert np.allclose(areas, 0.5, rtol=0, atol=0.1)
+    # The members could have known, and do where they saw the labels.
+    assert roc_auc_score(y, model.inputs(pairs)[:, 3]) > 0.9
+
+
+def test_an_inductive_prediction_depends_on_no_other_pair(fitted):
+    judged = np.vstack([NEW[:30], ODD, PAIRS[:10]])
+    together = fitted.inputs(judged)
+    alone = [fitted.inputs(judged[row : row + 1]) for row in range(len(judged))]
+    assert np.array_equal(np.vstack(alone), together)
+    assert np.array_equal(fitted.inputs(judged[::-1])[::-1], together)
+    # The final model's sums may round otherwise in another batch.
+    probability = fitted.predict_proba(judged)
+    turned = fitted.predict_proba(judged[::-1])[::-1]
+    assert np.allclose(turned, probability, rtol=0, atol=1e-14)
+
+
+def test_ranks_count_as_many_texts_at_prediction_as_in_a_fold():
+    model = cheap(WordSum(), cv=3).fit(PAIRS, Y)
+    (train, _), *_ = DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)
+    # A text without words is nobody's neighbour: all counted texts stand before it.
+    said = model.inputs([("", "some words")])
+    fold = len({*map(normalize_text, PAIRS[train].flat)})
+    assert np.allclose(said, [[0, *[np.log1p(fold)] * 2]])
+    larger = cheap(WordSum(), cv=3, corpus=list(NEW.flat)).fit(PAIRS, Y)
+    everything = len({*map(normalize_text, [*PAIRS.flat, *NEW.flat])})
+    assert np.allclose(larger.inputs([("", "some words")]), [[0, *[np.log1p(everything)] * 2]])
+
+
+def test_similar_pairs_train_embedders_and_enter_no_ranks(tmp_path):
+    pairs = [(f"cat {i}", f"dog {i}") for i in range(8)]
+    y = [1, 0] * 4
+    # One is linked to the first fold, two to both by a chain, one stands alone.
+    similar = [("cat 0", "kitten"), ("cat 1", "bridge"), ("bridge", "cat 6"), ("sun", "moon")]
+    log = tmp_path / "log"
+    for corpus, counted in [(None, 8), (["cat 0", "mouse"], 17)]:
+        log.unlink(missing_ok=True)
+        members = [("texts", WordSum(str(log))), ("pairs", FirstText(str(tmp_path / "pairs")))]
+        splitter = PredefinedSplit(np.repeat([0, 1], 4))
+        model = DuplicateClassifier(members, features=None, cv=splitter, corpus=corpus)
+        model.fit(pairs, y, similar=similar)
+        halves = [{text for pair in pairs[half] for text in pair} for half in np.s_[:4, 4:]]
+        assert list(map(set, lines_of(log))) == [
+            {"", "sun", "moon"} | halves[1],
+            {"", "sun", "moon", "kitten"} | halves[0],
+            {""} | halves[0] | halves[1] | {text for pair in similar for text in pair},
+        ]
+        assert np.allclose(model.inputs([("", "a b")])[:, 1:3], np.log1p(counted))
+        assert model.out_of_fold_.shape == (8, 4)
+        assert model.train_prior_ == 0.5
+    assert {len(line["y"]) for line in lines_of(tmp_path / "pairs")} == {4, 8}
+
+
+@pytest.mark.parametrize("mode", ["fitted", "collected"])
+def test_order_within_pairs_changes_no_probability(request, mode):
+    model = request.getfixturevalue(mode)
+    judged = np.vstack([ODD, NEW[:40], PAIRS[:20]])
+    found = model.predict_proba(judged)
+    assert np.isfinite(found).all()
+    assert np.array_equal(model.predict_proba(judged[:, ::-1]), found)
+    assert np.array_equal(model.inputs(judged[:, ::-1]), model.inputs(judged))
+
+
+def test_order_within_training_pairs_changes_nothing(fitted):
+    turned = np.random.default_rng(0).random(len(PAIRS)) < 0.5
+    pairs = np.where(turned[:, None], PAIRS[:, ::-1], PAIRS)
+    again = clone(fitted).fit(pairs, Y)
+    assert np.array_equal(again.out_of_fold_, fitted.out_of_fold_)
+    assert np.array_equal(again.predict_proba(NEW), fitted.predict_proba(NEW))
+
+
+def test_spellings_that_embed_apart_are_symmetric_too():
+    # "Zebra" has another vector than "zebra", and one of them may have none.
+    model = cheap(WordSum()).fit(PAIRS, Y)
+    judged = np.array([("Zebra", "zebra!"), ("?", ""), ("Red Car", "RED car")], dtype=object)
+    assert np.array_equal(model.inputs(judged), model.inputs(judged[:, ::-1]))
+    exact = TfidfVectorizer(lowercase=False, token_pattern=r"\w+")
+    model = cheap(make_pipeline(exact, TruncatedSVD(3, random_state=0))).fit(PAIRS, Y)
+    word = re.findall("[a-z]{4,}", PAIRS[0, 0])[0]
+    judged = np.array([(word, word.upper()), (f"{word}!", word.title())], dtype=object)
+    assert np.array_equal(model.inputs(judged), model.inputs(judged[:, ::-1]))
+
+
+def test_members_that_judge_pairs_say_the_mean_of_both_orders():
+    n1, n2 = np.array([[len(text) for text in pair] for pair in NEW], dtype=float).T
+    said = cheap(Lengths()).fit(PAIRS, Y)
+    assert np.allclose(said.inputs(NEW)[:, 0], Y.mean() - (n1 + n2) / 2, rtol=0, atol=1e-12)
+    assert said.feature_names_out_ == ["one: verdict"]
+    said = cheap(Threshold()).fit(PAIRS, Y)
+    assert np.array_equal(said.inputs(NEW)[:, 0], -(n1 + n2))
+    said = cheap(Both()).fit(PAIRS, Y)
+    odds = -np.log(1 + n1 % 7) - np.log(1 + n2 % 7)  # of p = 1 / (2 + n % 7)
+    assert np.allclose(said.inputs(NEW)[:, 0], odds / 2, rtol=0, atol=1e-12)
+    said = cheap(FirstText(saturated=True)).fit(PAIRS, Y)
+    certain = np.log(1e-6 / (1 - 1e-6))
+    assert np.abs(said.inputs(NEW)).max() == pytest.approx(-certain)
+    assert np.isfinite(said.out_of_fold_).all()
+    said = cheap(make_pipeline(WordDifferences(), LinearSVC())).fit(PAIRS, Y)
+    member = said.members_[0][1]
+    assert np.allclose(said.inputs(NEW)[:, 0], member.decision_function(NEW))
+
+
+def test_cosines_are_cosines_whatever_rounding_does():
+    # Unclipped, multiples of one direction can have a cosine of 1 + 2e-16.
+    known = re.findall("[a-z]+", " ".join(NEW.flat))[:300]
+    said = (
+        cheap(WordSum()).fit(PAIRS, Y).inputs([(f"{word} {word} {word}", word) for word in known])
+    )
+    assert said[:, 0].max() == 1
+
+
+def test_metadata_is_cut_to_rows_only_where_it_has_one_entry_a_pair():
+    rows = np.array([3, 1])
+    assert take_rows([5, 6, 7, 8], rows, 4).tolist() == [8, 6]
+    assert take_rows(np.arange(8).reshape(4, 2), rows, 4).tolist() == [[6, 7], [2, 3]]
+    for whole in (None, 5, "abcd", [1, 2, 3]):
+        assert take_rows(whole, rows, 4) is whole
+
+
+def test_an_embedder_may_learn_nothing_from_labels():
+    embedder = make_pipeline(TfidfVectorizer(), TruncatedSVD(8, random_state=0))
+    model = cheap(embedder).fit(PAIRS, Y)
+    first, second = (model.members_[0][1].transform(side) for side in NEW.T)
+    cosines = row_cosines(first, second)
+    # Points are kept in single precision.
+    assert np.allclose(model.inputs(NEW)[:, 0], cosines, rtol=0, atol=1e-6)
+    assert roc_auc_score(NEW_Y, model.predict_proba(NEW)[:, 1]) > 0.6
+
+
+def test_it_beats_the_calibrated_cosine_on_new_questions():
+    data = make_question_pairs(600, random_state=1)
+    pairs, y = np.asarray(data.pairs, dtype=object), np.asarray(data.y)
+    train, test, y_train, y_test = disjoint_pairs_split(pairs, y, test_size=0.3, random_state=0)
+    model = fast_duplicates(d=20, rank=60, cv=3).fit(train, y_train)
+    tfidf = TfidfVectorizer().fit(np.unique(train))
+
+    def cosine(some):
+        first, second = (tfidf.transform(side) for side in some.T)
+        return row_cosines(first, second)[:, None]
+
+    rival = LogisticRegression().fit(cosine(train), y_train)
+    found, other = model.predict_proba(test), rival.predict_proba(cosine(test))
+    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, other[:, 1]) + 0.03
+    assert log_loss(y_test, found) < log_loss(y_test, other) - 0.02
+
+
+def test_the_default_final_model_changes_with_the_number_of_pairs():
+    pairs = [(f"{'a' * (i % 9)}{i}", f"b{i}") for i in range(2000)]
+    y = np.arange(2000) % 2
+    model = cheap(cv=KFold(2)).fit(pairs, y)
+    assert isinstance(model.final_estimator_, HistGradientBoostingClassifier)
+    model.fit(pairs[1:], y[1:])
+    assert isinstance(model.final_estimator_[-1], LogisticRegression)
+    assert isinstance(model.final_estimator_[0], StandardScaler)
+
+
+def test_a_final_model_of_your_own_is_cloned():
+    own = GaussianNB()
+    model = cheap(final_estimator=own).fit(PAIRS, Y)
+    assert not hasattr(own, "theta_")
+    assert np.array_equal(model.final_estimator_.theta_, own.fit(model.out_of_fold_, Y).theta_)
+
+
+def test_features_of_your_own_are_named_or_numbered():
+    lengths = FunctionTransformer(lambda pairs: [[len(a) + len(b), 1] for a, b in pairs])
+    model = cheap(features=lengths).fit(PAIRS, Y)
+    assert model.feature_names_out_ == ["one: verdict", "feature 0", "feature 1"]
+    assert model.inputs([("ab", "c")])[0, 1:].tolist() == [3, 1]
+    model = cheap(features=make_pipeline(lengths, StandardScaler())).fit(PAIRS, Y)
+    assert model.feature_names_out_[1:] == ["feature 0", "feature 1"]
+    scaled = make_pipeline(LexicalFeatures(), StandardScaler())
+    assert cheap(features=scaled).fit(PAIRS, Y).feature_names_out_[1] == "word cosine"
+
+
+def test_a_prior_shifts_probabilities_and_decisions(fitted):
+    model = copy.deepcopy(fitted)
+    plain = model.predict_proba(NEW)[:, 1]
+    for prior in (0.1746, 0.9, np.float64(0.5)):
+        shifted = model.set_params(prior=prior).predict_proba(NEW)
+        assert model.prior_ == prior
+        assert np.allclose(shifted[:, 1], shift_prior(plain, Y.mean(), prior), rtol=0, atol=1e-15)
+        assert np.array_equal(model.predict(NEW), (shifted[:, 1] > 0.5).astype(int))
+    assert np.allclose(
+        model.set_params(prior=model.train_prior_).predict_proba(NEW)[:, 1], plain, atol=1e-12
+    )
+    counts = [model.set_params(prior=prior).predict(NEW).sum() for prior in (0.1, 0.5, 0.9)]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[2]
+    with pytest.raises(ValueError, match=r"prior=1\.0 must lie strictly between 0 and 1"):
+        model.set_params(prior=1.0).predict_proba(NEW)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array(["no", "yes"], dtype=object), ["no", "yes"]),
+        (np.array(["no", "yes"]), ["no", "yes"]),
+        (np.array([False, True]), [False, True]),
+        (np.array([-1, 1]), [-1, 1]),
+    ],
+)
+def test_labels_may_be_any_two_classes(labels, classes):
+    numbers = cheap(words()).fit(PAIRS, Y)
+    model = cheap(words()).fit(PAIRS, labels[Y])
+    assert model.classes_.tolist() == classes
+    assert np.array_equal(model.predict_proba(NEW), numbers.predict_proba(NEW))
+    assert np.array_equal(model.predict(NEW), labels[numbers.predict(NEW)])
+    assert model.score(NEW, labels[NEW_Y]) == numbers.score(NEW, NEW_Y)
+    assert {*model.predict(NEW)} == {*labels}
+
+
+def test_frames_and_lists_are_read():
+    pandas = pytest.importorskip("pandas")
+    model = cheap(words()).fit(PAIRS, Y)
+    frame = pandas.DataFrame(PAIRS, columns=["q1", "q2"], index=range(500, 700))
+    for pairs, y in [(frame, pandas.Series(Y, index=frame.index)), (PAIRS.tolist(), Y.tolist())]:
+        again = cheap(words()).fit(pairs, y)
+        assert np.array_equal(again.predict_proba(pairs), model.predict_proba(PAIRS))
+
+
+def test_parameters_are_nested_and_members_replaced_by_name():
+    model = fast_duplicates(d=7)
+    params = model.get_params()
+    assert params["film__film__d"] == 7
+    assert params["words__logisticregression__C"] == 0.1
+    assert params["film"] is model.members[0][1]
+    assert "film" not in model.get_params(deep=False)
+    model.set_params(film__film__margin=2, cv=3)
+    assert model.members[0][1]["film"].margin == 2
+    assert model.cv == 3
+    other = FirstText()
+    before = model.members
+    model.set_params(words=other)
+    assert model.members[1] == ("words", other)
+    assert before[1][1] is not other
+    assert model.members[0] == before[0]
+    model.set_params(members=[("new", FirstText())], new__saturated=True)
+    assert [name for name, _ in model.members] == ["new"]
+    assert model.members[0][1].saturated
+    model.set_params(new=Lengths(), prior=0.2)
+    assert isinstance(model.members[0][1], Lengths)
+    with pytest.raises(ValueError, match="Invalid parameter 'nobody'"):
+        model.set_params(nobody=1)
+
+
+def test_factory_passes_its_parameters_on():
+    model = fast_duplicates(d=3, rank=9, random_state=5, prior=0.1, corpus=["a"], cv=4)
+    params = model.get_params()
+    assert (params["film__film__d"], params["film__film__rank"]) == (3, 9)
+    assert params["random_state"] == params["film__film__random_state"] == 5
+    assert (model.prior, model.corpus, model.cv) == (0.1, ["a"], 4)
+
+
+def test_copies_judge_alike(fitted):
+    assert not hasattr(clone(fitted), "members_")
+    assert clone(fitted).get_params()["film__film__d"] == 8
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert np.array_equal(other.predict_proba(NEW), fitted.predict_proba(NEW))
+    again = clone(fitted).fit(PAIRS, Y)
+    assert np.array_equal(again.predict_proba(NEW), fitted.predict_proba(NEW))
+
+
+def test_fit_leaves_its_arguments_alone():
+    member = film()
+    pairs, y, similar = PAIRS.copy(), Y.copy(), EXTRA.copy()
+    cheap(member).fit(pairs, y, similar=similar)
+    assert not hasattr(member["film"], "components_")
+    assert np.array_equal(pairs, PAIRS)
+    assert np.array_equal(y, Y)
+    assert np.array_equal(similar, EXTRA)
+
+
+def test_search_over_nested_parameters():
+    model = cheap(film(), cv=2)
+    grid = {"one__film__d": [1, 6], "prior": [None, 0.01]}
+    folds = DisjointPairsKFold(2, random_state=1)
+    search = GridSearchCV(model, grid, cv=folds, scoring="neg_log_loss").fit(PAIRS, Y)
+    results = search.cv_results_
+    at = {(p["one__film__d"], p["prior"]): i for i, p in enumerate(results["params"])}
+    for split, (train, test) in enumerate(folds.split(PAIRS, Y)):
+        alone = cheap(film(d=1), cv=2, prior=0.01).fit(PAIRS[train], Y[train])
+        wanted = -log_loss(Y[test], alone.predict_proba(PAIRS[test]))
+        assert results[f"split{split}_test_score"][at[1, 0.01]] == pytest.approx(wanted, abs=1e-12)
+    assert search.best_params_["prior"] is None
+    assert len(np.unique(results["mean_test_score"])) == 4
+    best = search.best_estimator_.members_[0][1]
+    assert len(best["film"].components_) == search.best_params_["one__film__d"]
+
+
+def test_the_diagram_names_each_member_and_escapes_everything():
+    hostile = '<img src=x onerror="window.hacked=1">'
+    model = DuplicateClassifier(
+        [("texts", WordSum(hostile)), ("words", words()), (hostile, film())]
+    )
+    for other in (model, model.set_params(final_estimator=GaussianNB())):
+        page = other._repr_html_()
+        assert "<img" not in page
+        for name in ("texts", "words", "&lt;img src=x", "WordSum", "WordDifferences", "FILM"):
+            assert name in page
+    assert "GaussianNB" in page
+    assert "boosted trees or logistic regression" in fast_duplicates()._repr_html_()
+    assert "WordDifferences" in cheap(words()).fit(PAIRS, Y)._repr_html_()
+    assert "DuplicateClassifier" in DuplicateClassifier([FILM()])._repr_html_()
+
+
+WEIGHT = np.random.default_rng(3).random(len(PAIRS)) + 0.1
+
+
+def test_weights_go_to_the_final_model():
+    for final, weighed in [
+        (None, None),
+        (LogisticRegression(), make_pipeline(LogisticRegression())),
+        (make_pipeline(StandardScaler(), GaussianNB()), None),
+    ]:
+        model = cheap(words(), final_estimator=final).fit(PAIRS, Y, sample_weight=WEIGHT.tolist())
+        plain = cheap(words(), final_estimator=final).fit(PAIRS, Y)
+        assert np.array_equal(model.out_of_fold_, plain.out_of_fold_)
+        assert not np.allclose(model.predict_proba(NEW), plain.predict_proba(NEW))
+        if final is None:
+            weighed = logistic_with_near_copies(model, WEIGHT)
+        elif weighed is not None:
+            weighed.fit(model.out_of_fold_, Y, logisticregression__sample_weight=WEIGHT)
+        if weighed is not None:
+            wanted = weighed.predict_proba(model.inputs(NEW))
+            assert np.allclose(model.predict_proba(NEW), wanted)
+
+
+def test_weights_are_routed_to_who_asks(tmp_path):
+    log = tmp_path / "log"
+    with sklearn.config_context(enable_metadata_routing=True):
+        member = FirstText(str(log)).set_fit_request(sample_weight=True)
+        final = LogisticRegression().set_fit_request(sample_weight=False)
+        model = cheap(member, final_estimator=final, cv=3).fit(PAIRS, Y, sample_weight=WEIGHT)
+        unweighed = LogisticRegression().fit(model.out_of_fold_, Y)
+        assert np.array_equal(model.final_estimator_.coef_, unweighed.coef_)
+        rows = [train for train, _ in DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)]
+        for line, train in zip(lines_of(log), [*rows, np.arange(len(Y))], strict=True):
+            assert line["weight"] == WEIGHT[train].tolist()
+            assert line["pairs"] == PAIRS[train].tolist()
+        with pytest.raises(UnsetMetadataPassedError):
+            cheap().fit(PAIRS, Y, sample_weight=WEIGHT)
+        # The default final model takes weights, asked or not.
+        deaf = FirstText().set_fit_request(sample_weight=False)
+        routed = cheap(deaf).fit(PAIRS, Y, sample_weight=WEIGHT)
+        none_given = cheap(deaf).fit(PAIRS, Y)
+    assert all(line["weight"] for line in lines_of(log))
+    plain = cheap().fit(PAIRS, Y, sample_weight=WEIGHT)
+    assert np.array_equal(routed.predict_proba(NEW), plain.predict_proba(NEW))
+    assert np.array_equal(none_given.predict_proba(NEW), cheap().fit(PAIRS, Y).predict_proba(NEW))
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_search_hands_similar_pairs_and_weights_on(tmp_path, routing):
+    log = tmp_path / "log"
+    similar = [("sun rise", "moon rise")]
+    with sklearn.config_context(enable_metadata_routing=routing):
+        final = LogisticRegression()
+        model = cheap(WordSum(str(log)), final_estimator=final)
+        if routing:
+            final.set_fit_request(sample_weight=True)
+            model.set_fit_request(similar=True).set_score_request(sample_weight=False)
+        search = GridSearchCV(model, {"prior": [None]}, cv=DisjointPairsKFold(2, random_state=0))
+        search.fit(PAIRS, Y, similar=similar, sample_weight=WEIGHT)
+        assert len(lines_of(log)) == 9
+        assert all({"sun rise", "moon rise"} <= set(line) for line in lines_of(log))
+        best = search.best_estimator_
+        weighed = LogisticRegression().fit(best.out_of_fold_, Y, sample_weight=WEIGHT)
+        assert np.array_equal(best.final_estimator_.coef_, weighed.coef_)
+
+
+def test_a_cache_spares_fits_and_changes_nothing(tmp_path):
+    logs = tmp_path / "texts", tmp_path / "pairs"
+    members = [("texts", WordSum(str(logs[0]))), ("pairs", FirstText(str(logs[1])))]
+    plain = DuplicateClassifier(members, cv=3).fit(PAIRS, Y)
+
+    def fits():
+        found = [len(lines_of(log)) for log in logs]
+        for log in logs:
+            log.unlink(missing_ok=True)
+        return found
+
+    assert fits() == [4, 4]
+    model = DuplicateClassifier(members, cv=3, memory=str(tmp_path / "cache")).fit(PAIRS, Y)
+    assert fits() == [4, 4]
+    for changed, expected in [
+        ({}, [0, 0]),
+        ({"prior": 0.1, "final_estimator": GaussianNB(), "features": None}, [0, 0]),
+        ({"corpus": list(NEW.flat)}, [0, 0]),  # other ranks of the same embedders
+        ({"texts__d": 4}, [4, 0]),
+        ({"cv": 2}, [2, 2]),
+    ]:
+        again = clone(model).set_params(**changed).fit(PAIRS, Y)
+        assert fits() == expected
+        uncached = clone(again).set_params(memory=None).fit(PAIRS, Y)
+        fits()
+        assert np.array_equal(again.out_of_fold_, uncached.out_of_fold_)
+        assert np.array_equal(again.predict_proba(NEW), uncached.predict_proba(NEW))
+    assert np.array_equal(model.predict_proba(NEW), plain.predict_proba(NEW))
+    again = clone(model).fit(PAIRS, 1 - Y)
+    assert fits() == [4, 4]
+    assert np.array_equal(pickle.loads(pickle.dumps(again)).predict(NEW), again.predict(NEW))
+
+
+class Interrupted(WordSum):
+    """Stops the fit at its third text problem, as long as a file says so."""
+
+    def fit(self, texts, triplets):
+        super().fit(texts, triplets)
+        fuse = self.path + ".fuse"
+        with open(self.path, encoding="utf-8") as file:
+            n_fits = len(file.readlines())
+        try:
+            with open(fuse, encoding="utf-8") as file:
+                wanted = int(file.read())
+        except FileNotFoundError:
+            return self
+        if n_fits == wanted:
+            raise KeyboardInterrupt
+        return self
+
+
+def test_an_interrupted_fit_goes_on_from_the_last_finished_fold(tmp_path):
+    log, fuse = tmp_path / "log", tmp_path / "log.fuse"
+    fuse.write_text("3", encoding="utf-8")
+    model = cheap(Interrupted(str(log)), cv=4, memory=str(tmp_path / "cache"))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(PAIRS, Y)
+    assert not hasattr(model, "members_")
+    fuse.unlink()
+    assert len(lines_of(log)) == 3
+    model.fit(PAIRS, Y)
+    assert len(lines_of(log)) == 3 + 3  # folds three and four, and all pairs
+    assert np.array_equal(model.out_of_fold_, cheap(WordSum(), cv=4).fit(PAIRS, Y).out_of_fold_)
+
+
+class Sparse(TransformerMixin, BaseEstimator):
+    """Features that are refused."""
+
+    def fit(self, pairs, y=None):
+        self.differences_ = WordDifferences().fit(pairs)
+        return self
+
+    def transform(self, pairs):
+        return self.differences_.transform(pairs)
+
+
+WRONG = [
+    ({"members": []}, TypeError, "members=[] is no list of (name, estimator)"),
+    ({"members": FILM()}, TypeError, "is no list of (name, estimator)"),
+    ({"members": [FILM()]}, TypeError, "not a (name, estimator)"),
+    ({"members": [("a", FILM(), 1)]}, TypeError, "not a (name, estimator)"),
+    ({"members": [(1, FILM())]}, TypeError, "not a (name, estimator)"),
+    ({"members": [("", FILM())]}, ValueError, "the name '' is empty"),
+    ({"members": [("a__b", FILM())]}, ValueError, "the name 'a__b' is empty, holds '__'"),
+    ({"members": [("cv", FILM())]}, ValueError, "the name 'cv' is empty, holds '__', or is taken"),
+    ({"members": [("a", FILM()), ("a", FILM())]}, ValueError, "or another member"),
+    ({"members": [("a", FILM()), ("b", 5)]}, TypeError, "member 'b' is int, which neither judges"),
+    ({"members": [("a", object())]}, TypeError, "member 'a' is object, which neither judges"),
+    ({"final_estimator": LinearSVC()}, TypeError, "has no predict_proba"),
+    ({"final_estimator": Lengths()}, TypeError, "has no predict_proba"),
+    ({"final_estimator": "logistic"}, TypeError, "has no predict_proba"),
+    ({"features": "words"}, ValueError, "features='words' must be one of 'lexical'"),
+    ({"features": 5}, TypeError, "features=5 must be 'lexical', None, or a transformer"),
+    ({"features": Sparse()}, TypeError, "features gives a sparse matrix"),
+    ({"cv": 1}, ValueError, "cv=1 must be 2 or more"),
+    ({"members": [("a", FILM)]}, TypeError, "instance"),
+    ({"cv": "5"}, TypeError, "cv='5' must be an integer"),
+    ({"cv": ShuffleSplit(2, random_state=0)}, ValueError, "each of the 200 pairs in exactly one"),
+    ({"cv": 500}, ValueError, "500"),
+    ({"prior": 0}, ValueError, "prior=0 must lie strictly between 0 and 1"),
+    ({"prior": 1.0}, ValueError, "prior=1.0 must lie"),
+    ({"prior": float("nan")}, ValueError, "prior=nan must lie"),
+    ({"prior": "0.5"}, TypeError, "prior='0.5' must be a number"),
+    ({"prior": True}, TypeError, "prior=True must be a number"),
+    ({"corpus": "text"}, TypeError, "corpus is one string"),
+    ({"corpus": []}, ValueError, "corpus is empty"),
+    ({"corpus": ["a", None]}, TypeError, "corpus[1] = None"),
+    ({"random_state": None}, TypeError, "random_state=None must be an integer"),
+    ({"memory": 5}, ValueError, "memory"),
+]
+
+
+def check_refused(tmp_path, params, error, message, pairs=PAIRS, y=Y, **fit_params):
+    log = tmp_path / "log"
+    model = cheap(FirstText(str(log))).fit(PAIRS, Y)
+    log.unlink()
+    before = dict(vars(model))
+    fitted = {name for name in before if name.endswith("_") or name.startswith("_")}
+    with pytest.raises(error, match=re.escape(message)):
+        model.set_params(**params).fit(pairs, y, **fit_params)
+    assert lines_of(log) == []
+    assert all(vars(model)[name] is before[name] for name in fitted)
+    assert vars(model).keys() == before.keys()
+
+
+@pytest.mark.parametrize(("params", "error", "message"), WRONG)
+def test_wrong_parameters_are_named_before_any_work(tmp_path, params, error, message):
+    check_refused(tmp_path, params, error, message)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ({"y": np.ones(200)}, ValueError, "y holds one class only"),
+        ({"y": Y[:50]}, ValueError, "y has 50 labels for 200 pairs"),
+        ({"y": np.arange(200) % 3}, ValueError, "y holds 3 classes"),
+        ({"pairs": [*PAIRS[:199].tolist(), ("a", None)]}, ValueError, "row 199, column 1 is miss"),
+        ({"pairs": PAIRS[:, 0]}, TypeError, "pairs row 0 is one text"),
+        ({"similar": [("a", "b", "c")]}, ValueError, "similar row 0 holds 3 entries"),
+        ({"weights": np.ones(200)}, TypeError, "fit got ['weights']; without metadata routing"),
+        ({"sample_weight": np.ones(5)}, ValueError, "sample_weight has 5 entries for 200 pairs"),
+    ],
+)
+def test_wrong_data_is_named_before_any_work(tmp_path, data, error, message):
+    check_refused(tmp_path, {}, error, message, **data)
+
+
+def test_what_fails_at_work_leaves_the_fitted_state():
+    model = cheap(film()).fit(PAIRS, Y)
+    before = dict(vars(model))
+    found = model.predict_proba(NEW)
+    with pytest.raises(TypeError, match="embedder gives sparse vectors; end it with a step"):
+        model.set_params(one=TfidfVectorizer()).fit(PAIRS, Y)
+    alone, splitter = [(f"a{i}", f"b{i}") for i in range(4)], PredefinedSplit([0, 0, 1, 1])
+    with pytest.raises(ValueError, match="no triplet can be mined from the 2 training pairs"):
+        model.set_params(one=WordSum(), cv=splitter).fit(alone, [1, 0, 0, 0])
+    assert vars(model).keys() == before.keys()
+    assert np.array_equal(model.predict_proba(NEW), found)
+
+
+def test_it_must_be_fitted_first():
+    for method in ("predict", "predict_proba", "inputs", "explain"):
+        with pytest.raises(NotFittedError):
+            getattr(cheap(), method)(NEW)
+    with pytest.raises(NotFittedError):
+        _ = cheap().prior_
+
+
+def test_progress_is_shown_on_request(capsys):
+    cheap(verbose=1).fit(PAIRS, Y)
+    assert "DuplicateClassifier" in capsys.readouterr().err
+    cheap().fit(PAIRS, Y)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("call", ["predict_proba", "explain"])
+def test_pairs_to_judge_are_checked(fitted, call):
+    with pytest.raises(ValueError, match="row 1, column 0 is missing"):
+        getattr(fitted, call)([("a", "b"), (None, "c")])
+    with pytest.raises(TypeError, match="row 0 is one text"):
+        getattr(fitted, call)(["a"])

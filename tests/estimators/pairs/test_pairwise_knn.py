@@ -1,0 +1,661 @@
+"""The Pairwise kNN classifier, against ranks, folds and rates computed by hand."""
+
+import json
+import pickle
+import re
+import shutil
+import zlib
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, ShuffleSplit
+from sklearn.pipeline import Pipeline
+
+from estimators import FILM, PairwiseKNNClassifier
+from estimators.inputs.folds import DisjointPairsKFold
+from film.datasets import make_question_pairs
+from film.metric.triplets import triplets_from_pairs
+from film.pairs.ranks import INFINITE_RANK
+from film.text import normalize_text
+
+
+class LoggingFILM(FILM):
+    """FILM that leaves a line in a file for each fit."""
+
+    def __init__(self, d=8, *, rank=30, margin=1.0, random_state=0, path=""):
+        super().__init__(d=d, rank=rank, margin=margin, random_state=random_state)
+        self.path = path
+
+    def fit(self, X, y=None):
+        if self.path:
+            write_line(self.path, {"margin": self.margin})
+        return super().fit(X, y)
+
+
+class WordSum(TransformerMixin, BaseEstimator):
+    """Sum of a fixed random vector a word, case and all; learns nothing, logs what it sees."""
+
+    def __init__(self, path="", d=5):
+        self.path = path
+        self.d = d
+
+    def fit(self, texts, triplets):
+        if self.path:
+            named = [[texts[i] for i in row] for row in triplets]
+            write_line(self.path, {"fit": list(texts), "triplets": named})
+        self.fitted_ = True
+        return self
+
+    def transform(self, texts):
+        if self.path:
+            write_line(self.path, {"transform": len(texts)})
+        points = np.zeros((len(texts), self.d))
+        for point, text in zip(points, texts, strict=True):
+            for word in re.findall(r"\w+", text):
+                point += vector_of(word, self.d)
+        return points
+
+
+@cache
+def vector_of(word, d):
+    seed = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+    return np.random.default_rng(seed).standard_normal(d)
+
+
+def write_line(path, content):
+    with open(path, "a", encoding="utf-8", errors="surrogatepass") as file:
+        file.write(json.dumps(content) + "\n")
+
+
+def lines_of(path):
+    return [json.loads(line) for line in open(path, encoding="utf-8")]
+
+
+def pipeline(**film):
+    return Pipeline([("tfidf", TfidfVectorizer()), ("film", LoggingFILM(**film))])
+
+
+DATA = make_question_pairs(300, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:240], np.asarray(DATA.y)[:240]
+NEW, NEW_Y = np.asarray(DATA.pairs, dtype=object)[240:], np.asarray(DATA.y)[240:]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return PairwiseKNNClassifier(pipeline(), k=5, cv=3).fit(PAIRS, Y)
+
+
+def clusters_of(links):
+    """Cluster of each linked text, by merging sets."""
+    clusters = {}
+    for first, second in links:
+        merged = clusters.get(first, {first}) | clusters.get(second, {second})
+        clusters.update(dict.fromkeys(merged, merged))
+    return clusters
+
+
+class ByHand:
+    """The estimator written as its definition, with dictionaries and float64 loops."""
+
+    def __init__(self, embedder, pairs, y, *, corpus=None, similar=(), count="texts"):
+        self.embedder, self.corpus, self.count = embedder, corpus, count
+        self.spelling = {}
+        for text in sorted({*np.ravel(pairs), *np.ravel(similar)}):
+            self.spelling.setdefault(normalize_text(text), text)
+        self.pairs = [tuple(map(normalize_text, pair)) for pair in pairs]
+        self.similar = [tuple(map(normalize_text, pair)) for pair in similar]
+        self.y = np.asarray(y)
+
+    def told(self, rows):
+        """Labelled pairs, with the similar ones that no path joins to another pair."""
+        held_out = {text for i in range(len(self.y)) if i not in rows for text in self.pairs[i]}
+        clusters = clusters_of(self.pairs + self.similar)
+        free = [pair for pair in self.similar if not clusters[pair[0]] & held_out]
+        pairs = [self.pairs[i] for i in rows] + free
+        return pairs, [*self.y[list(rows)], *[1] * len(free)]
+
+    def fit(self, rows):
+        pairs, labels = self.told(rows)
+        texts = sorted({"", *(self.spelling[text] for pair in pairs for text in pair)})
+        place = {normalize_text(text): i for i, text in enumerate(texts)}
+        triplets = triplets_from_pairs(
+            np.array([[place[first], place[second]] for first, second in pairs]),
+            np.array(labels),
+            len(texts),
+            n_random=5,
+            null=0,
+            random_state=0,
+        )
+        return clone(self.embedder).fit(np.array(texts, dtype=object), triplets)
+
+    def counted(self, rows):
+        pairs, labels = self.told(rows)
+        texts = {text for pair in pairs for text in pair}
+        if self.corpus is not None:
+            texts = {*map(normalize_text, self.corpus)}
+            texts |= {text for pair in self.pairs + self.similar for text in pair}
+        if self.count == "texts":
+            return texts
+        links = [pair for pair, label in zip(pairs, labels, strict=True) if label]
+        clusters = clusters_of(links)
+        by_spelling = sorted(texts, key=lambda text: self.spelling[text])
+        seen, kept = set(), set()
+        for text in by_spelling:
+            if text not in seen:
+                kept.add(text)
+                seen |= clusters.get(text, {text})
+        return kept
+
+    def ranks(self, rows, judged, counted_rows=None):
+        """Ranks of some pairs of texts, where the training pairs are those of some rows."""
+        metric, counted = self.fit(rows), sorted(self.counted(counted_rows or rows))
+        new = {normalize_text(text): text for text in [*(self.corpus or ()), *np.ravel(judged)]}
+        new.update(self.spelling)
+        points = dict(
+            zip(new, metric.transform(np.array(list(new.values()), dtype=object)), strict=True)
+        )
+        unit = {}
+        for text, point in points.items():
+            norm = np.sqrt(np.sum(np.asarray(point, dtype=float) ** 2))
+            unit[text] = point / norm if norm > 0 else None
+
+        def rank(x, other):
+            if x == other:
+                return 0
+            if unit[x] is None or unit[other] is None:
+                return INFINITE_RANK
+            rivals = [unit[t] for t in counted if t not in (x, other) and unit[t] is not None]
+            return int(np.sum(np.array(rivals) @ unit[x] > unit[x] @ unit[other] + 1e-12))
+
+        named = [tuple(map(normalize_text, pair)) for pair in judged]
+        return np.array([[rank(a, b), rank(b, a)] for a, b in named])
+
+
+EXTRA = [(pair[0], f"{pair[0]} please") for pair in PAIRS[:60:2]] + [
+    ("Is tea better than milk", "Is milk worse than tea"),
+    ("Is milk worse than tea?", "Do people prefer tea to milk"),
+]
+
+
+@pytest.mark.parametrize("similar", [None, EXTRA], ids=["pairs", "similar"])
+@pytest.mark.parametrize("count", ["texts", "questions"])
+@pytest.mark.parametrize("collection", [False, True], ids=["inductive", "collection"])
+def test_ranks_are_those_of_the_definition(collection, count, similar):
+    corpus = list(np.ravel(NEW)) if collection else None
+    pairs, y, judged = PAIRS[:150], Y[:150], np.vstack([NEW[:25], PAIRS[:25]])
+    knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, corpus=corpus, count=count)
+    knn.fit(pairs, y, similar=similar)
+    hand = ByHand(pipeline(), pairs, y, corpus=corpus, similar=similar or (), count=count)
+    if collection:
+        for text in sorted(corpus):
+            hand.spelling.setdefault(normalize_text(text), text)
+    out_of_fold = np.full((150, 2), -1)
+    folds = list(DisjointPairsKFold(3, random_state=0).split(pairs, y))
+    for train, test in folds:
+        out_of_fold[test] = hand.ranks(train.tolist(), pairs[test])
+    assert np.array_equal(knn.out_of_fold_ranks_, out_of_fold)
+    # Predictions count as many texts as the folds did: those of the first one.
+    wanted = hand.ranks(range(150), judged, folds[0][0].tolist())
+    assert np.array_equal(knn.rank(judged), wanted)
+    assert len(np.unique(wanted)) > 20
+
+
+@pytest.mark.parametrize("mode", ["both", "either"])
+@pytest.mark.parametrize("k", [1, 7, 40])
+def test_predictions_are_the_rule_and_its_smoothed_rates(fitted, mode, k):
+    knn = clone(fitted).set_params(k=k, mode=mode).fit(PAIRS, Y)
+    reduce = {"both": max, "either": min}[mode]
+    inside = np.array([reduce(row) < k for row in knn.rank(NEW).tolist()])
+    assert np.array_equal(knn.predict(NEW), inside.astype(int))
+    own = np.array([reduce(row) < k for row in knn.out_of_fold_ranks_.tolist()])
+    inside_rate = (Y[own].sum() + 1) / (own.sum() + 2)
+    outside_rate = (Y[~own].sum() + 1) / ((~own).sum() + 2)
+    assert knn.inside_rate_ == pytest.approx(inside_rate, abs=1e-15)
+    assert knn.outside_rate_ == pytest.approx(outside_rate, abs=1e-15)
+    probabilities = knn.predict_proba(NEW)
+    duplicate = np.where(inside, inside_rate, outside_rate)
+    assert np.allclose(probabilities, np.column_stack([1 - duplicate, duplicate]), atol=1e-15)
+    assert knn.score(NEW, NEW_Y) == np.mean(inside == NEW_Y)
+
+
+@pytest.mark.parametrize("mode", ["both", "either"])
+def test_the_curve_over_k_is_a_loop_over_k(fitted, mode):
+    knn = clone(fitted).set_params(mode=mode).fit(PAIRS, Y)
+    ks = [1, 2, 5, 17, 55]
+    curve = knn.k_curve(NEW, NEW_Y, ks)
+    for at, k in enumerate(ks):
+        decided = knn.set_params(k=k).predict(NEW)
+        assert curve.ks[at] == k
+        assert curve.accuracy[at] == np.mean(decided == NEW_Y)
+        assert curve.tpr[at] == np.mean(decided[NEW_Y == 1])
+        assert curve.fpr[at] == np.mean(decided[NEW_Y == 0])
+    assert knn.k_curve(NEW, NEW_Y).ks.tolist() == list(range(1, 56))
+
+
+@pytest.mark.parametrize("count", ["texts", "questions"])
+def test_order_within_a_pair_changes_nothing(fitted, count):
+    rng = np.random.default_rng(0)
+    swapped = PAIRS.copy()
+    turned = rng.random(len(PAIRS)) < 0.5
+    swapped[turned] = swapped[turned, ::-1]
+    knn = clone(fitted).set_params(count=count).fit(PAIRS, Y)
+    other = clone(knn).fit(swapped, Y)
+    again = np.where(turned[:, None], knn.out_of_fold_ranks_[:, ::-1], knn.out_of_fold_ranks_)
+    assert np.array_equal(other.out_of_fold_ranks_, again)
+    assert np.array_equal(other.rank(NEW[:, ::-1]), knn.rank(NEW)[:, ::-1])
+    assert np.array_equal(other.predict_proba(NEW[:, ::-1]), knn.predict_proba(NEW))
+
+
+def test_which_spelling_stands_for_a_text_depends_on_no_order():
+    # The embedder tells cases apart, the numbering does not.
+    pairs = [("Red Car", "fast bus"), ("red car", "RED CAR now"), ("blue", "Blue sky"), ("a", "b")]
+    y = [1, 0, 1, 0]
+    knn = PairwiseKNNClassifier(WordSum(), k=1, cv=2).fit(pairs, y)
+    other = PairwiseKNNClassifier(WordSum(), k=1, cv=2).fit([pair[::-1] for pair in pairs], y)
+    judged = [("RED car", "bus"), ("fast bus", "red CAR"), ("BLUE", "sky a")]
+    assert np.array_equal(knn.rank(judged), other.rank(judged))
+    assert np.array_equal(knn.out_of_fold_ranks_, other.out_of_fold_ranks_[:, ::-1])
+
+
+def test_an_inductive_prediction_depends_on_no_other_pair(fitted):
+    together = fitted.rank(NEW)
+    alone = np.vstack([fitted.rank(NEW[i : i + 1]) for i in range(len(NEW))])
+    assert np.array_equal(together, alone)
+    assert np.array_equal(fitted.rank(np.vstack([NEW[::-1], PAIRS]))[: len(NEW)], together[::-1])
+
+
+def test_spellings_of_one_new_text_do_not_stand_for_each_other():
+    pairs, y = PAIRS[:80], Y[:80]
+    knn = PairwiseKNNClassifier(WordSum(), k=1, cv=2).fit(pairs, y)
+    for spelling, rival in [("zebra-zoo walk", "Zebra Zoo Walk"), ("ﬁsh soup", "fish soup")]:
+        pair = (spelling, pairs[0][0])
+        alone = knn.rank([pair])
+        assert not np.array_equal(alone, knn.rank([(rival, pairs[0][0])]))
+        assert np.array_equal(knn.rank([(rival, "dog"), pair])[1:], alone)
+        assert (
+            knn.rank([(spelling, rival), pair, (rival, spelling)])[[0, 2]].tolist() == [[0, 0]] * 2
+        )
+
+
+def test_texts_of_a_collection_stand_between_the_others():
+    pairs = [("a b", "a c"), ("d e", "d f"), ("g h", "i j"), ("k l", "m n")]
+    y = [1, 1, 0, 0]
+    judged = [("red blue green", "red blue")]
+
+    def rank(*corpus):
+        knn = PairwiseKNNClassifier(WordSum(), cv=2, corpus=list(corpus) or None)
+        return knn.fit(pairs, y).rank(judged)
+
+    inductive = rank()
+    assert np.array_equal(rank(*judged[0], "red, blue, green", "red blue?"), inductive)
+    # The first text's words in another order are nearer to it than "red blue" is; seen from
+    # "red blue" they are as far as the first text, which is not nearer.
+    mate = "blue green red"
+    assert np.array_equal(rank(*judged[0], mate), np.add(inductive, [[1, 0]]))
+    assert np.array_equal(rank(mate, "blue? green? red?", mate), np.add(inductive, [[1, 0]]))
+
+
+def test_texts_that_read_alike_have_rank_zero(fitted):
+    known, new = PAIRS[0, 0], "Wholly new: words, never met?"
+    pairs = [(text, f" {text.upper()} !!") for text in (known, new)] + [(new, new), ("", "?!")]
+    assert fitted.rank(pairs).tolist() == [[0, 0]] * 4
+    assert fitted.predict(pairs).tolist() == [1] * 4
+
+
+def test_similar_pairs_train_the_embedder_and_nothing_else(tmp_path):
+    pairs = [(f"cat {i}", f"dog {i}") for i in range(8)]
+    y = [1, 0] * 4
+    fold = np.repeat([0, 1], 4)
+    # One is linked to the first fold, two to both by a chain, one stands alone.
+    similar = [("cat 0", "kitten"), ("cat 1", "bridge"), ("bridge", "cat 6"), ("sun", "moon")]
+    path = str(tmp_path / "log")
+    knn = PairwiseKNNClassifier(WordSum(path), k=2, cv=PredefinedSplit(fold))
+    knn.fit(pairs, y, similar=similar)
+    first, second, whole = [set(line["fit"]) for line in lines_of(path) if "fit" in line]
+    texts = [{text for pair in pairs[half] for text in pair} for half in (slice(4), slice(4, 8))]
+    assert first == {"", "sun", "moon"} | texts[1]
+    assert second == {"", "sun", "moon", "kitten"} | texts[0]
+    assert whole == {""} | texts[0] | texts[1] | {t for pair in similar for t in pair}
+    triplets = [line["triplets"] for line in lines_of(path) if "fit" in line][2]
+    assert {("cat 0", "kitten"), ("kitten", "dog 0"), ("sun", "moon")} <= {
+        (anchor, mate) for anchor, mate, _ in triplets
+    }
+    assert knn.out_of_fold_ranks_.shape == (8, 2)
+    inside = (knn.out_of_fold_ranks_.max(axis=1) < 2).sum()
+    total = knn.inside_rate_ * (inside + 2) + knn.outside_rate_ * (8 - inside + 2)
+    assert total == pytest.approx(4 + 2)
+
+
+def test_out_of_fold_embedders_meet_no_text_of_the_fold(tmp_path):
+    path = str(tmp_path / "log")
+    spelled = np.vstack([PAIRS, [[f"  {text.upper()}??" for text in pair] for pair in PAIRS[:40]]])
+    y = np.append(Y, Y[:40])
+    PairwiseKNNClassifier(WordSum(path), cv=4, corpus=list(np.ravel(NEW))).fit(spelled, y)
+    fits = [{*map(normalize_text, line["fit"])} for line in lines_of(path) if "fit" in line]
+    assert len(fits) == 5
+    for texts, (train, test) in zip(
+        fits, DisjointPairsKFold(4, random_state=0).split(spelled, y), strict=False
+    ):
+        assert texts == {"", *map(normalize_text, spelled[train].ravel())}
+        assert not texts & {*map(normalize_text, spelled[test].ravel())}
+
+
+@pytest.mark.parametrize("count", ["texts", "questions"])
+@pytest.mark.parametrize("corpus", [None, list(np.ravel(NEW))], ids=["inductive", "collection"])
+def test_labels_of_a_fold_do_not_reach_its_own_ranks(corpus, count):
+    fold = np.empty(len(Y), dtype=int)
+    for number, (_, test) in enumerate(DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)):
+        fold[test] = number
+    knn = PairwiseKNNClassifier(pipeline(), cv=PredefinedSplit(fold), corpus=corpus, count=count)
+    ranks = clone(knn).fit(PAIRS, Y).out_of_fold_ranks_
+    turned = np.where(fold == 0, 1 - Y, Y)
+    other = clone(knn).fit(PAIRS, turned).out_of_fold_ranks_
+    assert np.array_equal(other[fold == 0], ranks[fold == 0])
+    assert not np.array_equal(other[fold == 1], ranks[fold == 1])
+
+
+def test_noise_is_predicted_no_better_than_by_its_prior():
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i}" for i in range(150)])
+    pairs, y = [], []
+    for _ in range(60):
+        four = [" ".join(rng.choice(words, 5)) for _ in range(4)]
+        pairs += [(four[i], four[j]) for i in range(4) for j in range(i)]
+        # A consistent clustering of the four, of no relation to their words.
+        cluster = rng.integers(0, 2, 4)
+        y += [int(cluster[i] == cluster[j]) for i in range(4) for j in range(i)]
+    y = np.array(y)
+    knn = PairwiseKNNClassifier(pipeline(d=20, rank=150), k=10, cv=4).fit(pairs, y)
+    share = y.mean()
+    entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+
+    def loss(ranks):
+        inside = ranks.max(axis=1) < 10
+        rate = np.where(inside, knn.inside_rate_, knn.outside_rate_)
+        return -np.mean(np.log(np.where(y == 1, rate, 1 - rate)))
+
+    # Two rates fitted to 360 labels gain 1/720 nats by chance on average; 0.01 is 3.8 sigma of it.
+    assert abs(loss(knn.out_of_fold_ranks_) - entropy) < 0.01
+    seen = knn.k_curve(pairs, y, [10])
+    assert seen.log_loss[0] < entropy - 0.05
+
+
+ODD = [
+    "",
+    "   \t\n",
+    "?!",
+    "word",
+    "x" * 20_000,
+    "why not " * 2_500,
+    "日本語の質問ですか",
+    "هل هذا سؤال؟",
+    "क्या यह प्रश्न है",
+    "🙂🙃",
+    "a\x00b \u202e\u200b",
+    "e\u0301\u0327 ﬁ Ⅷ ß İ",
+    "\ud800 alone",
+    "zyx wvu tsr",
+]
+
+
+@pytest.mark.parametrize("collection", [False, True])
+def test_odd_texts_give_finite_probabilities(fitted, collection):
+    judged = [(odd, PAIRS[i, 0]) for i, odd in enumerate(ODD)]
+    judged += [(first, second) for first in ODD for second in ODD]
+    knn = fitted
+    if collection:
+        knn = clone(fitted).set_params(corpus=ODD).fit(PAIRS, Y)
+    probabilities = knn.predict_proba(judged)
+    assert np.all((probabilities > 0) & (probabilities < 1))
+    assert np.allclose(probabilities.sum(axis=1), 1)
+    for silent in ("", "   \t\n", "?!", "zyx wvu tsr", "🙂🙃"):
+        pair = [(silent, PAIRS[0, 0])]
+        assert np.all(knn.rank(pair) == INFINITE_RANK)
+        assert knn.set_params(k=10**9).predict(pair).tolist() == [0]
+        knn.set_params(k=5)
+
+
+@pytest.mark.parametrize("count", ["texts", "questions"])
+def test_odd_texts_can_be_learned_from(count):
+    odd = [(odd, PAIRS[i, 0]) for i, odd in enumerate(ODD)]
+    odd += [("", "lonely words here"), ("", "?"), (" ", "other lonely words")]
+    odd += [(text, text) for text in ODD]
+    pairs = np.vstack([PAIRS, np.array(odd, dtype=object)])
+    for label in (0, 1):
+        y = np.append(Y, np.full(len(odd), label))
+        knn = PairwiseKNNClassifier(pipeline(), k=5, cv=2, count=count).fit(pairs, y)
+        probabilities = knn.predict_proba(pairs)
+        assert np.all((probabilities > 0) & (probabilities < 1))
+        assert np.all(knn.out_of_fold_ranks_ >= 0)
+
+
+def test_texts_without_words_are_never_mined(tmp_path):
+    path = str(tmp_path / "log")
+    pairs = [("a", "b"), ("", "c"), ("?", "d"), ("e", "f"), ("g", "h"), ("i", "j")]
+    cv = PredefinedSplit([0, 0, 0, 0, 1, 1])
+    PairwiseKNNClassifier(WordSum(path), cv=cv).fit(pairs, [1, 1, 1, 0, 1, 0])
+    triplets = [line["triplets"] for line in lines_of(path) if "fit" in line][-1]
+    mates = {(anchor, mate) for anchor, mate, _ in triplets}
+    # Two texts are no duplicates for being both said to be duplicates of nothing.
+    assert mates == {
+        *[("a", "b"), ("b", "a"), ("g", "h"), ("h", "g")],
+        *[(end, "") for end in "efij"],
+    }
+
+
+def test_duplicates_of_nothing_count_as_two_questions():
+    pairs = [("", "blue red"), ("?", "red red blue blue"), ("e", "f"), ("g", "h"), ("i", "j")]
+    pairs += [("k", "l"), ("m", "n"), ("o", "p")]
+    cv = PredefinedSplit([0, 1, 0, 1, 0, 1, 0, 1])
+    knn = PairwiseKNNClassifier(WordSum(), cv=cv, count="questions")
+    judged = [("red blue", "red"), ("red blue", "blue")]
+    ranks = [knn.fit(pairs, [told, told, 1, 1, 0, 0, 0, 0]).rank(judged) for told in (0, 1)]
+    assert np.all(ranks[0][:, 0] >= 2)
+    assert np.array_equal(ranks[1], ranks[0])
+
+
+def test_labels_of_any_two_classes_come_back(fitted):
+    named = np.where(Y == 1, "same", "other")
+    knn = clone(fitted).fit(PAIRS, named)
+    assert knn.classes_.tolist() == ["other", "same"]
+    assert np.array_equal(knn.predict(NEW) == "same", fitted.predict(NEW) == 1)
+    assert np.array_equal(knn.predict_proba(NEW), fitted.predict_proba(NEW))
+    curve = knn.k_curve(NEW, np.where(NEW_Y == 1, "same", "other"), [5])
+    assert curve.accuracy[0] == fitted.score(NEW, NEW_Y)
+
+
+def test_lists_and_frames_are_pairs_too(fitted):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(PAIRS, columns=["question1", "question2"])
+    labels = pandas.Series(Y, index=np.arange(len(Y)) + 9)
+    for pairs, y in [(frame, labels), ([tuple(pair) for pair in PAIRS], Y.tolist())]:
+        other = clone(fitted).fit(pairs, y)
+        assert np.array_equal(other.out_of_fold_ranks_, fitted.out_of_fold_ranks_)
+    assert np.array_equal(fitted.rank(frame), fitted.rank(PAIRS))
+
+
+@pytest.mark.filterwarnings("ignore:rank=600")
+def test_the_default_embedder_is_film_over_tfidf():
+    knn = PairwiseKNNClassifier(cv=2).fit(PAIRS[:60], Y[:60])
+    assert [type(step).__name__ for _, step in knn.embedder_.steps] == ["TfidfVectorizer", "FILM"]
+    assert knn.predict(NEW).shape == (len(NEW),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k=0 must be 1 or more"),
+        ({"k": 1.5}, TypeError, "k=1.5 must be an integer"),
+        ({"n_random": 0}, ValueError, "n_random=0 must be 1 or more"),
+        ({"cv": 1}, ValueError, "cv=1 must be 2 or more"),
+        ({"mode": "all"}, ValueError, "mode='all' must be one of 'both', 'either'"),
+        ({"count": "words"}, ValueError, "count='words' must be one of 'texts', 'questions'"),
+        ({"corpus": "one text"}, TypeError, "corpus is one string; give a list of texts"),
+        ({"corpus": ["a", None]}, TypeError, "corpus[1] = None is NoneType, not a string"),
+        ({"corpus": []}, ValueError, "corpus is empty"),
+        ({"embedder": TfidfVectorizer()}, TypeError, "embedder gives sparse vectors"),
+        (
+            {"cv": ShuffleSplit(2, random_state=0)},
+            ValueError,
+            "must test each of the 240 pairs in exactly one fold",
+        ),
+    ],
+)
+def test_bad_settings_are_named_and_leave_the_fit_alone(fitted, settings, error, message):
+    knn = pickle.loads(pickle.dumps(fitted)).set_params(**settings)
+    with pytest.raises(error, match=re.escape(message)):
+        knn.fit(PAIRS, Y)
+    knn.set_params(**{name: getattr(fitted, name) for name in settings})
+    assert np.array_equal(knn.predict_proba(NEW), fitted.predict_proba(NEW))
+
+
+def test_bad_data_is_named(fitted):
+    knn, missing = clone(fitted), PAIRS.copy()
+    missing[7, 1] = None
+    with pytest.raises(ValueError, match="pairs row 7, column 1 is missing"):
+        knn.fit(missing, Y)
+    with pytest.raises(ValueError, match="pairs row 7, column 1 is missing"):
+        fitted.predict(missing)
+    with pytest.raises(ValueError, match="similar row 7, column 1 is missing"):
+        knn.fit(PAIRS, Y, similar=missing)
+    with pytest.raises(TypeError, match="pairs row 0 is one text"):
+        fitted.predict(["one text"])
+    with pytest.raises(ValueError, match="y holds one class only"):
+        knn.fit(PAIRS, np.zeros(len(Y)))
+    with pytest.raises(ValueError, match="y has 3 labels for 240 pairs"):
+        knn.fit(PAIRS, Y[:3])
+    with pytest.raises(ValueError, match="no triplet can be mined from the 2 training pairs"):
+        # Each fold trains on one side only, one of them without any duplicate.
+        cv = PredefinedSplit([0, 0, 1, 1])
+        pairs = [("a b", "c d"), ("e f", "g h"), ("i j", "k l"), ("m n", "o p")]
+        PairwiseKNNClassifier(WordSum(), cv=cv).fit(pairs, [1, 1, 0, 0])
+    assert not hasattr(knn, "classes_")
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "rank", "embedder_", "k_curve"])
+def test_nothing_can_be_asked_before_fit(method):
+    knn = PairwiseKNNClassifier(pipeline())
+    with pytest.raises(NotFittedError):
+        if method == "embedder_":
+            _ = knn.embedder_
+        else:
+            getattr(knn, method)(NEW, *([NEW_Y] if method == "k_curve" else []))
+
+
+def test_a_pair_with_both_labels_warns_and_counts_as_similar(tmp_path):
+    path = str(tmp_path / "log")
+    pairs = [("a", "b"), ("c", "d"), ("B?", "A"), ("e", "f"), ("g", "h")]
+    with pytest.warns(UserWarning, match=r"1 pairs occur with both labels.*rows \[0, 2\]"):
+        PairwiseKNNClassifier(WordSum(path), cv=2).fit(pairs, [0, 1, 1, 0, 1])
+    triplets = [line["triplets"] for line in lines_of(path) if "fit" in line][-1]
+    told = {(anchor.lower(), mate.lower()) for anchor, mate, _ in triplets}
+    assert {("a", "b?"), ("b?", "a")} <= told or {("a", "b"), ("b", "a")} <= told
+    assert ("a", "") not in told and ("b", "") not in told
+
+
+def test_parameters_are_nested_and_cloned(fitted):
+    knn = PairwiseKNNClassifier(pipeline(margin=2.0), k=3, mode="either", memory="somewhere")
+    assert knn.get_params()["embedder__film__margin"] == 2.0
+    knn.set_params(embedder__film__margin=0.5, k=9)
+    other = clone(knn)
+    assert other.get_params()["embedder__film__margin"] == 0.5
+    assert (other.k, other.mode, other.memory) == (9, "either", "somewhere")
+    assert other.embedder is not knn.embedder
+    assert not hasattr(clone(fitted), "out_of_fold_ranks_")
+    assert not hasattr(fitted.embedder.named_steps["film"], "components_")
+
+
+def test_a_pickle_predicts_the_same(fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.rank(NEW), fitted.rank(NEW))
+    assert np.array_equal(again.predict_proba(NEW), fitted.predict_proba(NEW))
+
+
+def test_a_pickle_outlives_the_cache_folder(fitted, tmp_path):
+    folder = tmp_path / "cache"
+    knn = clone(fitted).set_params(memory=str(folder)).fit(PAIRS, Y)
+    saved = pickle.dumps(knn)
+    shutil.rmtree(folder)
+    again = pickle.loads(saved)
+    assert np.array_equal(again.rank(NEW), fitted.rank(NEW))
+    assert np.array_equal(again.embedder_.transform(["red"]), fitted.embedder_.transform(["red"]))
+
+
+def test_the_notebook_view_shows_the_embedder(fitted):
+    for knn in (PairwiseKNNClassifier(pipeline()), fitted, PairwiseKNNClassifier()):
+        assert "PairwiseKNNClassifier" in knn._repr_html_()
+        assert "PairwiseKNNClassifier" in repr(knn)
+    assert "TfidfVectorizer" in fitted._repr_html_()
+
+
+def test_a_cached_fit_is_read_not_repeated(tmp_path):
+    path = str(tmp_path / "log")
+    knn = PairwiseKNNClassifier(WordSum(path), k=5, cv=3, memory=str(tmp_path / "cache"))
+    first = clone(knn).fit(PAIRS, Y).predict_proba(NEW)
+    n_lines = len(lines_of(path))
+    assert n_lines == 4 + 3 + 1
+    again = clone(knn).fit(PAIRS, Y)
+    assert np.array_equal(again.predict_proba(NEW), first)
+    wider = clone(knn).set_params(k=30, mode="either").fit(PAIRS, Y)
+    assert not np.array_equal(wider.predict_proba(NEW), first)
+    assert len(lines_of(path)) == n_lines
+    # The fit itself was never run here, yet its embedder can be had.
+    assert again.embedder_.fitted_
+    assert again.embedder_.transform(["red", "blue"]).shape == (2, 5)
+    for settings, more in [
+        ({"embedder__d": 4}, {}),
+        ({"n_random": 2}, {}),
+        ({"random_state": 1}, {}),
+        ({"count": "questions"}, {}),
+        ({"corpus": ["red"]}, {}),
+        ({"cv": 2}, {}),
+        ({}, {"similar": EXTRA}),
+    ]:
+        before = len(lines_of(path))
+        clone(knn).set_params(**settings).fit(PAIRS, Y, **more)
+        assert len(lines_of(path)) > before, settings
+    before = len(lines_of(path))
+    clone(knn).fit(PAIRS, 1 - Y)
+    clone(knn).fit(PAIRS[1:], Y[1:])
+    assert len(lines_of(path)) == before + 2 * (4 + 3)
+
+
+GRID = {"k": [1, 5, 20], "embedder__film__margin": [0.5, 2.0]}
+
+
+def search(tmp_path, name, *, memory, n_jobs):
+    path = tmp_path / f"{name}.log"
+    path.touch()
+    folder = str(tmp_path / name) if memory else None
+    knn = PairwiseKNNClassifier(pipeline(path=str(path)), cv=2, memory=folder)
+    folds = DisjointPairsKFold(3, random_state=0)
+    found = GridSearchCV(
+        knn, GRID, cv=folds, scoring="neg_log_loss", n_jobs=n_jobs, error_score="raise"
+    )
+    found.fit(PAIRS, Y)
+    scores = [found.cv_results_[f"split{i}_test_score"] for i in range(3)]
+    return found, np.array(scores), [line["margin"] for line in lines_of(path)]
+
+
+def test_a_search_over_k_fits_once_a_fold_and_margin(tmp_path):
+    plain, wanted, fits = search(tmp_path, "plain", memory=False, n_jobs=1)
+    # Two inner folds and the whole, for each of 3 folds and 6 candidates, and for the refit.
+    assert len(fits) == 3 * (3 * 6 + 1)
+    cached, scores, fits = search(tmp_path, "cached", memory=True, n_jobs=1)
+    assert np.array_equal(scores, wanted)
+    best = cached.best_params_["embedder__film__margin"]
+    for margin in GRID["embedder__film__margin"]:
+        assert fits.count(margin) == 3 * (3 + (margin == best))
+    both, scores, fits = search(tmp_path, "parallel", memory=True, n_jobs=2)
+    assert np.array_equal(scores, wanted)
+    # Two processes may meet on the same fit, but not on all of them.
+    assert 3 * (3 * 2 + 1) <= len(fits) < 3 * (3 * 6 + 1)
+    for other in (cached, both):
+        assert other.best_params_ == plain.best_params_
+        assert np.array_equal(other.predict_proba(NEW), plain.predict_proba(NEW))
+    assert len(np.unique(wanted.round(9))) > 9
+    assert cached.best_estimator_.embedder_.named_steps["film"].components_.shape[0] == 8

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+
+from estimators.corpus.duplicate_finder import DuplicateFinder
+from estimators.pairs.lexical import LexicalFeatures
+from estimators.pairs.presets import few_label_duplicates
+from film.datasets import make_question_pairs
+from film.pairs.lexical import row_cosines
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_question_pairs(500, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def made(data):
+    return few_label_duplicates(data.pairs, rank=30)
+
+
+@pytest.fixture(scope="module")
+def fitted(data, made):
+    return clone(made).fit(data.pairs[:100], data.y[:100])
+
+
+def test_features_and_latent_space_are_those_of_all_pairs(data, fitted):
+    expected = LexicalFeatures().fit(data.pairs).transform(data.pairs[100:120])
+    inputs = fitted.inputs(data.pairs[100:120])
+    np.testing.assert_allclose(inputs[:, 3:], expected)
+    (_, latent), *_ = fitted.members_
+    assert latent.transform(["how old is it"]).shape == (1, 30)
+    sides = [latent.transform(data.pairs[100:120, side]) for side in (0, 1)]
+    np.testing.assert_allclose(inputs[:, 0], row_cosines(*sides), atol=1e-6)
+    words = set(latent[0].vocabulary_)
+    assert words == set(LexicalFeatures().fit(data.pairs).words_.vocabulary_)
+
+
+def test_it_is_better_than_chance_and_symmetric(data, fitted):
+    held = data.pairs[100:]
+    p = fitted.predict_proba(held)
+    assert fitted.classes_.tolist() == [0, 1]
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(fitted.predict_proba(held[:, ::-1]), p)
+    assert roc_auc_score(data.y[100:], p[:, 1]) > 0.65
+
+
+def test_a_clone_fits_to_the_same(data, made, fitted):
+    again = clone(made).fit(data.pairs[:100], data.y[:100])
+    found = again.predict_proba(data.pairs[100:])
+    np.testing.assert_array_equal(found, fitted.predict_proba(data.pairs[100:]))
+    assert not hasattr(made, "classes_")
+
+
+def test_parameters_reach_the_classifier(data):
+    model = few_label_duplicates(data.pairs, rank=5, random_state=3, prior=0.2, cv=2)
+    assert (model.prior, model.cv, model.random_state) == (0.2, 2, 3)
+    assert model.final_estimator.random_state == 3
+    other = few_label_duplicates(data.pairs, rank=5, random_state=4)
+    ours = [dict(m.members)["latent"].estimator[-1].components_ for m in (model, other)]
+    assert ours[0].shape == (5, ours[0].shape[1]) and not np.array_equal(*ours)
+
+
+def test_it_explains_and_finds_duplicates(data, fitted):
+    verdict = fitted.explain(data.pairs[:1])[0]
+    assert verdict.members[0].name == "latent"
+    texts = data.pairs[100:140].ravel()
+    finder = DuplicateFinder(fitted, n_neighbors=3).fit(texts)
+    assert len(finder.find(budget=5).rows()) == 5
+
+
+def test_a_rank_above_the_number_of_words_is_lowered():
+    model = few_label_duplicates([("red car", "blue car"), ("red sky", "sky")], rank=300)
+    assert dict(model.members)["latent"].estimator[-1].n_components == 3
+
+
+def test_bad_input_is_named(data):
+    with pytest.raises(ValueError, match="rank=0 must be 1 or more"):
+        few_label_duplicates(data.pairs, rank=0)
+    with pytest.raises(ValueError, match="pairs row 0, column 1 is missing"):
+        few_label_duplicates([("a", None)])
+    with pytest.raises(ValueError, match="at least two words"):
+        few_label_duplicates([("word", "word")])

@@ -1,0 +1,872 @@
+"""Models come back to the bit, and hostile files are refused before anything is built."""
+
+import inspect
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import types
+import warnings
+import zipfile
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+import skops.io
+from sklearn.base import BaseEstimator
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    StackingClassifier,
+)
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from estimators import FILM, DisjointPairsKFold, PairwiseKNNClassifier, load_model, save_model
+from estimators.persistence import registry
+from film.datasets import make_question_pairs
+from film.text import normalize_text
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4))
+Y = (X[:, 0] + X[:, 1] ** 2 + RNG.normal(size=200) > 1).astype(int)
+PAIRS = make_question_pairs(200, random_state=0)
+TEXTS = list(dict.fromkeys(PAIRS.pairs.ravel().tolist()))
+GROUPS = np.arange(len(TEXTS)) % 20
+WORDS = TfidfVectorizer(preprocessor=normalize_text)
+CHARACTERS = TfidfVectorizer(
+    analyzer="char_wb", ngram_range=(2, 4), preprocessor=normalize_text
+).set_params(dtype=np.float32)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:rank=.* were reduced:UserWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+def film_model():
+    return FILM(d=10, rank=50, random_state=0)
+
+
+def round_trip(model, folder):
+    save_model(model, folder / "model.skops")
+    return load_model(folder / "model.skops")
+
+
+def forge(path, edit=None, header=None, files=None):
+    """Rewrite a saved model: `edit` changes its schema in place, `header` its header."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    for name, change in (("schema.json", edit), ("film-metric.json", header)):
+        tree = json.loads(content[name])
+        if change:
+            tree = change(tree) or tree
+        content[name] = json.dumps(tree).encode()
+    for name, data in list(content.items()):
+        if files and name.endswith((".npy", ".npz")):
+            content[name] = files(data)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(LogisticRegression().fit(X, Y), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(class_weight={0: 1, 1: 2.5}),
+        HistGradientBoostingClassifier(max_iter=8),
+        HistGradientBoostingClassifier(max_iter=8, early_stopping=True),  # type: ignore[arg-type]
+        ExtraTreesClassifier(8, min_samples_leaf=3),
+        RandomForestClassifier(4),
+        CalibratedClassifierCV(LogisticRegression(), cv=3),
+        CalibratedClassifierCV(HistGradientBoostingClassifier(max_iter=4), method="isotonic"),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        make_pipeline(QuantileTransformer(n_quantiles=20), LogisticRegression()),
+        make_pipeline(SplineTransformer(n_knots=4), LogisticRegression()),
+        StackingClassifier([("a", LogisticRegression()), ("b", StandardScaler)][:1], cv=2),
+        FrozenEstimator(LogisticRegression().fit(X, Y)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_classifiers_come_back_to_the_bit(model, tmp_path):
+    model.fit(X, Y)
+    again = round_trip(model, tmp_path)
+    assert type(again) is type(model)
+    new = np.vstack([X, np.random.default_rng(1).normal(size=(50, 4)) * 3])
+    np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
+
+
+def test_multiclass_and_regression_come_back(tmp_path):
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = HistGradientBoostingClassifier(max_iter=3).fit(X, y)
+    np.testing.assert_array_equal(
+        round_trip(model, tmp_path).predict_proba(X), model.predict_proba(X)
+    )
+    for loss in ("squared_error", "absolute_error", "poisson", "quantile"):
+        model = HistGradientBoostingRegressor(max_iter=3, loss=loss, quantile=0.5)
+        model.fit(X, np.abs(X[:, 1]))
+        np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "vectoriser",
+    [
+        TfidfVectorizer(min_df=2, sublinear_tf=True),
+        FeatureUnion([("words", WORDS), ("characters", CHARACTERS)]),
+    ],
+    ids=["words", "union"],
+)
+def test_pipelines_to_film_come_back_to_the_bit(vectoriser, tmp_path):
+    model = make_pipeline(vectoriser, film_model()).fit(TEXTS, GROUPS)
+    again = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(again.transform(TEXTS), model.transform(TEXTS))
+    # A text with nothing known in it.
+    np.testing.assert_array_equal(again.transform(["", "質問"]), model.transform(["", "質問"]))
+
+
+def test_film_keeps_its_attributes(tmp_path):
+    model = film_model().fit(WORDS.fit_transform(TEXTS), GROUPS)
+    again = round_trip(model, tmp_path)
+    assert vars(again).keys() == vars(model).keys()
+    for name, value in vars(model).items():
+        np.testing.assert_array_equal(getattr(again, name), value, err_msg=name)
+
+
+def test_unfitted_models_come_back(tmp_path):
+    model = make_pipeline(WORDS, FILM(d=7, margin=0.5))
+    again = round_trip(model, tmp_path)
+    assert repr(again) == repr(model)
+
+
+@pytest.mark.parametrize("fits", [1, 2])
+@pytest.mark.parametrize("cached", [False, True])
+def test_pair_rule_comes_back_without_its_cache(tmp_path, cached, fits):
+    # Of the second fit all comes from the cache, and the model has numbered no text yet.
+    model: Any = None
+    for _ in range(fits):
+        model = PairwiseKNNClassifier(
+            make_pipeline(TfidfVectorizer(), film_model()),
+            k=5,
+            cv=DisjointPairsKFold(2, random_state=0),
+            memory=str(tmp_path / "cache") if cached else None,
+        ).fit(PAIRS.pairs, PAIRS.y)
+    again = round_trip(model, tmp_path)
+    assert again.memory is None and again.k == 5
+    np.testing.assert_array_equal(again.rank(PAIRS.pairs), model.rank(PAIRS.pairs))
+    np.testing.assert_array_equal(
+        again.predict_proba(PAIRS.pairs[:20]), model.predict_proba(PAIRS.pairs[:20])
+    )
+
+
+def test_no_cache_folder_comes_from_a_file(tmp_path):
+    inner = make_pipeline(StandardScaler(), LogisticRegression(), memory=str(tmp_path / "theirs"))
+    model = StackingClassifier([("a", inner)], cv=2).fit(X, Y)
+    others = [make_pipeline(StandardScaler(), memory="theirs") for _ in range(3)]
+    model.notes = [{others[0]}, frozenset(others[1:2]), objects(others[2:])]  # type: ignore[attr-defined]
+    again = round_trip(model, tmp_path)
+    assert [next(iter(held)).memory for held in again.notes] == [None, None, None]
+    assert again.estimators[0][1].memory is None and again.estimators_[0].memory is None
+    assert inner.memory == str(tmp_path / "theirs")
+
+
+@pytest.fixture
+def holder(monkeypatch):
+    """Give an estimator of our own package that holds what it is given."""
+
+    class Holder(BaseEstimator):
+        def __init__(self, value=None):
+            self.value = value
+
+    module = types.ModuleType("estimators._held")
+    Holder.__module__, Holder.__qualname__ = module.__name__, "Holder"
+    module.Holder = Holder  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(registry._NAMED, "Holder", Holder)
+    return Holder
+
+
+def objects(values, shape=None):
+    array = np.empty(shape or len(values), dtype=object)
+    if array.size:
+        array[...] = values
+    return array
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": 1, "b": {"c": [1.5, None, True]}, "": "x"},
+        {1: "one", 2: "two"},
+        {0.1: 1, 1e300: 2},
+        {np.int64(3): 1, np.str_("é"): 2},
+        [("name", 3), ("other", (4, "x"))],
+        {"a", "b"},
+        frozenset({"the", "a"}),
+        range(1, 56, 2),
+        slice(1, None),
+        b"\x00\xff",
+        [float("inf"), -0.0, 1e-320, 2**80],
+        "\ud800 \x00 line\r\nbreak \u2028",
+        np.float32(0.1),
+        np.bool_(True),
+        np.dtype("float32"),
+        np.float64,
+        str,
+    ],
+    ids=lambda value: repr(sorted(value) if isinstance(value, (set, frozenset)) else value),
+)
+def test_values_come_back(holder, value, tmp_path):
+    again = round_trip(holder(value), tmp_path).value
+    assert again == value and type(again) is type(value)
+    assert repr(again) == repr(value) or isinstance(value, set | frozenset | dict)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        objects(["a", "é", None, "質"]),
+        objects([["a", "b"], ["c", ""]], (2, 2)),
+        objects([], (0, 2)),
+        objects([], (3, 0, 2)),
+        objects([], (0,)),
+        np.empty((0, 2)),
+        np.array([[1, 2], [3, 4]], dtype=np.int32),
+        np.array(["a", "bcd"]),
+        np.array(5.0),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    ],
+    ids=lambda array: f"{array.dtype}{array.shape}",
+)
+def test_arrays_come_back(holder, array, tmp_path):
+    again = round_trip(holder([array, objects([], (0,)), array]), tmp_path).value
+    for found, expected in zip(again, [array, np.empty(0, object), array], strict=True):
+        assert found.shape == expected.shape and found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    assert again[0] is again[2]
+
+
+def test_object_array_of_lists_comes_back(holder, tmp_path):
+    array = np.empty(2, dtype=object)
+    array[:] = [["a"], ["b", "c"]]
+    assert round_trip(holder(array), tmp_path).value.tolist() == [["a"], ["b", "c"]]
+
+
+def test_random_states_come_back(holder, tmp_path):
+    model = holder([np.random.RandomState(3), np.random.default_rng(3)])
+    again = round_trip(model, tmp_path)
+    assert again.value[0].randint(10**6) == model.value[0].randint(10**6)
+    assert again.value[1].integers(10**6) == model.value[1].integers(10**6)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array])
+def test_sparse_comes_back(holder, kind, tmp_path):
+    matrix = kind(np.eye(3)[:, ::-1])
+    again = round_trip(holder(matrix), tmp_path).value
+    assert type(again) is kind
+    np.testing.assert_array_equal(again.toarray(), matrix.toarray())
+
+
+def test_nested_fitted_estimators_come_back(holder, tmp_path):
+    member = make_pipeline(WORDS, film_model()).fit(TEXTS, GROUPS)
+    head = CalibratedClassifierCV(LogisticRegression(), cv=2).fit(X, Y)
+    model = holder({"members": [("film", member)], "head": holder(head)})
+    again = round_trip(model, tmp_path)
+    np.testing.assert_array_equal(
+        again.value["members"][0][1].transform(TEXTS), member.transform(TEXTS)
+    )
+    np.testing.assert_array_equal(again.value["head"].value.predict_proba(X), head.predict_proba(X))
+
+
+def node(kind, name, **entries):
+    module, _, short = name.rpartition(".")
+    return {"__loader__": kind, "__module__": module, "__class__": short, **entries}
+
+
+def text(value):
+    return node("JsonNode", "builtins.str", content=json.dumps(value), is_json=True)
+
+
+def row(*values, kind="TupleNode", name="builtins.tuple"):
+    return node(kind, name, content=list(values))
+
+
+def mapping(**values):
+    keys = row(
+        *[node("TypeNode", "builtins.str") for _ in values], kind="ListNode", name="builtins.list"
+    )
+    return node("DictNode", "builtins.dict", content=values, key_types=keys)
+
+
+def hostile_nodes(marker):
+    """(name to be found in the message, node) of files that would run or build something."""
+    system = node("FunctionNode", "os.system")
+    film_node = node("ObjectNode", "estimators.metric.film.FILM", content=mapping())
+    command = row(text(f"touch {marker}"))
+    yield "os.system", system
+    yield "posix.system", node("TypeNode", "posix.system")
+    yield "builtins.eval", node("FunctionNode", "builtins.eval")
+    yield "builtins.eval", node("TypeNode", "builtins.eval")
+    yield "posix.system", node("ConstructorFromReduceNode", "posix.system", content=command)
+    yield (
+        "subprocess.Popen",
+        node("ConstructorFromReduceNode", "subprocess.Popen", content=row(command)),
+    )
+    yield (
+        "numpy.memmap",
+        node(
+            "ConstructorFromReduceNode",
+            "numpy.memmap",
+            content=row(text(str(marker)), text("uint8"), text("w+"), text(0), text(9)),
+        ),
+    )
+    yield "numpy.memmap", node("ObjectNode", "numpy.memmap", content=mapping())
+    yield (
+        "joblib.memory.Memory",
+        node("ConstructorFromReduceNode", "joblib.memory.Memory", content=row(text(str(marker)))),
+    )
+    yield (
+        "film.datasets.writing.write_submission",
+        node("FunctionNode", "film.datasets.writing.write_submission"),
+    )
+    yield (
+        "film.datasets.writing.atomic_writer",
+        node(
+            "ConstructorFromReduceNode",
+            "film.datasets.writing.atomic_writer",
+            content=row(text(str(marker))),
+        ),
+    )
+    # Names that are trusted, where they would be called or looked up another way.
+    yield (
+        "ConstructorFromReduceNode",
+        node("ConstructorFromReduceNode", "estimators.metric.film.FILM", content=row()),
+    )
+    yield "ListNode", row(kind="ListNode", name="estimators.metric.film.FILM")
+    yield "estimators.metric.film.FILM (TypeNode)", node("TypeNode", "estimators.metric.film.FILM")
+    yield "normalize_text (ObjectNode", node("ObjectNode", "film.text.normalize_text")
+    yield "film.datasets.quora.deque", node("ObjectNode", "film.datasets.quora.deque")
+    yield "film.text.hashlib", node("ObjectNode", "film.text.hashlib")
+    yield "film.threads", node("ObjectNode", "film.threads", content=mapping())
+    yield "estimators.__main__.X", node("ObjectNode", "estimators.__main__.X")
+    yield "estimators.nowhere.X", node("ObjectNode", "estimators.nowhere.X")
+    yield "estimators.metric.film.\0", node("ObjectNode", "estimators.metric.film.\0.X")
+    yield "filmy.X", node("ObjectNode", "filmy.X")
+    yield "sklearn.svm._classes.SVC", node("ObjectNode", "sklearn.svm._classes.SVC")
+    yield (
+        "PartialNode",
+        node(
+            "PartialNode",
+            "functools.partial",
+            content={"func": system, "args": command, "kwds": mapping(), "namespace": text(None)},
+        ),
+    )
+    yield (
+        "PartialNode",
+        node(
+            "PartialNode",
+            "builtins.list",
+            content={"func": system, "args": command, "kwds": mapping(), "namespace": text(None)},
+        ),
+    )
+    yield (
+        "MethodNode",
+        node("MethodNode", "estimators.film.FILM", content={"func": "fit", "obj": film_node}),
+    )
+    yield (
+        "OperatorFuncNode",
+        node("OperatorFuncNode", "operator.methodcaller", attrs=row(text("x"))),
+    )
+    yield "CachedNode", node("CachedNode", "builtins.str")
+    yield "numpy.memmap (TypeNode)", node("TypeNode", "numpy.memmap")
+    yield (
+        "numpy.memmap (NdArrayNode)",
+        node("NdArrayNode", "numpy.memmap", type="json", content=[], shape=row(text(0))),
+    )
+    yield "numpy.seterr", node("TypeNode", "numpy.seterr")
+    yield "numpy.load", node("NdArrayNode", "numpy.load", type="json", content=[], shape=row())
+    yield "NewNode", node("NewNode", "builtins.str")
+    keys = mapping(**{str(marker): text(1)})
+    keys["key_types"]["content"] = [system]
+    yield "os.system", keys
+    # skops does not look below an entry of JSON, but nothing unknown may stand there either.
+    yield "os.system", {**text(1), "hidden": [system]}
+
+
+CASES = list(hostile_nodes("MARKER"))
+
+
+@pytest.mark.parametrize(
+    "case", range(len(CASES)), ids=[f"{i}-{c[0]}" for i, c in enumerate(CASES)]
+)
+def test_hostile_entries_are_refused_and_named(saved, tmp_path, case, monkeypatch):
+    marker = tmp_path / "marker"
+    name, entry = list(hostile_nodes(marker))[case]
+
+    def plant(schema):
+        schema["content"]["content"]["C"] = entry
+
+    forge(saved, plant)
+    built = []
+    monkeypatch.setattr(skops.io, "loads", lambda *args, **kwargs: built.append(args))
+    with pytest.raises(ValueError, match=r"was refused: .*nothing was loaded") as info:
+        load_model(saved)
+    assert name in str(info.value)
+    assert not built and not marker.exists()
+
+
+def test_no_module_outside_the_package_is_imported(saved):
+    # "this" prints when it is imported.
+    entry = node("ObjectNode", "this.Estimator")
+    forge(saved, lambda schema: schema["content"]["content"].update(C=entry))
+    with pytest.raises(ValueError, match=r"this\.Estimator \(ObjectNode\)"):
+        load_model(saved)
+    assert "this" not in sys.modules
+
+
+def test_programs_of_the_package_are_not_imported(monkeypatch):
+    program = types.ModuleType("estimators.__main__")
+    program.Stranger = type("Stranger", (BaseEstimator,), {"__module__": program.__name__})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, program.__name__, program)
+    assert registry.find_savable("estimators.__main__.Stranger") is None
+    assert registry.find_savable("estimators.film.FILM") is FILM
+
+
+def test_a_refused_entry_is_refused_at_the_root_too(saved):
+    forge(saved, lambda schema: node("FunctionNode", "os.system", protocol=schema["protocol"]))
+    with pytest.raises(ValueError, match=r"os\.system \(FunctionNode\)"):
+        load_model(saved)
+
+
+def test_what_skops_refuses_is_refused(saved):
+    # The name of a bit generator stands in plain data, where only skops looks for it.
+    state = mapping(bit_generator=text("seed"))
+    entry = node(
+        "RandomGeneratorNode",
+        "numpy.random._generator.Generator",
+        content={"bit_generator": state, "seed_seq": mapping()},
+    )
+    forge(saved, lambda schema: schema["content"]["content"].update(C=entry))
+    with pytest.raises(ValueError, match=r"cannot be restored .*numpy\.random\.seed"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("protocol", [0, 1, "2", None, 10**6])
+def test_other_protocols_of_skops_are_refused(saved, protocol):
+    forge(saved, lambda schema: schema.update(protocol=protocol))
+    with pytest.raises(ValueError, match=r"no file of save_model|cannot be restored"):
+        load_model(saved)
+
+
+class Bomb:
+    def __init__(self, marker):
+        self.marker = str(marker)
+
+    def __reduce__(self):
+        return os.mkdir, (self.marker,)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_are_never_read(tmp_path, protocol):
+    path, marker = tmp_path / "model.skops", tmp_path / "marker"
+    path.write_bytes(pickle.dumps(Bomb(marker), protocol))
+    with pytest.raises(ValueError, match="is a pickle" if protocol >= 2 else "no file of save"):
+        load_model(path)
+    assert not marker.exists()
+    joblib.dump(Bomb(marker), path, compress=3)
+    with pytest.raises(ValueError, match="no file of save_model"):
+        load_model(path)
+    assert not marker.exists()
+
+
+def test_pickled_arrays_are_never_read(saved, tmp_path):
+    marker = tmp_path / "marker"
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Bomb(marker)], dtype=object), allow_pickle=True)
+    forge(saved, files=lambda data: buffer.getvalue())
+    with pytest.raises(ValueError, match=r"no file of save_model.*holds pickled objects"):
+        load_model(saved)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[
+            ("left", 0),
+            ("left", None),
+            ("right", None),
+            ("left", 10**6),
+            ("right", 10**6),
+            ("right", 0),
+        ],
+        *[("feature_idx", 4), ("feature_idx", -1), ("is_categorical", 1)],
+    ],
+)
+def test_trees_out_of_range_are_refused(tmp_path, field, value):
+    path = tmp_path / "model.skops"
+    save_model(HistGradientBoostingClassifier(max_iter=2).fit(X, Y), path)
+
+    def change(data):
+        array = np.load(io.BytesIO(data))
+        if array.dtype.names and field in array.dtype.names:
+            inner = np.flatnonzero(array["is_leaf"] == 0)
+            array[field][inner[-1]] = len(array) if value is None else value
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        return buffer.getvalue()
+
+    forge(path, files=change)
+    with pytest.raises(ValueError, match="nodes out of range"):
+        load_model(path)
+
+
+def test_empty_trees_are_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(HistGradientBoostingClassifier(max_iter=2).fit(X, Y), path)
+
+    def change(data):
+        array = np.load(io.BytesIO(data))
+        buffer = io.BytesIO()
+        np.save(buffer, array[:0] if array.dtype.names else array)
+        return buffer.getvalue()
+
+    forge(path, files=change)
+    with pytest.raises(ValueError, match="nodes out of range"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("key", ["_in_fit", "_preprocessor"])
+def test_boosting_that_would_not_see_the_checked_features_is_refused(tmp_path, key):
+    path = tmp_path / "model.skops"
+    save_model(HistGradientBoostingClassifier(max_iter=2).fit(X, Y), path)
+
+    def plant(schema):
+        attributes = schema["content"]
+        attributes["content"][key] = text("x")
+        attributes["key_types"]["content"].append(node("TypeNode", "builtins.str"))
+
+    forge(path, plant)
+    with pytest.raises(ValueError, match="cannot be restored"):
+        load_model(path)
+
+
+def test_categorical_boosting_is_refused_when_saved(tmp_path):
+    model = HistGradientBoostingClassifier(max_iter=2, categorical_features=[0])  # type: ignore[arg-type]
+    model.fit(np.column_stack([np.arange(200) % 3, X]), Y)
+    with pytest.raises(ValueError, match="categorical features is not supported; encode"):
+        save_model(model, tmp_path / "model.skops")
+
+
+def test_sparse_indices_out_of_range_are_refused(holder, tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(holder(sp.csr_matrix(np.eye(3))), path)
+
+    def change(data):
+        matrix = sp.load_npz(io.BytesIO(data))
+        matrix.indices[1] = 7
+        buffer = io.BytesIO()
+        sp.save_npz(buffer, matrix)
+        return buffer.getvalue()
+
+    forge(path, files=change)
+    with pytest.raises(ValueError, match=r"cannot be restored .*indices"):
+        load_model(path)
+
+
+def test_other_sparse_formats_are_refused(holder, tmp_path):
+    path = tmp_path / "model.skops"
+    with pytest.raises(ValueError, match="sparse format 'coo' is not supported; use 'csr'"):
+        save_model(holder(sp.coo_matrix(np.eye(2))), path)
+    save_model(holder(sp.csr_matrix(np.eye(2))), path)
+    buffer = io.BytesIO()
+    sp.save_npz(buffer, sp.dia_matrix(np.eye(2)))
+    forge(path, files=lambda data: buffer.getvalue())
+    with pytest.raises(ValueError, match=r"cannot be restored .*sparse format 'dia'"):
+        load_model(path)
+
+
+def test_vocabulary_out_of_range_is_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(TfidfVectorizer().fit(["a word", "one more"]), path)
+
+    def change(schema):
+        entry = schema["content"]["content"]["vocabulary_"]
+        entry["content"] = json.dumps(json.loads(entry["content"]) | {"word": 1000})
+
+    forge(path, change)
+    with pytest.raises(ValueError, match="vocabulary_"):
+        load_model(path)
+
+
+def test_splines_without_their_coefficients_are_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(SplineTransformer(n_knots=4).fit(X), path)
+
+    def change(data):
+        array = np.load(io.BytesIO(data))
+        buffer = io.BytesIO()
+        np.save(buffer, array[:2] if array.ndim == 2 else array)
+        return buffer.getvalue()
+
+    forge(path, files=change)
+    with pytest.raises(ValueError, match=r"cannot be restored .*inconsistent"):
+        load_model(path)
+
+
+def test_spline_of_another_type_is_made_sound(tmp_path):
+    path = tmp_path / "model.skops"
+    model = SplineTransformer(n_knots=4).fit(X)
+    save_model(model, path)
+
+    def change(data):
+        buffer = io.BytesIO()
+        np.save(buffer, np.load(io.BytesIO(data)).astype(np.float32))
+        return buffer.getvalue()
+
+    forge(path, files=change)
+    again = load_model(path)
+    assert all(spline._c.dtype == np.float64 for spline in again.bsplines_)
+    np.testing.assert_allclose(again.transform(X), model.transform(X), atol=1e-5)
+
+
+def test_empty_arrays_cannot_be_blown_up(holder, tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(holder(objects([], (0, 2))), path)
+    for shapes in ([[3, 2]], [], [[0, 2], [0]]):
+        forge(path, header=lambda header, shapes=shapes: {**header, "empty": shapes})
+        with pytest.raises(ValueError, match="cannot be restored"):
+            load_model(path)
+
+
+def test_torn_files_are_named(saved):
+    whole = saved.read_bytes()
+    for length in [0, 1, 4, 100, len(whole) // 2, len(whole) - 100, len(whole) - 1]:
+        saved.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"model\.skops is no file of save_model, or was cut"):
+            load_model(saved)
+
+
+def test_flipped_bits_never_raise_anything_else(saved):
+    whole = saved.read_bytes()
+    expected = load_model(saved).predict_proba(X)
+    failures = 0
+    for at in range(0, len(whole), 41):
+        saved.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        try:
+            again = load_model(saved)
+        except ValueError as error:
+            failures += 1
+            assert "model.skops" in str(error)
+        else:
+            np.testing.assert_array_equal(again.predict_proba(X), expected)
+    assert failures > 20
+
+
+def test_other_files_are_named(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("id,text\n1,hello\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"notes\.txt is no file of save_model"):
+        load_model(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.txt", "hello")
+    with pytest.raises(ValueError, match="no file of save_model"):
+        load_model(path)
+    skops.io.dump(LogisticRegression(), path)
+    with pytest.raises(ValueError, match="no file of save_model"):
+        load_model(path)
+    with pytest.raises(FileNotFoundError, match=r"no file .*nothing"):
+        load_model(tmp_path / "nothing")
+    with pytest.raises(OSError, match="directory"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        [],
+        {},
+        {"format": 1},
+        {"format": "1", "versions": {}},
+        {"format": True, "versions": {}, "empty": []},
+    ],
+)
+def test_wrong_headers_are_named(saved, header):
+    forge(saved, header=lambda _: header or {"x": 1})
+    with pytest.raises(ValueError, match=r"no file of save_model|has format"):
+        load_model(saved)
+
+
+def test_later_formats_ask_for_a_newer_version(saved):
+    forge(saved, header=lambda header: {**header, "format": 2})
+    with pytest.raises(ValueError, match=r"format 2, .* reads up to 1; install a newer"):
+        load_model(saved)
+
+
+def test_header_names_format_and_versions(saved):
+    with zipfile.ZipFile(saved) as archive:
+        header = json.loads(archive.read("film-metric.json"))
+    assert header["format"] == 1
+    assert header["versions"].keys() == {"python", "film-metric", "scikit-learn", "numpy"}
+    assert header["versions"]["scikit-learn"] == sklearn.__version__
+    assert header["versions"]["numpy"] == np.__version__
+
+
+def test_another_scikit_learn_warns_once_with_both_versions(tmp_path):
+    path = tmp_path / "model.skops"
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+    save_model(model, path)
+
+    def older(tree):
+        for key, value in list(tree.items()) if isinstance(tree, dict) else enumerate(tree):
+            if key == "_sklearn_version":
+                value["content"] = '"0.99.1"'
+            elif isinstance(value, dict | list):
+                older(value)
+
+    forge(path, older, lambda header: header["versions"].update({"scikit-learn": "0.99.1"}))
+    with pytest.warns(UserWarning, match=r"0\.99\.1.*" + sklearn.__version__) as caught:
+        again = load_model(path)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("patch", ["0", "99.post1"])
+def test_another_patch_of_scikit_learn_does_not_warn(saved, patch):
+    version = ".".join([*sklearn.__version__.split(".")[:2], patch])
+    forge(saved, header=lambda header: header["versions"].update({"scikit-learn": version}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_model(saved)
+
+
+class Stranger(BaseEstimator):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (FunctionTransformer(lambda x: x), "<lambda>"),
+        (FunctionTransformer(np.linalg.norm), "would refuse numpy.linalg"),
+        (Stranger(), "Stranger"),
+        (make_pipeline(StandardScaler(), memory=joblib.Memory(None)), "give memory as the name"),
+        (FILM(d={True: 1}), "keys of a dict"),  # type: ignore[arg-type]
+        (FILM(d={1: 1, "1": 2}), "keys of a dict"),  # type: ignore[arg-type]
+        (FILM(d={None: 1}), "keys of a dict"),  # type: ignore[arg-type]
+        (FILM(d={(1, 2): 1}), "keys of a dict"),  # type: ignore[arg-type]
+        (FILM(d=np.array({"a"}, dtype=object)), "object array of shape"),  # type: ignore[arg-type]
+        (FILM(d=np.array("a", dtype=object)), "object array of shape"),  # type: ignore[arg-type]
+        (LogisticRegression, "LogisticRegression"),
+        (open, "load_model would refuse"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(tmp_path, model, message):
+    path = tmp_path / "model.skops"
+    path.write_text("earlier", encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        save_model(model, path)
+    assert path.read_text(encoding="utf-8") == "earlier"
+    assert os.listdir(tmp_path) == ["model.skops"]
+
+
+def test_object_arrays_that_would_change_shape_are_not_saved(tmp_path):
+    array = np.empty((1, 2), dtype=object)
+    array[0, 0], array[0, 1] = ["a", "b"], ["c", "d"]
+    with pytest.raises(ValueError, match=r"object array of shape \(1, 2\) holds list"):
+        save_model(FILM(d=array), tmp_path / "model.skops")  # type: ignore[arg-type]
+
+
+def test_open_files_are_not_saved(tmp_path):
+    with open(tmp_path / "notes", "w", encoding="utf-8") as handle:
+        with pytest.raises(ValueError, match=r"cannot be saved: .*TextIOWrapper"):
+            save_model(FILM(d=handle), tmp_path / "model.skops")  # type: ignore[arg-type]
+    assert os.listdir(tmp_path) == ["notes"]
+
+
+def test_models_that_hold_themselves_are_not_saved(tmp_path):
+    model = LogisticRegression()
+    model.me = model  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="refers to itself"):
+        save_model(model, tmp_path / "model.skops")
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=True)
+        with pytest.raises(ValueError, match="metadata requests are set again"):
+            save_model(model, tmp_path / "model.skops")
+
+
+def test_saving_changes_nothing_in_the_model(tmp_path):
+    model = make_pipeline(TfidfVectorizer(), film_model(), memory="cache").fit(
+        TEXTS[:50], GROUPS[:50]
+    )
+    before = pickle.dumps(model)
+    save_model(model, tmp_path / "model.skops")
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_earlier_file_stays_when_saving_breaks_off(saved, monkeypatch, error):
+    before = saved.read_bytes()
+
+    def broken(model, file, **options):
+        file.write(b"half")
+        raise error
+
+    monkeypatch.setattr(skops.io, "dump", broken)
+    with pytest.raises(type(error)):
+        save_model(LogisticRegression(), saved)
+    assert saved.read_bytes() == before and os.listdir(saved.parent) == [saved.name]
+
+
+def test_wrong_places_are_found_before_work(tmp_path, monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError("serialised first")
+
+    monkeypatch.setattr(skops.io, "dump", never)
+    with pytest.raises(FileNotFoundError, match=r"folder .*missing"):
+        save_model(LogisticRegression(), tmp_path / "missing" / "model.skops")
+    with pytest.raises(IsADirectoryError):
+        save_model(LogisticRegression(), tmp_path)
+
+
+def own_classes():
+    registry._import_all()
+    return {named for named in registry._NAMED.values() if inspect.isclass(named)}
+
+
+def test_trusted_classes_do_nothing_when_made_restored_or_dropped():
+    kinds = own_classes()
+    assert {FILM, PairwiseKNNClassifier, DisjointPairsKFold} <= kinds
+    for kind in kinds:
+        for base in set(kind.__mro__) & kinds:
+            assert not {"__new__", "__setstate__", "__del__"} & vars(base).keys(), kind
+
+
+def test_importing_does_not_load_skops():
+    program = "import sys, estimators, estimators.persistence; print('skops' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

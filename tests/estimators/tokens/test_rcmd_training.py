@@ -1,0 +1,456 @@
+"""RCMDRegressor learns: gradients, best weights, interruptions, objectives, bad input."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+from scipy.stats import spearmanr
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+
+from estimators import RCMDRegressor
+from estimators.encoders.transformer import Transformer
+from estimators.training.loop import Examples, Settings, Training
+from film.tokens.transport import transport_plan
+from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+transformers = pytest.importorskip("transformers", reason="needs the extra neural")
+
+NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
+FRAMES = (
+    ("how do i learn {}", "what is the best way to learn {}"),
+    ("the {} sat", "old {} sat on"),
+)
+PAIRS = [(first.format(noun), second.format(noun)) for first, second in FRAMES for noun in NOUNS]
+SCORES = [float(5 - 5 * (row % 8) / 8) for row in range(16)]
+LABELS = ["same" if row % 8 < 4 else "other" for row in range(16)]
+TRIPLETS = [(*pair, PAIRS[(row + 1) % 16][1] + " well") for row, pair in enumerate(PAIRS)]
+
+
+@pytest.fixture(scope="module")
+def sober_model(tmp_path_factory) -> Path:
+    """A tiny model without dropout, whose gradients do not depend on chance."""
+    folder = tmp_path_factory.mktemp("models") / "sober"
+    return make_tiny_model(
+        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
+    )
+
+
+def make(folder, **parameters) -> RCMDRegressor:
+    settings = {
+        "max_length": MAX_TOKENS,
+        "device": "cpu",
+        "epochs": 2,
+        "train_batch_size": 6,
+        "learning_rate": 1e-3,
+        "random_state": 0,
+    }
+    return RCMDRegressor(folder, **settings | parameters)
+
+
+def make_training(folder, columns, y=None, **settings) -> Training:
+    transformer = Transformer(folder, "cpu", None, 0)
+    transformer.add_head()
+    rows = np.array(columns, dtype=object)
+    texts, codes = np.unique(rows.ravel(), return_inverse=True)
+    base = {
+        "method": "rcmd",
+        "is_contrastive": y is None,
+        "temperature": 0.1,
+        "learning_rate": 1e-3,
+        "epochs": 1.0,
+        "batch_size": 8,
+        "micro_batch_size": None,
+        "accumulation_steps": 1,
+        "eval_steps": 10,
+        "patience": None,
+        "special_tokens": True,
+        "dtype": "float32",
+        "seed": 0,
+    }
+    examples = Examples(
+        transformer.tokenize(texts.tolist(), 32), codes.reshape(rows.shape),
+        None if y is None else np.array(y), None,
+    )  # fmt: skip
+    return Training(
+        transformer,
+        examples,
+        Settings(**base | settings),
+        evaluate=None,
+        checkpoint=None,
+        verbose=0,
+    )
+
+
+def gradients(training: Training) -> list:
+    found = [p.grad if p.grad is not None else torch.zeros_like(p) for p in training.parameters]
+    return [gradient.clone() for gradient in found]
+
+
+def plain_gradients(folder, rows, loss) -> tuple[float, list]:
+    """Loss and gradients where every text goes through the model alone, and cosines are dense."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder)
+    head = torch.nn.Linear(model.config.hidden_size, model.config.hidden_size)
+    torch.nn.init.eye_(head.weight)
+    torch.nn.init.zeros_(head.bias)
+
+    def tokens(text):
+        return head(model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0])
+
+    def similarity(text1, text2):
+        u, v = (torch.nn.functional.normalize(tokens(text), dim=1) for text in (text1, text2))
+        S = u @ v.T
+        return (S.max(dim=1).values.mean() + S.max(dim=0).values.mean()) / 2
+
+    value = loss(rows, similarity)
+    value.backward()
+    parameters = [*model.parameters(), *head.parameters()]
+    found = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    return float(value.detach()), found
+
+
+def contrast(rows, similarity):
+    others = [row[column] for column in range(1, len(rows[0])) for row in rows]
+    table = torch.stack([torch.stack([similarity(row[0], o) for o in others]) for row in rows])
+    return torch.nn.functional.cross_entropy(table / 0.1, torch.arange(len(rows)))
+
+
+def ranking(y):
+    def loss(rows, similarity):
+        s = [similarity(*row) for row in rows]
+        total = 1 + sum(
+            torch.exp((s[i] - s[j]) / 0.1)
+            for i in range(len(y))
+            for j in range(len(y))
+            if y[i] < y[j]
+        )
+        return torch.log(total)
+
+    return loss
+
+
+@pytest.mark.parametrize("micro", [None, 3])
+@pytest.mark.parametrize(
+    ("rows", "y"),
+    [(PAIRS[:5], None), (TRIPLETS[:5], None), (PAIRS[:5], [0.0, 3.0, 1.0, 1.0, 5.0])],
+    ids=["partners", "hard negatives", "scores"],
+)
+def test_gradient_is_that_of_single_texts_and_dense_cosines(sober_model, rows, y, micro):
+    training = make_training(sober_model, rows, y, micro_batch_size=micro)
+    value = training.backward(np.arange(5))
+    loss = contrast if y is None else ranking(y)
+    expected, by_hand = plain_gradients(sober_model, rows, loss)
+    assert value == pytest.approx(expected, rel=1e-5)
+    assert max(gradient.abs().max() for gradient in by_hand) > 1e-2
+    for mine, theirs in zip(gradients(training), by_hand, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=2e-6)
+
+
+def test_partners_of_a_batch_are_no_negatives_of_each_other(sober_model):
+    rows = [(PAIRS[0][0], PAIRS[0][1]), (PAIRS[1][0], PAIRS[0][1]), (PAIRS[0][0], PAIRS[2][1])]
+
+    def loss(rows, similarity):
+        table = torch.stack([torch.stack([similarity(a, b) for _, b in rows]) for a, _ in rows])
+        # Rows 0 and 1 share their partner, rows 0 and 2 their anchor.
+        mask = torch.zeros(3, 3, dtype=torch.bool)
+        for i, j in ((0, 1), (1, 0), (0, 2), (2, 0)):
+            mask[i, j] = True
+        return torch.nn.functional.cross_entropy(
+            table.masked_fill(mask, -torch.inf) / 0.1, torch.arange(3)
+        )
+
+    value = make_training(sober_model, rows).backward(np.arange(3))
+    assert value == pytest.approx(plain_gradients(sober_model, rows, loss)[0], rel=1e-5)
+
+
+def test_accumulated_batches_make_the_mean_gradient(sober_model):
+    training = make_training(sober_model, PAIRS, accumulation_steps=2)
+    for part in (np.arange(4), np.arange(4, 8)):
+        training.backward(part)
+    found = gradients(training)
+    singles = []
+    for part in (np.arange(4), np.arange(4, 8)):
+        single = make_training(sober_model, PAIRS)
+        single.backward(part)
+        singles.append(gradients(single))
+    for mine, one, two in zip(found, *singles, strict=True):
+        torch.testing.assert_close(mine, (one + two) / 2, rtol=1e-4, atol=1e-7)
+
+
+def test_a_seeded_run_repeats_to_the_bit_and_leaves_the_random_state_alone(tiny_model):
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    one, two = (make(tiny_model).fit(PAIRS, SCORES) for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    np.testing.assert_array_equal(one.similarity(PAIRS), two.similarity(PAIRS))
+    assert one.loss_curve_ == two.loss_curve_ and len(one.loss_curve_) == 6
+    other = make(tiny_model, random_state=1).fit(PAIRS, SCORES)
+    assert np.abs(one.similarity(PAIRS) - other.similarity(PAIRS)).max() > 1e-6
+
+
+def test_a_rate_of_zero_changes_nothing_so_the_head_starts_as_the_identity(tiny_model):
+    plain = make(tiny_model, epochs=0).fit(PAIRS)
+    still = make(tiny_model, learning_rate=0).fit(PAIRS, SCORES)
+    np.testing.assert_allclose(still.similarity(PAIRS), plain.similarity(PAIRS), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("similarity", ["rcmd", "rcmd1", "rcmd2", "avg", "cls"])
+def test_training_learns_what_it_was_given(sober_model, similarity):
+    model = make(
+        sober_model, similarity=similarity, objective="contrastive", epochs=30,
+        train_batch_size=16, learning_rate=3e-3,
+    ).fit(TRIPLETS)  # fmt: skip
+    assert model.loss_curve_[-1] < 0.5 * model.loss_curve_[0]
+    assert model.score(TRIPLETS) == 1.0
+    untrained = make(sober_model, similarity=similarity, epochs=0, objective="contrastive")
+    assert untrained.fit(TRIPLETS).score(TRIPLETS) < 1.0
+
+
+def test_scores_are_learned_by_their_order_and_predicted_in_their_unit(sober_model):
+    y = [100 + 10 * score for score in SCORES]
+    model = make(sober_model, epochs=60, train_batch_size=16, learning_rate=3e-3).fit(PAIRS, y)
+    assert model.score(PAIRS, y) > 0.95
+    assert np.abs(model.predict(PAIRS) - y).mean() < 8
+    assert model.predict(PAIRS) == pytest.approx(
+        model.intercept_ + model.slope_ * model.similarity(PAIRS)
+    )
+
+
+def test_labels_are_learned_and_predicted_as_probabilities(sober_model):
+    model = make(
+        sober_model, objective="binary", epochs=60, train_batch_size=16, learning_rate=3e-3
+    ).fit(PAIRS, LABELS)
+    assert model.classes_.tolist() == ["other", "same"]
+    p = model.predict(PAIRS)
+    assert ((p > 0.5) == (np.array(LABELS) == "same")).all() and p.min() > 0 and p.max() < 1
+    assert model.score(PAIRS, LABELS) > 0.8
+    assert not hasattr(model.set_params(objective="regression", epochs=0).fit(PAIRS), "classes_")
+
+
+def test_contributions_of_a_trained_model_sum_to_its_similarity(tiny_model):
+    model = make(tiny_model).fit(PAIRS, SCORES)
+    sums = [explanation.contributions.sum() for explanation in model.explain(PAIRS)]
+    np.testing.assert_allclose(sums, model.similarity(PAIRS), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_special_tokens_and_weights_count_in_training_as_in_scoring(sober_model, special):
+    weights = {"cat": 3.0, "the": 0.0, "[SEP]": 0.5}
+    model = make(
+        sober_model, special_tokens=special, weights=weights, epochs=1, train_batch_size=16,
+        temperature=0.1, train_max_length=MAX_TOKENS,
+    ).fit(PAIRS, SCORES)  # fmt: skip
+    before = make(
+        sober_model, special_tokens=special, weights=weights, epochs=0, temperature=0.1
+    ).fit(PAIRS)
+    s, y = before.similarity(PAIRS), np.array(SCORES)
+    gaps = ((s[:, None] - s) / 0.1)[y[:, None] < y]
+    assert model.loss_curve_[0] == pytest.approx(np.log1p(np.exp(gaps).sum()), rel=1e-5)
+
+
+def test_the_weights_of_the_best_score_are_kept(tiny_model, monkeypatch):
+    asked: list = []
+
+    def judged(self, encoder, table, rows, targets):
+        asked.append(encoder._loaded().arrays())
+        return [0.1, 0.7, 0.3, 0.7][len(asked) - 1]
+
+    monkeypatch.setattr(RCMDRegressor, "_judged", judged)
+    model = make(tiny_model, epochs=4 / 3, eval_steps=1).fit(
+        PAIRS, SCORES, eval_set=(PAIRS[:4], SCORES[:4])
+    )
+    assert model.scores_ == [(1, 0.1), (2, 0.7), (3, 0.3), (4, 0.7)]
+    kept = model.encoder_._loaded().arrays()
+    assert all(np.array_equal(kept[name], asked[1][name]) for name in kept)
+    assert not all(np.array_equal(kept[name], asked[3][name]) for name in kept)
+
+
+def test_patience_ends_a_run_that_gains_nothing(tiny_model, monkeypatch):
+    scores = iter([0.1, 0.5, 0.4, 0.45, 0.9])
+    monkeypatch.setattr(RCMDRegressor, "_judged", lambda *_: next(scores))
+    model = make(tiny_model, epochs=9, eval_steps=1, patience=2).fit(
+        PAIRS, SCORES, eval_set=(PAIRS[:4], SCORES[:4])
+    )
+    assert model.scores_[-1] == (4, 0.45) and len(model.loss_curve_) == 4
+
+
+def test_units_come_from_the_eval_set(tiny_model):
+    held, y = [PAIRS[3], PAIRS[9], PAIRS[2]], [30.0, 10.0, 20.0]
+    model = make(tiny_model).fit(PAIRS, SCORES, eval_set=(held, y))
+    slope, intercept = np.polyfit(model.similarity(held), y, 1)
+    assert (model.slope_, model.intercept_) == pytest.approx((slope, intercept))
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 6])
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_a_killed_run_goes_on_to_the_same_weights(
+    tiny_model, tmp_path, monkeypatch, stop_at, evaluated
+):
+    held = {"eval_set": (PAIRS[:6], SCORES[:6])} if evaluated else {}
+    settings = {"eval_steps": 2, "epochs": 3}
+    whole = make(tiny_model, **settings).fit(PAIRS, SCORES, **held)
+    step = Training._take_step
+
+    def killed(self):
+        if self.step == stop_at:
+            raise RuntimeError("killed")
+        step(self)
+
+    monkeypatch.setattr(Training, "_take_step", killed)
+    with pytest.raises(RuntimeError, match="killed"):
+        make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
+    done: list = []
+    monkeypatch.setattr(Training, "_take_step", lambda self: (done.append(1), step(self)))
+    again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
+    assert len(done) == 9 - stop_at // 2 * 2
+    mine, theirs = (model.encoder_._loaded().arrays() for model in (again, whole))
+    assert all(np.array_equal(mine[name], theirs[name]) for name in theirs)
+    assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
+    done.clear()
+    make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
+    assert not done
+
+
+def test_a_run_without_a_seed_goes_on_with_the_saved_one(tiny_model, tmp_path):
+    first = make(tiny_model, checkpoint=tmp_path, random_state=None).fit(PAIRS, SCORES)
+    again = make(tiny_model, checkpoint=tmp_path, random_state=None).fit(PAIRS, SCORES)
+    assert again.loss_curve_ == first.loss_curve_
+
+
+def test_checkpoints_of_other_runs_and_torn_files_are_refused(tiny_model, tmp_path):
+    model = make(tiny_model, checkpoint=tmp_path / "run").fit(PAIRS, SCORES)
+    for name, change in {
+        "learning_rate": {"learning_rate": 2e-3},
+        "seed": {"random_state": 1},
+    }.items():
+        with pytest.raises(ValueError, match=rf"another run .*{name}"):
+            clone(model).set_params(**change).fit(PAIRS, SCORES)
+    with pytest.raises(ValueError, match=r"another run .*rows"):
+        clone(model).fit(PAIRS, SCORES[::-1])
+    other = make_tiny_model(tmp_path / "other", seed=3)
+    with pytest.raises(ValueError, match=r"another run .*model"):
+        clone(model).set_params(model=other).fit(PAIRS, SCORES)
+    state = next((tmp_path / "run").glob("step-*")) / "state.safetensors"
+    state.write_bytes(state.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"is damaged .*delete that folder"):
+        clone(model).fit(PAIRS, SCORES)
+
+
+def test_ctrl_c_keeps_the_best_model_so_far(tiny_model, monkeypatch):
+    held = {"eval_set": (PAIRS[:6], SCORES[:6])}
+    step = Training._take_step
+
+    def interrupted(self):
+        if self.step == 3:
+            raise KeyboardInterrupt
+        step(self)
+
+    monkeypatch.setattr(Training, "_take_step", interrupted)
+    with pytest.warns(UserWarning, match="interrupted after step 3 of 6; the best model so far"):
+        model = make(tiny_model, eval_steps=1).fit(PAIRS, SCORES, **held)
+    assert len(model.loss_curve_) == 3
+    best = max(score for _, score in model.scores_)
+    found = spearmanr(model.similarity(PAIRS[:6]), SCORES[:6]).statistic
+    assert found == pytest.approx(best)
+
+
+def test_lack_of_gpu_memory_says_what_may_fit(tiny_model, monkeypatch, tmp_path):
+    def full(self, rows):
+        raise torch.cuda.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(Training, "backward", full)
+    with pytest.raises(MemoryError, match=r"6 rows; give micro_batch_size=6, .*checkpoint stays"):
+        make(tiny_model, checkpoint=tmp_path).fit(PAIRS, SCORES)
+    with pytest.raises(MemoryError, match="micro_batch_size=2"):
+        make(tiny_model, micro_batch_size=4).fit(PAIRS, SCORES)
+
+
+def test_grid_search_over_rate_and_temperature(sober_model):
+    search = GridSearchCV(
+        make(sober_model, epochs=1),
+        {"learning_rate": [1e-4, 1e-3], "temperature": [0.05, 0.2]},
+        cv=KFold(2, shuffle=True, random_state=0),
+    ).fit(PAIRS, SCORES)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_eval_set_through_metadata_routing(tiny_model):
+    held = (PAIRS[:5], SCORES[:5])
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make(tiny_model).set_fit_request(eval_set=True)
+        search = GridSearchCV(model, {"epochs": [1, 2]}, cv=2).fit(PAIRS, SCORES, eval_set=held)
+    assert len(search.best_estimator_.scores_) == 1
+
+
+def test_half_precision_trains_float32_weights(tiny_model):
+    model = make(tiny_model, dtype="bfloat16").fit(PAIRS, SCORES)
+    transformer = model.encoder_._loaded()
+    assert transformer.dtype == "bfloat16" == str(transformer.module.dtype).split(".")[1]
+    exact = make(tiny_model).fit(PAIRS, SCORES)
+    np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.1)
+    assert not np.array_equal(model.loss_curve_, exact.loss_curve_)
+
+
+def test_a_trained_encoder_agrees_with_transport_of_its_tokens(tiny_model):
+    model = make(tiny_model).fit(PAIRS, SCORES)
+    tokens = [model.encoder_.transform([text])[0] for text in PAIRS[0]]
+    assert transport_plan(*tokens).similarity == pytest.approx(
+        model.similarity(PAIRS[:1])[0], abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rows", "y", "message"),
+    [
+        ({}, TRIPLETS, SCORES, "pairs row 0 holds 3 entries"),
+        ({}, PAIRS, None, "y is None, but objective='regression'"),
+        ({}, PAIRS, [1.0] * 16, "y is 1 for all 16 pairs"),
+        ({}, PAIRS, [*SCORES[:-1], np.nan], "y row 15 is nan"),
+        ({}, PAIRS, SCORES[:-1], "y has 15 scores for 16 pairs"),
+        ({"objective": "binary"}, PAIRS, SCORES, "y"),
+        ({"objective": "contrastive"}, PAIRS, SCORES, "y is given"),
+        ({"objective": "contrastive"}, PAIRS[:1], None, "pairs has 1 row"),
+        ({"objective": "contrastive"}, [("a", "b", "a")] * 2, None, "pairs row 0 holds one text"),
+        ({"objective": "contrastive"}, [("a", "b", "c"), ("a", "b")], None, "pairs row 1 holds 2"),
+        ({"objective": "contrastive", "train_batch_size": 1}, PAIRS, None, "train_batch_size=1"),
+        ({"objective": "ranking"}, PAIRS, SCORES, "objective='ranking'"),
+        ({"similarity": "cmd"}, PAIRS, SCORES, "similarity='cmd' cannot be trained"),
+        ({"epochs": -1}, PAIRS, SCORES, "epochs=-1"),
+        ({"temperature": 0}, PAIRS, SCORES, "temperature=0"),
+        ({"learning_rate": np.inf}, PAIRS, SCORES, "learning_rate=inf"),
+        ({"micro_batch_size": 0}, PAIRS, SCORES, "micro_batch_size=0"),
+        ({"accumulation_steps": 0}, PAIRS, SCORES, "accumulation_steps=0"),
+        ({"eval_steps": 0}, PAIRS, SCORES, "eval_steps=0"),
+        ({"patience": 0}, PAIRS, SCORES, "patience=0"),
+        ({"train_max_length": 500}, PAIRS, SCORES, "train_max_length=500"),
+        ({"dtype": "int8"}, PAIRS, SCORES, "dtype='int8'"),
+    ],
+)
+def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters, rows, y, message):
+    if parameters.get("similarity") == "cmd":
+        pytest.importorskip("ot", reason="needs the extra transport")
+    monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work began"))
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(tiny_model, **parameters).fit(rows, y)
+
+
+def test_bad_eval_sets_and_checkpoints_are_named(tiny_model, tmp_path):
+    with pytest.raises(TypeError, match="eval_set must be a tuple"):
+        make(tiny_model).fit(PAIRS, SCORES, eval_set=PAIRS)
+    with pytest.raises(ValueError, match=r"y of eval_set\[0\] is None"):
+        make(tiny_model).fit(PAIRS, SCORES, eval_set=(PAIRS, None))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match=r"checkpoint=.* is a file"):
+        make(tiny_model, checkpoint=tmp_path / "file").fit(PAIRS, SCORES)
+    with pytest.raises(TypeError, match="checkpoint=3"):
+        make(tiny_model, checkpoint=3).fit(PAIRS, SCORES)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run(tiny_model, monkeypatch):
+    monkeypatch.setattr(Training, "backward", lambda self, rows: float("nan"))
+    with pytest.raises(ValueError, match="the loss is nan at step 0: lower learning_rate"):
+        make(tiny_model).fit(PAIRS, SCORES)

@@ -1,0 +1,199 @@
+"""A fitted RCMDRegressor in a folder and on a stand-in hub: whole, plain, and never code."""
+
+import copy
+import json
+import pickle
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from estimators import RCMDRegressor, TokenEncoder
+from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES, make_tiny_model
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+transformers = pytest.importorskip("transformers", reason="needs the extra neural")
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_model) -> RCMDRegressor:
+    return RCMDRegressor(
+        tiny_model, max_length=MAX_TOKENS, epochs=2, train_batch_size=2, learning_rate=1e-3,
+        random_state=0, device="cpu", weights={"cat": 2.0, "the": 0.0},
+    ).fit(PAIRS, SCORES)  # fmt: skip
+
+
+@pytest.fixture
+def saved(fitted, tmp_path) -> Path:
+    fitted.save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_what_was_saved_comes_back(fitted, saved):
+    again = RCMDRegressor.load(saved)
+    np.testing.assert_array_equal(again.similarity(PAIRS), fitted.similarity(PAIRS))
+    np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
+    np.testing.assert_array_equal(again.token_weights_, fitted.token_weights_)
+    assert (again.loss_curve_, again.scores_) == (fitted.loss_curve_, fitted.scores_)
+    assert again.get_params()["learning_rate"] == 1e-3 and again.get_params()["model"] == saved
+    assert RCMDRegressor.load(str(saved), batch_size=2).batch_size == 2
+
+
+def test_copies_of_a_trained_model_carry_its_weights(fitted):
+    for other in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(other.similarity(PAIRS), fitted.similarity(PAIRS))
+        twice = pickle.loads(pickle.dumps(other))
+        np.testing.assert_array_equal(twice.similarity(PAIRS), fitted.similarity(PAIRS))
+
+
+def test_a_copy_that_was_never_used_can_be_copied(fitted):
+    twice = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(fitted))))
+    np.testing.assert_array_equal(twice.similarity(PAIRS), fitted.similarity(PAIRS))
+
+
+def test_the_folder_is_a_model_for_every_encoder(fitted, saved):
+    text = PAIRS[0][0]
+    by_encoder = TokenEncoder(saved, max_length=MAX_TOKENS, device="cpu").fit([text])
+    np.testing.assert_array_equal(
+        by_encoder.transform([text])[0], fitted.encoder_.transform([text])[0]
+    )
+    loaded = transformers.AutoModel.from_pretrained(saved, use_safetensors=True)
+    mine = fitted.encoder_._loaded().module.state_dict()
+    assert all(torch.equal(value, mine[name]) for name, value in loaded.state_dict().items())
+    assert not list(saved.glob("*.bin")) and not list(saved.glob("*.pt"))
+
+
+def test_training_goes_on_from_a_saved_model(fitted, saved):
+    again = RCMDRegressor.load(saved, epochs=1, learning_rate=0.0, weights=None)
+    still = again.fit(PAIRS, SCORES).similarity(PAIRS)
+    plain = RCMDRegressor(saved, max_length=MAX_TOKENS, device="cpu").fit(PAIRS)
+    np.testing.assert_allclose(still, plain.similarity(PAIRS), rtol=0, atol=1e-6)
+
+
+def test_untrained_and_binary_models_are_saved_too(tiny_model, tmp_path):
+    plain = RCMDRegressor(tiny_model, max_length=MAX_TOKENS, similarity="avg").fit(PAIRS)
+    plain.save(tmp_path / "plain")
+    again = RCMDRegressor.load(tmp_path / "plain")
+    np.testing.assert_array_equal(again.similarity(PAIRS), plain.similarity(PAIRS))
+    assert not (tmp_path / "plain" / "film_head.safetensors").exists()
+    binary = RCMDRegressor(tiny_model, max_length=MAX_TOKENS, objective="binary")
+    binary.fit(PAIRS, ["n", "y", "n", "y"]).save(tmp_path / "binary")
+    again = RCMDRegressor.load(tmp_path / "binary")
+    assert again.classes_.tolist() == ["n", "y"]
+    np.testing.assert_array_equal(again.predict(PAIRS), binary.predict(PAIRS))
+
+
+def test_nothing_saved_is_overwritten_and_nothing_half_stays(fitted, saved, monkeypatch):
+    before = (saved / "film_regressor.json").read_bytes()
+    with pytest.raises(FileExistsError, match="already there; give a new folder"):
+        fitted.save(saved)
+    assert (saved / "film_regressor.json").read_bytes() == before
+
+    def full(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("estimators.encoders.transformer.Transformer.save", full)
+    with pytest.raises(OSError, match="disk full"):
+        fitted.save(saved.parent / "other")
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["saved"]
+
+
+def test_a_parameter_json_cannot_hold_is_named(tiny_model, tmp_path):
+    model = RCMDRegressor(tiny_model, max_length=MAX_TOKENS).fit(PAIRS)
+    model.set_params(patience=object())
+    with pytest.raises(ValueError, match=r"patience=.* cannot be saved"):
+        model.save(tmp_path / "saved")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda said: "{", "is damaged"),
+        (lambda said: json.dumps({"slope": 1}), "is damaged"),
+        (lambda said: json.dumps(said | {"format": 99}), "format 99"),
+        (lambda said: json.dumps(said | {"class": "Other"}), "it is a Other"),
+        (lambda said: json.dumps(said | {"params": {"unknown": 1}}), "cannot be used"),
+        (lambda said: json.dumps(said | {"slope": "steep"}), "cannot be used"),
+        (lambda said: json.dumps(said | {"params": {"epochs": -1}}), "epochs=-1"),
+    ],
+)
+def test_damaged_descriptions_are_refused(saved, change, message):
+    path = saved / "film_regressor.json"
+    path.write_text(change(json.loads(path.read_text())))
+    with pytest.raises(ValueError, match=message):
+        RCMDRegressor.load(saved)
+
+
+def test_damaged_heads_and_missing_folders_are_refused(saved, tiny_model, tmp_path):
+    head = saved / "film_head.safetensors"
+    whole = head.read_bytes()
+    head.write_bytes(whole[:-8])
+    with pytest.raises(ValueError, match=r"film_head.safetensors is damaged"):
+        RCMDRegressor.load(saved)
+    from safetensors.numpy import save_file
+
+    save_file({"weight": np.zeros((2, 2), np.float32), "bias": np.zeros(2, np.float32)}, head)
+    with pytest.raises(ValueError, match="is not a head of width 32"):
+        RCMDRegressor.load(saved)
+    with pytest.raises(FileNotFoundError, match="it is no saved regressor"):
+        RCMDRegressor.load(tiny_model)
+    with pytest.raises(FileNotFoundError, match="use from_pretrained"):
+        RCMDRegressor.load(tmp_path / "nowhere")
+
+
+def test_another_head_is_another_model_for_the_cache(saved, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    def vector(folder):
+        encoder = TokenEncoder(folder, max_length=MAX_TOKENS, cache=tmp_path / "cache")
+        return encoder.fit(["cat"]).transform(["cat"])[0]
+
+    before = vector(saved)
+    head = load_file(saved / "film_head.safetensors")
+    save_file({**head, "bias": head["bias"] + 1}, saved / "film_head.safetensors")
+    assert np.abs(vector(saved) - before).max() > 0.5
+
+
+def test_to_the_hub_and_back(fitted, tmp_path, monkeypatch):
+    """A stand-in hub keeps repositories as folders."""
+    import huggingface_hub
+
+    hub = tmp_path / "hub"
+
+    class Api:
+        def __init__(self, token=None):
+            assert token == "secret"
+
+        def create_repo(self, repo_id, *, private, exist_ok):
+            assert private is True and exist_ok
+            return SimpleNamespace(repo_id=repo_id)
+
+        def upload_folder(self, *, repo_id, folder_path):
+            shutil.copytree(folder_path, hub / repo_id)
+            return SimpleNamespace(commit_url=f"https://hub/{repo_id}/commit/1")
+
+    def download(name, allow_patterns):
+        target = tmp_path / "fetched"
+        for path in (hub / name).iterdir():
+            if any(path.match(pattern) for pattern in allow_patterns):
+                target.mkdir(exist_ok=True)
+                shutil.copy(path, target)
+        return str(target)
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    address = fitted.push_to_hub("someone/model", private=True, token="secret")
+    assert address == "https://hub/someone/model/commit/1"
+    again = RCMDRegressor.from_pretrained("someone/model")
+    np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
+
+
+def test_a_model_of_other_files_is_not_mixed_up(fitted, tmp_path):
+    other = make_tiny_model(tmp_path / "other", seed=7)
+    copied = pickle.loads(pickle.dumps(fitted))
+    copied.encoder_.model = other
+    with pytest.raises(ValueError, match="are not those that were fitted"):
+        copied.similarity(PAIRS)

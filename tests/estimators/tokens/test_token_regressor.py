@@ -1,0 +1,434 @@
+"""What RCMDRegressor and TokenMatchingRegressor share: blocks, lines, explanations, errors."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import linregress, spearmanr
+from sklearn.base import clone, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import (
+    check_get_params_invariance,
+    check_no_attributes_set_in_init,
+    check_set_params,
+)
+
+import estimators.tokens.token_regressor as module
+from estimators import DisjointPairsKFold, RCMDRegressor, TokenMatchingRegressor
+from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+
+transformers = pytest.importorskip("transformers", reason="needs the extra neural")
+
+PAIRS = [
+    ("How do I learn chess?", "what is the best way to learn chess"),
+    ("the cat sat on the mat", "a dog sat on the mat."),
+    ("how old is earth", "what is the age of Earth, well?"),
+    ("", "a"),
+    ("?!.", "the cat, running"),
+    ("👩‍👩‍👧 running\u200d", "שלום a שלום"),
+    ("a cat", "a dog"),
+    ("a dog", "a cat ran"),
+]
+Y = [4.0, 3.5, 3.0, 0.0, 1.0, 0.5, 2.0, 2.5]
+KINDS = [RCMDRegressor, TokenMatchingRegressor]
+WEIGHTS = [None, "idf", "words", {"cat": 0.0, "##ning": 2.5, "[CLS]": 0}]
+
+
+@pytest.fixture(params=KINDS)
+def make(request, tiny_model):
+    def made(**parameters):
+        shape = {"max_length": MAX_TOKENS, "device": "cpu"}
+        return request.param(tiny_model, **shape | parameters)
+
+    return made
+
+
+@pytest.mark.parametrize("weights", WEIGHTS, ids=["none", "idf", "words", "mapping"])
+@pytest.mark.parametrize("special", [True, False])
+def test_contributions_sum_to_the_similarity(make, weights, special):
+    pairs = [pair for pair in PAIRS if "" not in pair]
+    model = make(weights=weights, special_tokens=special).fit(pairs)
+    explanations = model.explain(pairs)
+    sums = [explanation.contributions.sum() for explanation in explanations]
+    np.testing.assert_allclose(sums, model.similarity(pairs), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        [explanation.similarity for explanation in explanations], sums, rtol=0, atol=1e-12
+    )
+
+
+def test_explanations_name_the_tokens_and_their_places(make):
+    [explanation] = make().fit(PAIRS).explain([("Running שלום\u200d", "👩 x, a")])
+    assert explanation.text1 == "Running שלום\u200d" and explanation.text2 == "👩 x, a"
+    assert explanation.tokens1 == ["[CLS]", "Run", "ning", "שלום", "[SEP]"]
+    assert explanation.offsets1.tolist() == [[0, 0], [0, 3], [3, 7], [8, 12], [0, 0]]
+    assert explanation.special1.tolist() == [True, False, False, False, True]
+    assert explanation.tokens2 == ["[CLS]", "👩", "x", ",", "a", "[SEP]"]
+    assert explanation.offsets2.tolist() == [[0, 0], [0, 1], [2, 3], [3, 4], [5, 6], [0, 0]]
+    assert explanation.special2.tolist() == [True, False, False, False, False, True]
+    assert explanation.contributions.shape == (5, 6)
+
+
+def test_without_special_tokens_they_are_in_no_explanation(make):
+    [explanation] = make(special_tokens=False).fit(PAIRS).explain([("a cat", "the dog sat")])
+    assert explanation.tokens1 == ["a", "cat"] and explanation.tokens2 == ["the", "dog", "sat"]
+    assert not explanation.special1.any() and not explanation.special2.any()
+
+
+def test_each_explanation_has_the_weights_of_its_own_texts(make):
+    pairs = [("a a a", "b cat dog mat"), ("cat dog", "mat cat mat")]
+    model = make(weights={"cat": 5, "dog": 0.5, "mat": 3}).fit(pairs)
+    for pair, explanation in zip(pairs, model.explain(pairs), strict=True):
+        [alone] = model.explain([pair])
+        np.testing.assert_allclose(explanation.contributions, alone.contributions, atol=1e-5)
+        assert explanation.to_dict().keys() == alone.to_dict().keys()
+
+
+def test_order_of_a_pair_never_changes_the_score(make):
+    model = make(weights="idf").fit(PAIRS)
+    turned = [pair[::-1] for pair in PAIRS]
+    np.testing.assert_allclose(model.similarity(turned), model.similarity(PAIRS), rtol=0, atol=1e-6)
+    for there, back in zip(model.explain(PAIRS), model.explain(turned), strict=True):
+        np.testing.assert_allclose(there.contributions.T, back.contributions, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [None, "idf"])
+def test_blocks_batches_and_other_pairs_change_nothing(make, monkeypatch, weights):
+    model = make(weights=weights).fit(PAIRS)
+    expected = model.similarity(PAIRS)
+    order = np.random.default_rng(0).permutation(len(PAIRS))
+    shuffled = model.similarity([PAIRS[i] for i in order])
+    np.testing.assert_allclose(shuffled, expected[order], rtol=0, atol=1e-6)
+    alone = [model.similarity([pair])[0] for pair in PAIRS]
+    np.testing.assert_allclose(alone, expected, rtol=0, atol=1e-6)
+    monkeypatch.setattr(module, "BLOCK", 3)
+    again = make(weights=weights, batch_size=1).fit(PAIRS)
+    np.testing.assert_allclose(again.similarity(PAIRS), expected, rtol=0, atol=1e-6)
+    found = again.explain(PAIRS)
+    assert [(e.text1, e.text2) for e in found] == PAIRS
+    np.testing.assert_allclose([e.similarity for e in found], expected, rtol=0, atol=1e-6)
+
+
+def test_a_block_is_full_by_different_texts_which_are_encoded_once(make, monkeypatch):
+    model = make().fit(PAIRS)
+    seen = []
+    encode = model.encoder_._tokens
+
+    def noted(texts, **settings):
+        seen.append(list(texts))
+        return encode(texts, **settings)
+
+    monkeypatch.setattr(model.encoder_, "_tokens", noted)
+    monkeypatch.setattr(module, "BLOCK", 4)
+    grid = [(a, b) for a in ("a", "b") for b in ("cat", "a")] * 50
+    assert len(model.similarity(grid)) == 200
+    assert seen == [["a", "cat", "b"]]
+    seen.clear()
+    model.similarity([("a", "b"), ("b", "cat"), ("a", "dog"), ("dog", "a")])
+    assert seen == [["a", "b", "cat", "dog"], ["dog", "a"]]
+
+
+@pytest.mark.parametrize("weights", [None, "idf"])
+def test_predict_is_the_least_squares_line(make, weights):
+    model = make(weights=weights).fit(PAIRS, Y)
+    similarity = model.similarity(PAIRS)
+    line = linregress(similarity, Y)
+    np.testing.assert_allclose([model.slope_, model.intercept_], [line.slope, line.intercept])
+    assert isinstance(model.slope_, float) and isinstance(model.intercept_, float)
+    expected = line.intercept + line.slope * similarity
+    np.testing.assert_allclose(model.predict(PAIRS), expected, rtol=1e-6)
+
+
+def test_without_y_predict_is_the_similarity_and_nothing_is_encoded(make, monkeypatch):
+    model = make()
+    monkeypatch.setattr(module.TokenRegressor, "_scores", None)
+    model.fit(PAIRS)
+    monkeypatch.undo()
+    assert (model.slope_, model.intercept_) == (1.0, 0.0)
+    np.testing.assert_array_equal(model.predict(PAIRS), model.similarity(PAIRS))
+
+
+def test_equal_similarities_give_a_level_line(make):
+    pairs = [(text, text) for text in ("a cat", "the dog sat on the mat", "how old is earth", "?")]
+    values = [1.0, 2.0, 3.0, 6.0]
+    parameters = {"matching": "significance"} if "matching" in make().get_params() else {}
+    model = make(**parameters).fit(pairs, values)
+    assert model.slope_ == 0.0 and model.intercept_ == 3.0
+    np.testing.assert_array_equal(model.predict(pairs), 3.0)
+
+
+def test_nearly_equal_similarities_are_told_apart_from_rounding():
+    assert module.fitted_line(np.array([1.0, 1 + 3e-7]), np.array([0.0, 1.0])) == (0.0, 0.5)
+    assert module.fitted_line(np.array([-900.0, -900.0002]), np.array([0.0, 1.0])) == (0.0, 0.5)
+    slope, intercept = module.fitted_line(np.array([0.5, 0.50001]), np.array([0.0, 1.0]))
+    assert slope == pytest.approx(1e5) and intercept == pytest.approx(-5e4)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_score_is_spearman_of_predict(make, sign):
+    values = sign * np.array(Y)
+    model = make().fit(PAIRS, values)
+    expected = spearmanr(model.predict(PAIRS), values).statistic
+    score = model.score(PAIRS, values)
+    assert isinstance(score, float) and score == pytest.approx(expected)
+    assert model.score(PAIRS, np.exp(values)) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="sample_weight has no meaning"):
+        model.score(PAIRS, Y, sample_weight=np.ones(len(Y)))
+    with pytest.raises(ValueError, match="for all 8 pairs"):
+        model.score(PAIRS, np.ones(len(Y)))
+
+
+def test_contract_of_an_estimator(make):
+    for model in (make(), make(special_tokens=False, weights={"a": 2.0})):
+        name = type(model).__name__
+        check_get_params_invariance(name, type(model)())
+        check_set_params(name, type(model)())
+        check_no_attributes_set_in_init(name, type(model)())
+        assert clone(model).get_params() == model.get_params()
+        fitted = model.fit(PAIRS[:3], Y[:3])
+        assert not hasattr(clone(fitted), "encoder_")
+        assert is_regressor(model)
+    tags = get_tags(make())
+    assert tags.input_tags.string and not tags.input_tags.two_d_array
+    assert not tags.target_tags.required
+
+
+@pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
+def test_a_copy_gives_the_same_and_is_small(make, copied):
+    model = make(weights="idf").fit(PAIRS, Y)
+    again = copied(model)
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.predict(PAIRS), model.predict(PAIRS))
+    assert len(pickle.dumps(model)) < 5000
+
+
+def test_repr_and_html_name_changed_parameters(make):
+    model = make(special_tokens=False)
+    assert "special_tokens=False" in repr(model) and "batch_size" not in repr(model)
+    assert "special_tokens" in model._repr_html_()
+    assert "special_tokens" in model.fit(PAIRS[:2])._repr_html_()
+
+
+def test_cross_validation_over_disjoint_questions(make):
+    rng = np.random.default_rng(0)
+    words = "chess earth cat dog mat age best play learn old way run".split()
+    pairs = [(" ".join(rng.choice(words, 3)), " ".join(rng.choice(words, 4))) for _ in range(12)]
+    scores = cross_val_score(make(), pairs, np.arange(12.0), cv=DisjointPairsKFold(2))
+    assert scores.shape == (2,) and np.isfinite(scores).all()
+    assert np.isfinite(cross_val_score(make(), np.array(pairs), np.arange(12.0), cv=2)).all()
+
+
+def test_progress_is_shown_only_when_asked(make, capsys):
+    model = make().fit(PAIRS, Y)
+    model.explain(PAIRS)
+    assert capsys.readouterr().err == ""
+    model.set_params(verbose=1).similarity(PAIRS)
+    assert "8/8" in capsys.readouterr().err
+    model.explain(PAIRS)
+    shown = capsys.readouterr().err
+    assert "8/8" in shown and type(model).__name__ in shown
+
+
+@pytest.mark.parametrize(
+    "call", [lambda m, p: m.similarity(p), lambda m, p: m.predict(p), lambda m, p: m.explain(p)]
+)
+def test_cut_texts_are_counted_in_one_warning(make, monkeypatch, call):
+    monkeypatch.setattr(module, "BLOCK", 3)
+    long = "a b a b a b"
+    pairs = [(long, long), ("a", "b"), ("b", long), ("cat", "dog"), ("a b cat dog dog", long)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = make(max_length=5, weights="idf").fit(pairs)
+        call(model, pairs[1:2])
+    with pytest.warns(UserWarning) as caught:
+        call(model, pairs)
+    [warning] = caught
+    assert "max_length=5 cut 5 of 10 texts" in str(warning.message)
+    assert f"up to {MAX_TOKENS}" in str(warning.message)
+    assert warning.filename == __file__
+    with pytest.warns(UserWarning, match="cut 5 of 10 texts") as caught:
+        model.fit(pairs, range(5))
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+BAD_PAIRS = [
+    ([("a", "b"), ("c", None)], ValueError, r"pairs row 1, column 1 is missing \(None\)"),
+    ([("a", "b"), (float("nan"), "c")], ValueError, r"row 1, column 0 is missing \(nan\)"),
+    ([("a", "b"), "c"], TypeError, "row 1 is one text"),
+    ([], ValueError, "pairs is empty"),
+    (
+        [("a", "b"), ("a", "bc\ud83d")],
+        ValueError,
+        "row 1, column 1 has half of a surr.*character 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pairs", "error", "text"), BAD_PAIRS)
+def test_bad_pairs_name_the_row_everywhere(make, pairs, error, text):
+    model = make().fit(PAIRS, Y)
+    before = model.predict(PAIRS)
+    for call in (
+        model.fit,
+        model.similarity,
+        model.predict,
+        model.explain,
+        lambda pairs: model.score(pairs, range(len(pairs))),
+    ):
+        with pytest.raises(error, match=text):
+            call(pairs)
+    np.testing.assert_array_equal(model.predict(PAIRS), before)
+
+
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        ([1, 2], "y has 2 scores for 8 pairs"),
+        ([*Y[:7], np.nan], "y row 7 is nan"),
+        ([*Y[:7], None], "y row 7 is None"),
+        ([2] * 8, "y is 2 for all 8 pairs"),
+    ],
+)
+def test_bad_y_is_named(make, y, text):
+    with pytest.raises(ValueError, match=text):
+        make().fit(PAIRS, y)
+    with pytest.raises(ValueError, match=text):
+        make().fit(PAIRS).score(PAIRS, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "text"),
+    [
+        ({"weights": "tfidf"}, ValueError, "weights='tfidf' must be None, 'idf', 'words', a"),
+        ({"weights": {"a": -1}}, ValueError, r"weights\['a'\]=-1"),
+        ({"weights": {"a": 1, "elephant": 2, "zebra": 1}}, ValueError, r"'elephant'.*\(2 such"),
+        ({"special_tokens": "no"}, TypeError, "special_tokens='no' must be True or False"),
+        ({"verbose": -1}, ValueError, "verbose=-1"),
+        ({"max_length": 2}, ValueError, "max_length=2"),
+        ({"batch_size": 0}, ValueError, "batch_size=0"),
+        ({"dtype": "float64"}, ValueError, "dtype='float64'"),
+        ({"device": "abacus"}, ValueError, "device='abacus'"),
+        ({"cache": 3}, TypeError, "cache=3"),
+        ({"model": "/no/such/folder"}, FileNotFoundError, "/no/such/folder"),
+    ],
+)
+def test_a_failed_fit_leaves_the_last_one_alone(make, parameters, error, text):
+    model = make().fit(PAIRS, Y)
+    before, kept = model.get_params(), vars(model).copy()
+    with pytest.raises(error, match=text):
+        model.set_params(**parameters).fit(PAIRS, [*Y[1:], 9.0])
+    model.set_params(**before)
+    assert {name: vars(model)[name] for name in kept} == kept and len(vars(model)) == len(kept)
+
+
+def test_a_text_without_tokens_is_named_before_any_is_encoded(make, monkeypatch):
+    pairs = [*PAIRS[:3], ("a", " \u200d"), ("", "a")]
+    model = make(special_tokens=False, weights="idf").fit(PAIRS[:3], Y[:3])
+    kept = vars(model).copy()
+    text = r"pairs row 3, column 1 is ' \\u200d', which.* no token.*or give special_tokens=True"
+    for block in (2, 8192):
+        monkeypatch.setattr(module, "BLOCK", block)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(model.encoder_), "_tokens", None)
+            for call in (model.similarity, model.predict, model.explain):
+                with pytest.raises(ValueError, match=text):
+                    call(pairs)
+            with pytest.raises(ValueError, match=text):
+                model.fit(pairs, [*Y[:3], 7.0, 8.0])
+    assert vars(model) == kept
+    assert np.isfinite(make().fit(pairs).similarity(pairs)).all()
+
+
+def test_a_model_whose_tokenizer_adds_no_special_tokens(make, tiny_model, tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder = make_tiny_model(tmp_path / "model")
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    (folder / "vocab.txt").unlink()
+    model = make(max_length=8).set_params(model=folder).fit([("a", "b")])
+    assert model.explain([("a b", "b")])[0].tokens1 == ["a", "b"]
+    with pytest.raises(ValueError, match="row 1, column 1 is '', which has no token") as caught:
+        model.similarity([("a", "b"), ("a", "")])
+    assert "special_tokens=True" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["similarity", "predict", "explain"])
+def test_an_unfitted_model_says_so(make, method):
+    with pytest.raises(NotFittedError):
+        getattr(make(), method)(PAIRS)
+    with pytest.raises(NotFittedError):
+        make().score(PAIRS, Y)
+
+
+def test_pairs_are_any_table_and_are_not_changed(make):
+    pd = pytest.importorskip("pandas")
+    model = make().fit(PAIRS, Y)
+    expected = model.predict(PAIRS)
+    table = np.array(PAIRS, dtype=object)
+    given = table.copy()
+    for pairs in (table, np.array(PAIRS), pd.DataFrame(PAIRS)):
+        np.testing.assert_array_equal(model.predict(pairs), expected)
+    np.testing.assert_array_equal(table, given)
+
+
+def test_a_cache_gives_the_same(make, tmp_path):
+    expected = make().fit(PAIRS).similarity(PAIRS)
+    for _ in range(2):
+        found = make(cache=tmp_path / "cache").fit(PAIRS).similarity(PAIRS)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_parameters_reach_the_encoder(make, tmp_path):
+    given = {"max_length": 9, "batch_size": 3, "dtype": "bfloat16", "cache": tmp_path / "cache"}
+    encoder = make(**given).fit(PAIRS).encoder_
+    assert {**encoder.get_params(), **given, "device": "cpu"} == encoder.get_params()
+
+
+def test_chunks_align_by_the_cosine_of_their_summed_vectors(make, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 2)
+    pairs = [PAIRS[0], PAIRS[1], PAIRS[1]]
+    chunks = [
+        (["How do I", "learn chess"], ["what is", "to learn chess"]),
+        (["the cat", "on the mat"], [(0, 5), "mat"]),
+        (["the cat"], [[(0, 5), "mat"]]),
+    ]
+    model = make().fit(pairs)
+    aligned = model.align(pairs, chunks, above=-1.0)
+    assert aligned[0].chunks2 == ["what is", "to learn chess"]
+    assert aligned[2].chunks2 == ["a dog … mat"]
+    for found, pair, sides in zip(
+        aligned, pairs, ([(0, 8), (9, 20)], [(0, 7), (12, 22)]), strict=False
+    ):
+        tokens = model.encoder_.transform([pair[0], pair[1]])
+        spans = tokens.spans[: tokens.starts[1]]
+        for row, (start, end) in enumerate(sides):
+            inside = (spans[:, 0] < end) & (spans[:, 1] > start)
+            whole = tokens[0][inside].sum(axis=0)
+            texts2 = found.chunks2
+            for column, text in enumerate(texts2):
+                at = pair[1].index(text)
+                spans2 = tokens.spans[tokens.starts[1] :]
+                inside2 = (spans2[:, 0] < at + len(text)) & (spans2[:, 1] > at)
+                other = tokens[1][inside2].sum(axis=0)
+                cosine = whole @ other / np.linalg.norm(whole) / np.linalg.norm(other)
+                assert found.scores[row, column] == pytest.approx(cosine, abs=1e-5)
+    assert aligned[2].pairs == [(0, 0)]
+    assert model.align(pairs, chunks, above=1.0)[2].pairs == []
+
+
+def test_chunks_that_do_not_fit_the_pairs(make):
+    model = make().fit(PAIRS)
+    with pytest.raises(ValueError, match="two lists for each of the 1 pairs, got 0"):
+        model.align(PAIRS[:1], [])
+    with pytest.raises(ValueError, match="two lists"):
+        model.align(PAIRS[:1], [(["How"],)])
+    with pytest.raises(ValueError, match=r"chunks\[0\]\[1\]\[0\] has 'nowhere'"):
+        model.align(PAIRS[:1], [(["How"], ["nowhere"])])
+    with pytest.raises(ValueError, match="above"):
+        model.align(PAIRS[:1], [(["How"], ["what"])], above=2)

@@ -1,0 +1,482 @@
+"""The full-batch solver against closed forms, an independent convex solver, and its laws."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import film.metric.factor as factor_module
+import film.metric.solver as solver_module
+from film.metric.descent import minimize_on_stiefel
+from film.metric.objective import curvatures, hinge_arguments, smooth_objective, true_objective
+from film.metric.solver import StopReason, leading_eigenvectors, retract_step, solve
+from film.metric.stiefel import check_point, random_point, tangent_gradient
+from film.metric.triplets import anchor_sums, triplets_from_labels
+
+METHODS = ["eigen", "cayley"]
+methods = pytest.mark.parametrize("method", METHODS)
+# A descent feeds each rounding error into its next step lengths; six rounds are some hundred steps.
+ROUNDING = {"eigen": 1e-9, "cayley": 1e-4}
+seeds = pytest.mark.parametrize("seed", range(3))
+
+
+def problem(seed=0, n=60, r=8, noise=2.0):
+    """Orthonormal coordinates of noisy groups: anchors, pulls, second moments, all points."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 6
+    points = rng.standard_normal((6, r))[labels] + noise * rng.standard_normal((n, r))
+    V = np.linalg.svd(points, full_matrices=False)[0]
+    triplets = triplets_from_labels(labels, n_random=3, random_state=seed)
+    anchors, pulls = anchor_sums(triplets, V)
+    return V[anchors], pulls, np.square(V).mean(axis=0), V
+
+
+def symmetric(K):
+    return (K + K.T) / 2
+
+
+class ConvexOracle:
+    """min over PSD M of Σ max(0, m − ⟨M, A_i⟩) + ½‖M‖², from its smooth dual by L-BFGS-B.
+
+    In the units of the data; ``m`` is margin times the mean ‖y‖² of the all-active map.
+    """
+
+    def __init__(self, anchors, pulls, points, margin):
+        self.A = np.array([symmetric(np.outer(a, v)) for a, v in zip(pulls, anchors, strict=True)])
+        first = self._positive(self.A.sum(axis=0))
+        self.unit = np.linalg.eigvalsh(first)[-1]
+        self.m = margin * np.mean([v @ first @ v for v in points])
+        self.first = first
+
+    def solve(self):
+        found = scipy.optimize.minimize(
+            lambda weights: self._dual(weights),
+            np.ones(len(self.A)),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, 1)] * len(self.A),
+            options={"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9},
+        )
+        self.M = self._positive(np.tensordot(found.x, self.A, 1))
+        self.lower = -found.fun
+        self.value = self.primal(self.M)
+        return self
+
+    def primal(self, M):
+        hinge = sum(max(0.0, self.m - np.sum(M * A)) for A in self.A)
+        return hinge + 0.5 * np.sum(M**2)
+
+    def _positive(self, matrix):
+        values, vectors = np.linalg.eigh(matrix)
+        return (vectors * np.maximum(values, 0)) @ vectors.T
+
+    def _dual(self, weights):
+        M = self._positive(np.tensordot(weights, self.A, 1))
+        slope = self.m - np.tensordot(self.A, M, 2)
+        return -(self.m * weights.sum() - 0.5 * np.sum(M**2)), -slope
+
+
+def matrix_of(solution):
+    return solution.P @ np.diag(solution.s) @ solution.P.T
+
+
+@seeds
+@pytest.mark.parametrize("d", [1, 3, 7])
+def test_leading_eigenvectors_are_numpys(seed, d):
+    K = np.random.default_rng(seed).standard_normal((7, 7))
+    k, P = leading_eigenvectors(K, d)
+    values, vectors = np.linalg.eigh(-symmetric(K))
+    assert np.allclose(k, values[::-1][:d], atol=1e-13)
+    assert np.allclose(np.abs(np.sum(P * vectors[:, ::-1][:, :d], axis=0)), 1)
+    assert np.allclose(curvatures(P, K), k)
+    assert check_point(P)[0]
+    assert (P[np.abs(P).argmax(axis=0), range(d)] > 0).all()
+
+
+@seeds
+def test_leading_eigenvectors_minimise_the_smooth_objective(seed):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((9, 12))
+    K = -(B @ B.T) / 10 + 0.3 * (lambda N: N - N.T)(rng.standard_normal((9, 9)))
+    _, P = leading_eigenvectors(K, 3)
+    value, gradient = smooth_objective(P, K)
+    assert np.linalg.norm(tangent_gradient(P, gradient)) < 1e-12
+    result = minimize_on_stiefel(
+        lambda point: smooth_objective(point, K), random_point(9, 3, rng), max_iter=2000
+    )
+    assert result.value == pytest.approx(value, abs=1e-8)
+    assert np.allclose(result.point @ result.point.T, P @ P.T, atol=1e-4)
+
+
+@seeds
+def test_at_fixed_activity_the_descent_reaches_the_eigenvectors(seed):
+    anchors, pulls, second, _ = problem(seed)
+    # A margin nobody meets, so that K never changes.
+    args = (anchors, pulls, second, 3)
+    closed = solve(*args, margin=100)
+    descended = solve(*args, margin=100, method="cayley", max_iter=60, tol=1e-9, random_state=seed)
+    assert closed.reason is StopReason.ALL_ACTIVE
+    assert descended.reason is StopReason.BOUND
+    assert closed.n_iter == 1
+    # The bound of full activity is the minimum itself.
+    assert closed.objective == pytest.approx(closed.lower_bound, rel=1e-12)
+    # The objective is quadratic about the minimum, of which it is within 1e-9.
+    assert np.allclose(descended.s, closed.s, atol=1e-4)
+    assert np.allclose(descended.P, closed.P, atol=1e-2)
+
+
+@seeds
+@pytest.mark.parametrize("margin", [0.1, 0.3, 1.0])
+def test_the_objective_reaches_the_minimum_of_the_convex_problem(seed, margin):
+    anchors, pulls, second, points = problem(seed)
+    oracle = ConvexOracle(anchors, pulls, points, margin).solve()
+    assert oracle.value - oracle.lower < 1e-4 * oracle.value
+    # tol below zero never stops the rounds.
+    solution = solve(anchors, pulls, second, 8, margin=margin, max_iter=300, tol=-1.0)
+    M = oracle.unit * matrix_of(solution)
+    assert oracle.primal(M) == pytest.approx(oracle.unit**2 * solution.objective, rel=1e-9)
+    # Every map is above the dual bound.
+    rounds = oracle.unit**2 * solution.loss_curve
+    assert (rounds >= oracle.lower * (1 - 1e-9)).all()
+    assert oracle.unit**2 * solution.lower_bound <= oracle.value * (1 + 1e-9)
+    assert oracle.primal(M) <= 1.01 * oracle.lower
+    # ½‖M − M*‖² is at most the gap, for the objective is 1-strongly convex.
+    assert 0.5 * np.sum((M - oracle.M) ** 2) <= 1.1 * (oracle.primal(M) - oracle.lower) + 1e-9
+    assert oracle.primal(M) < 0.999 * oracle.primal(oracle.first)
+
+
+@seeds
+def test_fewer_dimensions_cost_no_less_than_the_convex_minimum(seed):
+    anchors, pulls, second, points = problem(seed)
+    # The margin's unit, the first map, also has d dimensions only.
+    full = solve(anchors, pulls, second, 8, margin=1e6)
+    shares = [full.s[:d] @ (np.square(full.P[:, :d]).T @ second) for d in (2, 8)]
+    solution = solve(anchors, pulls, second, 2, margin=1.0, max_iter=100, tol=1e-6)
+    oracle = ConvexOracle(anchors, pulls, points, shares[0] / shares[1]).solve()
+    assert oracle.primal(oracle.unit * matrix_of(solution)) == pytest.approx(
+        oracle.unit**2 * solution.objective, rel=1e-9
+    )
+    assert oracle.unit**2 * solution.objective >= oracle.lower
+
+
+def test_the_descent_reaches_the_objective_of_the_closed_form():
+    anchors, pulls, second, _ = problem(1)
+    for margin in (0.3, 1.0):
+        found = [
+            solve(
+                anchors,
+                pulls,
+                second,
+                8,
+                margin=margin,
+                method=method,
+                max_iter=200,
+                tol=-1.0,
+                inner_iter=60,
+                random_state=0,
+            )
+            for method in METHODS
+        ]
+        assert found[1].objective == pytest.approx(found[0].objective, rel=0.02)
+
+
+@seeds
+@methods
+@pytest.mark.parametrize("margin", [0.1, 1.0])
+def test_laws_of_a_solution(seed, method, margin):
+    anchors, pulls, second, _ = problem(seed)
+    solution = solve(
+        anchors, pulls, second, 4, margin=margin, method=method, max_iter=12, random_state=0
+    )
+    assert check_point(solution.P) == (True, "")
+    assert (solution.P[np.abs(solution.P).argmax(axis=0), range(4)] > 0).all()
+    assert (solution.s >= 0).all()
+    assert (np.diff(solution.s) <= 0).all()
+    assert solution.s[0] > 0
+    assert solution.objective == solution.loss_curve.min()
+    assert 1 <= solution.n_iter <= 12
+    for curve in (solution.loss_curve, solution.gradient_norms, solution.active_shares):
+        assert curve.shape == (solution.n_iter,)
+        assert np.isfinite(curve).all()
+    assert ((solution.active_shares >= 0) & (solution.active_shares <= 1)).all()
+
+
+def test_the_first_round_is_as_defined():
+    anchors, pulls, second, points = problem(0)
+    scale, margin = np.linalg.eigvalsh(symmetric(pulls.T @ anchors))[-1], 0.5
+    first = solve(anchors, pulls, second, 3, margin=margin, max_iter=1)
+    assert first.s[0] == pytest.approx(1.0)
+    Y = points @ first.P * np.sqrt(first.s)
+    # The paper's condition in the map's own units: z_i + margin · mean‖y‖² > 0.
+    z = hinge_arguments(first.P, first.s, anchors, pulls)
+    m = margin * np.mean(np.sum(Y**2, axis=1))
+    active = z + m > 0
+    assert 0 < active.mean() < 1
+    assert first.active_shares.tolist() == [active.mean()]
+    assert first.objective == pytest.approx(true_objective(z / scale, first.s, m / scale))
+
+
+@pytest.mark.parametrize("margin", [0.2, 1.0, 5.0])
+def test_a_larger_margin_keeps_more_anchors_active(margin):
+    anchors, pulls, second, _ = problem(0)
+    shares = [
+        solve(anchors, pulls, second, 4, margin=m, max_iter=1).active_shares[0]
+        for m in (margin / 2, margin, 2 * margin)
+    ]
+    assert shares[0] < shares[1] < shares[2] or shares[2] == 1.0
+
+
+def test_rounds_improve_on_the_first():
+    anchors, pulls, second, _ = problem(0)
+    solution = solve(anchors, pulls, second, 4, margin=0.3, max_iter=30)
+    assert solution.objective < 0.95 * solution.loss_curve[0]
+
+
+@seeds
+@pytest.mark.parametrize("share", [0.47, 0.7])
+def test_activities_move_by_the_step_that_maximises_the_bound_of_the_dual(seed, share):
+    anchors, pulls, _, _ = problem(seed)
+    rng = np.random.default_rng(seed)
+    activity = rng.random(len(anchors))
+
+    def pull(weights):
+        return -(pulls * weights[:, None]).T @ anchors
+
+    def dual(weights):
+        values = np.linalg.eigvalsh(-symmetric(pull(weights)))
+        return m * weights.sum() - 0.5 * np.sum(np.maximum(values, 0) ** 2)
+
+    K = pull(activity)
+    k, P = leading_eigenvectors(K, len(K))
+    s = np.maximum(k, 0)
+    z = hinge_arguments(P, s, anchors, pulls)
+    m = -np.quantile(z, share)
+    target = z + m > 0
+    K_new, new = solver_module._move_activity(
+        K, pull(np.ones(len(anchors))), activity, target, (anchors, pulls, np.float64(1)), P, s, m
+    )
+    line = target - activity
+    slope = (dual(activity + 1e-6 * line) - dual(activity - 1e-6 * line)) / 2e-6
+    curvature = np.sum(symmetric(pull(line)) ** 2)
+    step = np.clip(slope / curvature, 0, 1)
+    assert 0 < step < 1
+    assert np.allclose(new, activity + step * line, atol=1e-7)
+    assert np.allclose(K_new, pull(new), atol=1e-12)
+    # A step that cannot overshoot gains half of what its slope promises, or more.
+    assert dual(new) - dual(activity) >= 0.5 * step * slope * (1 - 1e-6)
+
+
+@methods
+def test_units_of_coordinates_and_pulls_do_not_matter(method):
+    anchors, pulls, second, _ = problem(0)
+    settings = {"margin": 0.5, "method": method, "max_iter": 6, "random_state": 0}
+    plain = solve(anchors, pulls, second, 3, **settings)
+    # Powers of two, so that rounding is the same.
+    scaled = solve(64 * anchors, 64 * pulls, 64**2 * second, 3, **settings)
+    assert np.allclose(scaled.P, plain.P, atol=1e-9)
+    assert np.allclose(scaled.s, plain.s, atol=1e-9)
+    assert np.allclose(scaled.loss_curve, plain.loss_curve, rtol=1e-9)
+    assert np.array_equal(scaled.active_shares, plain.active_shares)
+
+
+@methods
+@pytest.mark.parametrize("with_triplets", [True, False])
+def test_twice_the_points_are_the_same_problem(method, with_triplets):
+    # Doubled rows have coordinates shorter by √2; with their triplets doubled, or left alone.
+    anchors, pulls, second, _ = problem(0)
+    settings = {"margin": 0.5, "method": method, "max_iter": 6, "random_state": 0}
+    plain = solve(anchors, pulls, second, 3, **settings)
+    repeat = 2 if with_triplets else 1
+    doubled = solve(
+        np.tile(anchors, (repeat, 1)) / np.sqrt(2),
+        np.tile(pulls, (repeat, 1)) / np.sqrt(2),
+        second / 2,
+        3,
+        **settings,
+    )
+    assert np.allclose(matrix_of(doubled), matrix_of(plain), atol=ROUNDING[method])
+    assert np.allclose(doubled.active_shares, plain.active_shares)
+
+
+@methods
+def test_the_order_of_anchors_does_not_matter(method):
+    anchors, pulls, second, _ = problem(0)
+    order = np.random.default_rng(0).permutation(len(anchors))
+    settings = {"margin": 0.5, "method": method, "max_iter": 6, "random_state": 0}
+    plain = solve(anchors, pulls, second, 3, **settings)
+    shuffled = solve(anchors[order], pulls[order], second, 3, **settings)
+    assert np.allclose(matrix_of(shuffled), matrix_of(plain), atol=ROUNDING[method])
+
+
+@methods
+def test_the_same_seed_gives_the_same_bits(method):
+    args = (*problem(0)[:3], 3)
+    first, again = (solve(*args, method=method, max_iter=3, random_state=4) for _ in range(2))
+    assert np.array_equal(first.P, again.P)
+    assert np.array_equal(first.s, again.s)
+    if method == "cayley":
+        other = solve(*args, method=method, max_iter=3, random_state=5)
+        assert not np.array_equal(first.P, other.P)
+
+
+@methods
+def test_float32_stays_float32_and_near_float64(method):
+    args = problem(0)[:3]
+    settings = {"margin": 0.5, "method": method, "max_iter": 5, "random_state": 0}
+    double = solve(*args, 3, **settings)
+    single = solve(*(a.astype(np.float32) for a in args), 3, **settings)
+    assert single.P.dtype == single.s.dtype == np.float32
+    assert check_point(single.P) == (True, "")
+    # Descent from a rounded start follows a nearby path, to the same place.
+    tolerance = 1e-4 if method == "eigen" else 2e-2
+    assert np.allclose(matrix_of(single), matrix_of(double), atol=tolerance)
+
+
+def test_arguments_are_not_changed():
+    args = problem(0)[:3]
+    kept = [a.copy() for a in args]
+    solve(*args, 3, max_iter=5)
+    assert all(np.array_equal(a, b) for a, b in zip(args, kept, strict=True))
+
+
+@methods
+@pytest.mark.parametrize("sign", [0, -1])
+def test_no_direction_gives_leading_directions_and_says_so(method, sign):
+    # Similar points opposite, or pulls that cancel: no direction is worth anything.
+    anchors = np.random.default_rng(0).standard_normal((10, 4))
+    solution = solve(anchors, sign * anchors, np.ones(4), 2, method=method)
+    assert solution.reason is StopReason.NO_DIRECTION
+    assert not solution.reason.converged
+    assert "check the triplets" in solution.reason.value
+    assert np.array_equal(solution.P, np.eye(4, 2))
+    assert solution.s.tolist() == [1, 1]
+    assert solution.n_iter == len(solution.loss_curve) == 0
+
+
+@methods
+def test_a_map_of_zeros_is_never_kept(method):
+    # At margin 0 the minimum is M = 0, and there is nothing to find.
+    anchors, pulls = np.array([[1.0], [1.0]]), np.array([[3.0], [-1.0]])
+    solution = solve(anchors, pulls, np.ones(1), 1, margin=0.0, method=method, random_state=0)
+    assert solution.reason is StopReason.NO_MARGIN
+    assert not solution.reason.converged
+    assert solution.s[0] > 0
+    assert solution.objective == solution.loss_curve[0]
+    assert solution.n_iter == 1
+
+
+@seeds
+def test_a_descent_that_starts_where_softplus_is_flat_still_finds_the_direction(seed):
+    # One direction is worth keeping, and twenty are violated fifty times as much.
+    anchors, pulls = np.eye(21), np.diag([1.0] + [-50.0] * 20)
+    solution = solve(anchors, pulls, np.ones(21) / 21, 1, method="cayley", random_state=seed)
+    assert solution.s[0] > 0
+    assert abs(solution.P[0, 0]) == pytest.approx(1.0)
+
+
+@methods
+def test_rounds_end_with_a_reason_and_a_remedy(method):
+    args = (*problem(0)[:3], 3)
+    unfinished = solve(*args, margin=0.3, method=method, max_iter=2, random_state=0)
+    assert unfinished.reason is StopReason.MAX_ITER
+    assert unfinished.n_iter == 2
+    assert not unfinished.reason.converged
+    assert "raise max_iter" in unfinished.reason.value
+    settled = solve(*problem(1)[:3], 1, margin=0.3, method=method, max_iter=500, random_state=0)
+    # Rounds that gain nothing are convergence of a descent on the objective, and a stall of one
+    # on the bounds below it.
+    assert settled.reason is (StopReason.CHANGE if method == "eigen" else StopReason.STALLED)
+    assert settled.reason.converged == (method == "eigen")
+    assert settled.n_iter < 500
+    longer = solve(*problem(1)[:3], 1, margin=0.3, method=method, max_iter=500, tol=-1.0)
+    assert method == "cayley" or settled.objective <= 1.001 * longer.objective
+    bounded = solve(*problem(0)[:3], 8, margin=1.0, method=method, max_iter=500, tol=1e-2)
+    assert bounded.reason is StopReason.BOUND
+    assert bounded.objective - bounded.lower_bound <= 1e-2 * bounded.objective
+
+
+@methods
+@pytest.mark.parametrize("at", [1, 3])
+def test_an_interrupt_keeps_the_best_map_and_says_so(method, at):
+    args = (*problem(0)[:3], 3)
+    settings = {"margin": 0.3, "method": method, "random_state": 0}
+    told = []
+
+    def progress(text):
+        told.append(text)
+        if len(told) == at:
+            raise KeyboardInterrupt
+
+    solution = solve(*args, **settings, max_iter=50, progress=progress)
+    assert solution.reason is StopReason.INTERRUPTED
+    assert "interrupted from the keyboard" in solution.reason.value
+    assert not solution.reason.converged
+    assert solution.n_iter == at
+    until_then = solve(*args, **settings, max_iter=at)
+    assert np.array_equal(solution.P, until_then.P)
+    assert np.array_equal(solution.s, until_then.s)
+    assert solution.objective == until_then.objective
+    assert all("loss" in text and "active" in text for text in told)
+
+
+def interrupted(*args):
+    raise KeyboardInterrupt
+
+
+def interrupted_after(calls, monkeypatch):
+    count = 0
+
+    def objective(P, K):
+        nonlocal count
+        count += 1
+        if count == calls:
+            raise KeyboardInterrupt
+        return smooth_objective(P, K)
+
+    monkeypatch.setattr(solver_module, "smooth_objective", objective)
+
+
+def test_an_interrupt_inside_the_descent_ends_the_rounds_too(monkeypatch):
+    args = (*problem(0)[:3], 3)
+    settings = {"margin": 0.3, "method": "cayley", "random_state": 0, "max_iter": 50}
+    rounds = solve(*args, **settings).n_iter
+    assert rounds > 6
+    # Some twenty objectives a round: the interrupt falls into the third or so.
+    interrupted_after(60, monkeypatch)
+    solution = solve(*args, **settings)
+    assert solution.reason is StopReason.INTERRUPTED
+    assert 1 <= solution.n_iter <= 4
+    assert solution.objective == solution.loss_curve.min()
+
+
+@methods
+def test_an_interrupt_before_the_first_map_is_passed_on(method, monkeypatch):
+    if method == "cayley":
+        interrupted_after(1, monkeypatch)
+    else:
+        monkeypatch.setattr(factor_module, "rank_bound", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        solve(*problem(0)[:3], 3, method=method, random_state=0)
+
+
+@seeds
+def test_a_step_descends_along_the_tangent_gradient_by_the_length_asked(seed):
+    rng = np.random.default_rng(seed)
+    K, P = rng.standard_normal((9, 9)), random_point(9, 3, rng)
+    value, gradient = smooth_objective(P, K)
+    direction = tangent_gradient(P, gradient)
+    assert np.allclose(retract_step(P, K, 0.0), P, atol=1e-14)
+    h = 1e-6
+    velocity = (retract_step(P, K, h) - retract_step(P, K, -h)) / (2 * h)
+    assert np.allclose(velocity, -np.sqrt(3) * direction / np.linalg.norm(direction), atol=1e-8)
+    for step in (1e-3, 0.1, 1.0):
+        moved = retract_step(P, K, step)
+        assert check_point(moved) == (True, "")
+        assert step > 0.1 or smooth_objective(moved, K)[0] < value
+
+
+def test_a_step_from_a_critical_point_stays_and_float32_stays():
+    P = np.eye(3, 1)
+    assert np.array_equal(retract_step(P, np.diag([-1.0, 0.0, 0.0]), 0.5), P)
+    P32 = random_point(6, 2, 0, np.float32)
+    K = np.random.default_rng(0).standard_normal((6, 6)).astype(np.float32)
+    assert retract_step(P32, K, 0.3).dtype == np.float32

@@ -1,0 +1,219 @@
+"""The truncated SVD against numpy's, and the laws of its factors, on both of its paths."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from film.metric.svd import threaded_product, truncated_svd, usable_cores
+
+# (n, D, rank): tall and wide by subspace iteration, then the two that take the dense SVD.
+ITERATED = [(300, 90, 12), (90, 300, 12)]
+DENSE = [(40, 15, 12), (15, 40, 15)]
+shapes = pytest.mark.parametrize(("n", "D", "rank"), ITERATED + DENSE)
+DTYPES = [np.float32, np.float64]
+dtypes = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def with_spectrum(n, D, values, seed=0):
+    rng = np.random.default_rng(seed)
+    left = np.linalg.qr(rng.standard_normal((n, len(values))))[0]
+    right = np.linalg.qr(rng.standard_normal((D, len(values))))[0]
+    return (left * values) @ right.T
+
+
+def made(n, D, seed=0):
+    return with_spectrum(n, D, 5.0 * 0.7 ** np.arange(min(n, D)), seed)
+
+
+def text_like(n, D, seed=0):
+    """Sparse counts whose columns get rarer, as words do."""
+    rng = np.random.default_rng(seed)
+    rates = 8.0 / np.arange(1, D + 1)
+    return sp.csr_array(rng.poisson(rates, (n, D)).astype(float))
+
+
+def off_identity(block):
+    return np.abs(block.T.astype(float) @ block.astype(float) - np.eye(block.shape[1])).max()
+
+
+@shapes
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_factors_are_those_of_numpy(n, D, rank, wrap):
+    X = made(n, D)
+    left, values, right_t = np.linalg.svd(X, full_matrices=False)
+    low = truncated_svd(wrap(X), rank, random_state=0)
+    assert low.left.shape == (n, rank)
+    assert low.singular_values.shape == (rank,)
+    assert low.right.shape == (D, rank)
+    # Four rounds with ten spare directions shrink the error by (0.7^11)^8 at the last value.
+    assert np.allclose(low.singular_values, values[:rank], rtol=1e-9)
+    best = (left[:, :rank] * values[:rank]) @ right_t[:rank]
+    assert np.allclose((low.left * low.singular_values) @ low.right.T, best, atol=1e-9)
+    # Spectrum without ties: vectors agree one by one, up to sign.
+    assert np.allclose(np.abs(np.sum(low.left * left[:, :rank], axis=0)), 1, atol=1e-9)
+    assert np.allclose(np.abs(np.sum(low.right * right_t[:rank].T, axis=0)), 1, atol=1e-9)
+
+
+@shapes
+@dtypes
+def test_factors_are_orthonormal_ordered_signed_and_belong_together(n, D, rank, dtype):
+    X = made(n, D).astype(dtype)
+    low = truncated_svd(X, rank, random_state=1)
+    assert {low.left.dtype, low.singular_values.dtype, low.right.dtype} == {np.dtype(dtype)}
+    # The Gram matrix gives V to eps (σ₁/σ_r)²; σ₁/σ_r = 0.7^-(r-1) < 150.
+    tolerance = 150**2 * np.finfo(dtype).eps
+    assert off_identity(low.left) < tolerance
+    assert off_identity(low.right) < tolerance
+    assert (np.diff(low.singular_values) < 0).all()
+    assert (low.singular_values > 0).all()
+    largest = np.abs(low.right).argmax(axis=0)
+    assert (low.right[largest, np.arange(rank)] > 0).all()
+    assert np.allclose(X @ low.right, low.left * low.singular_values, atol=5 * tolerance)
+
+
+@pytest.mark.parametrize(("n", "D"), [(300, 90), (90, 300), (3000, 200), (20, 30)])
+@dtypes
+def test_a_rank_above_that_of_the_data_comes_back_smaller(n, D, dtype):
+    X = with_spectrum(n, D, np.array([4.0, 3.0, 2.0, 1.0])).astype(dtype)
+    low = truncated_svd(X, 15, random_state=0)
+    assert len(low.singular_values) == low.left.shape[1] == low.right.shape[1] == 4
+    tolerance = 200 * np.finfo(dtype).eps
+    assert off_identity(low.left) < tolerance
+    assert np.allclose((low.left * low.singular_values) @ low.right.T, X, atol=tolerance)
+
+
+@dtypes
+def test_small_values_are_kept_only_while_their_vectors_are_orthonormal(dtype):
+    # Values down to 1e-14 of the largest: rounding of the Gram matrix makes directions of its own.
+    X = with_spectrum(200, 300, np.logspace(0, -14, 60)).astype(dtype)
+    low = truncated_svd(X, 40, random_state=0)
+    assert len(low.singular_values) >= (8 if dtype == np.float32 else 25)
+    assert off_identity(low.left) < 0.02
+
+
+@pytest.mark.parametrize("n", [30, 300])
+def test_zeros_give_one_zero_value_and_never_nan(n):
+    low = truncated_svd(np.zeros((n, n)), 5, random_state=0)
+    assert low.singular_values.tolist() == [0.0]
+    assert np.isfinite(low.left).all()
+    assert np.isfinite(low.right).all()
+
+
+def test_sparse_and_dense_give_the_same_factors():
+    X = text_like(400, 120)
+    dense, sparse = (truncated_svd(M, 20, random_state=3) for M in (X.toarray(), X))
+    assert np.allclose(dense.singular_values, sparse.singular_values, rtol=1e-12)
+    assert np.allclose(dense.right, sparse.right, atol=1e-8)
+    assert np.allclose(dense.left, sparse.left, atol=1e-8)
+
+
+def test_float32_is_float64_rounded():
+    X = made(300, 90)
+    double, single = (truncated_svd(X.astype(t), 8, random_state=3) for t in ("f8", "f4"))
+    assert np.allclose(single.singular_values, double.singular_values, rtol=1e-5)
+    assert np.allclose(single.right, double.right, atol=1e-4)
+
+
+def test_text_is_approximated_to_a_percent_of_the_last_value():
+    X = text_like(600, 200)
+    exact = np.linalg.svd(X.toarray(), compute_uv=False)
+    low = truncated_svd(X, 30, random_state=0)
+    residual = X.toarray() - (low.left * low.singular_values) @ low.right.T
+    assert np.linalg.norm(residual, 2) < 1.01 * exact[30]
+
+
+def test_iterations_are_what_makes_it_accurate():
+    X = text_like(600, 200)
+    exact = np.linalg.svd(X.toarray(), compute_uv=False)[:30]
+    errors = [
+        np.abs(truncated_svd(X, 30, n_iter=k, random_state=0).singular_values - exact).max()
+        for k in (0, 1, 4)
+    ]
+    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+def test_oversampling_is_what_makes_it_accurate():
+    X = text_like(600, 200)
+    exact = np.linalg.svd(X.toarray(), compute_uv=False)[:30]
+    errors = [
+        np.abs(
+            truncated_svd(X, 30, n_iter=1, oversampling=k, random_state=0).singular_values - exact
+        ).max()
+        for k in (0, 40)
+    ]
+    assert errors[0] > 3 * errors[1]
+
+
+def test_the_same_seed_gives_the_same_bits():
+    X = text_like(400, 120)
+    first = truncated_svd(X, 10, n_iter=1, random_state=5)
+    again = truncated_svd(X, 10, n_iter=1, random_state=np.random.default_rng(5))
+    other = truncated_svd(X, 10, n_iter=1, random_state=6)
+    assert np.array_equal(first.left, again.left)
+    assert np.array_equal(first.singular_values, again.singular_values)
+    assert np.array_equal(first.right, again.right)
+    assert not np.array_equal(first.left, other.left)
+
+
+def test_scaling_the_data_scales_the_values_alone():
+    X = text_like(400, 120)
+    plain, scaled = (truncated_svd(M, 10, random_state=0) for M in (X, 1024.0 * X))
+    assert np.allclose(scaled.singular_values, 1024 * plain.singular_values, rtol=1e-12)
+    assert np.allclose(scaled.left, plain.left, atol=1e-8)
+
+
+def test_integers_are_taken_and_input_is_not_changed():
+    X = np.arange(12).reshape(4, 3)
+    kept = X.copy()
+    low = truncated_svd(X, 2)
+    assert np.allclose(low.singular_values, np.linalg.svd(X, compute_uv=False)[:2])
+    assert np.array_equal(X, kept)
+    S = text_like(300, 90)
+    data = S.data.copy()
+    truncated_svd(S, 5)
+    assert np.array_equal(S.data, data)
+
+
+def test_progress_is_told_each_iteration():
+    seen = []
+    truncated_svd(made(300, 90), 5, n_iter=3, random_state=0, progress=seen.append)
+    assert seen == ["svd 1/3", "svd 2/3", "svd 3/3"]
+
+
+@pytest.mark.parametrize("rank", [0, -1, 6])
+def test_an_impossible_rank_is_named_with_what_is_allowed(rank):
+    with pytest.raises(ValueError, match=rf"rank={rank} must lie between 1 and .* = 5"):
+        truncated_svd(np.ones((5, 9)), rank)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 3000])
+def test_threads_change_no_bit_of_a_product(rows):
+    rng = np.random.default_rng(0)
+    density = 40_000 / (rows * 20_000)
+    left = sp.random_array((rows, 20_000), density=density, rng=rng, format="csr")
+    right = rng.standard_normal((20_000, 30))
+    # Below a million multiplications threads are not worth starting, and would not be tested.
+    assert left.nnz * right.shape[1] >= 1_000_000
+    plain = left @ right
+    for n_threads in (1, 2, 3, 7, None):
+        assert np.array_equal(threaded_product(left, right, n_threads), plain)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array, sp.csc_array, sp.csr_matrix])
+def test_products_are_those_of_the_dense_matrices(wrap):
+    X = text_like(70, 50).toarray()
+    right = np.random.default_rng(1).standard_normal((50, 4))
+    product = threaded_product(wrap(X), right, 2)
+    assert type(product) is np.ndarray
+    assert np.allclose(product, X @ right, atol=1e-12)
+
+
+def test_a_product_of_float32_stays_float32():
+    rng = np.random.default_rng(0)
+    left = sp.random_array((2000, 500), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    right = rng.standard_normal((500, 30)).astype(np.float32)
+    assert threaded_product(left, right, 2).dtype == np.float32
+
+
+def test_at_least_one_core_is_usable():
+    assert usable_cores() >= 1

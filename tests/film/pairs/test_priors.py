@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from film.pairs.log_loss import shift_prior
+from film.pairs.priors import estimate_prior
+
+
+def _made(prior, n=40_000, seed=0, distance=2.0):
+    """Probabilities, calibrated at even priors, of two normal classes drawn at another prior."""
+    rng = np.random.default_rng(seed)
+    outcome = rng.random(n) < prior
+    x = rng.standard_normal(n) + distance * outcome
+    return 1 / (1 + np.exp(distance * (distance / 2 - x))), outcome
+
+
+@pytest.mark.parametrize("prior", [0.02, 0.17, 0.5, 0.9])
+@pytest.mark.parametrize("prior_from", [0.1, 0.37, 0.8])
+def test_made_shares_are_found(prior, prior_from):
+    even, outcome = _made(prior)
+    given = shift_prior(even, 0.5, prior_from)
+    # The deviation of the estimate is below 1.5 √(π(1 − π)/n) at this distance of classes.
+    tolerance = 5 * 1.5 * np.sqrt(prior * (1 - prior) / len(outcome))
+    assert estimate_prior(given, prior_from) == pytest.approx(outcome.mean(), abs=tolerance)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_em_comes_to_rest_there(seed):
+    rng = np.random.default_rng(seed)
+    given = rng.beta(0.7, 1.5, size=200)
+    prior = 0.3
+    for _ in range(3000):
+        prior = shift_prior(given, 0.3, prior).mean()
+    assert estimate_prior(given, 0.3) == pytest.approx(prior, abs=1e-9)
+
+
+def test_sure_rows_are_counted():
+    assert estimate_prior([1, 0, 0, 1, 1], 0.2) == pytest.approx(0.6, abs=1e-12)
+
+
+def test_nothing_known_of_a_row_leaves_it_out():
+    # A row at the training prior is as likely in both classes, whatever their shares.
+    given = [0.9, 0.2, 0.1, 0.6]
+    assert estimate_prior([*given, 0.3, 0.3], 0.3) == pytest.approx(estimate_prior(given, 0.3))
+
+
+def test_labels_may_be_turned_around():
+    given = np.random.default_rng(3).beta(0.5, 2.0, size=300)
+    turned = estimate_prior(1 - given, 0.75)
+    assert estimate_prior(given, 0.25) == pytest.approx(1 - turned, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_say_nothing_leave_the_prior(dtype):
+    assert estimate_prior(np.full(7, 0.3, dtype=dtype), 0.3) == 0.3
+    assert estimate_prior(np.full(2, 0.01, dtype=dtype), 0.01) == 0.25
+
+
+def test_none_and_all_stay_half_a_row_away():
+    assert estimate_prior(np.full(50, 0.01), 0.3) == 0.01
+    assert estimate_prior(np.full(50, 0.99), 0.3) == 0.99
+    assert estimate_prior(np.zeros(10), 0.3) == 0.05
+    assert estimate_prior(np.ones(10), 0.3) == 0.95
+    assert estimate_prior([0.2], 0.5) == 0.5
+
+
+def test_order_and_input_are_left_alone():
+    given = np.random.default_rng(0).random(100)
+    before = given.copy()
+    assert estimate_prior(given, 0.4) == pytest.approx(estimate_prior(given[::-1], 0.4))
+    np.testing.assert_array_equal(given, before)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "prior_from", "message"),
+    [
+        ([], 0.5, "at least 1"),
+        ([[0.1, 0.2]], 0.5, r"got shape \(1, 2\)"),
+        ([0.5, 1.2], 0.5, "entry 1 is 1.2"),
+        ([0.5, np.nan], 0.5, "entry 1 is nan"),
+        ([0.5], 0.0, "prior_from must lie strictly between 0 and 1, got 0.0"),
+        ([0.5], 1, "prior_from"),
+    ],
+)
+def test_bad_input_is_named(probabilities, prior_from, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_prior(probabilities, prior_from)

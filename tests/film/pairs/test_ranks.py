@@ -1,0 +1,451 @@
+import time
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
+
+from film.pairs import rank_search as _rank_search
+from film.pairs.log_loss import binary_log_loss, prior_weights, shift_prior
+from film.pairs.rank_search import (
+    RankSearch,
+    directions,
+    exact_cosines,
+    product_bound,
+    tie_width,
+    unit_rows,
+)
+from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k, rule
+
+
+def _closeness(x, z):
+    """cos(x, z)·|cos(x, z)|·‖x‖², which orders as the cosine does, in exact arithmetic."""
+    product = sum((a * b for a, b in zip(x, z, strict=True)), Fraction(0))
+    return product * abs(product) / sum(b * b for b in z)
+
+
+def exact_ranks(points, pairs, corpus=None):
+    """Ranks by a loop in rational arithmetic: no rounding, no blocks, no sharing."""
+    rows = [[Fraction(float(value)) for value in row] for row in points]
+    corpus = range(len(rows)) if corpus is None else corpus
+    ranks = np.zeros((len(pairs), 2), dtype=np.int64)
+    for i, pair in enumerate(pairs):
+        for side in (0, 1):
+            x, other = pair[side], pair[1 - side]
+            if x == other:
+                continue
+            if not any(rows[x]) or not any(rows[other]):
+                ranks[i, side] = INFINITE_RANK
+                continue
+            limit = _closeness(rows[x], rows[other])
+            ranks[i, side] = sum(
+                _closeness(rows[x], rows[z]) > limit
+                for z in corpus
+                if z not in (x, other) and any(rows[z])
+            )
+    return ranks
+
+
+def _random(rng):
+    return rng.standard_normal((60, 6))
+
+
+def _float32(rng):
+    return rng.standard_normal((60, 6)).astype(np.float32)
+
+
+def _tied(rng):
+    # Small integers: many equal cosines between different directions, many zero rows.
+    return rng.integers(-1, 2, size=(60, 3)).astype(float)
+
+
+def _duplicated(rng):
+    points = rng.standard_normal((8, 5))[rng.integers(8, size=60)]
+    points[rng.integers(60, size=6)] = 0
+    return points
+
+
+def _near_tied(rng):
+    # Families 1e-9 apart, where float32 sees one cosine and float64 several.
+    return rng.standard_normal((6, 5))[np.arange(60) % 6] + 1e-9 * rng.standard_normal((60, 5))
+
+
+def _near_tied_copies(rng):
+    return _near_tied(rng)[rng.integers(20, size=60)]
+
+
+def _opposite(rng):
+    return rng.choice([-1.0, 1.0], size=(60, 1)) * rng.uniform(1, 2, size=(60, 1))
+
+
+KINDS = [_random, _float32, _tied, _duplicated, _near_tied, _near_tied_copies, _opposite]
+
+
+def _case(kind, seed=0, n_pairs=40):
+    rng = np.random.default_rng(seed)
+    points = kind(rng)
+    pairs = rng.integers(len(points), size=(n_pairs, 2))
+    # Within a family the cosines are 1 − 1e-18: beyond float64, hence ties by definition.
+    left, right = points[pairs[:, 0]], points[pairs[:, 1]]
+    family = (left != right).any(axis=1) & (np.abs(left - right).max(axis=1) < 1e-7)
+    pairs = pairs[~family]
+    return points, pairs, rng
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_are_the_exact_loops(kind, seed):
+    points, pairs, _ = _case(kind, seed)
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs), exact_ranks(points, pairs))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_corpus_without_the_pairs(kind):
+    points, pairs, rng = _case(kind)
+    corpus = np.setdiff1d(np.arange(60), pairs[:15].ravel())
+    assert len(corpus) > 20
+    corpus = rng.permutation(corpus)
+    np.testing.assert_array_equal(
+        neighbour_ranks(points, pairs, corpus), exact_ranks(points, pairs, corpus)
+    )
+
+
+def test_hand_worked():
+    angles = np.deg2rad([0, 10, 30, 35, 90])
+    points = np.column_stack([np.cos(angles), np.sin(angles)])
+    # From 0°, only 10° is closer than 30°. From 30°, 35° and 10° are closer than 0°.
+    # From 90°, 35° and 30° are closer than 10°; from 10°, the three others are.
+    pairs = [[0, 2], [4, 1], [2, 3]]
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs), [[1, 2], [2, 3], [0, 0]])
+    # Counted among 0° and 90° alone.
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs, [0, 4]), [[0, 0], [0, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_threads_and_chunks_change_nothing(kind, monkeypatch):
+    points, pairs, _ = _case(kind)
+    expected = neighbour_ranks(points, pairs)
+    for block_size in (1, 2, 7, 1000):
+        for n_threads in (1, 3):
+            ranks = neighbour_ranks(points, pairs, block_size=block_size, n_threads=n_threads)
+            np.testing.assert_array_equal(ranks, expected)
+    monkeypatch.setattr(_rank_search, "_CHUNK_NUMBERS", 11)
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batch_is_loop_and_order_does_not_matter(kind):
+    points, pairs, rng = _case(kind)
+    ranks = neighbour_ranks(points, pairs)
+    for pair, row in zip(pairs[:10], ranks[:10], strict=True):
+        np.testing.assert_array_equal(neighbour_ranks(points, [pair]), [row])
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs[:, ::-1]), ranks[:, ::-1])
+    order = rng.permutation(len(pairs))
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs[order]), ranks[order])
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs, rng.permutation(60)), ranks)
+    rows = rng.permutation(60)
+    np.testing.assert_array_equal(neighbour_ranks(points[rows], np.argsort(rows)[pairs]), ranks)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_length_of_rows_does_not_matter(kind):
+    points, pairs, rng = _case(kind)
+    points = points.astype(np.float64)
+    ranks = neighbour_ranks(points, pairs)
+    # Not powers of two: rounding parts multiples of a row, and they must still tie.
+    scaled = points * rng.uniform(0.1, 10, size=(60, 1))
+    if kind not in (_near_tied, _near_tied_copies):
+        np.testing.assert_array_equal(neighbour_ranks(scaled, pairs), ranks)
+    powers = np.ldexp(1.0, rng.integers(-900, 900, size=(60, 1)))
+    np.testing.assert_array_equal(neighbour_ranks(points * powers, pairs), ranks)
+
+
+def test_float32_is_its_float64_self():
+    points, pairs, _ = _case(_float32)
+    np.testing.assert_array_equal(
+        neighbour_ranks(points, pairs), neighbour_ranks(points.astype(np.float64), pairs)
+    )
+
+
+def test_what_float64_cannot_tell_is_a_tie():
+    points = _near_tied(np.random.default_rng(0))
+    # All ten of a family have cosine 1 − 1e-18 with one another.
+    np.testing.assert_array_equal(neighbour_ranks(points, [[0, 6], [12, 54]]), 0)
+
+
+def test_copies_of_the_partner_tie_and_copies_of_the_query_stand_in_between():
+    x, other = [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]
+    points = np.array([x, other, other, other, x, x, [0.0, 0.0, 1.0]])
+    np.testing.assert_array_equal(neighbour_ranks(points, [[0, 1]]), [[2, 2]])
+    np.testing.assert_array_equal(neighbour_ranks(points, [[0, 4], [1, 2]]), [[0, 0], [0, 0]])
+    # Counted only where they belong to the corpus, x itself among them or not.
+    np.testing.assert_array_equal(neighbour_ranks(points, [[0, 1]], [4, 6]), [[1, 0]])
+    np.testing.assert_array_equal(neighbour_ranks(points, [[0, 1]], [0, 4, 3]), [[1, 1]])
+
+
+def test_zero_rows_are_nobodys_neighbours():
+    points = np.array([[1.0, 0.0], [-1.0, 0.1], [0.0, 0.0], [-0.0, 0.0], [1.0, 0.1]])
+    ranks = neighbour_ranks(points, [[0, 1], [0, 2], [2, 3], [2, 2], [0, 0]])
+    # A zero row has cosine 0, more than x′ at −0.995, and still is not counted.
+    np.testing.assert_array_equal(ranks[0], [1, 1])
+    assert (ranks[1:3] == INFINITE_RANK).all()
+    np.testing.assert_array_equal(ranks[3:], 0)
+    np.testing.assert_array_equal(neighbour_ranks(points, [[0, 1]], [2, 3]), [[0, 0]])
+    assert not rule(ranks[1:2], k=10**15).any()
+
+
+def test_no_pairs():
+    assert neighbour_ranks(np.eye(3), []).shape == (0, 2)
+    assert neighbour_ranks(np.eye(3), np.empty((0, 2), int)).dtype == np.int64
+
+
+def test_thousands_of_copies_cost_one_and_multiples_little_memory():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((12_000, 16))
+    points[:5000] = points[0]
+    assert len(np.unique(directions(points, np.arange(12_000)))) == 7001
+    pairs = np.column_stack([np.arange(5000), np.arange(5000)[::-1]])
+    np.testing.assert_array_equal(neighbour_ranks(points, pairs), 0)
+    # Multiples are copies only up to rounding, so that each is weighed in float64.
+    points[:2000] *= rng.uniform(0.5, 2, size=(2000, 1))
+    pairs = np.column_stack([np.arange(300), np.arange(11_000, 11_300)])
+    tracemalloc.start()
+    ranks = neighbour_ranks(points, pairs, block_size=8)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (ranks[:, 0] >= 4999).all()
+    assert peak < 64 * 2**20
+
+
+def test_many_doubtful_columns_stay_within_bounds():
+    # Orthogonal halves: every column of the other half ties with x′ at cosine 0. One point in
+    # many pairs has all its doubts in one block: 600 · 3999 indices would be 18 MiB.
+    rng = np.random.default_rng(0)
+    points = np.zeros((8000, 4))
+    points[:4000, :2] = rng.uniform(0.1, 1, size=(4000, 2))
+    points[4000:, 2:] = rng.uniform(0.1, 1, size=(4000, 2))
+    pairs = np.column_stack([np.zeros(600, int), np.arange(4000, 4600)])
+    tracemalloc.start()
+    ranks = neighbour_ranks(points, pairs, block_size=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(ranks, 3999)
+    assert peak < 32 * 2**20
+
+
+@pytest.mark.parametrize("d", [1, 3, 100, 1000])
+def test_float32_products_stay_within_their_bound(d):
+    rng = np.random.default_rng(d)
+    # All entries positive is the hard case: every term of the product has full weight.
+    points = np.abs(rng.standard_normal((400, d)))
+    rows = np.arange(400)
+    single = unit_rows(points, rows).astype(np.float32)
+    products = (single @ single.T).astype(np.float64)
+    for i in range(0, 400, 57):
+        error = np.abs(products[i] - exact_cosines(points, np.array([i]), rows)).max()
+        assert error <= product_bound(d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 100, 1000])
+def test_equal_cosines_stay_within_the_tie_width(d):
+    rng = np.random.default_rng(d)
+    x, z = rng.standard_normal((2, d))
+    multiples = np.vstack([x, z * rng.uniform(0.1, 10, size=(2000, 1))])
+    cosines = exact_cosines(multiples, np.array([0]), np.arange(1, 2001))
+    assert np.ptp(cosines) <= tie_width(d)
+    assert abs(cosines[0] - x @ z / np.linalg.norm(x) / np.linalg.norm(z)) <= d * 4e-16
+
+
+def test_float64_cosines_do_not_depend_on_company():
+    points = np.random.default_rng(0).standard_normal((50, 37))
+    rows = np.arange(50)
+    together = exact_cosines(points, rows[::-1], rows)
+    alone = [exact_cosines(points, rows[[49 - i]], rows[[i]])[0] for i in rows]
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(together, exact_cosines(points, rows, rows[::-1]))
+
+
+def test_directions_are_told_apart_to_the_bit():
+    points = np.array([[0.0, 1], [0, 0], [-0.0, 2], [0, 1 + 1e-15], [1e-15, 1], [-0.0, 0], [3, 4]])
+    found = directions(points, np.array([0, 1, 2, 3, 4, 5]))
+    assert found.tolist() == [0, -1, 0, 0, 4, -1, -1]
+
+
+def test_colliding_hashes_leave_rows_apart(monkeypatch):
+    class Ones:
+        def integers(self, *_, size, dtype):
+            return np.zeros(size, dtype)
+
+    points, pairs, _ = _case(_duplicated)
+    expected = neighbour_ranks(points, pairs)
+    # Multipliers of 1 make the hash a plain sum, so that permuted rows collide.
+    monkeypatch.setattr(np.random, "default_rng", lambda _: Ones())
+    mirrored = np.vstack([points, points[:, ::-1]])
+    assert directions(np.array([[1.0, 2.0], [2.0, 1.0]]), np.arange(2)).tolist() == [0, 1]
+    np.testing.assert_array_equal(neighbour_ranks(mirrored, pairs, np.arange(60)), expected)
+
+
+def test_input_is_left_alone_and_progress_is_told():
+    points, pairs, _ = _case(_tied)
+    before, lines = (points.copy(), pairs.copy()), []
+    neighbour_ranks(points, pairs, block_size=10, progress=lines.append)
+    np.testing.assert_array_equal(points, before[0])
+    np.testing.assert_array_equal(pairs, before[1])
+    assert len(lines) > 1 and len(set(lines)) == len(lines)
+    done, total = lines[-1].removeprefix("ranks ").split("/")
+    assert done == total
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_interrupt_empties_the_queue(n_threads, monkeypatch):
+    points, pairs, _ = _case(_random)
+    calls, count_block = [], RankSearch._count_block
+
+    def slow_block(self, start):
+        calls.append(start)
+        time.sleep(0.005)
+        return count_block(self, start)
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RankSearch, "_count_block", slow_block)
+    with pytest.raises(KeyboardInterrupt):
+        neighbour_ranks(points, pairs, block_size=1, n_threads=n_threads, progress=stop)
+    assert 1 <= len(calls) < 20
+
+
+@pytest.mark.parametrize(
+    ("points", "pairs", "options", "error", "message"),
+    [
+        (np.eye(3)[0], [[0, 1]], {}, ValueError, r"points must have shape \(n, d\)"),
+        (np.empty((0, 3)), [], {}, ValueError, "at least 1"),
+        ([["a", "b"]], [[0, 0]], {}, TypeError, "points must be a dense array"),
+        ([[1.0], [np.nan]], [[0, 1]], {}, ValueError, "points.1, 0. is nan"),
+        ([[1.0], [np.inf]], [[0, 0]], {}, ValueError, "points.1, 0. is inf"),
+        (np.eye(3), [[0, 3]], {}, ValueError, r"pairs\[0\] is \[0, 3\]"),
+        (np.eye(3), [[0, 1], [-1, 1]], {}, ValueError, r"pairs\[1\]"),
+        (np.eye(3), [[0, 1, 2]], {}, ValueError, r"pairs must have shape \(n, 2\)"),
+        (np.eye(3), [[0.0, 1.0]], {}, TypeError, "pairs must hold integers"),
+        (np.eye(3), [[0, 1]], {"corpus": []}, ValueError, "corpus is empty"),
+        (np.eye(3), [[0, 1]], {"corpus": [1, 2, 1]}, ValueError, "corpus names row 1 2 times"),
+        (np.eye(3), [[0, 1]], {"corpus": [5]}, ValueError, r"corpus\[0\] is 5"),
+        (np.eye(3), [[0, 1]], {"corpus": [True] * 3}, TypeError, "flatnonzero for a mask"),
+        (np.eye(3), [[0, 1]], {"block_size": 0}, ValueError, "block_size must be at least 1"),
+        (np.eye(3), [[0, 1]], {"n_threads": 0}, ValueError, "n_threads must be at least 1"),
+    ],
+)
+def test_bad_input_is_named(points, pairs, options, error, message):
+    with pytest.raises(error, match=message):
+        neighbour_ranks(points, pairs, **options)
+
+
+RANKS = np.array([[0, 4], [2, 1], [9, 0], [3, 3], [INFINITE_RANK, 0]])
+
+
+def test_rule_by_hand():
+    np.testing.assert_array_equal(rule(RANKS, k=4), [False, True, False, True, False])
+    np.testing.assert_array_equal(rule(RANKS, k=5), [True, True, False, True, False])
+    np.testing.assert_array_equal(rule(RANKS, k=1, mode="either"), [True, False, True, False, True])
+    np.testing.assert_array_equal(effective_ranks(RANKS), [4, 2, 9, 3, INFINITE_RANK])
+    np.testing.assert_array_equal(effective_ranks(RANKS, "either"), [0, 1, 0, 3, 0])
+
+
+@pytest.mark.parametrize("mode", ["both", "either"])
+def test_one_effective_rank_answers_every_k(mode):
+    combine = np.logical_and if mode == "both" else np.logical_or
+    for k in range(1, 12):
+        expected = combine(RANKS[:, 0] < k, RANKS[:, 1] < k)
+        np.testing.assert_array_equal(rule(RANKS, k, mode), expected)
+        np.testing.assert_array_equal(rule(RANKS[:, ::-1], k, mode), expected)
+        np.testing.assert_array_equal(effective_ranks(RANKS, mode) < k, expected)
+
+
+def _judged(seed=0, n=400):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    effective = (rng.exponential(20, size=n) * (2 - y)).astype(np.int64)
+    effective[rng.integers(n, size=20)] = INFINITE_RANK
+    return effective, y
+
+
+def test_rates_are_scikit_learns_at_each_k():
+    effective, y = _judged()
+    ks = [36, 1, 5, 200, 5]
+    rates = rates_over_k(effective, y, ks)
+    np.testing.assert_array_equal(rates.ks, ks)
+    for i, k in enumerate(ks):
+        called = effective < k
+        (tn, fp), (fn, tp) = confusion_matrix(y, called)
+        assert rates.true_positives[i] == tp and rates.false_positives[i] == fp
+        assert rates.true_negatives[i] == tn and rates.false_negatives[i] == fn
+        assert rates.tpr[i] == pytest.approx(recall_score(y, called))
+        assert rates.tnr[i] == pytest.approx(recall_score(y, called, pos_label=0))
+        assert rates.fpr[i] == pytest.approx(1 - rates.tnr[i])
+        assert rates.fnr[i] == pytest.approx(1 - rates.tpr[i])
+        assert rates.accuracy[i] == pytest.approx(accuracy_score(y, called))
+        assert rates.inside_rate[i] == pytest.approx((tp + 1) / (tp + fp + 2))
+        assert rates.outside_rate[i] == pytest.approx((fn + 1) / (fn + tn + 2))
+        p = np.where(called, rates.inside_rate[i], rates.outside_rate[i])
+        assert rates.log_loss[i] == pytest.approx(log_loss(y, p))
+
+
+def test_log_loss_at_another_prior_is_that_of_weighted_rows():
+    effective, y = _judged(1)
+    rates = rates_over_k(effective, y, [1, 10, 10**6])
+    share, prior = float(np.mean(y)), 0.1746
+    at_prior = rates.log_loss_at(prior)
+    for i, k in enumerate(rates.ks):
+        p = np.where(effective < k, rates.inside_rate[i], rates.outside_rate[i])
+        expected = binary_log_loss(y, shift_prior(p, share, prior), prior_weights(y, prior))
+        assert at_prior[i] == pytest.approx(expected)
+    np.testing.assert_allclose(rates.log_loss_at(share), rates.log_loss)
+
+
+def test_rates_by_hand():
+    rates = rates_over_k([0, 2, 5, 9], [1, 1, 0, 0], [1, 3, 100])
+    np.testing.assert_allclose(rates.tpr, [0.5, 1, 1])
+    np.testing.assert_allclose(rates.fpr, [0, 0, 1])
+    np.testing.assert_allclose(rates.accuracy, [0.75, 1, 0.5])
+    np.testing.assert_allclose(rates.inside_rate, [2 / 3, 3 / 4, 3 / 6])
+    # Nothing lies outside k = 100: Laplace's rule says one half, not 0/0.
+    np.testing.assert_allclose(rates.outside_rate, [2 / 5, 1 / 4, 1 / 2])
+    np.testing.assert_allclose(rates.log_loss[1], -np.log(3 / 4))
+    assert np.isfinite(rates.log_loss).all()
+
+
+def test_ranks_that_tell_lose_less_than_ranks_that_do_not():
+    y = np.repeat([1, 0], 50)
+    telling, silent = np.where(y, 0, 9), np.arange(100) % 10
+    ks = np.arange(1, 9)
+    told, untold = rates_over_k(telling, y, ks), rates_over_k(silent, y, ks)
+    assert (told.log_loss < untold.log_loss).all()
+
+
+def test_no_ks_and_frozen():
+    rates = rates_over_k([0, 2], [1, 0], [])
+    assert rates.tpr.shape == rates.log_loss_at(0.5).shape == (0,)
+    with pytest.raises(AttributeError):
+        setattr(rates, "tpr", rates.fpr)  # noqa: B010
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: rule(RANKS, 0), ValueError, "k must be at least 1, got 0"),
+        (lambda: rule(RANKS, 1.0), TypeError, "k must be an integer, got 1.0"),  # type: ignore
+        (lambda: rule(RANKS, 1, "all"), ValueError, "mode must be 'both' or 'either', got 'all'"),  # type: ignore
+        (lambda: effective_ranks([1, 2]), ValueError, r"ranks must have shape \(n, 2\)"),
+        (lambda: effective_ranks([[0.5, 1]]), TypeError, "ranks must hold integers"),
+        (lambda: effective_ranks([[-1, 1]]), ValueError, "ranks must not be negative, got -1"),
+        (lambda: rates_over_k([0, 1], [1, 1], [1]), ValueError, "only the class 1"),
+        (lambda: rates_over_k([0, 1], [0, 0], [1]), ValueError, "only the class 0"),
+        (lambda: rates_over_k([0, 1], [1], [1]), ValueError, "y has 1 rows"),
+        (lambda: rates_over_k([0, 1], [1, 0], [0]), ValueError, "ks must be at least 1"),
+        (lambda: rates_over_k([0, 1], [1, 0], [1.5]), TypeError, "ks must hold integers"),
+    ],
+)
+def test_bad_arguments_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,215 @@
+from dataclasses import replace
+
+import pytest
+
+from film.tokens.alignment_score import score_alignments
+from film.tokens.alignments import AlignedPair, Alignment
+
+WORDS1 = ("the", "black", "cat", "sat", ".")
+WORDS2 = ("a", "cat", "was", "sitting", "down", ".")
+
+
+def pair(*alignments: Alignment, id: str = "1") -> AlignedPair:
+    return AlignedPair(id, WORDS1, WORDS2, alignments=alignments)
+
+
+def link(places1, places2, label="EQUI", score: float | None = 5.0):
+    return Alignment(tuple(places1), tuple(places2), label, score)
+
+
+def scores(gold, system, **options):
+    return score_alignments([gold], [system], **options)
+
+
+def test_the_same_alignments_score_one():
+    gold = pair(link([0, 1, 2], [0, 1], "SPE1_FACT", 4.0), link([3], [2, 3], "SIMI", 2.0))
+    result = scores(gold, gold)
+    for measure in vars(result).values():
+        assert measure == (1, 1, 1)
+
+
+def test_one_word_to_one_word():
+    # System: 2 links of weight 1, one of them in the gold: precision 1/2.
+    # Gold: 3 links of weight 1, one found: recall 1/3. F1 = 2 · 1/2 · 1/3 / (5/6) = 2/5.
+    gold = pair(link([0], [0]), link([2], [1]), link([3], [3]))
+    system = pair(link([2], [1]), link([1], [0]))
+    assert scores(gold, system).alignment == pytest.approx((1 / 2, 1 / 3, 2 / 5))
+
+
+def test_one_word_to_several():
+    # Gold sat–{was, sitting, down}: 3 links of weight 1/3. System sat–{was, sitting}: 2 of 1/2.
+    # Both system links are in the gold: precision 1. Recall (1/3 + 1/3) / 1 = 2/3. F1 = 4/5.
+    result = scores(pair(link([3], [2, 3, 4])), pair(link([3], [2, 3])))
+    assert result.alignment == pytest.approx((1, 2 / 3, 4 / 5))
+
+
+def test_several_words_to_several_weigh_by_the_larger_number_of_partners():
+    # Gold {the, black, cat}–{a, cat}: 6 links, each word of the left has 2 partners, of the right
+    # 3: weight 1/3 each, 2 in all. System cat–cat of weight 1 and sat–sitting of weight 1:
+    # precision 1/2, recall 1/3 / 2 = 1/6, F1 = 2 · 1/12 / (2/3) = 1/4.
+    result = scores(pair(link([0, 1, 2], [0, 1])), pair(link([2], [1]), link([3], [3])))
+    assert result.alignment == pytest.approx((1 / 2, 1 / 6, 1 / 4))
+
+
+def test_several_words_to_one_weigh_together_as_much_as_one_to_one():
+    # Gold {the, black, cat}–cat: 3 links of weight 1/3; sat–sitting: 1. The system has the latter:
+    # precision 1, recall 1/2. The other way round the two change places.
+    gold, system = pair(link([0, 1, 2], [1]), link([3], [3])), pair(link([3], [3]))
+    assert scores(gold, system).alignment == pytest.approx((1, 1 / 2, 2 / 3))
+    assert scores(system, gold).alignment == pytest.approx((1 / 2, 1, 2 / 3))
+
+
+def test_partners_are_counted_over_all_alignments_of_a_pair():
+    # Gold cat–a and cat–cat in two alignments: cat has 2 partners, each link weighs 1/2.
+    # System cat–cat: precision 1, recall 1/2, F1 2/3.
+    result = scores(pair(link([2], [0]), link([2], [1])), pair(link([2], [1])))
+    assert result.alignment == pytest.approx((1, 1 / 2, 2 / 3))
+
+
+def test_what_corresponds_to_nothing_does_not_count():
+    gold = pair(link([2], [1]), link([0, 1], [], "NOALI", None), link([], [0], "ALIC", 0.0))
+    assert scores(gold, pair(link([2], [1]))).alignment == (1, 1, 1)
+    assert scores(pair(link([2], [1])), gold).alignment == (1, 1, 1)
+
+
+def test_punctuation_does_not_count():
+    # Gold {sat, .}–{down, .} is sat–down alone, of weight 1; the system's .–. is no link at all,
+    # and its sat–. neither.
+    gold = pair(link([3, 4], [4, 5]))
+    assert scores(gold, pair(link([3], [4]), link([4], [5]))).alignment == (1, 1, 1)
+    assert scores(gold, pair(link([3], [4, 5]))).alignment == (1, 1, 1)
+
+
+@pytest.mark.parametrize("mark", list(".,:'`?;\"-"))
+def test_each_mark_of_punctuation(mark):
+    gold = AlignedPair("1", (mark, "x"), (mark, "x"), alignments=(link([0], [0]), link([1], [1])))
+    assert scores(gold, replace(gold, alignments=(link([1], [1]),))).alignment.recall == 1
+
+
+@pytest.mark.parametrize("word", ["!", "--", "...", "''", "&", "(", "’", "/"])
+def test_other_signs_are_words(word):
+    gold = AlignedPair("1", (word, "x"), ("x", word), alignments=(link([0], [1]), link([1], [0])))
+    assert scores(gold, replace(gold, alignments=(link([1], [0]),))).alignment.recall == 0.5
+
+
+def test_nothing_to_align_scores_zero():
+    nothing, dots = pair(), pair(link([4], [5]))
+    for gold, system in ((nothing, nothing), (dots, dots), (pair(link([0], [0])), nothing)):
+        assert scores(gold, system).alignment == (0, 0, 0)
+    assert score_alignments([], []).both == (0, 0, 0)
+
+
+def test_all_pairs_are_counted_at_once():
+    # System: 1 + 3 links of weight 1, all right but one: precision 3/4. Gold: 1 + 2, all found:
+    # recall 1. F1 = 2 · 3/4 / (7/4) = 6/7, where the mean of the two pairs' would be 9/10.
+    gold = [pair(link([0], [0])), pair(link([2], [1]), link([3], [3]), id="2")]
+    found = [gold[0], pair(link([2], [1]), link([3], [3]), link([0], [0]), id="2")]
+    assert score_alignments(gold, found).alignment == pytest.approx((3 / 4, 1, 6 / 7))
+
+
+def test_other_types_share_what_they_have_in_common():
+    # Two links of weight 1. EQUI_FACT against EQUI: 1 of 2 kinds. REL against OPPO: none.
+    # Precision = recall = F1 = (1/2 + 0) / 2.
+    gold = pair(link([2], [1], "EQUI_FACT"), link([3], [3], "REL"))
+    result = scores(gold, pair(link([2], [1], "EQUI"), link([3], [3], "OPPO")))
+    assert result.type == pytest.approx((1 / 4, 1 / 4, 1 / 4))
+    assert result.alignment == result.score == (1, 1, 1)
+
+
+def test_types_are_the_same_in_upper_and_lower_case():
+    result = scores(pair(link([2], [1], "EQUI_FACT")), pair(link([2], [1], "fact_equi")))
+    assert result.type.f1 == 1
+
+
+def test_scores_apart_weigh_less():
+    # Weights 1; 1 − |5 − 3|/5 = 3/5 and 1 − |2 − 2.5|/5 = 9/10: (3/5 + 9/10) / 2 = 3/4.
+    gold = pair(link([2], [1], score=5.0), link([3], [3], score=2.0))
+    result = scores(gold, pair(link([2], [1], score=3.0), link([3], [3], score=2.5)))
+    assert result.score == pytest.approx((3 / 4, 3 / 4, 3 / 4))
+    assert result.alignment == result.type == (1, 1, 1)
+
+
+def test_nil_between_words_counts_as_zero():
+    # 1 − |4 − 0|/5 = 1/5.
+    result = scores(pair(link([2], [1], score=4.0)), pair(link([2], [1], score=None)))
+    assert result.score.f1 == pytest.approx(1 / 5)
+
+
+def test_both_multiply_type_and_score():
+    # Kinds {rel} and {rel, pol}: 1/2; scores 4 and 3: 4/5; product 2/5.
+    # Precision and recall differ: the system has one more link, not in the gold.
+    gold = pair(link([2], [1], "REL", 4.0))
+    result = scores(gold, pair(link([2], [1], "REL_POL", 3.0), link([0], [0])))
+    expected = pytest.approx((1 / 5, 2 / 5, 2 * (2 / 25) / (3 / 5)))
+    assert result.both == expected and result.both_strict == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "factor"),
+    [
+        # Equal but for a detail, and scored nearly equal: 4 or more on the other label's side.
+        (("EQUI", 5.0), ("SIMI", 4.0), 1),
+        (("EQUI", 5.0), ("SPE1", 4.0), 1),
+        (("EQUI", 2.0), ("SPE2", 4.5), 1),
+        (("EQUI", 5.0), ("SIMI", 3.9), 0),
+        (("EQUI", 5.0), ("REL", 4.0), 0),
+        (("EQUI", 5.0), ("OPPO", 4.0), 0),
+        # Loosely related, and both scored below 3.
+        (("SPE1", 2.0), ("SPE2", 2.9), 1),
+        (("REL", 1.0), ("SIMI", 0.0), 1),
+        (("REL", 2.0), ("SIMI", 3.0), 0),
+        (("REL", 2.0), ("OPPO", 2.0), 0),
+        (("EQUI", 2.0), ("SIMI", 2.0), 0),
+        # With tags: the two labels count as one. {fact} of {·, fact}: 1/2; all of {·, fact}: 1.
+        (("EQUI_FACT", 5.0), ("SIMI", 4.0), 1 / 2),
+        (("EQUI_FACT", 5.0), ("SIMI_FACT", 4.0), 1),
+        (("EQUI_FACT", 5.0), ("SIMI_POL", 4.0), 1 / 3),
+        # The same label is not forgiven anything: {rel} of {rel, fact}.
+        (("REL", 2.0), ("REL_FACT", 2.0), 1 / 2),
+    ],
+)
+def test_near_types_are_forgiven_in_both_alone(first, second, factor):
+    gold, system = pair(link([2], [1], *first)), pair(link([2], [1], *second))
+    near = 1 - abs(first[1] - second[1]) / 5
+    for result in (scores(gold, system), scores(system, gold)):
+        assert result.both == pytest.approx([factor * near] * 3)
+        assert result.both_strict == pytest.approx([result.type.f1 * near] * 3)
+    different = first[0].split("_")[0] != second[0].split("_")[0]
+    assert (result.type.f1 < 0.5) == different
+
+
+def test_words_linked_twice_have_the_later_type_and_score():
+    # cat–cat is REL 2 at last; twice the same link is one partner, so its weight is 1.
+    gold = pair(link([2], [1], "EQUI", 5.0), link([2], [1], "REL", 2.0))
+    result = scores(gold, pair(link([2], [1], "REL", 2.0)))
+    assert result.alignment == result.type == result.score == (1, 1, 1)
+
+
+def test_the_clrcmd_protocol_keeps_gold_scores_of_three_or_more():
+    # Gold of 3 and 5 stay, 2.9 and NIL go, and with them their share in the partners of "cat":
+    # gold weights 1 + 1, both found: recall 1. System: cat–{a, cat} of weight 1/2 and sat–sitting
+    # of 1; cat–a is not in the gold any more: precision (1/2 + 1) / 2 = 3/4.
+    gold = pair(
+        link([2], [1], score=3.0),
+        link([2], [0], score=2.9),
+        link([3], [3], score=5.0),
+        link([0], [2], score=None),
+    )
+    system = pair(link([2], [0, 1], score=1.0), link([3], [3], score=None))
+    result = scores(gold, system, protocol="clrcmd")
+    assert result.alignment == pytest.approx((3 / 4, 1, 6 / 7))
+    # Officially all stay: cat has 2 partners, so 1/2 + 1/2 + 1 of 3 are found, and precision is 1.
+    assert scores(gold, system).alignment == pytest.approx((1, 2 / 3, 4 / 5))
+
+
+def test_pairs_must_be_the_same():
+    gold = pair(link([0], [0]))
+    with pytest.raises(ValueError, match="gold has 1 pairs and system 2"):
+        score_alignments([gold], [gold, gold])
+    for other in (replace(gold, id="2"), replace(gold, words1=(*WORDS1, "x"))):
+        with pytest.raises(ValueError, match="the same pairs in the same order, but at 1"):
+            score_alignments([gold, gold], [gold, other])
+    with pytest.raises(ValueError, match="the same pairs"):
+        scores(gold, replace(gold, words2=("A", *WORDS2[1:])))
+    with pytest.raises(ValueError, match="protocol must be 'official' or 'clrcmd', got 'CLRCMD'"):
+        scores(gold, gold, protocol="CLRCMD")

@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+
+from film.tokens.chunks import (
+    chunk_cosines,
+    chunk_membership,
+    chunk_scores,
+    mutual_maxima,
+    word_spans,
+)
+
+
+def test_words_stand_where_the_joined_sentence_has_them():
+    words = ["A", "naïve", "😀", "cat."]
+    sentence = " ".join(words)
+    assert [sentence[start:end] for start, end in word_spans(words)] == words
+    assert word_spans([]).shape == (0, 2)
+
+
+def test_tokens_belong_to_the_chunks_whose_words_they_overlap():
+    # "can't stop . now": [CLS] can ' t stop . now [SEP], and an empty token inside "stop".
+    spans = [(0, 0), (0, 3), (3, 4), (4, 5), (6, 10), (8, 8), (11, 12), (13, 16), (0, 0)]
+    words = word_spans(["can't", "stop", ".", "now"])
+    expected = [
+        [0, 1, 1, 1, 0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 1, 0, 0],
+    ]
+    found = chunk_membership([[0, 3], [1], [2]], words, spans)
+    assert found.dtype == bool and found.tolist() == np.array(expected, dtype=bool).tolist()
+
+
+def test_a_token_over_a_boundary_is_in_both_chunks_and_a_blank_is_in_none():
+    words = word_spans(["New", "York", "City"])
+    # "New York" as one token; " City" with the blank before it; the blank alone.
+    found = chunk_membership([[0], [1], [2]], words, [(0, 8), (8, 13), (8, 9)])
+    assert found.astype(int).tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0]]
+
+
+def test_membership_is_a_shared_character_for_random_spans():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        words = word_spans(["x" * n for n in rng.integers(1, 5, size=6)])
+        tokens = np.sort(rng.integers(0, words[-1, 1] + 3, size=(8, 2)), axis=1)
+        chunks = [rng.choice(6, size=rng.integers(1, 4), replace=False).tolist() for _ in range(4)]
+        characters = [{c for w in chunk for c in range(*words[w])} for chunk in chunks]
+        expected = [[bool(own & set(range(*token))) for token in tokens] for own in characters]
+        assert chunk_membership(chunks, words, tokens).tolist() == expected
+
+
+def test_membership_without_chunks_or_tokens():
+    assert chunk_membership([], [[0, 1]], [[0, 1]]).shape == (0, 1)
+    assert chunk_membership([[0]], [[0, 1]], []).shape == (1, 0)
+    assert chunk_membership([[]], [[0, 1]], [[0, 1]]).tolist() == [[False]]
+
+
+@pytest.mark.parametrize("place", [-1, 2])
+def test_chunks_of_unknown_words(place):
+    with pytest.raises(ValueError, match="chunks must hold positions of words from 0 to 1"):
+        chunk_membership([[0, place]], [[0, 1], [2, 3]], [[0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("spans", "reason"),
+    [
+        ([[0, 1, 2]], "must be integers of shape"),
+        ([0, 1], "must be integers of shape"),
+        ([[0.0, 1.0]], "must be integers of shape"),
+        ([[2, 1]], "must begin .* not end before they begin"),
+        ([[-1, 1]], "must begin at 0 or later"),
+    ],
+)
+def test_wrong_spans(spans, reason):
+    with pytest.raises(ValueError, match=f"token_spans {reason}"):
+        chunk_membership([[0]], [[0, 1]], spans)
+    with pytest.raises(ValueError, match=f"word_spans {reason}"):
+        chunk_membership([[0]], spans, [[0, 1]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_are_block_means_or_sums(seed):
+    rng = np.random.default_rng(seed)
+    contributions = rng.normal(size=(7, 9))
+    first, second = rng.random((3, 7)) < 0.5, rng.random((4, 9)) < 0.5
+    first[0], second[1] = False, False
+    means, sums = np.zeros((3, 4)), np.zeros((3, 4))
+    for i in range(3):
+        for j in range(4):
+            block = contributions[np.ix_(first[i], second[j])]
+            sums[i, j] = block.sum()
+            means[i, j] = block.mean() if block.size else 0
+    np.testing.assert_allclose(chunk_scores(contributions, first, second), means, atol=1e-14)
+    summed = chunk_scores(contributions, first, second, pooling="sum")
+    np.testing.assert_allclose(summed, sums, atol=1e-14)
+
+
+def test_the_sum_over_chunks_is_the_similarity_where_they_cover_all_tokens():
+    contributions = np.random.default_rng(0).normal(size=(5, 4))
+    first = np.repeat(np.eye(2, dtype=bool), [3, 2], axis=1)
+    second = np.repeat(np.eye(3, dtype=bool), [1, 2, 1], axis=1)
+    total = chunk_scores(contributions, first, second, pooling="sum").sum()
+    np.testing.assert_allclose(total, contributions.sum(), atol=1e-14)
+
+
+def test_the_mean_of_one_token_and_one_token_is_their_contribution():
+    assert chunk_scores([[0.5]], [[True]], [[True]]).tolist() == [[0.5]]
+
+
+def test_scores_of_wrong_input():
+    ones = np.ones((1, 2), dtype=bool)
+    with pytest.raises(ValueError, match="pooling must be 'mean' or 'sum', got 'max'"):
+        chunk_scores(np.ones((2, 2)), ones, ones, pooling="max")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"contributions must have shape \(2, 2\).*got \(2, 3\)"):
+        chunk_scores(np.ones((2, 3)), ones, ones)
+    with pytest.raises(ValueError, match="membership2 must have shape"):
+        chunk_scores(np.ones((2, 2)), ones, [True, True])
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            chunk_scores([[bad, 0], [0, 0]], ones, ones)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mutual_maxima_against_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    # Whole numbers, so that there are ties, zeros and negative rows.
+    scores = rng.integers(-3, 4, size=rng.integers(1, 6, size=2)).astype(float)
+    expected = [
+        (i, j)
+        for i, row in enumerate(scores.tolist())
+        for j, value in enumerate(row)
+        if value > 0
+        and row.index(max(row)) == j
+        and scores[:, j].tolist().index(scores[:, j].max()) == i
+    ]
+    assert mutual_maxima(scores) == expected
+
+
+def test_a_best_chunk_that_prefers_another_stays_alone():
+    # Row 1 would go to column 0, which prefers row 0; column 1 is nobody's best.
+    assert mutual_maxima([[0.9, 0.8], [0.7, 0.1]]) == [(0, 0)]
+
+
+def test_scores_of_zero_or_less_align_to_nothing():
+    assert mutual_maxima([[0.0]]) == []
+    assert mutual_maxima([[-0.1, -0.2], [-0.3, -0.4]]) == []
+
+
+def test_ties_go_to_the_first_and_nothing_is_aligned_twice():
+    assert mutual_maxima(np.ones((2, 3))) == [(0, 0)]
+
+
+def test_no_chunks_align_to_nothing():
+    assert mutual_maxima(np.zeros((0, 3))) == [] and mutual_maxima(np.zeros((3, 0))) == []
+
+
+@pytest.mark.parametrize("scores", [[1.0, 2.0], [[np.nan]]])
+def test_mutual_maxima_of_wrong_scores(scores):
+    with pytest.raises(ValueError, match="scores must have shape"):
+        mutual_maxima(scores)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cosines_of_chunks_against_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    x1, x2 = rng.standard_normal((5, 4)), rng.standard_normal((6, 4))
+    m1, m2 = rng.random((3, 5)) < 0.5, rng.random((2, 6)) < 0.5
+    m1[0], m2[1] = False, [True, *[False] * 5]
+    found = chunk_cosines(x1, x2, m1, m2)
+    for i in range(3):
+        for j in range(2):
+            a, b = x1[m1[i]].sum(axis=0), x2[m2[j]].sum(axis=0)
+            length = np.linalg.norm(a) * np.linalg.norm(b)
+            assert found[i, j] == pytest.approx(a @ b / length if length else 0, abs=1e-12)
+    np.testing.assert_allclose(chunk_cosines(10 * x1, x2, m1, m2), found, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x1", "x2", "m1", "reason"),
+    [
+        (np.ones((2, 3)), np.ones((1, 2)), [[True, True]], "one width"),
+        (np.ones((2, 3)), np.ones((1, 3)), [[True]], "x1 must have shape"),
+        (np.ones(3), np.ones((1, 3)), [[True]], "x1 must have shape"),
+        (np.full((2, 3), np.nan), np.ones((1, 3)), [[True, True]], "x1 holds NaN"),
+    ],
+)
+def test_cosines_of_wrong_input(x1, x2, m1, reason):
+    with pytest.raises(ValueError, match=reason):
+        chunk_cosines(x1, x2, m1, [[True]])
+
+
+def test_only_scores_above_the_limit_align():
+    scores = [[0.5, 0.1], [0.2, 0.3]]
+    assert mutual_maxima(scores, above=0.3) == [(0, 0)]
+    assert mutual_maxima(scores, above=0.29) == [(0, 0), (1, 1)]
+    assert mutual_maxima([[-0.5]], above=-1.0) == [(0, 0)]

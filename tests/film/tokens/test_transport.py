@@ -1,0 +1,682 @@
+import builtins
+import importlib.util
+import math
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from film.tokens import exact_transport as _exact_transport
+from film.tokens import token_pairs as _token_pairs
+from film.tokens.ragged import Ragged
+from film.tokens.transport import METHODS, ragged_similarities, similarities, transport_plan
+
+RELAXED = ("rcmd1", "rcmd2", "rcmd")
+exact = pytest.param(
+    "cmd", marks=pytest.mark.skipif(importlib.util.find_spec("ot") is None, reason="no POT")
+)
+ALL = [exact if method == "cmd" else method for method in METHODS]
+WEIGHTED = [method for method in ALL if method != "cls"]
+
+
+def _text(rng, length, h=6):
+    return rng.standard_normal((length, h))
+
+
+def _negative(rng, length, h=6):
+    """A text whose tokens all point away from those of `_text` + 5."""
+    return -np.abs(rng.standard_normal((length, h))) - 5
+
+
+def _cosine(a, b):
+    norms = math.sqrt(math.fsum(a * a)) * math.sqrt(math.fsum(b * b))
+    return math.fsum(a * b) / norms if norms else 0.0
+
+
+def _weights(rng, length):
+    """Weights of which, but for the first token's, some are zero."""
+    weights = rng.uniform(0.1, 5, length) * (rng.random(length) < 0.7)
+    weights[0] = 2.0
+    return weights
+
+
+def _exact_cost(M, a, b):
+    """Optimum of the linear programme, by a solver that knows nothing of transport."""
+    L1, L2 = M.shape
+    sums = np.vstack([np.kron(np.eye(L1), np.ones(L2)), np.kron(np.ones(L1), np.eye(L2))])
+    return scipy.optimize.linprog(M.ravel(), A_eq=sums, b_eq=np.concatenate([a, b])).fun
+
+
+def looped(x1, x2, method, w1=None, w2=None):
+    """The definitions, one pair of tokens after the other: similarity and plan (None for cmd)."""
+    L1, L2 = len(x1), len(x2)
+    a = [w / math.fsum(w1) for w in w1] if w1 is not None else [1 / L1] * L1
+    b = [w / math.fsum(w2) for w in w2] if w2 is not None else [1 / L2] * L2
+    S = [[_cosine(a, b) for b in x2] for a in x1]
+    T = np.zeros((L1, L2))
+    if method == "cmd":
+        return 1 - _exact_cost(1 - np.array(S), a, b), None
+    if method == "cls":
+        T[0, 0] = 1
+    if method == "avg":
+        s1 = sum(mass * x for mass, x in zip(a, x1, strict=True))
+        s2 = sum(mass * x for mass, x in zip(b, x2, strict=True))
+        norms = np.linalg.norm(s1) * np.linalg.norm(s2)
+        for i in range(L1):
+            for j in range(L2):
+                size = np.linalg.norm(x1[i]) * np.linalg.norm(x2[j])
+                T[i, j] = a[i] * b[j] * size / norms if norms else 0
+    if method in ("rcmd1", "rcmd"):
+        for i in range(L1):
+            T[i, S[i].index(max(S[i]))] += a[i] * (1 if method == "rcmd1" else 0.5)
+    if method in ("rcmd2", "rcmd"):
+        for j in range(L2):
+            column = [row[j] for row in S]
+            T[column.index(max(column)), j] += b[j] * (1 if method == "rcmd2" else 0.5)
+    return math.fsum(T[i, j] * S[i][j] for i in range(L1) for j in range(L2)), T
+
+
+SIZES = [(4, 7), (7, 4), (1, 1), (1, 5), (5, 1), (6, 6)]
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("opposed", [False, True])
+def test_one_pair_is_the_definition(method, sizes, opposed):
+    rng = np.random.default_rng(sum(sizes))
+    x1 = _negative(rng, sizes[0]) if opposed else _text(rng, sizes[0])
+    x2 = _text(rng, sizes[1]) + 5 * opposed
+    assert (_check_definition(x1, x2, method, None, None) < 0) >= opposed
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("sides", ["1", "2", "12"])
+def test_one_weighted_pair_is_the_definition(method, sizes, sides):
+    rng = np.random.default_rng(sum(sizes))
+    x1, x2 = _text(rng, sizes[0]), _text(rng, sizes[1])
+    w1 = _weights(rng, sizes[0]) if "1" in sides else None
+    w2 = _weights(rng, sizes[1]) if "2" in sides else None
+    _check_definition(x1, x2, method, w1, w2)
+
+
+def _check_definition(x1, x2, method, w1, w2):
+    similarity, plan = looped(x1, x2, method, w1, w2)
+    found = transport_plan(x1, x2, method, weights1=w1, weights2=w2)
+    assert found.similarity == pytest.approx(similarity, abs=1e-9)
+    fast = similarities(x1, x2, method, weights1=w1, weights2=w2)
+    assert fast == pytest.approx(similarity, abs=1e-9)
+    tokens1, tokens2 = Ragged.from_rows([x1]), Ragged.from_rows([x2])
+    streamed = ragged_similarities(tokens1, tokens2, method, weights1=w1, weights2=w2)
+    assert streamed[0] == pytest.approx(similarity, abs=1e-9)
+    assert math.fsum(found.contributions.ravel()) == pytest.approx(similarity, abs=1e-9)
+    assert 1 - (found.plan * found.cost).sum() == pytest.approx(similarity, abs=1e-9)
+    if plan is not None:
+        np.testing.assert_allclose(found.plan, plan, rtol=1e-12, atol=1e-15)
+    return similarity
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_contributions_are_the_plan_on_cosines_and_sum_to_the_similarity(method, dtype):
+    rng = np.random.default_rng(0)
+    x1, x2 = _text(rng, 30, 96).astype(dtype), _text(rng, 40, 96).astype(dtype)
+    found = transport_plan(x1, x2, method)
+    assert {part.dtype for part in found} == {np.dtype(np.float64)}
+    S = np.array([[_cosine(a, b) for b in x2.astype(float)] for a in x1.astype(float)])
+    np.testing.assert_allclose(found.contributions, found.plan * S, atol=1e-12)
+    assert math.fsum(found.contributions.ravel()) == pytest.approx(found.similarity, abs=1e-12)
+    assert similarities(x1, x2, method) == pytest.approx(float(found.similarity), abs=1e-6)
+    # 1 - Σ T∘M, the paper's distance turned around.
+    assert 1 - (found.plan * found.cost).sum() == pytest.approx(found.similarity, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_plans_have_the_marginals_that_define_them(seed):
+    pytest.importorskip("ot")
+    rng = np.random.default_rng(seed)
+    x1, x2 = _text(rng, 5), _text(rng, 8)
+    plans = {method: transport_plan(x1, x2, method).plan for method in METHODS}
+    for method, plan in plans.items():
+        assert (plan >= 0).all()
+        if method != "avg":
+            assert plan.sum() == pytest.approx(1)
+    np.testing.assert_allclose(plans["cmd"].sum(axis=1), 1 / 5, atol=1e-12)
+    np.testing.assert_allclose(plans["cmd"].sum(axis=0), 1 / 8, atol=1e-12)
+    np.testing.assert_allclose(plans["rcmd1"].sum(axis=1), 1 / 5)
+    np.testing.assert_allclose(plans["rcmd2"].sum(axis=0), 1 / 8)
+    assert (np.count_nonzero(plans["rcmd1"], axis=1) == 1).all()
+    np.testing.assert_allclose(plans["rcmd"], (plans["rcmd1"] + plans["rcmd2"]) / 2)
+    assert np.linalg.matrix_rank(plans["avg"]) == 1
+    # Relaxing a constraint cannot raise the cost.
+    costs = {
+        method: (plan * (1 - transport_plan(x1, x2).cost)).sum() for method, plan in plans.items()
+    }
+    assert min(costs["rcmd1"], costs["rcmd2"]) >= costs["cmd"]
+
+
+def test_average_plan_has_the_cost_of_equation_3():
+    rng = np.random.default_rng(4)
+    x1, x2 = _text(rng, 3), _text(rng, 4)
+    found = transport_plan(x1, x2, "avg")
+    s = np.linalg.norm(x1.mean(axis=0)) * np.linalg.norm(x2.mean(axis=0))
+    for i, a in enumerate(x1):
+        for j, b in enumerate(x2):
+            ratio = s / (np.linalg.norm(a) * np.linalg.norm(b))
+            assert found.cost[i, j] == pytest.approx(ratio - _cosine(a, b))
+    assert found.plan.sum() != pytest.approx(1, abs=1e-3)
+    assert found.similarity == pytest.approx(_cosine(x1.mean(axis=0), x2.mean(axis=0)))
+
+
+def test_of_equal_cosines_the_first_counts():
+    x1, x2 = [[1.0, 0.0], [2.0, 0.0]], [[0.0, 1.0], [3.0, 0.0], [1.0, 0.0]]
+    assert transport_plan(x1, x2, "rcmd1").plan.tolist() == [[0, 0.5, 0], [0, 0.5, 0]]
+    plan = transport_plan(x1, x2, "rcmd2").plan
+    np.testing.assert_allclose(plan, [[1 / 3, 1 / 3, 1 / 3], [0, 0, 0]])
+
+
+def _padded(rng, lengths, opposed, shift):
+    """Pairs with garbage in their padding: the best partner of all, or NaN."""
+    longest = max(lengths) + 2
+    batch = np.full((len(lengths), longest, 6), np.nan if shift else 5.0)
+    mask = np.zeros(batch.shape[:2], dtype=bool)
+    texts = []
+    for k, length in enumerate(lengths):
+        text = _negative(rng, length) if opposed else _text(rng, length) + 5
+        texts.append(text)
+        batch[k, shift : shift + length] = text
+        mask[k, shift : shift + length] = True
+    return texts, batch, mask
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_padded_batch_is_the_loop_over_its_pairs(method, shift):
+    _check_batch(method, shift, weighted=False)
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_weighted_padded_batch_is_the_loop_over_its_pairs(method, shift):
+    _check_batch(method, shift, weighted=True)
+
+
+def _check_batch(method, shift, weighted):
+    rng = np.random.default_rng(7)
+    texts1, x1, mask1 = _padded(rng, [3, 1, 6, 4], True, shift)
+    texts2, x2, mask2 = _padded(rng, [5, 2, 1, 4], False, shift)
+    # Weights of padding may hold anything too.
+    w1, w2 = np.full(mask1.shape, 1e9), np.full(mask2.shape, np.nan)
+    for w, mask in ((w1, mask1), (w2, mask2)):
+        for k in range(len(mask)):
+            w[k, mask[k]] = _weights(rng, mask[k].sum())
+    given = {"weights1": w1, "weights2": w2} if weighted else {}
+    before = x1.copy(), mask1.copy(), w1.copy()
+    found = transport_plan(x1, x2, method, mask1, mask2, **given)
+    fast = similarities(x1, x2, method, mask1, mask2, **given)
+    assert fast.shape == found.similarity.shape == (4,)
+    assert (fast < 0).all()
+    for k, (a, b) in enumerate(zip(texts1, texts2, strict=True)):
+        own = {"weights1": w1[k, mask1[k]], "weights2": w2[k, mask2[k]]} if weighted else {}
+        alone = transport_plan(a, b, method, **own)
+        assert found.similarity[k] == pytest.approx(float(alone.similarity), abs=1e-12)
+        assert fast[k] == pytest.approx(float(alone.similarity), abs=1e-12)
+        inside = np.ix_(mask1[k], mask2[k])
+        outside = ~(mask1[k][:, np.newaxis] & mask2[k])
+        for name, padding in (("cost", 1), ("plan", 0), ("contributions", 0)):
+            whole = getattr(found, name)[k]
+            np.testing.assert_allclose(whole[inside], getattr(alone, name), atol=1e-12)
+            assert (whole[outside] == padding).all()
+    np.testing.assert_array_equal(x1, before[0])
+    np.testing.assert_array_equal(mask1, before[1])
+    np.testing.assert_array_equal(w1, before[2])
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_batches_may_have_several_axes_or_no_pair(method):
+    rng = np.random.default_rng(8)
+    x1, x2 = rng.standard_normal((2, 3, 4, 6)), rng.standard_normal((2, 3, 5, 6))
+    found = transport_plan(x1, x2, method)
+    assert found.similarity.shape == (2, 3)
+    assert found.plan.shape == (2, 3, 4, 5)
+    assert found.similarity[1, 2] == pytest.approx(
+        float(transport_plan(x1[1, 2], x2[1, 2], method).similarity)
+    )
+    np.testing.assert_allclose(similarities(x1, x2, method), found.similarity, atol=1e-12)
+    assert similarities(x1[:0, 0], x2[:0, 0], method).shape == (0,)
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_sides_are_alike_and_lengths_of_vectors_count_in_avg_alone(method):
+    rng = np.random.default_rng(9)
+    x1, x2 = _text(rng, 5), _text(rng, 7)
+    found = transport_plan(x1, x2, method)
+    swapped = {"rcmd1": "rcmd2", "rcmd2": "rcmd1"}.get(method, method)
+    back = transport_plan(x2, x1, swapped)
+    assert back.similarity == pytest.approx(float(found.similarity), abs=1e-12)
+    np.testing.assert_allclose(back.plan.T, found.plan, atol=1e-12)
+    for scale in (1e-100, 1e100):
+        np.testing.assert_allclose(
+            transport_plan(x1 * scale, x2, method).contributions, found.contributions, atol=1e-12
+        )
+    longer = x1 * rng.uniform(0.1, 10, size=(5, 1))
+    same = transport_plan(longer, x2, method).similarity == pytest.approx(float(found.similarity))
+    assert same == (method != "avg")
+    assert similarities(x1, x1, method) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("zeros", [[0], [0, 1, 2]])
+def test_zero_vectors_have_cosine_zero(method, dtype, zeros):
+    rng = np.random.default_rng(10)
+    x1, x2 = _text(rng, 3).astype(dtype), _text(rng, 4).astype(dtype)
+    x1[zeros] = 0
+    # Not zero, but without a reciprocal.
+    x1[zeros[-1], 0] = np.finfo(dtype).smallest_subnormal
+    found = transport_plan(x1, x2, method)
+    for part in found:
+        assert np.isfinite(part).all()
+    if dtype == np.float64:
+        assert not found.contributions[zeros].any()
+    texts1, texts2 = Ragged.from_rows([x1]), Ragged.from_rows([x2])
+    streamed = ragged_similarities(texts1, texts2, method)
+    fast = similarities(x1, x2, method)
+    assert np.isfinite(fast)
+    assert streamed[0] == pytest.approx(float(fast), abs=1e-6)
+    if len(zeros) == 3 and dtype == np.float64:
+        assert found.similarity == fast == streamed[0] == 0
+
+
+def test_a_text_whose_tokens_cancel_has_no_average():
+    found = transport_plan([[1.0, 2.0], [-1.0, -2.0]], [[1.0, 0.0]], "avg")
+    assert found.similarity == 0 and not found.plan.any()
+    np.testing.assert_allclose(found.cost, [[1 - 1 / np.sqrt(5)], [1 + 1 / np.sqrt(5)]])
+    assert similarities([[1.0, 2.0], [-1.0, -2.0]], [[1.0, 0.0]], "avg") == 0
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+def test_tokens_without_weight_send_nothing_yet_are_partners(method):
+    rng = np.random.default_rng(11)
+    x1, x2 = _text(rng, 6), _text(rng, 5)
+    x2[4] = x1[0]
+    w1, w2 = np.array([1.0, 2, 0, 3, 0, 1]), np.array([1.0, 0, 2, 1, 0])
+    found = transport_plan(x1, x2, method, weights1=w1, weights2=w2)
+    some1, some2 = w1 > 0, w2 > 0
+    without = transport_plan(x1[some1], x2[some2], method, weights1=w1[some1], weights2=w2[some2])
+    if method in ("cmd", "avg"):
+        assert found.similarity == pytest.approx(float(without.similarity), abs=1e-12)
+        assert not found.plan[~some1].any() and not found.plan[:, ~some2].any()
+        np.testing.assert_allclose(found.plan[np.ix_(some1, some2)], without.plan, atol=1e-12)
+    elif method != "rcmd2":
+        assert found.plan[0, 4] == pytest.approx(1 / 7 * (1 if method == "rcmd1" else 0.5))
+        assert found.similarity > without.similarity
+    if method in ("cmd", "rcmd1"):
+        np.testing.assert_allclose(found.plan.sum(axis=1), w1 / 7, atol=1e-12)
+    if method in ("cmd", "rcmd2"):
+        np.testing.assert_allclose(found.plan.sum(axis=0), w2 / 4, atol=1e-12)
+    assert np.isfinite(found.cost).all()
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 6, 64])
+def test_equal_weights_are_no_weights(method, dtype, width):
+    lengths1, lengths2 = [3, 9, 1, 30], [10, 1, 7, 25]
+    tokens1, tokens2 = (
+        _ragged(lengths, seed, width, dtype) for seed, lengths in enumerate((lengths1, lengths2))
+    )
+    (x1, mask1), (x2, mask2) = tokens1.pad(), tokens2.pad()
+    for value in (1, 0.3, 5e-324, 1e308):
+        equal = {"weights1": np.full(mask1.shape, value), "weights2": np.full(mask2.shape, value)}
+        ours = transport_plan(x1, x2, method, mask1, mask2, **equal)
+        for part, plain in zip(ours, transport_plan(x1, x2, method, mask1, mask2), strict=True):
+            np.testing.assert_array_equal(part, plain)
+        np.testing.assert_array_equal(
+            similarities(x1, x2, method, mask1, mask2, **equal),
+            similarities(x1, x2, method, mask1, mask2),
+        )
+        flat = {
+            "weights1": np.full(len(tokens1.values), value),
+            "weights2": np.full(len(tokens2.values), value),
+        }
+        np.testing.assert_array_equal(
+            ragged_similarities(tokens1, tokens2, method, **flat),
+            ragged_similarities(tokens1, tokens2, method),
+        )
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+def test_weights_have_no_unit(method):
+    rng = np.random.default_rng(12)
+    x1, x2 = _text(rng, 6), _text(rng, 9)
+    w1, w2 = _weights(rng, 6), _weights(rng, 9)
+    tokens1, tokens2 = Ragged.from_rows([x1]), Ragged.from_rows([x2])
+    found = transport_plan(x1, x2, method, weights1=w1, weights2=w2)
+    for scale1, scale2 in ((7, 0.01), (3e307, 1e-300), (1e-300, 3e307)):
+        scaled = {"weights1": w1 * scale1, "weights2": w2 * scale2}
+        again = transport_plan(x1, x2, method, **scaled)
+        np.testing.assert_allclose(again.plan, found.plan, atol=1e-12)
+        for similarity in (
+            again.similarity,
+            similarities(x1, x2, method, **scaled),
+            ragged_similarities(tokens1, tokens2, method, **scaled)[0],
+        ):
+            assert similarity == pytest.approx(float(found.similarity), abs=1e-12)
+
+
+def test_no_pair_of_no_length_takes_weights():
+    nothing = np.ones((0, 0, 3))
+    assert similarities(nothing, nothing, "avg", weights1=nothing[..., 0]).shape == (0,)
+
+
+def test_one_sided_methods_use_the_weights_of_the_sender():
+    rng = np.random.default_rng(13)
+    x1, x2 = _text(rng, 4), _text(rng, 6)
+    w1, w2 = _weights(rng, 4), _weights(rng, 6)
+    for method, used, idle in (
+        ("rcmd1", {"weights1": w1}, {"weights2": w2}),
+        ("rcmd2", {"weights2": w2}, {"weights1": w1}),
+    ):
+        found = transport_plan(x1, x2, method, **used).plan
+        np.testing.assert_array_equal(transport_plan(x1, x2, method, **used, **idle).plan, found)
+        assert not np.allclose(transport_plan(x1, x2, method, **idle).plan, found)
+
+
+LENGTHS1, LENGTHS2 = [3, 9, 1, 4, 30, 2], [5, 1, 1, 8, 25, 2]
+
+
+def _ragged(lengths, seed, h=6, dtype=np.float64, offset=0.0):
+    rng = np.random.default_rng(seed)
+    return Ragged.from_rows([(_text(rng, n, h) + offset).astype(dtype) for n in lengths])
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("offset", [0.0, 2.0])
+def test_streamed_pairs_are_the_definition(method, offset):
+    tokens1, tokens2 = _ragged(LENGTHS1, 0, offset=-offset), _ragged(LENGTHS2, 1, offset=offset)
+    found = ragged_similarities(tokens1, tokens2, method)
+    expected = [looped(a, b, method)[0] for a, b in zip(tokens1, tokens2, strict=True)]
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("dtypes", [(np.float16, np.float16), (np.float32, np.float64)])
+def test_streamed_padded_and_explained_similarities_agree(method, dtypes):
+    tokens1 = _ragged(LENGTHS1, 0, h=384, dtype=dtypes[0], offset=0.3)
+    tokens2 = _ragged(LENGTHS2, 1, h=384, dtype=dtypes[1], offset=0.3)
+    streamed = ragged_similarities(tokens1, tokens2, method)
+    (x1, mask1), (x2, mask2) = tokens1.pad(40), tokens2.pad()
+    found = transport_plan(x1, x2, method, mask1, mask2)
+    np.testing.assert_allclose(streamed, found.similarity, atol=1e-6)
+    np.testing.assert_allclose(similarities(x1, x2, method, mask1, mask2), streamed, atol=1e-6)
+    np.testing.assert_allclose(found.contributions.sum(axis=(1, 2)), streamed, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_pairs_do_not_know_of_each_other(method):
+    tokens1 = _ragged(LENGTHS1, 2, h=32, dtype=np.float32)
+    tokens2 = _ragged(LENGTHS2, 3, h=32, dtype=np.float32)
+    pairs = np.array([[0, 5], [4, 4], [0, 5], [5, 0], [2, 2]])
+    found = ragged_similarities(tokens1, tokens2, method, pairs=pairs)
+    np.testing.assert_array_equal(
+        ragged_similarities(tokens1[pairs[:, 0]], tokens2[pairs[:, 1]], method), found
+    )
+    for k, pair in enumerate(pairs):
+        assert ragged_similarities(tokens1, tokens2, method, pairs=[pair])[0] == found[k]
+    assert ragged_similarities(tokens1, tokens2, method, pairs=[]).shape == (0,)
+    one = ragged_similarities(tokens1, tokens1, method, pairs=[[1, 4]])
+    assert one[0] == ragged_similarities(tokens1, tokens1[:], method, pairs=[[1, 4]])[0]
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+def test_streamed_pairs_take_the_weights_of_their_texts(method):
+    tokens1, tokens2 = _ragged(LENGTHS1, 2), _ragged(LENGTHS2, 3)
+    rng = np.random.default_rng(14)
+    texts1, texts2 = ([_weights(rng, n) for n in lengths] for lengths in (LENGTHS1, LENGTHS2))
+    w1, w2 = np.concatenate(texts1), np.concatenate(texts2)
+    before = w1.copy()
+    pairs = [[0, 5], [4, 4], [0, 5], [5, 0], [2, 2], [1, 3]]
+    found = ragged_similarities(tokens1, tokens2, method, weights1=w1, weights2=w2, pairs=pairs)
+    for k, (i, j) in enumerate(pairs):
+        similarity, _ = looped(tokens1[i], tokens2[j], method, texts1[i], texts2[j])
+        assert found[k] == pytest.approx(similarity, abs=1e-9)
+    np.testing.assert_array_equal(w1, before)
+    joined = ragged_similarities(tokens1, tokens1, method, weights1=w1, weights2=before[::-1])
+    assert joined[0] == pytest.approx(
+        looped(tokens1[0], tokens1[0], method, texts1[0], before[::-1][:3])[0], abs=1e-9
+    )
+
+
+def test_texts_without_tokens_may_stand_by():
+    tokens = Ragged.from_rows([np.eye(2), np.zeros((0, 2))])
+    assert ragged_similarities(tokens, tokens, pairs=[[0, 0]]).tolist() == [1]
+    around = Ragged.from_rows([np.zeros((0, 2)), np.eye(2), np.zeros((0, 2)), np.ones((1, 2))])
+    weights = [3.0, 1.0, 0.5]
+    found = ragged_similarities(
+        around, around, "rcmd1", weights1=weights, weights2=weights, pairs=[[1, 1], [3, 3], [1, 3]]
+    )
+    np.testing.assert_allclose(found, [1, 1, np.sqrt(0.5)])
+    assert not len(ragged_similarities(tokens[1:], tokens[1:], weights1=[], weights2=[], pairs=[]))
+    # So may texts without weight.
+    with np.errstate(all="raise"):
+        found = ragged_similarities(around, around, weights1=[1, 1, 0], pairs=[[1, 3]])
+    assert found[0] == pytest.approx(np.sqrt(0.5))
+    assert ragged_similarities(Ragged.from_rows([]), tokens[:0]).shape == (0,)
+
+
+def test_progress_is_told_in_blocks(monkeypatch):
+    monkeypatch.setattr(_token_pairs, "TOLD", 4)
+    monkeypatch.setattr(_token_pairs, "ROWS", 5)
+    tokens = _ragged([2, 3, 1] * 3, 4)
+    told = []
+    found = ragged_similarities(tokens, tokens[::-1], advance=told.append)
+    assert told == [4, 4, 1]
+    expected = [looped(a, b, "rcmd")[0] for a, b in zip(tokens, tokens[::-1], strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    told.clear()
+    ragged_similarities(tokens[:4], tokens[:4], advance=told.append)
+    assert told == [4]
+
+
+def test_exact_transport_is_the_loop_over_pot():
+    ot = pytest.importorskip("ot")
+    tokens1, tokens2 = _ragged(LENGTHS1, 5, h=64), _ragged(LENGTHS2, 6, h=64)
+    found = ragged_similarities(tokens1, tokens2, "cmd")
+    for a, b, similarity in zip(tokens1, tokens2, found, strict=True):
+        M = transport_plan(a, b, "rcmd").cost
+        assert similarity == pytest.approx(1 - (ot.emd([], [], M) * M).sum(), abs=1e-12)
+
+
+def test_weighted_exact_transport_is_the_loop_over_pot():
+    ot = pytest.importorskip("ot")
+    tokens1, tokens2 = _ragged(LENGTHS1, 5, h=64), _ragged(LENGTHS2, 6, h=64)
+    rng = np.random.default_rng(15)
+    texts1, texts2 = ([_weights(rng, n) for n in lengths] for lengths in (LENGTHS1, LENGTHS2))
+    # Beside the greatest weight these vanish.
+    texts1[4][1:4] = 5e-324, 1e-300, 1e-17
+    w1, w2 = np.concatenate(texts1), np.concatenate(texts2)
+    found = ragged_similarities(tokens1, tokens2, "cmd", weights1=w1, weights2=w2)
+    for k, (a, b) in enumerate(zip(texts1, texts2, strict=True)):
+        S = 1 - transport_plan(tokens1[k], tokens2[k], "rcmd").cost
+        plan = ot.emd(a / a.sum(), b / b.sum(), 1 - S)
+        assert found[k] == pytest.approx((plan * S).sum(), abs=1e-12)
+        own = transport_plan(tokens1[k], tokens2[k], "cmd", weights1=a, weights2=b)
+        np.testing.assert_allclose(own.plan, plan, atol=1e-12)
+
+
+def test_processes_do_not_change_exact_transport(monkeypatch):
+    pytest.importorskip("ot")
+    monkeypatch.setattr(_exact_transport, "SENT", 3)
+    # The first block takes longest, and is still the first.
+    tokens1 = _ragged([150, *LENGTHS1], 5, h=64, dtype=np.float32)
+    tokens2 = _ragged([140, *LENGTHS2], 6, h=64, dtype=np.float32)
+    told = []
+    found = ragged_similarities(tokens1, tokens2, "cmd", n_jobs=2, advance=told.append)
+    np.testing.assert_array_equal(found, ragged_similarities(tokens1, tokens2, "cmd"))
+    assert told == [3, 3, 1]
+    rng = np.random.default_rng(16)
+    for w2 in (None, rng.uniform(0, 1, len(tokens2.values))):
+        given = {"weights1": rng.integers(0, 3, len(tokens1.values)) + 1e-9, "weights2": w2}
+        weighted = ragged_similarities(tokens1, tokens2, "cmd", n_jobs=2, **given)
+        np.testing.assert_array_equal(
+            weighted, ragged_similarities(tokens1, tokens2, "cmd", **given)
+        )
+        assert (weighted != found).any()
+    assert not len(ragged_similarities(tokens1[:0], tokens2[:0], "cmd", n_jobs=2))
+
+
+def test_only_exact_transport_starts_processes(monkeypatch):
+    monkeypatch.setattr(_exact_transport, "Parallel", None)
+    tokens = _ragged([2, 3], 0)
+    for method in (*RELAXED, "avg", "cls"):
+        assert len(ragged_similarities(tokens, tokens, method, n_jobs=2)) == 2
+
+
+def test_a_solver_that_stops_early_is_an_error(monkeypatch):
+    pytest.importorskip("ot")
+    monkeypatch.setattr(_exact_transport, "MAX_ITERATIONS", 1)
+    rng = np.random.default_rng(0)
+    with (
+        pytest.warns(UserWarning, match="numItermax"),
+        pytest.raises(RuntimeError, match="stopped before the optimum"),
+    ):
+        transport_plan(_text(rng, 8), _text(rng, 9), "cmd")
+
+
+def test_a_missing_solver_is_named_before_any_work(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "ot" else found(name)
+    )
+    for call in (transport_plan, similarities):
+        with pytest.raises(ImportError, match=r"film-metric\[transport\]"):
+            call([[1.0]], [[1.0]], "cmd")
+    for n_jobs in (1, 2):
+        with pytest.raises(ImportError, match=r"film-metric\[transport\]"):
+            ragged_similarities(Ragged.from_rows([]), Ragged.from_rows([]), "cmd", n_jobs=n_jobs)
+
+
+def test_the_solver_is_loaded_for_exact_transport_alone(monkeypatch):
+    def load(name, *args, **kwargs):
+        assert name.split(".")[0] != "ot"
+        return true_import(name, *args, **kwargs)
+
+    true_import = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", load)
+    tokens = _ragged([2], 0)
+    for method in (*RELAXED, "avg", "cls"):
+        transport_plan(tokens[0], tokens[0], method)
+        ragged_similarities(tokens, tokens, method)
+
+
+@pytest.mark.parametrize("call", [transport_plan, similarities])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "wmd"}, "method='wmd' must be one of 'avg', 'cmd'"),
+        ({"x1": np.ones(3)}, r"x1 must be real numbers of shape \(..., L, h\)"),
+        ({"x2": np.full((2, 3), "a")}, "x2 must be real numbers"),
+        ({"x2": np.ones((2, 4))}, "do not fit"),
+        ({"x1": np.ones((5, 2, 3))}, "do not fit"),
+        ({"x1": np.ones((0, 3))}, "x1 has no token"),
+        ({"x2": np.ones((0, 3))}, "x2 has no token"),
+        ({"mask2": [False, False]}, "x2 has no token"),
+        ({"mask1": [1, 0]}, "mask1 must be boolean of shape"),
+        ({"mask2": [True]}, r"mask2 must be boolean of shape \(2,\)"),
+        ({"x1": [[1.0, np.nan, 0], [1, 1, 1]]}, "x1 holds NaN"),
+        ({"x2": [[1.0, np.inf, 0], [1, 1, 1]]}, "x2 holds NaN"),
+        ({"x2": np.full((2, 3), 1e200)}, "squares overflow"),
+        ({"weights1": [1.0]}, r"weights1 must have shape \(2,\), one a token, got \(1,\)"),
+        ({"weights2": [[1.0, 1.0]]}, r"weights2 must have shape \(2,\)"),
+        ({"weights2": [1.0, -2.0]}, "weights2 must be finite and not negative, got -2.0"),
+        ({"weights1": [np.nan, 1.0]}, "weights1 must be finite and not negative, got nan"),
+        ({"weights1": [0.0, 0.0]}, "weights1 are all zero"),
+        ({"weights2": [0, 1], "mask2": [True, False]}, "weights2 are all zero"),
+        ({"method": "cls", "weights1": [1, 1]}, "weights1 must be None where method='cls'"),
+        ({"method": "cls", "weights2": [1, 1]}, "weights2 must be None where method='cls'"),
+    ],
+)
+def test_bad_input_is_named(call, change, message):
+    with pytest.raises(ValueError, match=message):
+        call(**{"x1": np.ones((2, 3)), "x2": np.ones((2, 3)), **change})
+
+
+@pytest.mark.parametrize("call", [transport_plan, similarities])
+def test_bad_pairs_of_a_batch_are_named(call):
+    x = np.ones((4, 2, 3))
+    mask = np.ones((4, 2), dtype=bool)
+    mask[2] = False
+    with pytest.raises(ValueError, match=r"x2\[2\] has no token"):
+        call(x, x, "rcmd", None, mask)
+    x[1, 0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"x1\[1\] holds NaN"):
+        call(x, np.ones((4, 2, 3)))
+    weights = np.ones((4, 2))
+    weights[3] = 0
+    with pytest.raises(ValueError, match=r"weights2\[3\] are all zero"):
+        call(np.ones((4, 2, 3)), np.ones((4, 2, 3)), weights2=weights)
+
+
+def _with_nan():
+    tokens = _ragged([1, 2, 3], 0)
+    values = tokens.values.copy()
+    values[3, 2] = np.nan
+    return Ragged(values, tokens.starts)
+
+
+@pytest.mark.parametrize("method", ["rcmd", "avg"])
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"method": "wmd"}, ValueError, "method='wmd'"),
+        (
+            {"tokens1": [np.ones((1, 6))] * 3},
+            TypeError,
+            "tokens1 must be a film.tokens.ragged.Ragged",
+        ),
+        ({"tokens2": None}, TypeError, "tokens2 must be a film.tokens.ragged.Ragged, got NoneType"),
+        ({"tokens2": _ragged([1, 1], 0)}, ValueError, "tokens1 has 3 texts and tokens2 2"),
+        ({"tokens2": _ragged([1] * 3, 0, h=5)}, ValueError, "width 6 and tokens2 5"),
+        ({"tokens1": _ragged([1, 2, 0], 0)}, ValueError, r"tokens1\[2\] has no token"),
+        ({"tokens2": _ragged([1, 0, 0], 0)}, ValueError, r"tokens2\[1\] has no token"),
+        (
+            {"tokens2": _ragged([1, 0, 2], 0), "pairs": [[0, 2], [2, 1]]},
+            ValueError,
+            r"tokens2\[1\] has no token",
+        ),
+        ({"tokens2": _with_nan()}, ValueError, r"tokens2\[2\] holds NaN"),
+        ({"tokens1": _with_nan()}, ValueError, r"tokens1\[2\] holds NaN"),
+        ({"weights1": np.ones(5)}, ValueError, r"weights1 must have shape \(6,\), one a row"),
+        ({"weights2": np.ones((6, 1))}, ValueError, r"weights2 must have shape \(6,\)"),
+        ({"weights2": -np.ones(6)}, ValueError, "weights2 must be finite and not negative"),
+        ({"weights1": np.full(6, np.inf)}, ValueError, "weights1 must be finite"),
+        ({"weights1": [1, 0, 0, 1, 1, 1]}, ValueError, "weights1 of text 1 are all zero"),
+        ({"weights2": [1, 1, 1, 0, 0, 0]}, ValueError, "weights2 of text 2 are all zero"),
+        (
+            {"weights1": [0, 1, 1, 1, 1, 1], "pairs": [[2, 0], [1, 1], [0, 2]]},
+            ValueError,
+            "weights1 of text 0 are all zero",
+        ),
+        (
+            {"method": "cls", "weights2": np.ones(6)},
+            ValueError,
+            "weights2 must be None where method='cls'",
+        ),
+        ({"pairs": [[0.0, 1.0]]}, ValueError, "pairs must be integers"),
+        ({"pairs": [[0, 1, 2]]}, ValueError, r"pairs must be integers of shape \(n, 2\)"),
+        ({"pairs": [[0, 0], [0, 3]]}, ValueError, r"pairs row 1 is \[0, 3\]"),
+        ({"pairs": [[-1, 0]]}, ValueError, r"pairs row 0 is \[-1, 0\]"),
+        (
+            {"tokens2": _ragged([1, 1], 0), "pairs": [[2, 1], [1, 2]]},
+            ValueError,
+            r"pairs row 1 is \[1, 2\], but tokens1 has 3 texts and tokens2 2",
+        ),
+    ],
+)
+def test_bad_streams_are_named_before_any_work(method, change, error, message):
+    tokens = _ragged([1, 2, 3], 0)
+    given = {"tokens1": tokens, "tokens2": tokens, "method": method, "advance": pytest.fail}
+    with pytest.raises(error, match=message):
+        ragged_similarities(**{**given, **change})

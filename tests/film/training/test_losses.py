@@ -1,0 +1,177 @@
+"""Losses against loops and torch's own, their gradients, and that good examples cost less."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+
+from film.training.losses import contrastive_loss, rank_loss  # noqa: E402
+
+
+def looped(similarity, temperature, excluded):
+    """Mean over rows of minus the log-probability of the row's own column."""
+    total = 0.0
+    for i, row in enumerate(similarity.tolist()):
+        kept = [
+            math.exp(value / temperature)
+            for j, value in enumerate(row)
+            if excluded is None or not excluded[i, j]
+        ]
+        total -= math.log(math.exp(row[i] / temperature) / math.fsum(kept))
+    return total / len(similarity)
+
+
+def drawn(shape, seed=0):
+    """Cosines between texts, and a mask of others that spares the diagonal."""
+    generator = torch.Generator().manual_seed(seed)
+    similarity = 2 * torch.rand(*shape, generator=generator, dtype=torch.float64) - 1
+    excluded = torch.rand(*shape, generator=generator) < 0.4
+    return similarity, excluded.fill_diagonal_(False)
+
+
+SHAPES = [(1, 1), (1, 4), (5, 5), (4, 8), (3, 7)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("temperature", [0.05, 1.0, 3])
+@pytest.mark.parametrize("masked", [False, True])
+def test_contrast_is_the_looped_definition(shape, temperature, masked):
+    similarity, excluded = drawn(shape)
+    excluded = excluded if masked else None
+    found = contrastive_loss(similarity, temperature, excluded)
+    assert found.shape == ()
+    assert float(found) == pytest.approx(looped(similarity, temperature, excluded), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_contrast_is_the_cross_entropy_of_torch(dtype):
+    similarity = drawn((6, 12))[0].to(dtype)
+    expected = torch.nn.CrossEntropyLoss()(similarity / 0.05, torch.arange(6))
+    found = contrastive_loss(similarity)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_gradient_of_contrast(seed, masked):
+    similarity, excluded = drawn((4, 7), seed)
+    mask = excluded if masked else None
+    assert torch.autograd.gradcheck(
+        lambda s: contrastive_loss(s, 0.5, mask), similarity.requires_grad_()
+    )
+    (gradient,) = torch.autograd.grad(contrastive_loss(similarity, 0.5, mask), similarity)
+    assert bool((gradient[excluded] == 0).all()) == masked
+    assert (gradient.diagonal() < 0).all()
+
+
+def test_contrast_costs_less_where_partners_are_closer():
+    good, bad = torch.eye(3), 1 - torch.eye(3)
+    assert contrastive_loss(good) < contrastive_loss(torch.ones(3, 3)) < contrastive_loss(bad)
+
+
+@pytest.mark.parametrize("level", [-1.0, 0.0, 1.0])
+def test_contrast_of_equal_similarities_is_the_log_of_their_number(level):
+    found = contrastive_loss(torch.full((4, 9), level, dtype=torch.float64))
+    assert float(found) == pytest.approx(math.log(9), rel=1e-12)
+
+
+def test_a_row_with_its_partner_alone_costs_nothing():
+    similarity = drawn((3, 5))[0]
+    everything = ~torch.eye(3, 5, dtype=torch.bool)
+    assert float(contrastive_loss(similarity, excluded=everything)) == 0.0
+
+
+def test_what_is_excluded_never_beats_negative_similarities():
+    # Multiplying by a mask would leave 0, which is more than any of these.
+    similarity = -0.5 - torch.rand(4, 6, generator=torch.Generator().manual_seed(0))
+    excluded = torch.zeros(4, 6, dtype=torch.bool)
+    excluded[:, 4:] = True
+    found = contrastive_loss(similarity, excluded=excluded)
+    torch.testing.assert_close(found, contrastive_loss(similarity[:, :4]))
+
+
+def test_contrast_changes_neither_argument():
+    similarity, excluded = drawn((3, 4))
+    before = similarity.clone(), excluded.clone()
+    contrastive_loss(similarity, excluded=excluded)
+    assert similarity.equal(before[0]) and excluded.equal(before[1])
+
+
+def test_contrast_takes_low_temperatures_without_overflow():
+    found = contrastive_loss(torch.eye(2), temperature=1e-4)
+    assert float(found) == 0.0
+    assert float(contrastive_loss(1 - torch.eye(2), temperature=1e-4)) == pytest.approx(1e4)
+
+
+GOOD = torch.eye(2, 3)
+NONE = torch.zeros(2, 3, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ((GOOD.numpy(),), TypeError, "similarity must be a tensor of floats, got float32"),
+        ((GOOD.long(),), TypeError, "similarity must be a tensor of floats, got torch.int64"),
+        ((GOOD.T,), ValueError, r"shape \(3, 2\); it must be \(B, C\) with C >= B"),
+        ((GOOD[0],), ValueError, r"shape \(3,\)"),
+        ((GOOD[:0],), ValueError, r"shape \(0, 3\)"),
+        ((GOOD, 0.0), ValueError, "temperature=0.0 must be a finite number above 0"),
+        ((GOOD, -1.0), ValueError, "temperature=-1.0"),
+        ((GOOD, math.nan), ValueError, "temperature=nan"),
+        ((GOOD, math.inf), ValueError, "temperature=inf"),
+        ((GOOD, 1, NONE.int()), TypeError, "excluded must be a tensor of bool, got torch.int32"),
+        ((GOOD, 1, NONE.tolist()), TypeError, "excluded must be a tensor of bool, got list"),
+        ((GOOD, 1, NONE[:, :2]), ValueError, r"excluded has shape \(2, 2\).*\(2, 3\)"),
+        (
+            (GOOD, 1, torch.tensor([[False, True, True], [True, True, False]])),
+            ValueError,
+            r"excluded\[1, 1\] is True.*partner of row 1",
+        ),
+    ],
+)
+def test_bad_arguments_of_contrast_are_named(arguments, error, text):
+    with pytest.raises(error, match=text):
+        contrastive_loss(*arguments)
+
+
+def test_rank_loss_is_its_definition():
+    s = torch.tensor([0.3, -0.2, 0.9, 0.5], dtype=torch.float64)
+    y = torch.tensor([2.0, 2.0, 1.0, 7.0])
+    total = 1.0
+    for i in range(4):
+        for j in range(4):
+            if y[i] < y[j]:
+                total += math.exp(float(s[i] - s[j]) / 0.3)
+    assert float(rank_loss(s, y, 0.3)) == pytest.approx(math.log(total))
+
+
+def test_rank_loss_minds_order_alone():
+    s = torch.tensor([0.3, -0.2, 0.9], dtype=torch.float64)
+    y = torch.tensor([1.0, 2.0, 3.0])
+    assert torch.equal(rank_loss(s, y), rank_loss(s, 100 * y - 7))
+    assert torch.equal(rank_loss(s, y), rank_loss(s + 5, y))
+    assert float(rank_loss(s, torch.ones(3))) == 0
+    right, wrong = rank_loss(s.sort().values, y), rank_loss(s.sort().values.flip(0), y)
+    assert float(right) < 1e-2 < float(wrong)
+
+
+def test_rank_loss_has_the_right_gradient():
+    s = torch.tensor([0.3, -0.2, 0.9, 0.5], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([2, 2, 1, 7])
+    assert torch.autograd.gradcheck(lambda s: rank_loss(s, y, 0.3), (s,))
+
+
+@pytest.mark.parametrize(
+    ("s", "y", "temperature", "message"),
+    [
+        (torch.ones(3, dtype=torch.int64), torch.ones(3), 1.0, "tensor of floats"),
+        (torch.ones(3), torch.ones(2), 1.0, r"similarity has shape \(3,\) and scores \(2,\)"),
+        (torch.ones(3, 1), torch.ones(3, 1), 1.0, r"both must be \(n,\)"),
+        (torch.ones(3), torch.ones(3), 0.0, "temperature=0.0"),
+    ],
+)
+def test_rank_loss_names_what_is_wrong(s, y, temperature, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        rank_loss(s, y, temperature)
