@@ -634,9 +634,9 @@ def _with_nan():
         (
             {"tokens1": [np.ones((1, 6))] * 3},
             TypeError,
-            "tokens1 must be a film.tokens.ragged.Ragged",
+            "tokens1 must be a film.tokens.Ragged",
         ),
-        ({"tokens2": None}, TypeError, "tokens2 must be a film.tokens.ragged.Ragged, got NoneType"),
+        ({"tokens2": None}, TypeError, "tokens2 must be a film.tokens.Ragged, got NoneType"),
         ({"tokens2": _ragged([1, 1], 0)}, ValueError, "tokens1 has 3 texts and tokens2 2"),
         ({"tokens2": _ragged([1] * 3, 0, h=5)}, ValueError, "width 6 and tokens2 5"),
         ({"tokens1": _ragged([1, 2, 0], 0)}, ValueError, r"tokens1\[2\] has no token"),
