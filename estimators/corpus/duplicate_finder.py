@@ -31,7 +31,14 @@ from estimators.corpus.found_duplicates import (
 )
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
-from estimators.inputs import as_texts, check_choice, check_integer, check_real, check_texts
+from estimators.inputs import (
+    as_texts,
+    check_choice,
+    check_integer,
+    check_real,
+    check_texts,
+    check_verbose,
+)
 from estimators.persistence import savable
 from film.corpus import link_scores
 from film.text import copy_key
@@ -531,6 +538,7 @@ class DuplicateFinder(BaseEstimator):
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_choice("index", self.index, ("auto", "exact", "approximate"))
         check_integer("random_state", self.random_state, 0)
+        check_verbose(self.verbose)
         embed = getattr(self.embedder, "transform", self.embedder)
         if not (embed is None or callable(embed)):
             raise TypeError(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders.encoding_cache import EncodingCache, check_cache_folder, text_key
 from estimators.encoders.transformer import Tokens, Transformer
-from estimators.inputs import check_integer, check_texts
+from estimators.inputs import check_integer, check_texts, check_verbose
 
 
 class FrozenEncoder(TransformerMixin, BaseEstimator):
@@ -46,7 +46,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
     def _load(self) -> Transformer:
         """Check the parameters and load the model."""
         check_integer("batch_size", self.batch_size, 1)
-        check_integer("verbose", self.verbose, 0)
+        check_verbose(self.verbose)
         check_integer("max_length", self.max_length, 1)
         check_cache_folder(self.cache)
         transformer = Transformer(self.model, self.device, self.dtype, self.verbose)

@@ -11,6 +11,10 @@ from .pairs import normalized_codes as normalized_codes
 from .parameters import check_choice as check_choice
 from .parameters import check_integer as check_integer
 from .parameters import check_real as check_real
+from .parameters import check_seed as check_seed
+from .parameters import check_verbose as check_verbose
+from .parameters import checked_memory as checked_memory
+from .parameters import cloned as cloned
 from .progress import progress_bar as progress_bar
 from .texts import READINGS as READINGS
 from .texts import TextIndex as TextIndex

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_memory
 
 
 def check_integer(name: str, value: Any, low: int) -> int:
@@ -25,6 +29,35 @@ def check_real(name: str, value: Any, low: float, high: float = np.inf) -> float
     if not (np.isfinite(float(value)) and low <= float(value) <= high):
         raise ValueError(f"{name}={value!r} must be a finite number from {low} to {high}")
     return float(value)
+
+
+def check_verbose(value: Any) -> None:
+    """Raise unless ``value`` is False, True or an integer of at least 0."""
+    if not isinstance(value, bool):
+        check_integer("verbose", value, 0)
+
+
+def check_seed(value: Any) -> np.random.RandomState:
+    """Give the random numbers that ``random_state`` stands for: an int, RandomState or None."""
+    try:
+        return check_random_state(value)
+    except ValueError:
+        raise ValueError(
+            f"random_state={value!r} must be an integer from 0 to 2**32 - 1, a RandomState or None"
+        ) from None
+
+
+def checked_memory(value: Any) -> Any:
+    """Give the joblib.Memory that ``memory`` stands for: None, a folder or one such itself."""
+    return check_memory(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def cloned(name: str, value: Any) -> Any:
+    """Give an unfitted copy of an estimator, or raise where ``value`` is none."""
+    try:
+        return clone(value)
+    except TypeError as error:
+        raise TypeError(f"{name}={value!r} must be an estimator ({error})") from None
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:

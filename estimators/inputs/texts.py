@@ -69,6 +69,8 @@ def check_texts(texts: Any, name: str) -> list[str]:
     """List of strings, or an error that names the first element that is none."""
     if isinstance(texts, str):
         raise TypeError(f"{name} is one string; give a list of texts, for instance [{texts!r}]")
+    if not isinstance(texts, Iterable):
+        raise TypeError(f"{name}={texts!r} must be a list of texts")
     found = list(texts)
     for position, text in enumerate(found):
         if not isinstance(text, str):

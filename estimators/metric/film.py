@@ -11,11 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from estimators.inputs import Triplets, check_choice, check_integer, check_real, progress_bar
+from estimators.inputs import (
+    Triplets,
+    check_choice,
+    check_integer,
+    check_real,
+    check_seed,
+    check_verbose,
+    progress_bar,
+)
 from estimators.persistence import savable
 from film.metric import (
     StopReason,
@@ -297,6 +305,7 @@ class FILM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_real("whitening", self.whitening, 0, 1)
         check_real("tol", self.tol, 0)
         check_choice("solver", self.solver, SOLVERS)
+        check_verbose(self.verbose)
 
     def _check_data(
         self, X: Any, y: Any, *, reset: bool
@@ -511,7 +520,7 @@ def _nothing_mined(n_classes: int, n_samples: int) -> ValueError:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    return np.random.default_rng(check_seed(random_state).randint(2**31 - 1))
 
 
 def _any_nonzero(X: Any) -> bool:

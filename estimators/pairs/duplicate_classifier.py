@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
     as_texts,
@@ -29,6 +29,8 @@ from estimators.inputs import (
     check_pair_labels,
     check_pairs,
     check_texts,
+    check_verbose,
+    checked_memory,
     progress_bar,
 )
 from estimators.pairs.lexical import LexicalFeatures
@@ -221,6 +223,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         features = self._features()
         self._check_prior()
         check_integer("random_state", self.random_state, 0)
+        check_verbose(self.verbose)
         splitter = splitter_of(self.cv, self.random_state)
         corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
         routed = self._routed(fit_params, final, len(pairs))
@@ -231,7 +234,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         problem = PairProblem(pairs, labels, more, corpus, settings)
         folds = question_folds(splitter, problem)
         everything = np.arange(len(pairs))
-        cache: Any = check_memory(self.memory).cache
+        cache: Any = checked_memory(self.memory).cache
         fit_member = cache(members_of.fit_member, ignore=["problem", "pairs"])
         judge = cache(_fit_and_judge, ignore=["problem", "pairs", "fit_member"])
         seen = None

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from joblib.memory import NotMemorizedResult
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
     READINGS,
@@ -18,6 +18,8 @@ from estimators.inputs import (
     check_pair_labels,
     check_pairs,
     check_texts,
+    checked_memory,
+    cloned,
     place_pairs,
 )
 from estimators.metric import FILM
@@ -167,6 +169,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         more = pairs[:0] if similar is None else check_pairs(similar, name="similar")
         check_integer("k", self.k, 1)
         check_integer("n_random", self.n_random, 1)
+        check_integer("random_state", self.random_state, 0)
         check_choice("mode", self.mode, MODES)
         check_choice("count", self.count, COUNTS)
         splitter = splitter_of(self.cv, self.random_state)
@@ -174,7 +177,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         embedder = self._embedder()
         classes, labels = np.unique(y, return_inverse=True)
         problem = PairProblem(pairs, labels, more, corpus, self)
-        cache: Any = check_memory(self.memory).cache
+        cache: Any = checked_memory(self.memory).cache
         everything = np.arange(len(pairs))
 
         def fit_rows(rows: np.ndarray) -> Any:
@@ -225,7 +228,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        cache: Any = check_memory(self.memory).cache
+        cache: Any = checked_memory(self.memory).cache
         ranks = cache(_ranks_of, ignore=["problem", "pairs", "fitted"])
         key = self._problem.key, digest(pairs.ravel().tolist())
         # Models saved by earlier versions counted all fitted texts.
@@ -295,7 +298,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     def _embedder(self) -> Any:
         if self.embedder is None:
             return make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
-        return clone(self.embedder)
+        return cloned("embedder", self.embedder)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

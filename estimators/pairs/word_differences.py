@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import as_texts, check_pairs
+from estimators.inputs import as_texts, check_pairs, cloned
 from estimators.persistence import savable
 from film.pairs import shared_and_unshared
 from film.text import token_text
@@ -86,7 +86,7 @@ class WordDifferences(TransformerMixin, BaseEstimator):
                 binary=True,
                 dtype=single,
             )
-        fresh: Any = clone(vectorizer)
+        fresh = cloned("vectorizer", vectorizer)
         self.vectorizer_ = fresh.fit(as_texts(texts.tolist()))
         return self
 

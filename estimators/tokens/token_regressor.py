@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import TokenEncoder, warn_of_unknown
-from estimators.inputs import check_integer, check_pair_scores, check_pairs, check_real
+from estimators.encoders import TokenEncoder, check_cache_folder, warn_of_unknown
+from estimators.inputs import check_pair_scores, check_pairs, check_real, check_verbose
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
 from estimators.tokens.vocabulary import check_weights, vocabulary_weights, weights_of_tokens
 from film.tokens import Ragged, chunk_cosines
@@ -289,7 +289,8 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         check_weights(self.weights)
         if not isinstance(self.special_tokens, (bool, np.bool_)):
             raise TypeError(f"special_tokens={self.special_tokens!r} must be True or False")
-        check_integer("verbose", self.verbose, 0)
+        check_cache_folder(self.cache)
+        check_verbose(self.verbose)
 
     def _check_encoder(self, encoder: TokenEncoder) -> None:
         """Raise where the model does not fit the parameters."""

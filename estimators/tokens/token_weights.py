@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import Tokens, Transformer, check_sentences, plain_paths
-from estimators.inputs import check_integer, check_real
+from estimators.inputs import check_integer, check_real, check_seed, check_verbose
 from estimators.persistence import savable
 from film.training import contrastive_loss, weighted_mean
 
@@ -154,8 +153,8 @@ class TokenWeights(BaseEstimator):
         batch_size = check_integer("batch_size", self.batch_size, 2)
         _check_above_0("learning_rate", self.learning_rate)
         _check_above_0("temperature", self.temperature)
-        check_integer("verbose", self.verbose, 0)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        check_verbose(self.verbose)
+        seed = int(check_seed(self.random_state).randint(2**31 - 1))
         texts = check_sentences(corpus)
         transformer = Transformer(self.model, self.device, None, self.verbose)
         transformer.check_max_length(self.max_length)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
-from sklearn.utils import check_random_state
 
 from estimators.encoders import DTYPES, TokenEncoder, Tokens
-from estimators.inputs import check_choice, check_integer, check_real
+from estimators.inputs import check_choice, check_integer, check_real, check_seed
 from estimators.tokens.targets import OBJECTIVES, Held
 from estimators.tokens.token_regressor import TokenRegressor
 from estimators.tokens.vocabulary import weights_of_tokens
@@ -50,6 +49,7 @@ class TrainedRegressor(TokenRegressor):
         check_choice("objective", self.objective, OBJECTIVES)
         if self.dtype is not None:
             check_choice("dtype", self.dtype, DTYPES)
+        check_seed(self.random_state)
         check_real("epochs", self.epochs, 0)
         check_real("temperature", self.temperature, 1e-6)
         check_real("learning_rate", self.learning_rate, 0)
@@ -113,7 +113,7 @@ class TrainedRegressor(TokenRegressor):
         if self.random_state is None and self.checkpoint is not None:
             seed = saved_seed(self.checkpoint)
         if seed is None:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            seed = int(check_seed(self.random_state).randint(2**31 - 1))
         return Settings(
             method=self._kind,
             is_contrastive=self.objective == "contrastive",

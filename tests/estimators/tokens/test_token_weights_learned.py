@@ -404,7 +404,7 @@ def test_progress_is_shown_when_asked_for(tiny_model, capsys, verbose):
         ({"max_length": 65}, ValueError, "max_length=65 is more than the 64 tokens"),
         ({"verbose": -1}, ValueError, "verbose=-1"),
         ({"device": "abacus"}, ValueError, "device='abacus'"),
-        ({"random_state": "x"}, ValueError, "'x' cannot be used to seed"),
+        ({"random_state": "x"}, ValueError, "random_state='x' must be an integer"),
         ({"model": "./nowhere"}, FileNotFoundError, "nowhere"),
     ],
 )

@@ -1,0 +1,495 @@
+"""Laws that every public estimator keeps, whatever it is given; a new one joins `LAWS`."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks as checks
+from sklearn.utils.validation import check_is_fitted
+
+import estimators
+from estimators import (
+    FILM,
+    DuplicateClassifier,
+    DuplicateFinder,
+    LexicalFeatures,
+    PairwiseKNNClassifier,
+    RCMDRegressor,
+    SentenceEncoder,
+    TokenEncoder,
+    TokenMatchingRegressor,
+    TokenWeights,
+    Triplets,
+    WordDifferences,
+    load_model,
+    save_model,
+)
+from film.datasets import make_question_pairs
+from film.metric import triplets_from_labels
+from tests.estimators.tiny_model import PAIRS, SCORES
+
+# Small problems are reduced and left unconverged, and tiny models know few words.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
+)
+TINY = str(Path(__file__).parents[1] / "golden" / "tiny")
+
+
+class Kind(NamedTuple):
+    """What estimators of one kind of input are given."""
+
+    X: Any
+    y: Any
+    new: Any  # rows to ask a fitted one about
+    bad_X: Any  # instead of X
+    bad_y: tuple[Any, ...] = ()
+
+
+class Law(NamedTuple):
+    """An estimator, its input, and the methods and attributes that show what it learned."""
+
+    model: Any
+    kind: str
+    shown: str
+
+    @property
+    def given(self) -> Kind:
+        return KINDS[self.kind]
+
+
+def objects(rows: Any) -> np.ndarray:
+    array = np.empty(np.shape(rows), dtype=object)
+    array[:] = rows
+    return array
+
+
+def _kinds() -> dict[str, Kind]:
+    data = make_question_pairs(50, random_state=0)
+    asked = objects([*data.pairs[:3], ("Who?", "who"), ("", "a zebra"), ("Is it 5?", "Is it 6?")])
+    bad = [("a", None)], [("a", "b", "c")], "a b", [], None
+    short = objects([text for pair in PAIRS for text in pair])
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    labels = np.arange(40) % 4
+    holed = np.where(X > 2, np.nan, X)
+    wrong = 1 - data.y[:-1], np.zeros(50), [None] * 50, np.arange(50), None
+    no_scores = SCORES[:-1], [1.0] * 4, [np.nan] * 4, "4321"
+    triplets = Triplets(X, triplets_from_labels(labels, n_random=2, random_state=0))
+    return {
+        "matrix": Kind(X, labels, X[:7] + 1, (holed, X[:0], None), (labels[:-1], None, X)),
+        "triplets": Kind(triplets, None, X[:7] + 1, (Triplets(holed, triplets.triplets), None)),
+        "pairs": Kind(data.pairs, None, asked, bad),
+        "labelled": Kind(data.pairs, data.y, asked, bad, wrong),
+        "scored": Kind(objects(PAIRS), np.array(SCORES), objects(PAIRS[::-1]), bad, no_scores),
+        "texts": Kind(short, None, short[::-2], (["a", None], "a", [], None)),
+        "corpus": Kind(data.pairs.ravel(), None, short, (["a", None], "a", [], None)),
+    }
+
+
+KINDS = _kinds()
+SPACE = make_pipeline(TfidfVectorizer(), FILM(d=4, rank=12, random_state=0))
+CPU = {"model": TINY, "device": "cpu", "max_length": 32}
+TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
+LAWS = {
+    "FILM": Law(FILM(random_state=0), "matrix", "transform components_"),
+    "FILM cayley": Law(FILM(solver="cayley", random_state=0), "matrix", "transform"),
+    "FILM minibatch": Law(
+        FILM(solver="minibatch", random_state=0), "matrix", "transform components_"
+    ),
+    "FILM triplets": Law(FILM(3, rank=5, random_state=0), "triplets", "transform"),
+    "LexicalFeatures": Law(LexicalFeatures(), "pairs", "transform"),
+    "WordDifferences": Law(WordDifferences(), "pairs", "transform"),
+    "PairwiseKNNClassifier": Law(
+        PairwiseKNNClassifier(SPACE, 3, cv=2), "labelled", "predict_proba predict"
+    ),
+    "DuplicateClassifier": Law(
+        DuplicateClassifier([("film", SPACE)], cv=2),
+        "labelled",
+        "predict_proba predict inputs trained_on out_of_fold_",
+    ),
+    "DuplicateFinder": Law(DuplicateFinder(n_neighbors=4), "corpus", "match texts_ find()"),
+    "SentenceEncoder": Law(SentenceEncoder(**CPU), "texts", "transform"),
+    "SentenceEncoder whitened": Law(SentenceEncoder(whiten=3, **CPU), "texts", "transform"),
+    "TokenEncoder": Law(TokenEncoder(**CPU), "texts", "transform"),
+    "TokenWeights": Law(
+        TokenWeights(steps=2, random_state=0, **CPU), "texts", "token_weights_ loss_curve_"
+    ),
+    "TokenMatchingRegressor": Law(
+        TokenMatchingRegressor(**CPU), "scored", "predict similarity explain"
+    ),
+    "RCMDRegressor": Law(
+        RCMDRegressor(**CPU), "scored", "predict similarity unknown_shares explain"
+    ),
+    "RCMDRegressor trained": Law(RCMDRegressor(**TRAINS), "scored", "predict loss_curve_"),
+}
+NEEDS_TORCH = ("Sentence", "Token", "RCMD")
+# What methods and attributes take beside the rows that they are asked about.
+REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
+ARGUMENTS: dict[str, Any] = {
+    "chunks": [],
+    "ids": [0],
+    "inputs": np.zeros((1, 3)),
+    "n": 1,
+    "path": "folder",
+    "precision": 0.9,
+    "repo_id": "user/name",
+    "text": "a",
+    "vocabulary": {},
+    "y": [0, 1, 2, 3],
+}
+
+
+def laws(*kinds: str, having: str = "") -> Any:
+    """Parametrize a test over the estimators of some kinds of input, or with a parameter."""
+    chosen = [
+        pytest.param(
+            law,
+            id=name,
+            marks=pytest.mark.skipif(
+                name.startswith(NEEDS_TORCH) and not find_spec("transformers"),
+                reason="needs the extra neural",
+            ),
+        )
+        for name, law in LAWS.items()
+        if (not kinds or law.kind in kinds)
+        and (not having or having in law.model.get_params(deep=False))
+    ]
+    return pytest.mark.parametrize("law", chosen)
+
+
+@cache
+def fitted_once(law: Law) -> Any:
+    return fitted(law)
+
+
+def fitted(law: Law, **params: Any) -> Any:
+    return clone(law.model).set_params(**params).fit(law.given.X, law.given.y)
+
+
+def as_array(found: Any, n_rows: int) -> np.ndarray:
+    """Give any result as an array of its rows."""
+    if sp.issparse(found):
+        return found.toarray()
+    if hasattr(found, "spans"):  # tokens of all texts
+        return np.asarray(found.values)
+    if hasattr(found, "kind"):  # pairs of a new row and one of the corpus
+        dense = np.zeros((n_rows, 100))
+        dense[tuple(found.pairs.T)] = found.scores
+        return dense
+    if isinstance(found, list) and hasattr(found[0], "contributions"):
+        return np.array([each.similarity for each in found])
+    return np.asarray(found)
+
+
+def shown(law: Law, model: Any, new: Any = None) -> list[np.ndarray]:
+    """What a fitted model says of new rows, and its attributes where these are not given."""
+    rows = law.given.new if new is None else new
+    found = []
+    for name in law.shown.split():
+        of_itself = name.endswith(("_", "()"))
+        if of_itself and new is not None:
+            continue
+        value = getattr(model, name.removesuffix("()"))
+        if not name.endswith("_"):
+            value = value(*[rows][of_itself:], **REST.get(name.removesuffix("()"), {}))
+        found.append(as_array(value, 100 if of_itself else len(rows)))
+    return found
+
+
+def assert_equal(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def assert_close(law: Law, found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    """Equal but for rounding: of sums of float64, or of float32 under a line through 4 points."""
+    bound = 1e-4 if type(law.model).__name__.startswith(NEEDS_TORCH) else 1e-13
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=bound, atol=bound)
+
+
+def params_of(model: Any) -> set[str]:
+    return set(inspect.signature(type(model)).parameters)
+
+
+def state(model: Any) -> dict[str, Any]:
+    return {name: id(value) for name, value in vars(model).items()}
+
+
+def test_every_public_estimator_is_here():
+    public = {getattr(estimators, name) for name in estimators.__all__}
+    classes = {
+        each for each in public if isinstance(each, type) and issubclass(each, BaseEstimator)
+    }
+    assert classes == {type(law.model) for law in LAWS.values()}
+
+
+@checks.parametrize_with_checks([law.model for law in LAWS.values() if law.kind == "matrix"])
+def test_scikit_learns_checks_of_matrices(estimator, check):
+    check(estimator)
+
+
+@laws()
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_do_not_raise_errors_in_init_or_set_params,
+        checks.check_estimator_cloneable,
+        checks.check_estimator_repr,
+        checks.check_estimator_tags_renamed,
+        checks.check_get_params_invariance,
+        checks.check_mixin_order,
+        checks.check_no_attributes_set_in_init,
+        checks.check_set_params,
+        checks.check_valid_tag_types,
+    ],
+)
+def test_scikit_learns_checks_without_data(law, check):
+    check(type(law.model).__name__, clone(law.model))
+
+
+@laws()
+def test_parameters_are_stored_untouched(law):
+    given = law.model.get_params(deep=False)
+    model = type(law.model)(**given)
+    before = joblib.hash(model.get_params())
+    assert all(model.get_params(deep=False)[name] is value for name, value in given.items())
+    assert model.fit(law.given.X, law.given.y) is model
+    shown(law, model)
+    assert all(model.get_params(deep=False)[name] is value for name, value in given.items())
+    assert joblib.hash(model.get_params()) == before
+
+
+@laws()
+def test_what_fit_learns_ends_with_an_underscore_and_is_documented(law):
+    model = fitted_once(law)
+    own = vars(model).keys() - params_of(model)
+    assert all(name.startswith("_") or name.endswith("_") for name in own), own
+    described = inspect.getdoc(type(model)) or ""
+    for name in [*params_of(model), *(name for name in own if not name.startswith("_"))]:
+        assert re.search(rf"\b{name}\b(, \w+)* :|^{name}, |, {name}(,|$)", described, re.M), name
+
+
+@laws()
+def test_clones_and_parameters_go_in_and_out(law):
+    model = fitted(law)
+    twin = clone(model)
+    if not isinstance(model, TokenWeights):  # a clone of these stays fitted, as a frozen one does
+        assert vars(twin).keys() == params_of(twin)
+    for name, value in model.get_params(deep=True).items():
+        assert twin.set_params(**{name: value}) is twin
+        assert twin.get_params(deep=True)[name] is value
+    assert_equal(shown(law, twin.fit(law.given.X, law.given.y)), shown(law, fitted_once(law)))
+
+
+@laws()
+def test_input_is_not_changed_and_may_be_read_only(law):
+    X, y, new = copy.deepcopy((law.given.X, law.given.y, law.given.new))
+    for array in (X, y, new):
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)
+    model = clone(law.model).fit(X, y)
+    assert_equal(shown(law, model, new), shown(law, fitted_once(law), law.given.new))
+    assert joblib.hash(new) == joblib.hash(law.given.new)
+
+
+@laws("pairs", "labelled", "scored", "texts", "corpus")
+def test_lists_and_arrays_give_the_same(law):
+    X, y, new = (None if part is None else part.tolist() for part in law.given[:3])
+    assert_equal(shown(law, clone(law.model).fit(X, y)), shown(law, fitted_once(law)))
+    assert_equal(shown(law, fitted_once(law), new), shown(law, fitted_once(law), law.given.new))
+
+
+@laws()
+def test_a_failed_refit_leaves_the_fitted_one_as_it_was(law):
+    model = fitted(law)
+    expected, kept = shown(law, model), state(model)
+    wrong = [(X, law.given.y) for X in law.given.bad_X] + [
+        (law.given.X, y) for y in law.given.bad_y
+    ]
+    for X, y in wrong:
+        if (
+            y is None
+            and law.given.y is not None
+            and not model.__sklearn_tags__().target_tags.required
+        ):
+            continue
+        with pytest.raises((TypeError, ValueError)):
+            model.fit(X, y)
+        assert state(model) == kept
+    assert_equal(shown(law, model), expected)
+
+
+@laws()
+def test_a_wrong_parameter_is_named_and_leaves_the_fitted_one_as_it_was(law):
+    model = fitted(law)
+    expected, wrong = shown(law, model), object()
+    for name, value in model.get_params(deep=False).items():
+        kept = state(model)
+        model.set_params(**{name: wrong})
+        with pytest.raises((TypeError, ValueError), match=rf"\b{name}\b"):
+            model.fit(law.given.X, law.given.y)
+        model.set_params(**{name: value})
+        assert state(model) == kept, name
+    assert_equal(shown(law, model), expected)
+
+
+@laws()
+def test_nothing_can_be_asked_before_fit(law):
+    # A clone of fitted token weights stays fitted, as a frozen estimator does.
+    model = type(law.model)(**law.model.get_params(deep=False))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    for name, member in inspect.getmembers(type(model)):
+        is_own = name not in dir(BaseEstimator) and not re.match("_|fit|partial_fit|set_", name)
+        if isinstance(model, LexicalFeatures) and name == "get_feature_names_out":
+            continue  # these names are always the same
+        if is_own and isinstance(member, property | FunctionType):
+            with pytest.raises(NotFittedError):
+                found = getattr(model, name)
+                found(*arguments(found, law.given.new))
+    check_is_fitted(fitted_once(law))
+
+
+def arguments(method: Any, new: Any) -> list[Any]:
+    needed = [
+        parameter.name
+        for parameter in inspect.signature(method).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind != parameter.VAR_KEYWORD
+    ]
+    return [new if each in ("X", "pairs", "texts") else ARGUMENTS[each] for each in needed]
+
+
+@laws(having="random_state")
+def test_the_same_seed_gives_the_same_and_leaves_the_global_one_alone(law):
+    before = joblib.hash(np.random.mtrand._rand.get_state())
+    model = fitted(law, random_state=5)
+    expected = shown(law, model)
+    assert_equal(shown(law, model.fit(law.given.X, law.given.y)), expected)
+    assert_equal(shown(law, fitted(law, random_state=5)), expected)
+    assert joblib.hash(np.random.mtrand._rand.get_state()) == before
+
+
+@laws()
+def test_nothing_is_printed_unless_asked_for(law, capfd):
+    verbose = "verbose" in params_of(law.model)
+    for quiet in (0, False):
+        model = fitted(law, **({"verbose": quiet} if verbose else {}))
+        shown(law, model)
+        assert capfd.readouterr() == ("", "")
+    if verbose:
+        for loud in (1, True):
+            fitted_again = model.set_params(verbose=loud).fit(law.given.X, law.given.y)
+            shown(law, fitted_again)
+            out, err = capfd.readouterr()
+            assert out == "" and err
+
+
+@laws(having="verbose")
+def test_verbose_is_checked_alike(law):
+    assert type(law.model)(**law.model.get_params(deep=False)).verbose == 0
+    with pytest.raises(TypeError, match=r"verbose='yes' must be an integer, 0 or more"):
+        fitted(law, verbose="yes")
+    with pytest.raises(ValueError, match="verbose=-1 must be 0 or more"):
+        fitted(law, verbose=-1)
+
+
+@pytest.mark.parametrize("name", ["memory", "cache"])
+def test_folders_that_keep_work_are_spelled_alike(name, tmp_path):
+    for law in LAWS.values():
+        if name not in params_of(law.model):
+            continue
+        assert inspect.signature(type(law.model)).parameters[name].default is None
+        folder = tmp_path / type(law.model).__name__
+        expected = shown(law, fitted_once(law))
+        for given in (str(folder), folder):
+            assert_equal(shown(law, fitted(law, **{name: given})), expected)
+        assert any(folder.iterdir())
+
+
+@laws()
+def test_it_is_shown_in_a_line_and_in_a_notebook(law):
+    for model in (clone(law.model), fitted_once(law)):
+        name = type(model).__name__
+        assert repr(model).startswith(f"{name}(") and "object at 0x" not in repr(model)
+        page = model._repr_html_()
+        assert name in page
+        changed = {k for k, v in model.get_params(deep=False).items() if isinstance(v, int | str)}
+        assert all(parameter in page for parameter in changed)
+
+
+@laws()
+@pytest.mark.parametrize("copied", ["pickle", "deepcopy", "file"])
+def test_copies_say_the_same(law, copied, tmp_path):
+    model = fitted_once(law)
+    if copied == "file":
+        save_model(model, tmp_path / "model.film")
+        again = load_model(tmp_path / "model.film")
+    else:
+        again = copy.deepcopy(model) if copied == "deepcopy" else pickle.loads(pickle.dumps(model))
+    assert type(again) is type(model)
+    assert joblib.hash(again.get_params(deep=False)) == joblib.hash(model.get_params(deep=False))
+    assert_equal(shown(law, again), shown(law, model))
+    unfitted = clone(law.model)
+    save_model(unfitted, tmp_path / "unfitted.film")
+    loaded = load_model(tmp_path / "unfitted.film")
+    assert joblib.hash(loaded.get_params(deep=False)) == joblib.hash(
+        unfitted.get_params(deep=False)
+    )
+
+
+@laws("pairs", "labelled", "scored")
+def test_the_order_of_a_pair_changes_nothing(law):
+    model, X, new = fitted_once(law), law.given.X, law.given.new
+    same = assert_close if law.kind == "scored" else lambda _, *found: assert_equal(*found)
+    same(law, shown(law, model, new[:, ::-1]), shown(law, model, new))
+    if not law.model.get_params().get("epochs"):  # steps of Adam make much of rounding
+        turned = clone(law.model).fit(X[:, ::-1], law.given.y)
+        same(law, shown(law, turned, new), shown(law, model, new))
+
+
+@laws()
+def test_one_row_is_judged_as_among_many(law):
+    model, new = fitted_once(law), law.given.new
+    alone = [shown(law, model, new[row : row + 1]) for row in range(len(new))]
+    together = [np.concatenate(each) for each in zip(*alone, strict=True)]
+    assert_close(law, together, shown(law, model, new))
+
+
+@laws("pairs", "labelled", "scored", "texts", "corpus")
+def test_empty_input_is_an_error_that_names_the_argument(law):
+    model = fitted_once(law)
+    names = [name for name in law.shown.split() if not name.endswith(("_", "()"))]
+    for name in names:
+        argument = next(iter(inspect.signature(getattr(model, name)).parameters))
+        for empty in ([], law.given.new[:0]):
+            with pytest.raises(ValueError, match=f"^{argument} is empty"):
+                getattr(model, name)(empty, **REST.get(name, {}))
+
+
+@laws()
+def test_columns_have_names(law):
+    model = fitted_once(law)
+    if "transform" not in law.shown or isinstance(model, TokenEncoder):
+        return
+    n_columns = as_array(model.transform(law.given.new), 0).shape[1]
+    names = model.get_feature_names_out()
+    assert names.shape == (n_columns,) and names.dtype == object
+    assert all(isinstance(name, str) for name in names)
+    if law.kind in ("matrix", "triplets"):
+        assert model.n_features_in_ == law.given.new.shape[1]
