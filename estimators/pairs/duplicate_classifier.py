@@ -483,7 +483,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         training = getattr(self, "_training", None)
         if training is not None:
             problem, fit_params = training
-            cache: Any = check_memory(self.memory).cache
+            cache: Any = checked_memory(self.memory).cache
             fit_member = cache(members_of.fit_member, ignore=["problem", "pairs"])
             try:
                 with (
