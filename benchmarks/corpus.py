@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._edits import edited
-from benchmarks._quora_data import Splits, generated, read_folder
-from benchmarks._record import record
-from benchmarks._rival_environment import rival_python
+from benchmarks.rivals.environment import SCRIPTS, rival_python
+from benchmarks.support.edits import edited
+from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.records import record
 from estimators import DuplicateFinder, fast_duplicates
 from estimators.inputs import TextIndex
 from film.corpus import connected_groups
@@ -227,7 +227,7 @@ def _semhash(
 ) -> dict[str, dict[str, float]]:
     """Run the rival on character trigrams in 256 dimensions, as the finder's candidates are."""
     python = rival_python(options.rivals, SEMHASH)
-    script = Path(__file__).with_name("_semhash_rival.py")
+    script = SCRIPTS / "semhash_rival.py"
     title = f"planted copies, {len(texts)} rows, semhash"
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "texts.json"), Path(folder, "pairs.npz")

@@ -29,10 +29,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 
-from benchmarks._quora_data import Splits, generated, read_folder
-from benchmarks._record import record
-from benchmarks._rival_environment import rival_python
 from benchmarks.quora import pair_cosines
+from benchmarks.rivals.environment import SCRIPTS, rival_python
+from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.records import record
 from estimators import FILM, DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
 from estimators.inputs import TextIndex, as_texts
 from film.corpus import connected_groups
@@ -210,7 +210,7 @@ def _metric_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "problem.npz"), Path(folder, "found.npz")
         np.savez(source, **problem)
-        script = Path(__file__).with_name("_metric_rivals.py")
+        script = SCRIPTS / "metric_rivals.py"
         for rival in RIVALS:
             command = [str(python), str(script), rival, str(source), str(target)]
             started = time.perf_counter()

@@ -25,9 +25,9 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
-from benchmarks._quora_data import Splits, generated, read_folder
-from benchmarks._record import record
 from benchmarks.quora import pair_cosines
+from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.records import record
 from estimators import FILM
 from estimators.inputs import TextIndex, as_texts
 from film.metric import triplets_from_pairs

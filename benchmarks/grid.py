@@ -19,8 +19,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from benchmarks._quora_data import Splits, generated, read_folder
-from benchmarks._record import record
+from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.records import record
 from estimators import FILM, DisjointPairsKFold, PairwiseKNNClassifier
 
 MARGINS = (0.1, 0.2, 0.5)

@@ -22,10 +22,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._data import data_folder
-from benchmarks._quora_data import Splits, read_folder
-from benchmarks._record import record
 from benchmarks.quora import pair_cosines
+from benchmarks.support.folders import data_folder
+from benchmarks.support.quora_data import Splits, read_folder
+from benchmarks.support.records import record
 from estimators import LexicalFeatures, fast_duplicates
 from film.datasets import (
     QuestionPairs,

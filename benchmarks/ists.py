@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from benchmarks._data import data_folder
-from benchmarks._record import record
+from benchmarks.support.folders import data_folder
+from benchmarks.support.records import record
 from estimators import TokenEncoder
 from film.datasets import read_ists
 from film.tokens import (

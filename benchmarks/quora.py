@@ -26,8 +26,8 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
-from benchmarks._quora_data import Splits, generated, read_folder
-from benchmarks._record import record
+from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.records import record
 from estimators import FILM, DuplicateClassifier, PairwiseKNNClassifier, fast_duplicates
 from estimators.pairs import write_predictions
 from film.datasets import atomic_writer
@@ -367,11 +367,11 @@ def _optimistic(
 
 def _draw(out: Path, film: Any, probabilities: np.ndarray, curve: Any, options: Any) -> None:
     try:
-        from benchmarks import _figures
+        from benchmarks.support import figures
     except ImportError:
         _say("figures need matplotlib: pip install 'film-metric[plot]'")
         return
-    _figures.draw_all(out, film, probabilities, curve)
+    figures.draw_all(out, film, probabilities, curve)
 
 
 def _record_rows(metrics: dict[str, Any], seed: int) -> None:

@@ -33,7 +33,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks._record import record
+from benchmarks.support.records import record
 from film.training import allpairs_similarity, contrastive_loss
 
 TEMPERATURE = 0.05

@@ -33,18 +33,18 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from benchmarks._data import data_folder
-from benchmarks._quora_data import read_folder
-from benchmarks._record import record
-from benchmarks._training_rows import (
+from benchmarks.ists import alignments
+from benchmarks.sts import measured
+from benchmarks.support.folders import data_folder
+from benchmarks.support.quora_data import read_folder
+from benchmarks.support.records import record
+from benchmarks.support.training_rows import (
     caption_triplets,
     question_triplets,
     read_captions,
     read_choice,
     read_triplets,
 )
-from benchmarks.ists import alignments
-from benchmarks.sts import measured
 from estimators import RCMDRegressor, average_models, disjoint_pairs_split
 from estimators.tokens import check_new_folder
 from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts_sets

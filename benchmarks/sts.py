@@ -23,9 +23,9 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
-from benchmarks._data import data_folder
-from benchmarks._record import record
-from benchmarks._rival_environment import rival_python
+from benchmarks.rivals.environment import SCRIPTS, rival_python
+from benchmarks.support.folders import data_folder
+from benchmarks.support.records import record
 from estimators import RCMDRegressor, TokenEncoder, TokenMatchingRegressor
 from estimators.encoders import find_model
 from estimators.tokens import weights_of_tokens
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"benchmarks.sts: {error}", file=sys.stderr)
         return 2
     if options.quick:
-        sets = {name: _first(data, QUICK_PAIRS) for name, data in sets.items()}
+        sets = {name: first_pairs(data, QUICK_PAIRS) for name, data in sets.items()}
     with tempfile.TemporaryDirectory() as cache:
         for model in options.model or [None]:
             _run_model(model, sets, cache, python, options)
@@ -192,7 +192,7 @@ def bertscore(model: str | None, pairs: np.ndarray, python: Path) -> np.ndarray:
     folder = find_model(model)
     with open(folder / "config.json", encoding="utf-8") as file:
         layers = json.load(file)["num_hidden_layers"]
-    script = Path(__file__).with_name("_bertscore_rival.py")
+    script = SCRIPTS / "bertscore_rival.py"
     with tempfile.TemporaryDirectory() as scratch:
         source, target = Path(scratch, "pairs.json"), Path(scratch, "scores.json")
         source.write_text(json.dumps(pairs.tolist()), encoding="utf-8")
@@ -223,7 +223,8 @@ def _tell(
         )
 
 
-def _first(data: ScoredPairs, n: int) -> ScoredPairs:
+def first_pairs(data: ScoredPairs, n: int) -> ScoredPairs:
+    """Give some of the pairs, at random and always the same."""
     rows = np.random.default_rng(0).permutation(len(data))[:n]
     return ScoredPairs(data.pairs[rows], data.scores[rows], data.genres[rows])
 

@@ -28,8 +28,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import normalize
 
-from benchmarks._data import film_data
-from benchmarks._record import record
+from benchmarks.support.folders import film_data
+from benchmarks.support.records import record
 from estimators import FILM, DisjointPairsKFold
 from film.datasets import ScoredPairs, read_sts_benchmark
 from film.metric import triplets_from_pairs, truncated_svd

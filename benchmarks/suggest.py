@@ -20,8 +20,8 @@ from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from benchmarks._quora_data import Splits, generated, read_folder
-from benchmarks._record import record
+from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.records import record
 from estimators.pairs import DuplicateClassifier, few_label_duplicates, suggest_pairs
 from film.pairs import binary_log_loss
 

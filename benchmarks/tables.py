@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks._record import RESULTS
+from benchmarks.support.records import RESULTS
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

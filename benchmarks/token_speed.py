@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
-from benchmarks._data import film_data
-from benchmarks._record import record
+from benchmarks.support.folders import film_data
+from benchmarks.support.records import record
 from estimators import TokenEncoder
 from estimators.encoders import TOKENS_PER_TEXT, find_model
 from film.datasets import make_question_pairs, read_quora

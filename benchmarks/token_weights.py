@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._data import data_folder
-from benchmarks._record import record
-from benchmarks._training_rows import read_captions
-from benchmarks.sts import QUICK_PAIRS, Similarity, measured
-from benchmarks.sts import _first as first_pairs
+from benchmarks.sts import QUICK_PAIRS, Similarity, first_pairs, measured
+from benchmarks.support.folders import data_folder
+from benchmarks.support.records import record
+from benchmarks.support.training_rows import read_captions
 from estimators import TokenEncoder, TokenMatchingRegressor
 from estimators.tokens import TokenWeights, weights_of_tokens
 from film.datasets import drop_excluded, read_excluded, read_quora, read_sts_sets

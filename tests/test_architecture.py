@@ -167,6 +167,13 @@ def test_a_room_is_entered_by_its_face():
                 assert not name.startswith("_"), f"{module} imports {source}.{name}"
 
 
+def test_benchmarks_keep_what_is_private_to_a_file_in_it():
+    for path in ROOT.glob("benchmarks/**/*.py"):
+        assert path.name == "__init__.py" or not path.name.startswith("_"), path
+        for source, name in imports(path):
+            assert not name.startswith("_"), f"{path} imports {source}.{name}"
+
+
 @pytest.mark.parametrize("name", [*PACKAGES, *sorted({r for m in MODULES if (r := room(m))})])
 def test_a_face_exports_what_is_there(name):
     package = importlib.import_module(name)

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import _record, corpus
-from benchmarks._quora_data import generated
+from benchmarks import corpus
 from benchmarks.corpus import known_texts, main, measure, pairwise, planted_figures, precision_at
+from benchmarks.support import records
+from benchmarks.support.quora_data import generated
 from estimators import DuplicateFinder
 
 # Stands in for the script that runs in semhash's environment, and finds the last copy twice.
@@ -89,7 +90,7 @@ def test_case_of_a_classifier_decides_and_is_titled_by_its_probability(data, mon
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_quick_run_records_only_where_out_says_so(quick, tmp_path, monkeypatch, capsys, data):
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(corpus, "_data", lambda _: data)
     ran = []
 
@@ -238,8 +239,8 @@ def test_groups_are_judged_by_labels_and_further_duplicates(data, monkeypatch):
 
 def run_rival(monkeypatch, folder, script, run=subprocess.run):
     """Rows of the rival's case, where this script stands in for it."""
-    (folder / "_semhash_rival.py").write_text(script, encoding="utf-8")
-    monkeypatch.setattr(corpus, "__file__", str(folder / "corpus.py"))
+    (folder / "semhash_rival.py").write_text(script, encoding="utf-8")
+    monkeypatch.setattr(corpus, "SCRIPTS", folder)
     monkeypatch.setattr(corpus, "rival_python", lambda *_: Path(sys.executable))
     stand_in = SimpleNamespace(
         run=run,

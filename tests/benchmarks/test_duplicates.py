@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import _record, duplicates
-from benchmarks._quora_data import generated
+from benchmarks import duplicates
 from benchmarks.duplicates import HELD_OUT, RIVALS, held_out_fold, judged, main, reduced_problem
+from benchmarks.support import records
+from benchmarks.support.quora_data import generated
 
 LEXICAL = "lexical features, logistic regression"
 JUDGED = {
@@ -232,8 +233,8 @@ def test_reduced_problem_holds_what_the_rivals_learn_from(data):
 @pytest.fixture
 def rivals(tmp_path, monkeypatch, data):
     """Rivals by a script of our own; SCML is one that never ends. Gives the commands that ran."""
-    (tmp_path / "_metric_rivals.py").write_text(STAND_IN, encoding="utf-8")
-    monkeypatch.setattr(duplicates, "__file__", str(tmp_path / "duplicates.py"))
+    (tmp_path / "metric_rivals.py").write_text(STAND_IN, encoding="utf-8")
+    monkeypatch.setattr(duplicates, "SCRIPTS", tmp_path)
     monkeypatch.setattr(duplicates, "rival_python", lambda *_: Path(duplicates.sys.executable))
     monkeypatch.setattr(duplicates, "_data", lambda _: data)
     ran = []
@@ -297,7 +298,7 @@ def test_without_any_finished_rival_film_is_still_recorded(rivals, tmp_path, mon
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_quick_run_records_only_where_out_says_so(quick, rivals, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(duplicates, "RIVALS", ("NCA",))
     forwarded = []
 

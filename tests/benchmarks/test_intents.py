@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks._quora_data import generated
 from benchmarks.intents import BASELINE, main, without_near_others
+from benchmarks.support.quora_data import generated
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from benchmarks import _record, ists
+from benchmarks import ists
 from benchmarks.ists import RCMD, SOURCES, alignments, main
+from benchmarks.support import records
 from film.datasets import write_wa
 from film.tokens import AlignedPair, Alignment
 from film.tokens.alignment_score import score_alignments
@@ -110,7 +111,7 @@ def test_both_protocols_are_scored_against_the_gold(tiny_model, tmp_path, monkey
 def test_a_quick_run_takes_some_pairs_and_records_only_where_out_says_so(
     quick, tiny_model, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     put_sources(tmp_path, n_pairs=45)
     seen = []
 

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("matplotlib", reason="the figures need the extra plot")
 
 from benchmarks import quora
-from benchmarks._data import data_folder, film_data
-from benchmarks._quora_data import read_folder
+from benchmarks.support.folders import data_folder, film_data
+from benchmarks.support.quora_data import read_folder
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import _record, rcmd_memory
+from benchmarks import rcmd_memory
 from benchmarks.rcmd_memory import (
     FULL,
     POOLING,
@@ -29,6 +29,7 @@ from benchmarks.rcmd_memory import (
     step_rows,
     step_time,
 )
+from benchmarks.support import records
 from film.tokens.transport import transport_plan
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
@@ -335,7 +336,7 @@ def test_the_packaged_model_is_minilm(monkeypatch):
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_quick_run_is_small_and_records_only_where_out_says_so(quick, tmp_path, monkeypatch):
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     seen = []
 
     def part(sizes, *_):

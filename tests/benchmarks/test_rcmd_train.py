@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from benchmarks import _record
-from benchmarks._quora_data import read_folder
-from benchmarks._training_rows import (
+from benchmarks.rcmd_train import main
+from benchmarks.support import records
+from benchmarks.support.quora_data import read_folder
+from benchmarks.support.training_rows import (
     caption_triplets,
     question_triplets,
     read_captions,
     read_choice,
     read_triplets,
 )
-from benchmarks.rcmd_train import main
 from estimators import RCMDRegressor, average_models, disjoint_pairs_split
 from film.datasets import read_sts_sets
 from film.text import text_hash
@@ -111,7 +111,7 @@ def test_triplets_of_simcse(tmp_path):
 
 
 def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     nli = tmp_path / "nli.csv"
     nli.write_text(
         "sent0,sent1,hard_neg\n"

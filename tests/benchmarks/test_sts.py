@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from benchmarks import _record, sts
+from benchmarks import sts
 from benchmarks.sts import CLS, bertscore, contribution_gaps, main, measured, methods
+from benchmarks.support import records
 from estimators import TokenEncoder
 from estimators.tokens import rcmd
 from film.datasets import ScoredPairs
@@ -64,10 +65,10 @@ def folder(tmp_path_factory):
 
 def stand_in(patch, place):
     """Put our script in the rival's place; gives the file of what it was called with."""
-    (place / "_bertscore_rival.py").write_text(
+    (place / "bertscore_rival.py").write_text(
         STAND_IN.format(seen=str(place / "seen.jsonl")), encoding="utf-8"
     )
-    patch.setattr(sts, "__file__", str(place / "sts.py"))
+    patch.setattr(sts, "SCRIPTS", place)
     patch.setattr(sts, "rival_python", lambda *_: Path(sys.executable))
     return place / "seen.jsonl"
 
@@ -143,7 +144,7 @@ def test_contributions_are_recorded_for_all_methods(quick):
 def test_a_quick_run_records_only_where_out_says_so(
     quick_run, folder, tiny_model, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sts, "methods", lambda *_: {CLS: lambda pairs: np.arange(len(pairs))})
     monkeypatch.setattr(sts, "contribution_gaps", lambda *_: {"rcmd": 1e-8})
     monkeypatch.setattr(sts, "rival_python", None)
@@ -159,12 +160,12 @@ def test_a_quick_run_records_only_where_out_says_so(
 def test_a_quick_run_takes_some_pairs_with_their_own_scores():
     pairs = np.array([[f"a{i}", f"b{i}"] for i in range(100)], dtype=object)
     data = ScoredPairs(pairs, np.arange(100.0), np.array([f"g{i}" for i in range(100)]))
-    some = sts._first(data, 60)
+    some = sts.first_pairs(data, 60)
     rows = some.scores.astype(int).tolist()
     assert len(set(rows)) == 60 and rows != list(range(60))
     assert some.pairs.tolist() == pairs[rows].tolist()
     assert some.genres.tolist() == [f"g{i}" for i in rows]
-    assert len(sts._first(data, 200)) == 100
+    assert len(sts.first_pairs(data, 200)) == 100
 
 
 def test_measured_is_spearman_by_set_and_its_mean():
@@ -264,7 +265,7 @@ def test_the_script_of_the_rival_scores_firsts_against_seconds(tmp_path, monkeyp
     source, target = tmp_path / "pairs.json", tmp_path / "scores.json"
     source.write_text(json.dumps([["a", "b"], ["c", "d"]]), encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["x", str(source), str(target), "folder", "6"])
-    runpy.run_path(str(Path(sts.__file__).with_name("_bertscore_rival.py")), run_name="__main__")
+    runpy.run_path(str(sts.SCRIPTS / "bertscore_rival.py"), run_name="__main__")
     found = json.loads(target.read_text(encoding="utf-8"))
     assert found["scores"] == [0.5, 0.25] and found["seconds"] >= 0
     ((first, second, settings),) = asked

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from benchmarks import sts_film
-from benchmarks._data import film_data
 from benchmarks.sts_film import (
     Settings,
     beside,
@@ -15,6 +14,7 @@ from benchmarks.sts_film import (
     pair_cosines,
     ranked_partners,
 )
+from benchmarks.support.folders import film_data
 
 needs_data = pytest.mark.skipif(
     film_data() is None, reason="FILM_DATA is not set: the STS Benchmark is not here"

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from benchmarks import suggest
-from benchmarks._quora_data import generated
 from benchmarks.suggest import RANDOM, SUGGESTED, compare, main, suggested
+from benchmarks.support.quora_data import generated
 
 
 @pytest.fixture(scope="module")

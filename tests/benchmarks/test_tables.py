@@ -1,6 +1,7 @@
 import json
 
-from benchmarks import _record, tables
+from benchmarks import tables
+from benchmarks.support import records
 
 
 def test_readme_tables_are_those_of_the_result_files():
@@ -8,9 +9,9 @@ def test_readme_tables_are_those_of_the_result_files():
 
 
 def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path, monkeypatch):
-    _record.record("bench", "ours", "accuracy", 0.5, folder=tmp_path)
-    _record.record("bench", "theirs", "accuracy", 0.75, folder=tmp_path)
-    _record.record("bench", "ours", "accuracy", 0.625, folder=tmp_path)
+    records.record("bench", "ours", "accuracy", 0.5, folder=tmp_path)
+    records.record("bench", "theirs", "accuracy", 0.75, folder=tmp_path)
+    records.record("bench", "ours", "accuracy", 0.625, folder=tmp_path)
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     shown = tables.table("bench")
     assert "| ours | 0.6250 |" in shown
@@ -19,7 +20,7 @@ def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path, monkeypatch)
 
 
 def test_a_result_names_hardware_versions_and_commit(tmp_path):
-    _record.record(
+    records.record(
         "bench", "case", "seconds", 1.5, "s", rival="r", rival_value=3.0, folder=tmp_path
     )
     row = json.loads((tmp_path / "bench.jsonl").read_text())

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from benchmarks import _record, token_speed
+from benchmarks import token_speed
+from benchmarks.support import records
 from benchmarks.token_speed import (
     POT,
     TRANSFORMERS,
@@ -141,7 +142,7 @@ def test_quick_run_records_each_part_beside_its_rival(
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_quick_run_records_only_where_out_says_so(quick, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(token_speed, "read", lambda _: ("generated", PAIRS))
     seen = []
 

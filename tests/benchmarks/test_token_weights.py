@@ -9,7 +9,8 @@ from scipy.stats import spearmanr
 
 pytest.importorskip("transformers", reason="needs the extra neural")
 
-from benchmarks import _record, token_weights
+from benchmarks import token_weights
+from benchmarks.support import records
 from benchmarks.token_weights import SEEDS, corpus, main, read_kinds, similarities
 from estimators import RCMDRegressor, TokenMatchingRegressor
 from estimators.tokens.token_weights import TokenWeights
@@ -161,7 +162,7 @@ def test_a_quick_run_is_short_and_records_only_where_out_says_so(
             return super().fit(corpus)
 
     monkeypatch.setattr(token_weights, "TokenWeights", Watched)
-    monkeypatch.setattr(_record, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     options = ["--data", str(folder), "--model", str(tiny_model)]
     assert main([*options, *(["--quick"] if is_quick else [])]) == 0
     steps = token_weights.QUICK_STEPS if is_quick else TokenWeights().steps

@@ -458,7 +458,7 @@ def test_18_every_help_shows_an_example(name):
 
 
 def test_00_an_empty_film_data_is_not_set(monkeypatch, tmp_path):
-    from benchmarks._data import data_folder, film_data
+    from benchmarks.support.folders import data_folder, film_data
 
     monkeypatch.setenv("FILM_DATA", "")
     assert film_data() is None
@@ -467,6 +467,6 @@ def test_00_an_empty_film_data_is_not_set(monkeypatch, tmp_path):
     assert data_folder("here", "sts") == Path("here")
     monkeypatch.setenv("FILM_DATA", str(tmp_path))
     assert data_folder(None, "sts") == tmp_path / "sts"
-    for path in (ROOT / "benchmarks").glob("*.py"):
-        if path.name != "_data.py":
+    for path in (ROOT / "benchmarks").rglob("*.py"):
+        if path.name != "folders.py":
             assert 'environ.get("FILM_DATA"' not in path.read_text("utf-8"), path

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks._record import hardware
+from benchmarks.support.records import hardware
 
 
 @pytest.mark.parametrize("has_gpu", [True, False])

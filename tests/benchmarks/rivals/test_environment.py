@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import _rival_environment
-from benchmarks._rival_environment import rival_python
+from benchmarks.rivals import environment
+from benchmarks.rivals.environment import rival_python
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def ran(monkeypatch):
         assert check
         commands.append(command)
 
-    monkeypatch.setattr(_rival_environment.venv, "create", create)
-    monkeypatch.setattr(_rival_environment.subprocess, "run", run)
+    monkeypatch.setattr(environment.venv, "create", create)
+    monkeypatch.setattr(environment.subprocess, "run", run)
     return commands
 
 
@@ -46,7 +46,7 @@ def test_a_failed_installation_is_not_ready(tmp_path, ran, monkeypatch):
     def fail(*_, **__):
         raise OSError("no pip")
 
-    monkeypatch.setattr(_rival_environment.subprocess, "run", fail)
+    monkeypatch.setattr(environment.subprocess, "run", fail)
     with pytest.raises(OSError, match="no pip"):
         rival_python(tmp_path / "new", ("a",))
     assert not (tmp_path / "new" / "ready").exists()

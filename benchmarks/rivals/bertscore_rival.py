@@ -1,6 +1,6 @@
 """BERTScore by its own package: a script for an environment of its own, without this project.
 
-``python _bertscore_rival.py PAIRS.json OUT.json MODEL LAYERS``. PAIRS holds lists of two texts; OUT
+``python bertscore_rival.py PAIRS.json OUT.json MODEL LAYERS``. PAIRS holds lists of two texts; OUT
 gets the F1 of each and the seconds.
 """
 

@@ -1,6 +1,6 @@
 """Deduplicate by semhash: a script for an environment of its own, without this project.
 
-``python _semhash_rival.py TEXTS.json OUT.npz``. Its own model comes from a hub; it gets vectors
+``python semhash_rival.py TEXTS.json OUT.npz``. Its own model comes from a hub; it gets vectors
 of character trigrams in 256 dimensions, so that the search is compared and not the encoder.
 """
 

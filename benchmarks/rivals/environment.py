@@ -7,6 +7,9 @@ import sys
 import venv
 from pathlib import Path
 
+SCRIPTS = Path(__file__).parent
+"""Where the scripts lie that run in such environments."""
+
 
 def rival_python(folder: str | Path, packages: tuple[str, ...]) -> Path:
     """Give the interpreter of an environment with some packages, made where it is not there.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks._quora_data import Splits
+from benchmarks.support.quora_data import Splits
 from estimators import SentenceEncoder, question_groups
 from estimators.cli import read_table
 from film.datasets import ScoredPairs, drop_listed, read_sick, read_sts_benchmark

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent.parent / "results"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "metric-learn")
 
 

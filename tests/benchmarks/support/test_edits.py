@@ -3,8 +3,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmarks._edits import CONTRACTIONS, DROPPABLE, EDITS, FILLERS, SYNONYMS, edited
-from benchmarks._quora_data import generated
+from benchmarks.support.edits import CONTRACTIONS, DROPPABLE, EDITS, FILLERS, SYNONYMS, edited
+from benchmarks.support.quora_data import generated
 
 TYPO, SYNONYM, DROP, ADD, SWAP, STYLE = EDITS
 TEXT: str = "What is the best way to learn a language for people?"
@@ -47,7 +47,7 @@ def test_a_copy_has_up_to_three_edits_and_all_kinds_come(monkeypatch):
         return text + "!"
 
     kinds = tuple(lambda text, rng, kind=i: counted(text, rng, kind=kind) for i in range(6))
-    monkeypatch.setattr("benchmarks._edits.EDITS", kinds)
+    monkeypatch.setattr("benchmarks.support.edits.EDITS", kinds)
     rng = np.random.default_rng(0)
     for _ in range(200):
         used.append([])

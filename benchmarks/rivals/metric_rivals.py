@@ -1,6 +1,6 @@
 """Fit one metric learner of another package: a script for an environment of its own.
 
-``python _metric_rivals.py NAME DATA.npz OUT.npz`` reads points, pairs, triplets and groups,
+``python metric_rivals.py NAME DATA.npz OUT.npz`` reads points, pairs, triplets and groups,
 and writes the learned map with the seconds of its fit. It imports nothing of this project.
 """
 

@@ -1,0 +1,1 @@
+"""Rivals in environments of their own."""

@@ -1,0 +1,1 @@
+"""What benchmarks share: data, rows to train on, results, figures."""
