@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -16,7 +17,6 @@ from estimators.inspection.explanation import Explanation
 from estimators.inspection.printable import printable_text
 from estimators.inspection.shown_words import escaped
 from estimators.inspection.words import explain_words
-from estimators.pairs import Sameness, columns, samenesses
 from film.pairs import shapley_effects
 from film.text import copy_key
 
@@ -277,15 +277,36 @@ class Verdict:
         return next(iter(self.words.values()))
 
 
-def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdict]:
-    """Explain what a fitted `DuplicateClassifier` says about checked pairs.
+def explain_verdicts(
+    pairs: NDArray[np.object_],
+    probability_of: Callable[..., NDArray[np.float64]],
+    inputs: NDArray[np.float64],
+    inputs_of_copies: NDArray[np.float64],
+    samenesses: list[str],
+    *,
+    typical: NDArray[np.float64],
+    members: list[tuple[str, Any, list[int]]],
+    feature_names: list[str],
+) -> list[Verdict]:
+    """Explain the probabilities that a stack of members and features gives to pairs.
 
     Parameters
     ----------
-    classifier : DuplicateClassifier
-        Fitted.
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
+    probability_of : callable
+        (m, n_inputs) inputs → (m,) probabilities of a duplicate; as a second argument it takes
+        the pairs that the inputs are of, and then heeds their sameness.
+    inputs, inputs_of_copies : ndarray of float64, shape (n_pairs, n_inputs)
+        Of the pairs, and of each first text beside itself.
+    samenesses : list of str
+        How far the texts of each pair are the same, in words.
+    typical : ndarray of float64, shape (n_inputs,)
+        Inputs of the typical pair.
+    members : list of (str, estimator, list of int)
+        Name, fitted member and its columns of the inputs, from the first on.
+    feature_names : list of str
+        Of the other inputs.
 
     Returns
     -------
@@ -295,27 +316,20 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
     Notes
     -----
     Effects are Shapley values over sampled orders (`film.pairs.shapley_effects`): some 16
-    predictions of the final model per input and pair, beside two looks of every member at the
-    pairs.
+    predictions of the final model per input and pair.
     """
-    inputs = classifier.inputs(pairs)
-    probabilities = classifier.probabilities_of(inputs, pairs)[:, 1]
-    gains = _log_odds(probabilities) - _log_odds(classifier.probabilities_of(inputs)[:, 1])
-    same = samenesses(pairs)
-    unseen = _unseen_differences(classifier, pairs, inputs, same)
-    typical = classifier.typical_
-    names = classifier.feature_names_out_
-    spans = _member_columns(classifier)
-    n_of_members = sum(len(span) for span in spans.values())
-    groups = [*spans.values(), *([column] for column in range(n_of_members, len(names)))]
-    effects = shapley_effects(
-        lambda X: _log_odds(classifier.probabilities_of(X)[:, 1]), inputs, typical, groups
-    )
-    baseline = float(classifier.probabilities_of(typical[None, :])[0, 1])
-    labels = [*spans, *names[n_of_members:]]
+    probabilities = probability_of(inputs, pairs)
+    gains = _log_odds(probabilities) - _log_odds(probability_of(inputs))
+    unseen = _unseen_differences(pairs, inputs, inputs_of_copies)
+    n_features = len(feature_names)
+    features = range(len(typical) - n_features, len(typical))
+    groups = [*(columns for _, _, columns in members), *([column] for column in features)]
+    effects = shapley_effects(lambda X: _log_odds(probability_of(X)), inputs, typical, groups)
+    baseline = float(probability_of(typical[None, :])[0])
+    labels = [*(name for name, _, _ in members), *feature_names]
     words, terms = {}, {}
-    for name, member in classifier.members_:
-        if len(spans[name]) > 1:
+    for name, member, columns in members:
+        if len(columns) > 1:
             try:
                 words[name] = explain_words(member, pairs)
             except TypeError:  # an embedder without words, such as a neural one
@@ -328,15 +342,15 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
             Evidence(label, float(inputs[row, of[0]]), float(effect), float(typical[of[0]]))
             for label, of, effect in zip(labels, groups, effects[row], strict=True)
         ]
-        sameness = Evidence(same[row].value, 1.0, float(gains[row]), 0.0)
+        sameness = Evidence(samenesses[row], 1.0, float(gains[row]), 0.0)
         verdicts.append(
             Verdict(
                 text1=text1,
                 text2=text2,
                 probability=float(probabilities[row]),
                 baseline=baseline,
-                members=sorted(evidence[: len(spans)], key=_strength),
-                features=sorted(evidence[len(spans) :], key=_strength),
+                members=sorted(evidence[: len(members)], key=_strength),
+                features=sorted(evidence[len(members) :], key=_strength),
                 words={name: of_member[row] for name, of_member in words.items()},
                 terms={name: of_member[row] for name, of_member in terms.items()},
                 sameness=sameness if gains[row] > 0 else None,
@@ -347,17 +361,15 @@ def explain_verdicts(classifier: Any, pairs: NDArray[np.object_]) -> list[Verdic
 
 
 def _unseen_differences(
-    classifier: Any,
     pairs: NDArray[np.object_],
     inputs: NDArray[np.float64],
-    same: list[Sameness],
+    inputs_of_copies: NDArray[np.float64],
 ) -> list[str]:
     """Say how texts differ where all inputs are those of a text with itself."""
-    itself = classifier.inputs(np.column_stack([pairs[:, 0], pairs[:, 0]]))
-    blind = np.abs(inputs - itself).max(axis=1) <= ROUNDING
+    blind = np.abs(inputs - inputs_of_copies).max(axis=1) <= ROUNDING
     notes = []
-    for (text1, text2), how, is_blind in zip(pairs, same, blind, strict=True):
-        if how is Sameness.COPY or not is_blind:
+    for (text1, text2), is_blind in zip(pairs, blind, strict=True):
+        if not is_blind or copy_key(text1) == copy_key(text2):
             notes.append("")
             continue
         left, right = (copy_key(text)[:COMPARED_CHARACTERS] for text in (text1, text2))
@@ -404,16 +416,6 @@ def _strength(evidence: Evidence) -> float:
 def _log_odds(p: NDArray[np.float64]) -> NDArray[np.float64]:
     p = np.clip(p, EDGE, 1 - EDGE)
     return np.log(p) - np.log1p(-p)
-
-
-def _member_columns(classifier: Any) -> dict[str, list[int]]:
-    spans: dict[str, list[int]] = {}
-    start = 0
-    for name, member in classifier.members_:
-        stop = start + len(columns(member))
-        spans[name] = list(range(start, stop))
-        start = stop
-    return spans
 
 
 def _term_names(member: Any) -> Any:

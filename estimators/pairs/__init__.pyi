@@ -3,10 +3,6 @@ from .lexical import LexicalFeatures as LexicalFeatures
 from .pairwise_knn import PairwiseKNNClassifier as PairwiseKNNClassifier
 from .presets import fast_duplicates as fast_duplicates
 from .presets import few_label_duplicates as few_label_duplicates
-from .stack.fingerprints import fingerprints as fingerprints
-from .stack.members import columns as columns
-from .stack.near_copies import Sameness as Sameness
-from .stack.near_copies import samenesses as samenesses
 from .submission import duplicate_probabilities as duplicate_probabilities
 from .submission import write_predictions as write_predictions
 from .suggestion import suggest_pairs as suggest_pairs

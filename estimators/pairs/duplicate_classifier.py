@@ -33,6 +33,7 @@ from estimators.inputs import (
     checked_memory,
     progress_bar,
 )
+from estimators.inspection import explain_verdicts
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.question_folds import question_folds, splitter_of
@@ -612,9 +613,18 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         --------
         estimators.inspection.Verdict : What an explanation holds.
         """
-        from estimators.inspection import explain_verdicts
-
-        return explain_verdicts(self, check_pairs(pairs))
+        pairs = check_pairs(pairs)
+        members = members_of.with_columns(self.members_)
+        return explain_verdicts(
+            pairs,
+            lambda inputs, of=None: self.probabilities_of(inputs, of)[:, 1],
+            self.inputs(pairs),
+            self.inputs(pairs[:, [0, 0]]),
+            [how.value for how in samenesses(pairs)],
+            typical=self.typical_,
+            members=members,
+            feature_names=self.feature_names_out_[sum(len(of) for _, _, of in members) :],
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, those of the members under their names.

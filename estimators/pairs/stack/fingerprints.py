@@ -27,7 +27,7 @@ def fingerprints(texts: Iterable[str]) -> NDArray[np.uint64]:
 
     Examples
     --------
-    >>> from estimators.pairs import fingerprints
+    >>> from estimators.pairs.stack.fingerprints import fingerprints
     >>> first, second, third = fingerprints(["Who ate it?", "who ate it", "Who eats it?"])
     >>> bool(first == second), bool(first == third)
     (True, False)

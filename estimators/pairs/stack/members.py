@@ -27,6 +27,15 @@ def columns(member: Any) -> tuple[str, ...]:
     return PREDICTOR_COLUMNS if is_predictor(member) else EMBEDDER_COLUMNS
 
 
+def with_columns(members: list[tuple[str, Any]]) -> list[tuple[str, Any, list[int]]]:
+    """Give each named member with the numbers of its columns among the final model's inputs."""
+    stops = np.cumsum([len(columns(member)) for _, member in members])
+    return [
+        (name, member, list(range(stop - len(columns(member)), stop)))
+        for (name, member), stop in zip(members, stops.tolist(), strict=True)
+    ]
+
+
 @savable
 class Collection:
     """Texts that ranks count, as points of one fitted embedder."""
