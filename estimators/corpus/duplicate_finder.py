@@ -4,44 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from estimators.corpus.answers import find_pairs, group_rows, match_rows, nearest_rows
 from estimators.corpus.corpus_index import CorpusIndex
 from estimators.corpus.corpus_rows import CorpusRows
 from estimators.corpus.finder_inputs import (
     IdPairs,
     KnownPairs,
-    are_among,
+    check_settings,
     checked_blocks,
     checked_ids,
     checked_limits,
     checked_texts,
-    distinct_texts,
-    rows_of_pairs,
 )
 from estimators.corpus.found_duplicates import (
     DuplicateGroups,
     DuplicatePairs,
     Matches,
-    describe_groups,
-    kinds,
-    merges_of_rows,
 )
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
 from estimators.inputs import (
-    as_texts,
     check_choice,
     check_integer,
     check_real,
     check_texts,
-    check_verbose,
 )
 from estimators.persistence import savable
-from film.corpus import link_scores
-from film.text import copy_key
 
 
 @savable
@@ -57,7 +48,7 @@ class DuplicateFinder(BaseEstimator):
     ----------
     classifier : fitted classifier, default=None
         ``predict_proba(pairs)`` of an object array (n, 2) of texts, for instance a
-        `DuplicateClassifier`. What it says of a pair must not depend on the other pairs.
+        `DuplicateClassifier`. A pair's probability must not depend on the other pairs.
     embedder : fitted transformer or callable, default=None
         Texts → vectors, dense or sparse, that make candidates by their cosine, and scores where
         there is no classifier. None is the mean of two TF-IDF cosines, of words and of character
@@ -91,6 +82,10 @@ class DuplicateFinder(BaseEstimator):
         Number of different texts, by `film.text.copy_key`; the same text counts in each block.
     n_empty_ : int
         Rows without a text; nobody's duplicates.
+    codes_ : ndarray of int, shape (n_rows,)
+        Number of the unique text of each row, −1 where it is empty.
+    has_blocks_ : bool
+        Whether only rows of equal blocks are compared.
     n_without_vector_ : int
         Unique texts whose vector is zero, since nothing in them is known: they have exact copies,
         but no neighbours.
@@ -100,35 +95,31 @@ class DuplicateFinder(BaseEstimator):
     See Also
     --------
     DuplicateClassifier : Calibrated probabilities for pairs.
-    save_model : Keeps a fitted finder, its search among it, for `match` and `add` another day.
+    save_model : Keeps a fitted finder and its search, for `match` and `add` another day.
 
     Notes
     -----
     O(n_unique² · 256) for the exact search, done by the first `find`, `groups` or, where a prior is
     estimated, `query`. Ctrl-C keeps finished blocks, and the next call goes on from there.
 
-    The default score was chosen on 100,000 Quora questions, 9 % of them edited copies of others.
-    Of the pairs with an edited copy, 98.5 % were right where 60 % of the copies were found, and
-    94.5 % at 80 %, against 94.0 % for words, 93.0 % for trigrams alone. Candidates hold 99 % of the
-    copies. Duplicates in other words are another matter: of Quora's own, 65 % are among the 10
-    nearest by trigrams.
+    The default score was chosen on 100,000 Quora questions, 9 % of them edited copies of others:
+    the precision of pairs with a copy was 98.5 % at a recall of 60 %, and 94.5 % at 80 %, against
+    94.0 % for words and 93.0 % for trigrams alone. Candidates hold 99 % of the copies. Of Quora's
+    own duplicates, in other words, 65 % are among the 10 nearest by trigrams. Average link was
+    ahead of connected components by 20 points of pairwise precision, at recalls from 0.2 to 0.3.
 
-    Average link was ahead of connected components there by more than 20 points of pairwise
-    precision, at recalls of known duplicates from 0.2 to 0.3.
-
-    ``prior=None``, no shift, is right where candidates differ from the training pairs in how they
-    look and not in what a look means, as neighbours in a corpus do: most are easier negatives; the
-    classifier says so itself. On labelled candidates of Quora, its mean probability was 0.446
-    where 0.415 were duplicates. "estimate" assumes that both classes look as in training and only
-    their shares differ; there it gave 0.97 % where at least 2.6 % of the candidates are known
-    duplicates, which is too low. Give the share where you know it.
+    ``prior=None`` is right where candidates differ from the training pairs in how they look and
+    not in what a look means, as neighbours in a corpus do. On labelled candidates of Quora, the
+    mean probability was 0.446 where 0.415 were duplicates. "estimate" assumes that both classes
+    look as in training and only their shares differ; there it gave 0.97 % where at least 2.6 % are
+    known duplicates, which is too low. Give the share where you know it.
 
     `sklearn.base.clone` makes unfitted copies of a classifier and an embedder; wrap them in
     `sklearn.frozen.FrozenEstimator` where a finder is to be cloned.
 
     Examples
     --------
-    >>> from estimators.corpus import DuplicateFinder
+    >>> from estimators import DuplicateFinder
     >>> texts = ["How do I learn chess?", "how do i learn chess?", "How can I learn chess?", "Why?"]
     >>> finder = DuplicateFinder().fit(texts)
     >>> found = finder.find(threshold=0.5)
@@ -187,7 +178,7 @@ class DuplicateFinder(BaseEstimator):
         ImportError
             If the index is to be approximate and faiss is not installed.
         """
-        self._check_parameters()
+        check_settings(self.get_params(deep=False))
         probabilities = None
         if self.classifier is not None:
             probabilities = PairProbabilities(self.classifier, self.prior, self.classifier_prior)
@@ -210,12 +201,8 @@ class DuplicateFinder(BaseEstimator):
 
         Parameters
         ----------
-        texts : iterable of str, or frame of one column
-            One text per row.
-        ids : iterable, default=None
-            As in `fit`; none of them may be there already.
-        blocks : iterable of hashable, default=None
-            As in `fit`, and given or not as there.
+        texts, ids, blocks
+            As in `fit`; no id may be there already, and blocks are given or not as there.
 
         Returns
         -------
@@ -227,54 +214,32 @@ class DuplicateFinder(BaseEstimator):
         TypeError, ValueError, ImportError
             As in `fit`; the finder is then as it was.
         """
-        check_is_fitted(self)
+        known, scores = self._corpus()
         rows = checked_texts(texts)
         names = checked_ids(ids, len(rows), self.ids_.tolist())
-        inside = checked_blocks(blocks, len(rows))
-        self._rows = self._rows.grown(names, rows, inside, self._scores.index)
+        self._rows = known.grown(names, rows, checked_blocks(blocks, len(rows)), scores.index)
         return self
 
-    @property
-    def ids_(self) -> np.ndarray:
-        """Ids of the rows."""
-        check_is_fitted(self)
-        return self._rows.ids
-
-    @property
-    def texts_(self) -> np.ndarray:
-        """Texts of the rows."""
-        check_is_fitted(self)
-        return self._rows.texts
+    ids_ = property(lambda self: self._corpus()[0].ids, doc="Ids of the rows.")
+    texts_ = property(lambda self: self._corpus()[0].texts, doc="Texts of the rows.")
+    codes_ = property(lambda self: self._corpus()[0].codes, doc="Unique text of each row.")
+    has_blocks_ = property(lambda self: self._corpus()[0].has_blocks, doc="Whether fit had blocks.")
+    index_ = property(lambda self: self._corpus()[1].index.name, doc="How neighbours are searched.")
 
     @property
     def n_unique_(self) -> int:
         """Number of different texts."""
-        check_is_fitted(self)
-        return len(self._scores.index.texts)
+        return len(self._corpus()[1].index.texts)
 
     @property
     def n_empty_(self) -> int:
         """Rows without a text."""
-        check_is_fitted(self)
-        return int((self._rows.codes < 0).sum())
+        return int((self.codes_ < 0).sum())
 
     @property
     def n_without_vector_(self) -> int:
         """Unique texts that the embedder gives a zero vector."""
-        check_is_fitted(self)
-        return int(self._scores.index.without_vector.sum())
-
-    @property
-    def has_blocks_(self) -> bool:
-        """Whether only rows of equal blocks are compared."""
-        check_is_fitted(self)
-        return self._rows.has_blocks
-
-    @property
-    def index_(self) -> str:
-        """How neighbours are searched."""
-        check_is_fitted(self)
-        return self._scores.index.name
+        return int(self._corpus()[1].index.without_vector.sum())
 
     def find(
         self,
@@ -306,34 +271,10 @@ class DuplicateFinder(BaseEstimator):
             If not exactly one of ``threshold`` and ``budget`` is given, or out of range; if an id
             is unknown, or a pair of ``cannot_link`` are copies.
         """
-        check_is_fitted(self)
-        lowest, most = checked_limits("find", threshold, budget)
+        rows, scores = self._corpus()
+        limits = checked_limits("find", threshold, budget)
         known = self.known_pairs(None, cannot_link)
-        candidates, scores, same_vector, prior = self._scores.of_candidates(self.verbose)
-        apart = are_among(candidates, known.cannot)
-        candidates, scores, same_vector = (
-            each[~apart] for each in (candidates, scores, same_vector)
-        )
-        first_rows, copies = self._rows.first_and_copies()
-        pairs = np.concatenate(
-            [
-                np.column_stack([first_rows[self._rows.codes[copies]], copies]),
-                first_rows[candidates],
-            ]
-        )
-        scores = np.concatenate([np.ones(len(copies)), scores])
-        is_copy = np.arange(len(pairs)) < len(copies)
-        kind = kinds(is_copy, np.concatenate([np.ones(len(copies), dtype=bool), same_vector]))
-        order = np.lexsort((pairs[:, 1], pairs[:, 0], kind != "copy", -scores))
-        kept = order[scores[order] >= lowest][:most]
-        return DuplicatePairs(
-            pairs=pairs[kept],
-            scores=scores[kept],
-            ids=self.ids_[pairs[kept]],
-            texts=self.texts_[pairs[kept]],
-            kind=kind[kept],
-            **self._provenance(prior),
-        )
+        return find_pairs(rows, scores, limits, known.cannot, self.verbose)
 
     def match(
         self,
@@ -365,30 +306,15 @@ class DuplicateFinder(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            As in `fit` and `find`.
+            As `fit` and `find` do.
         """
-        check_is_fitted(self)
-        lowest, most = checked_limits("match", threshold, budget)
-        rows = checked_texts(texts)
-        names = checked_ids(ids, len(rows), [])
-        numbers = self._rows.block_numbers(checked_blocks(blocks, len(rows)), len(rows))
-        spelt, inside, unit_of = distinct_texts(rows, numbers)
-        pairs, scores, kind, prior = self._scores.of_matches(
-            spelt, inside, self.n_neighbors, self.verbose
-        )
-        first_rows, _ = self._rows.first_and_copies()
-        pair, new = rows_of_pairs(pairs[:, 0], unit_of, len(spelt))
-        old = first_rows[pairs[pair, 1]]
-        order = np.lexsort((old, new, kind[pair] != "copy", -scores[pair]))
-        kept = order[scores[pair][order] >= lowest][:most]
-        new, old = new[kept], old[kept]
-        return DuplicatePairs(
-            pairs=np.column_stack([new, old]),
-            scores=scores[pair][kept],
-            ids=np.column_stack([names[new], self.ids_[old]]),
-            texts=np.column_stack([as_texts(rows)[new], self.texts_[old]]),
-            kind=kind[pair][kept],
-            **self._provenance(prior),
+        rows, scores = self._corpus()
+        limits = checked_limits("match", threshold, budget)
+        new = checked_texts(texts)
+        names = checked_ids(ids, len(new), [])
+        numbers = rows.block_numbers(checked_blocks(blocks, len(new)), len(new))
+        return match_rows(
+            rows, scores, limits, (new, names, numbers), self.n_neighbors, self.verbose
         )
 
     def groups(
@@ -423,44 +349,12 @@ class DuplicateFinder(BaseEstimator):
             If a parameter is out of range, an id is unknown, or the known pairs contradict each
             other, copies or blocks; the message names the rows.
         """
-        check_is_fitted(self)
-        method: Any = check_choice("linkage", linkage, ("average", "complete"))
+        rows, scores = self._corpus()
+        check_choice("linkage", linkage, ("average", "complete"))
         if check_real("threshold", threshold, 0, 1) == 0:
             raise ValueError("threshold=0 would make one group of all rows; give more, such as 0.8")
         known = self.known_pairs(must_link, cannot_link)
-        pairs, scores, _, prior = self._scores.of_candidates(self.verbose)
-        first_rows, copies = self._rows.first_and_copies()
-        n_texts = len(first_rows)
-        links = np.empty((0, 3))
-        if n_texts:
-            links = link_scores(
-                pairs,
-                scores,
-                n_texts,
-                method=method,
-                threshold=threshold,
-                must_link=known.must,
-                cannot_link=known.cannot,
-            )
-        merges = merges_of_rows(links, self._rows.codes, first_rows, copies)
-        unscored = known.must[~are_among(known.must, pairs)]
-        groups, labels = describe_groups(
-            merges,
-            np.concatenate([pairs, unscored]),
-            np.concatenate([scores, self._scores.of_pairs(unscored, prior)]),
-            self._rows.codes,
-            first_rows,
-            self.ids_,
-            self.texts_,
-        )
-        return DuplicateGroups(
-            groups=groups,
-            labels=labels,
-            merges=merges,
-            threshold=float(threshold),
-            linkage=linkage,
-            **self._provenance(prior),
-        )
+        return group_rows(rows, scores, float(threshold), linkage, known, self.verbose)
 
     def query(self, text: str, k: int = 5) -> Matches:
         """Find the rows nearest to a text, in all blocks.
@@ -479,78 +373,22 @@ class DuplicateFinder(BaseEstimator):
 
         Notes
         -----
-        Where the classifier's prior is to be estimated, the first query searches and scores all
-        candidate pairs, as `find` does.
+        Where a prior is to be estimated, the first query scores all candidate pairs, as `find`.
         """
-        check_is_fitted(self)
+        rows, scores = self._corpus()
         (text,) = check_texts([text], "text")
         k = check_integer("k", k, 1)
-        near, scores, kind = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0, dtype=object)
-        if copy_key(text):
-            # Scores order texts otherwise than the lookup does, so more of them are looked up.
-            width = max(2 * k, self.n_neighbors)
-            pairs, scores, kind, _ = self._scores.of_matches([text], None, width, self.verbose)
-            near = pairs[:, 1]
-        order = np.lexsort((near, kind != "copy", -scores))[:k]
-        holders = [np.flatnonzero(self._rows.codes == code) for code in near[order].tolist()]
-        members = np.concatenate([np.empty(0, dtype=np.intp), *holders])[:k]
-        position = np.repeat(order, [len(rows) for rows in holders])[:k]
-        return Matches(
-            members=members,
-            scores=scores[position],
-            ids=self.ids_[members],
-            texts=self.texts_[members],
-            kind=kind[position],
-            score_name=self._scores.name,
-        )
+        return nearest_rows(rows, scores, text, k, self.n_neighbors, self.verbose)
 
     def known_pairs(
         self, must_link: IdPairs | None = None, cannot_link: IdPairs | None = None
     ) -> KnownPairs:
-        """Check pairs that are known, as `groups` and `find` do before any work.
-
-        Parameters
-        ----------
-        must_link, cannot_link : iterable of (id, id), optional
-            As in `groups`.
-
-        Returns
-        -------
-        known : KnownPairs
-            The same by unique texts.
-
-        Raises
-        ------
-        ValueError
-            As in `groups`.
-        """
+        """Check pairs that are known, as `groups` and `find` do before any work; see there."""
         return KnownPairs(must_link, cannot_link, self.ids_, self._rows.codes, self._rows.blocks)
 
-    def _provenance(self, prior: float | None) -> dict[str, Any]:
-        return {
-            "score_name": self._scores.name,
-            "index": self._scores.index.name,
-            "recall": self._scores.index.recall(),
-            "prior": prior,
-        }
-
-    def _check_parameters(self) -> None:
-        check_integer("n_neighbors", self.n_neighbors, 1)
-        check_choice("index", self.index, ("auto", "exact", "approximate"))
-        check_integer("random_state", self.random_state, 0)
-        check_verbose(self.verbose)
-        embed = getattr(self.embedder, "transform", self.embedder)
-        if not (embed is None or callable(embed)):
-            raise TypeError(
-                f"embedder={self.embedder!r} must be a fitted transformer, a callable or None"
-            )
-        for name in ("prior", "classifier_prior"):
-            value = getattr(self, name)
-            if self.classifier is None and value is not None:
-                raise ValueError(
-                    f"{name}={value!r} is about the probabilities of a classifier, and there is "
-                    f"none; give classifier too, or {name}=None"
-                )
+    def _corpus(self) -> tuple[CorpusRows, PairScores]:
+        check_is_fitted(self)
+        return self._rows, self._scores
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_rows")

@@ -7,11 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import check_integer, check_real, check_texts
+from estimators.inputs import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_texts,
+    check_verbose,
+)
 from film.corpus import must_link_path
 from film.text import copy_key
 
 IdPairs = Iterable[tuple[Any, Any]]
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Check the parameters of a `DuplicateFinder`, but for what only a classifier can tell."""
+    check_integer("n_neighbors", settings["n_neighbors"], 1)
+    check_choice("index", settings["index"], ("auto", "exact", "approximate"))
+    check_integer("random_state", settings["random_state"], 0)
+    check_verbose(settings["verbose"])
+    embedder = settings["embedder"]
+    if not (embedder is None or callable(getattr(embedder, "transform", embedder))):
+        raise TypeError(f"embedder={embedder!r} must be a fitted transformer, a callable or None")
+    for name in ("prior", "classifier_prior"):
+        if settings["classifier"] is None and settings[name] is not None:
+            raise ValueError(
+                f"{name}={settings[name]!r} is about the probabilities of a classifier, and there "
+                f"is none; give classifier too, or {name}=None"
+            )
 
 
 def checked_texts(texts: Any) -> list[str]:

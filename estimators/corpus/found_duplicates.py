@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from film.corpus import cut, weakest_links
-
 
 class _Table:
     """A result that can be read as a table."""
@@ -269,91 +267,3 @@ class Matches(_Table):
                 strict=True,
             )
         ]
-
-
-def kinds(copies: np.ndarray, same_vector: np.ndarray | None) -> np.ndarray:
-    """Name what each pair is, as `DuplicatePairs.kind` says it."""
-    other = "similar" if same_vector is None else np.where(same_vector, "indistinct", "similar")
-    return np.where(copies, "copy", other).astype(object)
-
-
-def merges_of_rows(
-    links: np.ndarray, codes: np.ndarray, first_rows: np.ndarray, copies: np.ndarray
-) -> np.ndarray:
-    """Turn merges of unique texts into merges of rows, where copies come first, at score 1.
-
-    So do pairs that must be together, whose merges have score infinity.
-    """
-    n_rows = len(codes)
-    merges = np.empty((len(copies), 3))
-    node = first_rows.copy()
-    for i, row in enumerate(copies.tolist()):
-        merges[i] = (*sorted((int(node[codes[row]]), row)), 1.0)
-        node[codes[row]] = n_rows + i
-    made = n_rows + len(copies) + np.arange(len(links))
-    nodes = np.concatenate([node, made])[links[:, :2].astype(np.intp)]
-    return np.vstack(
-        [merges, np.column_stack([np.sort(nodes, axis=1), np.minimum(links[:, 2], 1)])]
-    )
-
-
-def describe_groups(
-    merges: np.ndarray,
-    pairs: np.ndarray,
-    scores: np.ndarray,
-    codes: np.ndarray,
-    first_rows: np.ndarray,
-    ids: np.ndarray,
-    texts: np.ndarray,
-) -> tuple[list[DuplicateGroup], np.ndarray]:
-    """Describe the groups that merges of rows make, the best-scored first, and label the rows.
-
-    Parameters
-    ----------
-    merges : ndarray of shape (n_merges, 3)
-        Of rows.
-    pairs, scores : ndarray of shape (m, 2) and (m,)
-        Scored pairs of unique texts.
-    codes : ndarray of int, shape (n_rows,)
-        Unique text of each row, −1 for none.
-    first_rows : ndarray of int, shape (n_texts,)
-        First row of each unique text.
-    ids, texts : ndarray of object, shape (n_rows,)
-        Of the rows.
-    """
-    n_rows = len(codes)
-    label = cut(merges, n_rows, -np.inf)
-    size = np.bincount(label)
-    score = np.ones(len(size))
-    member = list(range(n_rows))
-    for a, _, link in merges.tolist():
-        member.append(member[int(a)])
-        # Links fall, so the last one is the group's lowest.
-        score[label[member[-1]]] = link
-    weakest = weakest_links(pairs, scores, label[first_rows]) if len(pairs) else None
-    order = np.lexsort((-size, -score))
-    order = order[size[order] > 1]
-    by_group = np.split(np.argsort(label, kind="stable"), np.cumsum(size)[:-1])
-    groups = []
-    labels = np.full(n_rows, -1, dtype=np.intp)
-    for number, group in enumerate(order.tolist()):
-        members = by_group[group]
-        labels[members] = number
-        pair, lowest, n_unscored = (int(members[0]), int(members[1])), 1.0, 0
-        if codes[members].min() != codes[members].max():
-            assert weakest is not None
-            a, b = first_rows[weakest.pairs[group]].tolist()
-            pair, lowest = (a, b), float(weakest.scores[group])
-            n_unscored = int(weakest.n_unscored[group])
-        groups.append(
-            DuplicateGroup(
-                members=members,
-                ids=ids[members],
-                texts=texts[members],
-                score=float(score[group]),
-                weakest_pair=pair,
-                weakest_score=lowest,
-                n_unscored=n_unscored,
-            )
-        )
-    return groups, labels

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from estimators.corpus.corpus_index import CorpusIndex
-from estimators.corpus.found_duplicates import kinds
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.inputs import as_texts, progress_bar
 from estimators.persistence import savable
@@ -93,3 +92,9 @@ class PairScores:
         if self.probabilities is None:
             return self.index.similarities(pairs)[0]
         return self.probabilities.of_pairs(as_texts(self.index.texts)[pairs], prior)
+
+
+def kinds(copies: np.ndarray, same_vector: np.ndarray | None) -> np.ndarray:
+    """Name what each pair is, as `DuplicatePairs.kind` says it."""
+    other = "similar" if same_vector is None else np.where(same_vector, "indistinct", "similar")
+    return np.where(copies, "copy", other).astype(object)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.corpus.groups import connected_groups
+from film.corpus.groups import checked_pairs, connected_groups, must_link_path
+from film.corpus.links import checked_links
 
-__all__ = ["WeakestLinks", "cut", "link_scores", "must_link_path", "weakest_links"]
+__all__ = ["cut", "link_scores"]
 
 Method = Literal["average", "complete"]
 Graph = list[dict[int, float]]
@@ -102,8 +100,8 @@ def link_scores(
     """
     if method not in ("average", "complete"):
         raise ValueError(f"method={method!r} must be 'average' or 'complete'")
-    links, weights = _checked(pairs, scores, n_points)
-    must, cannot = (_constraints(each, n_points) for each in (must_link, cannot_link))
+    links, weights = checked_links(pairs, scores, n_points)
+    must, cannot = (checked_pairs(each, n_points) for each in (must_link, cannot_link))
     path = must_link_path(must, cannot, n_points)
     if path:
         raise ValueError(
@@ -119,60 +117,6 @@ def link_scores(
     groups = _Groups(graph, cannot, method == "average")
     merges = _numbered([*groups.join_all(must), *groups.chains()], n_points)
     return merges[merges[:, 2] >= threshold]
-
-
-def must_link_path(
-    must_link: ArrayLike, cannot_link: ArrayLike, n_points: int
-) -> Sequence[int] | None:
-    """Find a contradiction: a pair that cannot be together, and the links that join it.
-
-    Parameters
-    ----------
-    must_link, cannot_link : array-like of int, shape (m, 2)
-        Pairs of points, as for `link_scores`.
-    n_points : int
-        Number of points.
-
-    Returns
-    -------
-    path : list of int, or None
-        Points from one of the pair to the other, each joined to the next by ``must_link``; the
-        shortest such path of the first such pair, or None where there is no contradiction.
-
-    Notes
-    -----
-    O(n_points + m).
-
-    Examples
-    --------
-    >>> from film.corpus import must_link_path
-    >>> must_link_path([[0, 1], [1, 2]], [[3, 0], [2, 0]], n_points=4)
-    [2, 1, 0]
-    """
-    must, cannot = (_constraints(each, n_points) for each in (must_link, cannot_link))
-    if not len(cannot):
-        return None
-    group = connected_groups(must, n_points)
-    wrong = np.flatnonzero(group[cannot[:, 0]] == group[cannot[:, 1]])
-    if not len(wrong):
-        return None
-    start, goal = cannot[wrong[0]].tolist()
-    joined: dict[int, list[int]] = {}
-    for a, b in must.tolist():
-        joined.setdefault(a, []).append(b)
-        joined.setdefault(b, []).append(a)
-    before = {goal: goal}
-    queue = deque([goal])
-    while start not in before:
-        point = queue.popleft()
-        for other in joined[point]:
-            if other not in before:
-                before[other] = point
-                queue.append(other)
-    path = [start]
-    while path[-1] != goal:
-        path.append(before[path[-1]])
-    return path
 
 
 def cut(merges: ArrayLike, n_points: int, threshold: float) -> NDArray[np.intp]:
@@ -209,112 +153,6 @@ def cut(merges: ArrayLike, n_points: int, threshold: float) -> NDArray[np.intp]:
     for i, node in enumerate(done[:, 0].tolist()):
         member[n_points + i] = member[node]
     return connected_groups(member[done], n_points)
-
-
-@dataclass(frozen=True)
-class WeakestLinks:
-    """What holds each group together least.
-
-    Attributes
-    ----------
-    pairs : ndarray of intp, shape (n_groups, 2)
-        The pair of members with the lowest score; −1 where no pair of members has a score.
-    scores : ndarray of float64, shape (n_groups,)
-        Its score, NaN where there is none.
-    n_unscored : ndarray of int64, shape (n_groups,)
-        Pairs of members without a score.
-    """
-
-    pairs: NDArray[np.intp]
-    scores: NDArray[np.float64]
-    n_unscored: NDArray[np.int64]
-
-
-def weakest_links(pairs: ArrayLike, scores: ArrayLike, labels: ArrayLike) -> WeakestLinks:
-    """Find in each group the pair of members with the lowest score of its own.
-
-    Parameters
-    ----------
-    pairs : array-like of int, shape (m, 2)
-        Scored pairs, as for `link_scores`.
-    scores : array-like of float, shape (m,)
-        Their scores.
-    labels : array-like of int, shape (n_points,)
-        Group of each point, 0 to n_groups − 1.
-
-    Returns
-    -------
-    weakest : WeakestLinks
-        One entry a group; of equal scores, the pair listed first.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If pairs and scores are not what `link_scores` takes.
-
-    Notes
-    -----
-    O(n_points + m log m).
-
-    Examples
-    --------
-    >>> from film.corpus import weakest_links
-    >>> weakest = weakest_links([[0, 1], [1, 2], [2, 3]], [0.9, 0.8, 0.1], [0, 0, 0, 1])
-    >>> weakest.pairs.tolist(), weakest.n_unscored.tolist()
-    ([[1, 2], [-1, -1]], [1, 0])
-    """
-    group = np.asarray(labels, dtype=np.intp)
-    links, weights = _checked(pairs, scores, len(group))
-    size = np.bincount(group)
-    inside = np.flatnonzero(group[links[:, 0]] == group[links[:, 1]])
-    owner = group[links[inside, 0]]
-    n_scored = np.bincount(owner, minlength=len(size))
-    order = np.lexsort((inside, weights[inside], owner))
-    known, first = np.unique(owner[order], return_index=True)
-    lowest = inside[order[first]]
-    weakest = np.full((len(size), 2), -1, dtype=np.intp)
-    weakest[known] = links[lowest]
-    score = np.full(len(size), np.nan)
-    score[known] = weights[lowest]
-    return WeakestLinks(weakest, score, size * (size - 1) // 2 - n_scored)
-
-
-def _constraints(pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
-    given = np.asarray(pairs)
-    connected_groups(given, n_points)
-    return given.reshape(-1, 2).astype(np.intp)
-
-
-def _checked(
-    pairs: ArrayLike, scores: ArrayLike, n_points: int
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    links = np.asarray(pairs)
-    # Checks type, shape and range of the points.
-    connected_groups(links, n_points)
-    links = links.reshape(-1, 2).astype(np.intp)
-    weights = np.asarray(scores, dtype=np.float64)
-    if weights.shape != (len(links),):
-        raise ValueError(
-            f"scores must have shape ({len(links)},), one a pair, got shape {weights.shape}"
-        )
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(
-            f"scores[{row}] is {weights[row]}, but scores must be finite and not negative: a pair "
-            "that is not listed counts as 0, so clip at 0 first"
-        )
-    loop = links[:, 0] == links[:, 1]
-    if loop.any():
-        row = int(loop.argmax())
-        raise ValueError(f"pairs row {row} is {links[row].tolist()}, a point with itself: drop it")
-    keys = links.min(axis=1) * n_points + links.max(axis=1) if len(links) else links[:, 0]
-    order = np.argsort(keys, kind="stable")
-    again = keys[order[1:]] == keys[order[:-1]]
-    if again.any():
-        row = int(order[1:][again].min())
-        raise ValueError(f"pairs row {row} is {links[row].tolist()}, listed before: keep one score")
-    return links, weights
 
 
 class _Groups:

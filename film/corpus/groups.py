@@ -1,13 +1,15 @@
-"""Connected groups of points, for folds and clusters that share nothing."""
+"""Connected groups of points, and the links that join two points of a group."""
 
 from __future__ import annotations
+
+from collections import deque
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["connected_groups"]
+__all__ = ["checked_pairs", "connected_groups", "must_link_path"]
 
 
 def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
@@ -75,3 +77,63 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     order = np.empty_like(first)
     order[np.argsort(first)] = np.arange(len(first))
     return order[inverse].astype(np.intp, copy=False)
+
+
+def checked_pairs(pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
+    """Check pairs of points, in an array of shape (m, 2)."""
+    given = np.asarray(pairs)
+    # Checks type, shape and range.
+    connected_groups(given, n_points)
+    return given.reshape(-1, 2).astype(np.intp)
+
+
+def must_link_path(must_link: ArrayLike, cannot_link: ArrayLike, n_points: int) -> list[int] | None:
+    """Find a contradiction: a pair that cannot be together, and the links that join it.
+
+    Parameters
+    ----------
+    must_link, cannot_link : array-like of int, shape (m, 2)
+        Pairs of points, as for `link_scores`.
+    n_points : int
+        Number of points.
+
+    Returns
+    -------
+    path : list of int, or None
+        Points from one of the pair to the other, each joined to the next by ``must_link``; the
+        shortest such path of the first such pair, or None where there is no contradiction.
+
+    Notes
+    -----
+    O(n_points + m).
+
+    Examples
+    --------
+    >>> from film.corpus import must_link_path
+    >>> must_link_path([[0, 1], [1, 2]], [[3, 0], [2, 0]], n_points=4)
+    [2, 1, 0]
+    """
+    must, cannot = (checked_pairs(each, n_points) for each in (must_link, cannot_link))
+    if not len(cannot):
+        return None
+    group = connected_groups(must, n_points)
+    wrong = np.flatnonzero(group[cannot[:, 0]] == group[cannot[:, 1]])
+    if not len(wrong):
+        return None
+    start, goal = cannot[wrong[0]].tolist()
+    joined: dict[int, list[int]] = {}
+    for a, b in must.tolist():
+        joined.setdefault(a, []).append(b)
+        joined.setdefault(b, []).append(a)
+    before = {goal: goal}
+    queue = deque([goal])
+    while start not in before:
+        point = queue.popleft()
+        for other in joined[point]:
+            if other not in before:
+                before[other] = point
+                queue.append(other)
+    path = [start]
+    while path[-1] != goal:
+        path.append(before[path[-1]])
+    return path

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from estimators import DuplicateFinder, load_model, save_model
 from estimators.cli import main
 from estimators.corpus import neighbour_table
-from film.corpus.clusters import cut, link_scores, must_link_path
+from film.corpus import cut, link_scores, must_link_path
 from film.text import words_and_symbols
 
 WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()

@@ -48,7 +48,7 @@ def page_data(
     of_row: dict[int, int] = {}
     for row in rows:
         text, name = finder.texts_[row], str(finder.ids_[row])
-        of_row[row] = place.setdefault(int(finder._rows.codes[row]), len(texts))
+        of_row[row] = place.setdefault(int(finder.codes_[row]), len(texts))
         if of_row[row] == len(texts):
             texts.append({"id": name, "text": text, "copies": []})
         else:

@@ -5,7 +5,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from film.corpus.clusters import cut, link_scores, weakest_links
+from film.corpus import cut, link_scores, weakest_links
 from film.corpus.groups import connected_groups
 
 METHODS = ["average", "complete"]
@@ -175,7 +175,7 @@ def test_input_is_left_alone():
 @pytest.mark.parametrize(
     ("pairs", "scores", "n", "error", "message"),
     [
-        ([[0, 1]], [0.5, 0.6], 2, ValueError, "scores must have shape (1,), one a pair, got"),
+        ([[0, 1]], [0.5, 0.6], 2, ValueError, "scores must have shape (1,), one per pair, got"),
         ([[0, 1], [1, 2]], [0.5, -0.1], 3, ValueError, "scores[1] is -0.1"),
         ([[0, 1]], [np.nan], 2, ValueError, "scores[0] is nan"),
         ([[0, 1]], [np.inf], 2, ValueError, "scores[0] is inf"),
