@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
+import estimators
 from benchmarks import tables
+from estimators.cli.app import COMMANDS
 from tests.estimators.cli.commands import run
 
 ROOT = Path(__file__).parent.parent
@@ -117,3 +119,11 @@ def test_links_and_paths_lead_somewhere():
             assert (document.parent / link).exists(), (document.name, link)
         for path in re.findall(r"`((?:film|estimators|benchmarks|tests)/[\w./-]*)`", text):
             assert (ROOT / path).exists(), (document.name, path)
+
+
+def test_the_table_of_choices_names_what_there_is():
+    table = README.read_text("utf-8").split("## Which estimator when")[1].split("##")[0]
+    names = re.findall(r"`(film )?(\w+)[^`]*`", table)
+    assert len(names) > 12
+    for command, name in names:
+        assert name in COMMANDS if command else hasattr(estimators, name), name
