@@ -38,27 +38,10 @@ def check_settings(settings: dict[str, Any]) -> None:
 
 
 def checked_texts(texts: Any) -> list[str]:
-    """List of the texts of one column, however it is given."""
-    if texts is None:
-        raise TypeError("texts is None; give a list of texts, or one column of a table")
-    if isinstance(texts, str):
-        return check_texts(texts, "texts")
+    """List of the texts of a corpus, whose ids a dict would hold."""
     if isinstance(texts, dict):
         raise TypeError("texts is a dict; give the list of its texts, and its keys as ids")
-    shape = np.shape(texts) if hasattr(texts, "shape") else None
-    if shape is not None and len(shape) != 1:
-        if len(shape) != 2 or shape[1] != 1:
-            columns = [str(name) for name in getattr(texts, "columns", ())]
-            named = f" with the columns {', '.join(map(repr, columns))}" if columns else ""
-            raise ValueError(
-                f"texts has shape {shape}{named}; give the one column that holds the texts"
-            )
-        # Iterating over a frame would give its column's name.
-        texts = np.asarray(texts, dtype=object)[:, 0]
-    rows = list(texts)
-    if not rows:
-        raise ValueError("texts is empty; give at least one text")
-    return check_texts(rows, "texts")
+    return check_texts(texts)
 
 
 def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:

@@ -1,5 +1,4 @@
 from .encoding_cache import check_cache_folder as check_cache_folder
-from .frozen_encoder import check_sentences as check_sentences
 from .frozen_encoder import plain_paths as plain_paths
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
 from .model_files import find_model as find_model

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders.encoding_cache import EncodingCache, check_cache_folder, text_key
 from estimators.encoders.transformer import Tokens, Transformer
-from estimators.inputs import check_integer, check_texts, check_verbose
+from estimators.inputs import check_integer, check_verbose
 
 
 class FrozenEncoder(TransformerMixin, BaseEstimator):
@@ -176,26 +176,6 @@ def plain_paths(state: dict[str, Any]) -> dict[str, Any]:
         name: os.fspath(value) if isinstance(value, os.PathLike) else value
         for name, value in state.items()
     }
-
-
-def check_sentences(texts: Any) -> list[str]:
-    """Give a list of plain strings that a tokenizer can read, or raise naming the row."""
-    if texts is None:
-        raise TypeError("texts is None; give a list of texts")
-    given = texts if isinstance(texts, str) else list(texts)
-    if not given:
-        raise ValueError("texts is empty; give at least one text")
-    found = [str(text) for text in check_texts(given, "texts")]
-    for row, text in enumerate(found):
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"texts[{row}] = {text!r} has half of a surrogate pair at character {error.start}, "
-                "which stands for no character; read the source with the right encoding, or "
-                "replace it by text.encode('utf-8', 'replace').decode()"
-            ) from None
-    return found
 
 
 def _open_cache(folder: Any, settings: list[Any]) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from estimators.encoders.frozen_encoder import FrozenEncoder, check_sentences
-from estimators.inputs import check_choice, check_integer
+from estimators.encoders.frozen_encoder import FrozenEncoder
+from estimators.inputs import check_choice, check_integer, check_texts
 from estimators.persistence import savable
 
 POOLINGS = ("mean", "cls", "max")
@@ -156,7 +156,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
             If the cache cannot be read or written.
         """
         transformer = self._loaded()
-        return self._whitened(self._pooled(check_sentences(texts), transformer))
+        return self._whitened(self._pooled(check_texts(texts, encodable=True), transformer))
 
     def _fit(self, texts: Any, *, wanted: bool) -> Any:
         """Fit, and give the vectors of the texts where they are wanted."""
@@ -164,7 +164,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         whitens = self.whiten is not False
         if whitens and self.whiten is not True:
             check_integer("whiten", self.whiten, 1)
-        sentences = check_sentences(texts)
+        sentences = check_texts(texts, encodable=True)
         transformer = self._load()
         width = transformer.width
         if whitens and self.whiten is not True and self.whiten > width:

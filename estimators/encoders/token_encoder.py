@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from estimators.encoders.frozen_encoder import FrozenEncoder, check_sentences
+from estimators.encoders.frozen_encoder import FrozenEncoder
+from estimators.inputs import check_texts
 from estimators.persistence import savable
 from film.tokens import Ragged
 
@@ -113,7 +114,7 @@ class TokenEncoder(FrozenEncoder):
         ImportError
             If torch, transformers or the packaged model is not installed.
         """
-        check_sentences(texts)
+        check_texts(texts, encodable=True)
         transformer = self._load()
         self._keep(transformer)
         self.n_features_out_ = transformer.width
@@ -164,7 +165,7 @@ class TokenEncoder(FrozenEncoder):
         transformer = self._loaded()
         values, tokens, codes = self._encode(
             transformer,
-            check_sentences(texts),
+            check_texts(texts, encodable=True),
             lambda features, mask: features[mask],
             "tokens",
             one_row=False,

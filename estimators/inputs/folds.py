@@ -1,70 +1,25 @@
-"""Splits that share no question: folds, a train-test split, and triplets as samples."""
+"""Folds over pairs and triplets with no question, or no point, on both sides."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from numbers import Integral, Real
+from collections.abc import Generator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator, GroupKFold, StratifiedGroupKFold
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
-from estimators.inputs.pairs import check_pairs, normalized_codes
+from estimators.inputs.parameters import check_bool, check_integer
+from estimators.inputs.split import question_groups
 from estimators.inputs.triplets import Triplets
 from estimators.persistence import savable
 from film.corpus import connected_groups
 
-__all__ = [
-    "AllowSharedQuestions",
-    "DisjointPairsKFold",
-    "Triplets",
-    "disjoint_pairs_split",
-    "question_groups",
-]
-
-Folds = Generator[tuple[NDArray[np.intp], NDArray[np.intp]], Any, None]
-
-
-def question_groups(pairs: Any) -> NDArray[np.intp]:
-    """Group pairs that a chain of shared questions joins.
-
-    Questions are nodes, compared after `film.text.normalize_text`; pairs are links whatever
-    their label. Pairs of different groups have no question in common, so splitting by
-    group lets no question of training stand in the test.
-
-    Parameters
-    ----------
-    pairs : list of tuple, ndarray or frame, shape (n, 2)
-        Pairs of texts.
-
-    Returns
-    -------
-    groups : ndarray of intp, shape (n,)
-        Group of each pair, 0, 1, 2, … in order of first appearance.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``pairs`` is no table of two texts a row; the first bad row is named.
-
-    See Also
-    --------
-    DisjointPairsKFold : Folds over these groups.
-
-    Notes
-    -----
-    O(n) time and memory beside the normalisation of each distinct text.
-
-    Examples
-    --------
-    >>> from estimators.inputs import question_groups
-    >>> question_groups([("a", "b"), ("c", "d"), ("B?", "e"), ("f", "f")])
-    array([0, 1, 0, 2])
-    """
-    codes = normalized_codes(check_pairs(pairs))
-    return connected_groups(codes, int(codes.max()) + 1)[codes[:, 0]]
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+Folds = Generator[Fold, Any, None]
+_PLENTY = 20
+"""Groups of pairs of each class per fold, from which on folds need not be tried."""
 
 
 @savable
@@ -127,37 +82,20 @@ class DisjointPairsKFold(BaseCrossValidator):
         shuffle: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        if isinstance(n_splits, bool) or not isinstance(n_splits, Integral):
-            raise TypeError(f"n_splits must be an integer, at least 2, got {n_splits!r}.")
-        if n_splits < 2:
-            raise ValueError(f"n_splits must be at least 2, got {n_splits}: give 2 or more folds.")
-        if not isinstance(shuffle, bool):
-            raise TypeError(f"shuffle must be True or False, got {shuffle!r}.")
+        self.n_splits = check_integer("n_splits", n_splits, 2)
+        self.shuffle = check_bool("shuffle", shuffle)
         if not shuffle and random_state is not None:
             raise ValueError(
-                f"random_state is {random_state!r}, but has no effect with shuffle=False: "
-                "leave it None or set shuffle=True."
+                f"random_state={random_state!r} has no effect with shuffle=False: leave it None "
+                "or set shuffle=True"
             )
-        self.n_splits = int(n_splits)
-        self.shuffle = shuffle
         self.random_state = random_state
 
     # The base class is unannotated and abstract, so its type is inferred as None.
     def get_n_splits(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, X: Any = None, y: Any = None, groups: Any = None
     ) -> int:
-        """Return the number of folds.
-
-        Parameters
-        ----------
-        X, y, groups : object, default=None
-            Not used, there for the splitter interface.
-
-        Returns
-        -------
-        n_splits : int
-            Number of folds.
-        """
+        """Return the number of folds; the arguments are not used."""
         return self.n_splits
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Folds:
@@ -174,10 +112,8 @@ class DisjointPairsKFold(BaseCrossValidator):
 
         Yields
         ------
-        train : ndarray of intp
-            Rows of the fold's training samples, ascending.
-        test : ndarray of intp
-            Rows of the fold's test samples, ascending.
+        train, test : ndarray of intp
+            Rows of the fold's samples, ascending.
 
         Raises
         ------
@@ -306,132 +242,105 @@ class AllowSharedQuestions(BaseCrossValidator):
     def get_n_splits(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, X: Any = None, y: Any = None, groups: Any = None
     ) -> int:
-        """Return the number of folds.
-
-        Parameters
-        ----------
-        X, y, groups : object, default=None
-            Handed to the wrapped splitter.
-
-        Returns
-        -------
-        n_splits : int
-            Number of folds.
-        """
+        """Return the number of folds of the wrapped splitter."""
         return self.cv.get_n_splits(X, y, groups)
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Folds:
-        """Yield the rows of training and test of each fold, as the wrapped splitter does.
-
-        Parameters
-        ----------
-        X, y, groups : object
-            Handed to the wrapped splitter.
-
-        Yields
-        ------
-        train, test : ndarray of intp
-            Rows.
-        """
+        """Yield the rows of training and test of each fold, as the wrapped splitter does."""
         yield from self.cv.split(X, y, groups)
 
 
-def disjoint_pairs_split(
-    pairs: Any,
-    y: Any = None,
-    *arrays: Any,
-    test_size: float | int = 0.2,
-    random_state: int | np.random.RandomState | None = None,
-) -> list[Any]:
-    """Split pairs into train and test that share no question.
-
-    The form of scikit-learn's `train_test_split`: whole groups of `question_groups`, in
-    random order, go to the test while they fit into its size. Proportions of labels are
-    kept only by chance.
-
-    Parameters
-    ----------
-    pairs : list of tuple, ndarray or frame, shape (n, 2)
-        Pairs of texts.
-    y : array-like, shape (n,), default=None
-        Labels; left out of the result when None.
-    *arrays : array-like, shape (n, ...)
-        More arrays to split alike.
-    test_size : float or int, default=0.2
-        Share of the pairs in (0, 1), or their number in [1, n - 1]. The test is never
-        larger, unless even the smallest group is; it is then that one.
-    random_state : int, RandomState or None, default=None
-        Order of the groups; pass an int for the same split each time.
-
-    Returns
-    -------
-    splits : list
-        ``[pairs_train, pairs_test, y_train, y_test, ...]``, each of the type it came in,
-        rows in their first order.
+def splitter_of(cv: Any, random_state: int) -> Any:
+    """Give the splitter that the parameter ``cv`` stands for.
 
     Raises
     ------
     TypeError, ValueError
-        If ``pairs`` is no table of pairs, lengths differ, ``test_size`` is out of range, or
-        all pairs form one group.
-
-    See Also
-    --------
-    DisjointPairsKFold : Several folds, labels in proportion.
-
-    Notes
-    -----
-    O(n) time beside the normalisation of each distinct text.
-
-    Examples
-    --------
-    >>> from estimators.inputs import disjoint_pairs_split
-    >>> pairs = [("a", "b"), ("b", "c"), ("d", "e"), ("f", "g"), ("h", "i")]
-    >>> train, test, y_train, y_test = disjoint_pairs_split(
-    ...     pairs, [1, 1, 0, 0, 1], test_size=2, random_state=0)
-    >>> len(train), len(test), len(y_train), len(y_test)
-    (3, 2, 3, 2)
+        If cv is neither a splitter nor an integer from 2 on.
     """
-    everything = [pairs] if y is None else [pairs, y]
-    everything.extend(arrays)
-    groups = question_groups(pairs)
-    check_consistent_length(groups, *everything)
-    n_test = _test_count(test_size, len(groups))
-    sizes = np.bincount(groups)
-    if len(sizes) < 2:
+    if not isinstance(cv, str) and hasattr(cv, "split"):
+        return cv
+    return DisjointPairsKFold(check_integer("cv", cv, 2), random_state=random_state)
+
+
+def question_folds(
+    splitter: Any,
+    questions: NDArray[np.intp],
+    y: NDArray[Any],
+    texts: Mapping[int, str],
+    wordless: int,
+) -> list[Fold]:
+    """Give the rows of training and test of each fold, after checking them.
+
+    Parameters
+    ----------
+    splitter : splitter
+        From `splitter_of`. Its X are the questions' numbers, as strings.
+    questions : ndarray of int, shape (n, 2)
+        Numbers of the questions of each pair.
+    y : ndarray, shape (n,)
+        Labels of the pairs.
+    texts : mapping of int to str
+        Text of each question, for messages.
+    wordless : int
+        Number of the texts without words, which are all one text and may stand on both sides:
+        they teach nothing about each other.
+
+    Raises
+    ------
+    ValueError
+        If a pair is not in exactly one test fold, or a question stands on both sides of a fold
+        and the splitter is no `AllowSharedQuestions`.
+    """
+    folds = list(splitter.split(questions.astype(str).astype(object), y))
+    everything = np.arange(len(questions))
+    tested = np.sort(np.concatenate([everything[test] for _, test in folds]))
+    if not np.array_equal(tested, everything):
         raise ValueError(
-            f"all {len(groups)} pairs hang together by shared questions, so no split leaves "
-            "both sides without a common question: give more pairs."
+            f"cv={splitter!r} must test each of the {len(questions)} pairs in exactly one fold; "
+            "give a number of folds, or a splitter such as DisjointPairsKFold(5)"
         )
-    order = check_random_state(random_state).permutation(len(sizes))
-    chosen = np.zeros(len(sizes), dtype=bool)
-    for group, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
-        if size <= n_test:
-            chosen[group] = True
-            n_test -= size
-    if not chosen.any():
-        chosen[order[np.argmin(sizes[order])]] = True
-    in_test = chosen[groups]
-    sides = np.flatnonzero(~in_test), np.flatnonzero(in_test)
-    return [_take(values, rows) for values in everything for rows in sides]
+    if isinstance(splitter, AllowSharedQuestions):
+        return folds
+    seen = [np.intersect1d(questions[train], questions[test]) for train, test in folds]
+    shared = np.setdiff1d(np.concatenate(seen), [wordless])
+    if len(shared):
+        raise ValueError(
+            f"cv={splitter!r} lets {len(shared)} questions stand in training and in test of the "
+            f"same fold, the first {texts[int(shared[0])]!r}; what is measured out of fold "
+            "would flatter. Give a number of folds or DisjointPairsKFold(5), or, where that is "
+            f"what you want, AllowSharedQuestions({splitter!r})"
+        )
+    return folds
 
 
-def _test_count(test_size: float | int, n: int) -> int:
-    if isinstance(test_size, Integral) and not isinstance(test_size, bool):
-        if 1 <= test_size < n:
-            return int(test_size)
-    elif isinstance(test_size, Real) and 0 < test_size < 1:
-        # As in train_test_split, rounded up; 1 - 1/n of few pairs must still leave one.
-        return min(int(np.ceil(test_size * n)), n - 1)
-    raise ValueError(
-        f"test_size is {test_size!r}, but must be a share strictly between 0 and 1 or a number "
-        f"of pairs from 1 to {n - 1}: the usual share is 0.2."
-    )
+def usable_folds(pairs: NDArray[np.object_], y: NDArray[np.int64], wanted: int, seed: int) -> int:
+    """Give the most question-disjoint folds, up to those wanted, that leave both classes to learn.
 
+    Parameters
+    ----------
+    pairs : ndarray of str, shape (n, 2)
+        Texts.
+    y : ndarray of int, shape (n,)
+        1 for duplicates, 0 for others.
+    wanted : int
+        Folds, at least 2.
+    seed : int
+        Of the shuffle, as in `fast_duplicates`.
 
-def _take(values: Any, rows: NDArray[np.intp]) -> Any:
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    if hasattr(values, "shape"):
-        return values[rows]
-    return [values[row] for row in rows]
+    Returns
+    -------
+    folds : int
+        0 where even two are too many.
+    """
+    if y.min() == y.max():
+        return 0
+    groups = question_groups(pairs)
+    least = min(len(np.unique(groups[y == value])) for value in (0, 1))
+    if least >= _PLENTY * wanted:
+        return wanted
+    for folds in range(min(wanted, least), 1, -1):
+        splits = DisjointPairsKFold(folds, random_state=seed).split(pairs, y)
+        if all(0 < y[train].mean() < 1 for train, _ in splits):
+            return folds
+    return 0

@@ -12,15 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from film.text import normalize_text
-
-__all__ = [
-    "check_pair_labels",
-    "check_pair_scores",
-    "check_pairs",
-    "conflicting_pairs",
-    "normalized_codes",
-]
+from estimators.inputs.texts import TextIndex, check_encodable
 
 # A question may be 20,000 characters long; an error message must stay readable.
 _shortener = Repr()
@@ -28,25 +20,28 @@ _shortener.maxstring = _shortener.maxother = 60
 _short = _shortener.repr
 
 
-def check_pairs(pairs: Any, *, n_columns: int = 2, name: str = "pairs") -> NDArray[np.object_]:
+def check_pairs(
+    pairs: Any, *, n_columns: int = 2, name: str = "pairs", encodable: bool = False
+) -> NDArray[np.object_]:
     """Convert rows of texts to an object array of str, or say which row is wrong.
 
     Parameters
     ----------
     pairs : list of tuple, ndarray or frame, shape (n, n_columns)
-        One row a pair of texts: a list of tuples or lists, an array, or a frame of
-        ``n_columns`` columns (pandas, polars, anything with ``columns``). Texts may be empty.
+        Rows of texts, which may be empty; a frame is of pandas, polars or anything with
+        ``columns``.
     n_columns : int, default=2
-        Texts a row; 3 where a hard negative stands beside the pair.
+        Texts per row; 3 where a hard negative stands beside the pair.
     name : str, default="pairs"
         Name of the argument in error messages.
+    encodable : bool, default=False
+        Whether half of a surrogate pair is refused, as tokenizers do.
 
     Returns
     -------
     checked : ndarray of object, shape (n, n_columns)
-        Every entry a str. An object array that is already good is returned itself, not
-        copied; fixed-width string arrays are converted, since they take the memory of
-        their longest text for every entry.
+        Every entry a str. An object array that is already good is returned itself; fixed-width
+        string arrays are converted, since every entry takes the memory of the longest.
 
     Raises
     ------
@@ -56,15 +51,9 @@ def check_pairs(pairs: Any, *, n_columns: int = 2, name: str = "pairs") -> NDArr
         If an entry is missing (None, NaN, NA), the number of columns is wrong, or there is
         no row. Rows and columns in messages are counted from 0.
 
-    Notes
-    -----
-    O(n) time; at most one new array of n x n_columns references.
-
     Examples
     --------
     >>> from estimators.inputs import check_pairs
-    >>> check_pairs([("What is AI?", "What's AI?"), ("Who am I?", "Who is he?")]).shape
-    (2, 2)
     >>> check_pairs([("What is AI?", None)])
     Traceback (most recent call last):
         ...
@@ -80,24 +69,25 @@ def check_pairs(pairs: Any, *, n_columns: int = 2, name: str = "pairs") -> NDArr
         )
     if not all(issubclass(kind, str) for kind in set(map(type, table.ravel().tolist()))):
         _raise_first_bad_text(table, name)
+    if encodable:
+        check_encodable(
+            table.ravel().tolist(),
+            lambda place: f"{name} row {place // n_columns}, column {place % n_columns}",
+        )
     return table
 
 
-def check_pair_labels(
-    y: ArrayLike, n: int, *, allow_one_class: bool = False, name: str = "y"
-) -> NDArray[Any]:
-    """Check the two-class labels of n pairs.
+def check_pair_labels(y: ArrayLike, n: int, *, allow_one_class: bool = False) -> NDArray[Any]:
+    """Check the labels of n pairs: 0 and 1, bool, or any two classes.
 
     Parameters
     ----------
     y : array-like, shape (n,)
-        One label a pair: 0 and 1, bool, or any two classes.
+        Labels.
     n : int
         Number of pairs.
     allow_one_class : bool, default=False
         Whether labels of a single class pass, as they do where nothing is fitted.
-    name : str, default="y"
-        Name of the argument in error messages.
 
     Returns
     -------
@@ -110,15 +100,9 @@ def check_pair_labels(
         If the length is not n, a label is missing, values are continuous, there are more
         than two classes, or only one and ``allow_one_class`` is False.
 
-    Notes
-    -----
-    O(n log n) time.
-
     Examples
     --------
     >>> from estimators.inputs import check_pair_labels
-    >>> check_pair_labels([0, 1, 1], 3)
-    array([0, 1, 1])
     >>> check_pair_labels([1, 1, 1], 3)
     Traceback (most recent call last):
         ...
@@ -127,15 +111,11 @@ duplicates and non-duplicates.
     """
     labels = column_or_1d(y, warn=True)
     if len(labels) != n:
-        raise ValueError(
-            f"{name} has {len(labels)} labels for {n} pairs: give exactly one label a pair."
-        )
+        raise ValueError(f"y has {len(labels)} labels for {n} pairs: give one label per pair.")
     if labels.dtype.kind in "fOT":
         for row, label in enumerate(labels.tolist()):
             if _is_missing(label):
-                raise ValueError(
-                    f"{name} row {row} is missing ({label!r}): label the pair or drop it."
-                )
+                raise ValueError(f"y row {row} is missing ({label!r}): label the pair or drop it.")
     if labels.dtype == object and all(isinstance(label, Integral) for label in labels):
         # scikit-learn knows no object arrays of numbers; mixed types it should refuse.
         labels = np.asarray(labels.tolist())
@@ -143,66 +123,19 @@ duplicates and non-duplicates.
     classes = np.unique(labels)
     if len(classes) > 2:
         raise ValueError(
-            f"{name} holds {len(classes)} classes ({_short(classes.tolist())}), but pairs have "
+            f"y holds {len(classes)} classes ({_short(classes.tolist())}), but pairs have "
             "two: map the labels to 0 (different) and 1 (duplicate)."
         )
     if len(classes) < 2 and not allow_one_class:
         raise ValueError(
-            f"{name} holds one class only ({_short(classes.tolist()[0])}): give pairs of both "
+            f"y holds one class only ({_short(classes.tolist()[0])}): give pairs of both "
             "classes, duplicates and non-duplicates."
         )
     return labels
 
 
-def normalized_codes(pairs: NDArray[np.object_]) -> NDArray[np.intp]:
-    """Code the texts of checked pairs so that equal normalised texts share a number.
-
-    Parameters
-    ----------
-    pairs : ndarray of str objects, shape (n, c)
-        As returned by :func:`check_pairs`.
-
-    Returns
-    -------
-    codes : ndarray of intp, shape (n, c)
-        0, 1, 2, … in order of first appearance, row by row.
-
-    Notes
-    -----
-    Each distinct raw text is normalised once (`film.text.normalize_text`); O(n) time.
-
-    Examples
-    --------
-    >>> from estimators.inputs import check_pairs, normalized_codes
-    >>> normalized_codes(check_pairs([("What is AI?", "Who?"), ("what is ai", "Why?")]))
-    array([[0, 1],
-           [0, 2]])
-    """
-    by_text: dict[str, int] = {}
-    by_raw: dict[str, int] = {}
-    codes = np.empty(pairs.size, dtype=np.intp)
-    for position, raw in enumerate(pairs.ravel().tolist()):
-        code = by_raw.get(raw)
-        if code is None:
-            code = by_raw[raw] = by_text.setdefault(normalize_text(raw), len(by_text))
-        codes[position] = code
-    return codes.reshape(pairs.shape)
-
-
 def check_pair_scores(y: Any, n_pairs: int) -> NDArray[np.float64]:
-    """Give scores of pairs as floats, or raise.
-
-    Parameters
-    ----------
-    y : array-like of numbers, shape (n_pairs,)
-        Scores in any unit.
-    n_pairs : int
-        How many there must be.
-
-    Returns
-    -------
-    scores : ndarray of float64, shape (n_pairs,)
-        Finite and not all equal.
+    """Give the scores of pairs, in any unit, as finite floats that are not all equal.
 
     Raises
     ------
@@ -217,7 +150,7 @@ def check_pair_scores(y: Any, n_pairs: int) -> NDArray[np.float64]:
     """
     scores = column_or_1d(y)
     if len(scores) != n_pairs:
-        raise ValueError(f"y has {len(scores)} scores for {n_pairs} pairs: give one a pair.")
+        raise ValueError(f"y has {len(scores)} scores for {n_pairs} pairs: give one per pair.")
     values = scores.tolist()
     wrong = [
         row
@@ -242,27 +175,11 @@ def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:
 
     Texts are compared after `film.text.normalize_text`, and (a, b) is the same pair as (b, a).
 
-    Parameters
-    ----------
-    pairs : list of tuple, ndarray or frame, shape (n, 2)
-        Pairs of texts.
-    y : array-like, shape (n,)
-        Their two-class labels.
-
     Returns
     -------
     conflicts : list of ndarray of intp
         For each pair with both labels, all rows where it stands, ascending; the list is in
-        order of the first row. Empty when there is no conflict.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `check_pairs` and `check_pair_labels` do.
-
-    Notes
-    -----
-    O(n log n) time.
+        order of the first row.
 
     Examples
     --------
@@ -273,7 +190,7 @@ def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:
     """
     checked = check_pairs(pairs)
     labels = check_pair_labels(y, len(checked), allow_one_class=True)
-    codes = np.sort(normalized_codes(checked), axis=1)
+    codes = np.sort(TextIndex().add_pairs(checked), axis=1)
     keys = codes[:, 0] * (codes.max() + 1) + codes[:, 1]
     _, pair_of_row = np.unique(keys, return_inverse=True)
     _, class_of_row = np.unique(labels, return_inverse=True)
@@ -295,7 +212,7 @@ def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:
     if isinstance(pairs, (str, bytes, Mapping, Set)):
         raise TypeError(
             f"{name} is {_short(pairs)} ({type(pairs).__name__}), but a table of {n_columns} "
-            f"texts a row is needed: give a list of tuples, [({_example(n_columns)}), ...]."
+            f"texts per row is needed: give a list of tuples, [({_example(n_columns)}), ...]."
         )
     try:
         rows: list[Any] = list(pairs)
@@ -348,7 +265,7 @@ def _check_row(row: Any, index: int, n_columns: int, name: str) -> None:
     if len(row) != n_columns:
         raise ValueError(
             f"{name} row {index} holds {len(row)} entries, {_short(list(row))}, but {n_columns} "
-            f"texts are needed: give one ({_example(n_columns)}) tuple a pair, for example "
+            f"texts are needed: give one ({_example(n_columns)}) tuple per pair, for example "
             "list(zip(first, second))."
         )
 

@@ -1,9 +1,14 @@
-"""Checks of constructor parameters, each error naming the parameter and the remedy."""
+"""Checks of constructor parameters, each error naming the parameter and the remedy.
+
+Two parameters name folders that keep work. ``memory``, as in scikit-learn, is joblib's: it keeps
+what was fitted, as pickles. ``cache`` keeps encodings of texts by a frozen model: numbers alone.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,6 +34,13 @@ def check_real(name: str, value: Any, low: float, high: float = np.inf) -> float
     if not (np.isfinite(float(value)) and low <= float(value) <= high):
         raise ValueError(f"{name}={value!r} must be a finite number from {low} to {high}")
     return float(value)
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """Give ``value`` as bool, or raise unless it is one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} must be True or False")
+    return bool(value)
 
 
 def check_verbose(value: Any) -> None:
@@ -65,3 +77,20 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     if value not in choices:
         raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
     return value
+
+
+@contextmanager
+def progress_bar(verbose: int, title: str) -> Iterator[Callable[[str], None] | None]:
+    """Yield a callable that advances a bar and shows a text, or None when not verbose."""
+    if not verbose:
+        yield None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=title, unit="step") as bar:
+
+        def advance(text: str) -> None:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update()
+
+        yield advance

@@ -65,13 +65,40 @@ def as_texts(texts: list[str]) -> np.ndarray:
     return array
 
 
-def check_texts(texts: Any, name: str) -> list[str]:
-    """List of strings, or an error that names the first element that is none."""
+def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> list[str]:
+    """Give the texts of an iterable or of a frame's one column as a list.
+
+    Parameters
+    ----------
+    texts : iterable of str, or frame of one column
+        At least one.
+    name : str, default="texts"
+        Name of the argument in error messages.
+    encodable : bool, default=False
+        Whether half of a surrogate pair is refused, as tokenizers do, and subclasses of str are
+        made plain.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no text, or an element is none; the first is named.
+    """
     if isinstance(texts, str):
         raise TypeError(f"{name} is one string; give a list of texts, for instance [{texts!r}]")
     if not isinstance(texts, Iterable):
-        raise TypeError(f"{name}={texts!r} must be a list of texts")
-    found = list(texts)
+        raise TypeError(f"{name} is {texts!r}; give a list of texts, or one column of a table")
+    given: Any = texts
+    shape = np.shape(given) if hasattr(given, "shape") else ()
+    if len(shape) > 1:
+        if shape[1:] != (1,):
+            columns = ", ".join(repr(str(column)) for column in getattr(given, "columns", ()))
+            named = f" with the columns {columns}" if columns else ""
+            raise ValueError(
+                f"{name} has shape {shape}{named}; give the one column that holds the texts"
+            )
+        # Iterating over a frame would give its column's name.
+        given = np.asarray(given, dtype=object)[:, 0]
+    found = list(given)
     for position, text in enumerate(found):
         if not isinstance(text, str):
             raise TypeError(
@@ -79,8 +106,23 @@ def check_texts(texts: Any, name: str) -> list[str]:
                 "missing texts first"
             )
     if not found:
-        raise ValueError(f"{name} is empty; give at least one text, or None")
+        raise ValueError(f"{name} is empty; give at least one text")
+    if encodable:
+        found = [str(text) for text in found]
+        check_encodable(found, lambda place: f"{name}[{place}]")
     return found
+
+
+def check_encodable(texts: Iterable[str], place_of: Callable[[int], str]) -> None:
+    """Raise where a text is no Unicode, by the name of its place."""
+    for place, text in enumerate(texts):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{place_of(place)} has half of a surrogate pair at character {error.start}, which "
+                "stands for no character: read the source with the right encoding, or drop the text"
+            ) from None
 
 
 def place_pairs(

@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from film.metric import check_triplets
 
-__all__ = ["Triplets"]
-
 
 class Triplets:
     """Triplets as the samples of scikit-learn's model selection, without copying X.
 
     Cross-validation slices X and would pass a separate array of triplets whole, with
-    indices that then point at wrong rows. This view carries both: indexing it selects
-    triplets and keeps the very same points.
+    indices that then point at wrong rows. Indexing this view selects triplets and keeps the
+    very same points.
 
     Parameters
     ----------
@@ -40,11 +38,9 @@ class Triplets:
 
     Raises
     ------
-    TypeError
-        If X has no two-dimensional shape, or is already a `Triplets`.
-    ValueError
-        If T is not integer (t, 3), is empty, or a row is out of range or names one point
-        twice; the first bad row is named.
+    TypeError, ValueError
+        If X has no two-dimensional shape, or is already a `Triplets`; if T is not integer (t, 3),
+        is empty, or a row is out of range or names one point twice.
 
     See Also
     --------

@@ -32,11 +32,11 @@ from estimators.inputs import (
     check_verbose,
     checked_memory,
     progress_bar,
+    splitter_of,
 )
 from estimators.inspection import explain_verdicts
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.pair_problem import PairProblem
-from estimators.pairs.question_folds import question_folds, splitter_of
 from estimators.pairs.stack import members as members_of
 from estimators.pairs.stack.compat import visual_block
 from estimators.pairs.stack.cross_fitting import (
@@ -233,7 +233,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         weights = reaching_weights(final, routed["final_estimator"])
         check_weights(weights, labels)
         problem = PairProblem(pairs, labels, more, corpus, settings)
-        folds = question_folds(splitter, problem)
+        folds = problem.folds(splitter)
         everything = np.arange(len(pairs))
         cache: Any = checked_memory(self.memory).cache
         fit_member = cache(members_of.fit_member, ignore=["problem", "pairs"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import TextIndex, conflicting_pairs
+from estimators.inputs import Fold, TextIndex, conflicting_pairs, question_folds
 from estimators.persistence import savable
 from film.corpus import connected_groups
 from film.metric import triplets_from_pairs
@@ -121,6 +121,14 @@ class PairProblem:
     def sentences(self) -> np.ndarray:
         """Number of the sentence that each text is, by the wider `normalize_text`."""
         return TextIndex().add(self.texts)
+
+    def folds(self, splitter: Any) -> list[Fold]:
+        """Rows of training and test of each fold, checked to share no sentence."""
+        sentences = self.sentences
+        first = dict(zip(sentences[::-1].tolist(), self.texts[::-1], strict=True))
+        return question_folds(
+            splitter, sentences[self.codes], self.labels, first, int(sentences[self.null])
+        )
 
     def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give some of the pairs, with the similar ones that no other pair is linked to."""

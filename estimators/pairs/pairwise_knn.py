@@ -21,11 +21,11 @@ from estimators.inputs import (
     checked_memory,
     cloned,
     place_pairs,
+    splitter_of,
 )
 from estimators.metric import FILM
 from estimators.pairs.embedding import embed, fit_embedder
 from estimators.pairs.pair_problem import PairProblem, digest
-from estimators.pairs.question_folds import question_folds, splitter_of
 from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
 
@@ -318,7 +318,7 @@ def _out_of_fold_ranks(
     times as high as the rates know them.
     """
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
-    folds = question_folds(splitter, problem)
+    folds = problem.folds(splitter)
     for train, test in folds:
         points = embed(fit_rows(train).get(), problem.texts)
         ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inputs import check_integer, check_pair_labels, check_pairs, normalized_codes
+from estimators.inputs import TextIndex, check_integer, check_pair_labels, check_pairs
 from estimators.pairs.lexical import LexicalFeatures
 from film.pairs import select_representative, standard_scores
 
@@ -79,7 +79,7 @@ def suggest_pairs(
     asked = _checked_rows(labelled, len(pairs))
     answered = _answered(y, asked)
 
-    codes = np.sort(normalized_codes(pairs), axis=1)
+    codes = np.sort(TextIndex().add_pairs(pairs), axis=1)
     asked, left = _unlike(codes, asked), _unlike(codes, np.arange(len(pairs)), without=asked)
     if len(left) == 0:
         return left

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder
-from estimators.inputs import check_choice, check_integer
+from estimators.inputs import check_choice, check_integer, check_pairs
 from estimators.persistence import savable
 from estimators.tokens.saving import SavedRegressor
 from estimators.tokens.targets import (
@@ -20,7 +20,7 @@ from estimators.tokens.targets import (
     check_targets,
     fitted_curve,
 )
-from estimators.tokens.token_regressor import check_texts, fitted_line
+from estimators.tokens.token_regressor import fitted_line
 from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, transport_plan
 
 
@@ -268,7 +268,9 @@ class RCMDRegressor(SavedRegressor):
             ``classes_[1]``, whose log-odds that is.
         """
         check_is_fitted(self, "encoder_")
-        similarity = self._scores(self.encoder_, self.token_weights_, check_texts(pairs))
+        similarity = self._scores(
+            self.encoder_, self.token_weights_, check_pairs(pairs, encodable=True)
+        )
         found = self.intercept_ + self.slope_ * similarity
         return expit(found) if hasattr(self, "classes_") else found
 

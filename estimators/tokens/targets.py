@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from estimators.inputs import check_pair_labels, check_pair_scores
-from estimators.tokens.token_regressor import check_texts
+from estimators.inputs import check_pair_labels, check_pair_scores, check_pairs
 
 OBJECTIVES = ("regression", "binary", "contrastive")
 Held = tuple[np.ndarray, np.ndarray | None]
@@ -20,7 +19,8 @@ def check_rows(rows: Any, objective: str, name: str = "pairs") -> np.ndarray:
     if shape is None and isinstance(rows, (list, tuple)) and rows:
         shape = len(rows), len(rows[0]) if isinstance(rows[0], (list, tuple, np.ndarray)) else 0
     has_three = shape is not None and len(shape) == 2 and shape[1] == 3
-    found = check_texts(rows, 3 if has_three and objective == "contrastive" else 2, name)
+    n_columns = 3 if has_three and objective == "contrastive" else 2
+    found = check_pairs(rows, n_columns=n_columns, name=name, encodable=True)
     if found.shape[1] == 3:
         for row, texts in enumerate(found.tolist()):
             if len(set(texts)) < 3:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import check_choice
+from estimators.inputs import check_bool, check_choice
 from estimators.persistence import savable
 from estimators.tokens.token_regressor import TokenRegressor
 from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
@@ -114,8 +114,7 @@ class TokenMatchingRegressor(TokenRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("matching", self.matching, MATCHING)
-        if not isinstance(self.cosine, (bool, np.bool_)):
-            raise TypeError(f"cosine={self.cosine!r} must be True or False")
+        check_bool("cosine", self.cosine)
 
     def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:
         return ragged_matching(

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder, check_cache_folder, warn_of_unknown
-from estimators.inputs import check_pair_scores, check_pairs, check_real, check_verbose
+from estimators.inputs import check_bool, check_pair_scores, check_pairs, check_real, check_verbose
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
 from estimators.tokens.vocabulary import check_weights, vocabulary_weights, weights_of_tokens
 from film.tokens import Ragged, chunk_cosines
@@ -74,7 +74,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         FileNotFoundError, ImportError
             If the model, or a package for it, is not there.
         """
-        pairs = check_texts(pairs)
+        pairs = check_pairs(pairs, encodable=True)
         y = None if y is None else check_pair_scores(y, len(pairs))
         self._check_parameters()
         encoder = self._encoder().fit(pairs[0])
@@ -115,7 +115,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             know.
         """
         check_is_fitted(self, "encoder_")
-        return self._scores(self.encoder_, self.token_weights_, check_texts(pairs))
+        return self._scores(self.encoder_, self.token_weights_, check_pairs(pairs, encodable=True))
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Similarity in the units of y.
@@ -131,7 +131,9 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             ``intercept_ + slope_ * similarity(pairs)``.
         """
         check_is_fitted(self, "encoder_")
-        similarity = self._scores(self.encoder_, self.token_weights_, check_texts(pairs))
+        similarity = self._scores(
+            self.encoder_, self.token_weights_, check_pairs(pairs, encodable=True)
+        )
         return self.intercept_ + self.slope_ * similarity
 
     def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
@@ -183,7 +185,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "encoder_")
         transformer = self.encoder_._loaded()
         found = []
-        for texts, codes in _coded_blocks(check_texts(pairs)):
+        for texts, codes in _coded_blocks(check_pairs(pairs, encodable=True)):
             tokens = transformer.tokenize(texts, self.encoder_.max_length)
             found.append(transformer.unknown_shares(tokens)[codes])
         return np.concatenate(found)
@@ -202,7 +204,9 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             One a pair; special tokens are among the tokens.
         """
         check_is_fitted(self, "encoder_")
-        return self._explanations(self.encoder_, self.token_weights_, check_texts(pairs))
+        return self._explanations(
+            self.encoder_, self.token_weights_, check_pairs(pairs, encodable=True)
+        )
 
     def align(self, pairs: Any, chunks: Any, above: float = 0.3) -> list[ChunkAlignment]:
         """Align chunks of texts by the cosine of their summed token vectors.
@@ -239,7 +243,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         +0.5... A man ~ A woman
         """
         check_is_fitted(self, "encoder_")
-        pairs = check_texts(pairs)
+        pairs = check_pairs(pairs, encodable=True)
         check_real("above", above, -1, 1)
         chunks = list(chunks)
         if len(chunks) != len(pairs) or any(len(sides) != 2 for sides in chunks):
@@ -287,8 +291,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_weights(self.weights)
-        if not isinstance(self.special_tokens, (bool, np.bool_)):
-            raise TypeError(f"special_tokens={self.special_tokens!r} must be True or False")
+        check_bool("special_tokens", self.special_tokens)
         check_cache_folder(self.cache)
         check_verbose(self.verbose)
 
@@ -384,21 +387,6 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
 
 
 DESCRIBED = ("text", "tokens", "offsets", "special", "unknown")
-
-
-def check_texts(pairs: Any, n_columns: int = 2, name: str = "pairs") -> np.ndarray:
-    """Check rows of texts, and that a tokenizer can read them."""
-    pairs = check_pairs(pairs, n_columns=n_columns, name=name)
-    for place, text in enumerate(pairs.ravel().tolist()):
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"{name} row {place // n_columns}, column {place % n_columns} has half of a "
-                f"surrogate pair at character {error.start}, which stands for no character: read "
-                "the source with the right encoding, or drop the pair."
-            ) from None
-    return pairs
 
 
 def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:

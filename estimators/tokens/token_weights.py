@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import Tokens, Transformer, check_sentences, plain_paths
-from estimators.inputs import check_integer, check_real, check_seed, check_verbose
+from estimators.encoders import Tokens, Transformer, plain_paths
+from estimators.inputs import check_integer, check_real, check_seed, check_texts, check_verbose
 from estimators.persistence import savable
 from film.training import contrastive_loss, weighted_mean
 
@@ -155,7 +155,7 @@ class TokenWeights(BaseEstimator):
         _check_above_0("temperature", self.temperature)
         check_verbose(self.verbose)
         seed = int(check_seed(self.random_state).randint(2**31 - 1))
-        texts = check_sentences(corpus)
+        texts = check_texts(corpus, "corpus", encodable=True)
         transformer = Transformer(self.model, self.device, None, self.verbose)
         transformer.check_max_length(self.max_length)
         _check_dropout(transformer)

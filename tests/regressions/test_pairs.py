@@ -28,7 +28,7 @@ from estimators import (
     load_model,
     save_model,
 )
-from estimators.inputs.folds import AllowSharedQuestions, DisjointPairsKFold, question_groups
+from estimators.inputs import AllowSharedQuestions, DisjointPairsKFold, question_groups
 from estimators.inspection import (
     KCurveDisplay,
     ReliabilityDisplay,

@@ -6,7 +6,7 @@ import pytest
 
 from estimators import DisjointPairsKFold, fast_duplicates, load_model
 from estimators.cli.tables import read_table
-from estimators.inputs.fold_counts import usable_folds
+from estimators.inputs import usable_folds
 from tests.estimators.cli.commands import refused, run, write_csv
 
 SMALL = ["--rank", 30, "--folds", 2]

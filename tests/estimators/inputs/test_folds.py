@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_array, check_consistent_length, indexable
 
-from estimators.inputs.folds import (
+from estimators.inputs import (
     DisjointPairsKFold,
     Triplets,
     disjoint_pairs_split,
@@ -162,10 +162,10 @@ def test_splitter_face():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"n_splits": 1}, ValueError, "n_splits must be at least 2, got 1"),
-        ({"n_splits": 2.5}, TypeError, "n_splits must be an integer"),
-        ({"n_splits": True}, TypeError, "n_splits must be an integer"),
-        ({"shuffle": 1}, TypeError, "shuffle must be True or False"),
+        ({"n_splits": 1}, ValueError, "n_splits=1 must be 2 or more"),
+        ({"n_splits": 2.5}, TypeError, "n_splits=2.5 must be an integer"),
+        ({"n_splits": True}, TypeError, "n_splits=True must be an integer"),
+        ({"shuffle": 1}, TypeError, "shuffle=1 must be True or False"),
         ({"shuffle": False, "random_state": 0}, ValueError, "no effect with shuffle=False"),
     ],
 )

@@ -11,7 +11,6 @@ from estimators.inputs.pairs import (
     check_pair_scores,
     check_pairs,
     conflicting_pairs,
-    normalized_codes,
 )
 
 PAIRS = [("What is AI?", "What's AI?"), ("Who am I?", ""), ("x" * 50, "y")]
@@ -200,7 +199,7 @@ def test_scores_given_are_not_changed():
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        ([1, 2], "y has 2 scores for 3 pairs: give one a pair"),
+        ([1, 2], "y has 2 scores for 3 pairs: give one per pair"),
         ([1, 2, 3, 4], "y has 4 scores for 3 pairs"),
         ([0, float("nan"), 1], r"y row 1 is nan, no finite number \(1 such in all\)"),
         ([0, np.inf, -np.inf], r"y row 1 is inf, no finite number \(2 such in all\)"),
@@ -216,11 +215,6 @@ def test_scores_given_are_not_changed():
 def test_bad_scores_are_named(y, words):
     with pytest.raises(ValueError, match=words):
         check_pair_scores(y, 3)
-
-
-def test_normalized_codes_number_texts_by_first_appearance():
-    codes = normalized_codes(check_pairs([("B b", "a"), ("  b, B!", "c"), ("A", "b b?")]))
-    assert codes.tolist() == [[0, 1], [0, 2], [1, 0]]
 
 
 def test_conflicts_ignore_order_case_and_punctuation():

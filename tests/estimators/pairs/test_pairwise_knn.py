@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import Pipeline
 
 from estimators import FILM, PairwiseKNNClassifier
-from estimators.inputs.folds import DisjointPairsKFold
+from estimators.inputs import DisjointPairsKFold
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs.ranks import INFINITE_RANK

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.inputs.pairs import normalized_codes
+from estimators.inputs import TextIndex
 from estimators.pairs import suggestion
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.suggestion import suggest_pairs
@@ -21,7 +21,7 @@ def first(data):
 
 
 def questions(pairs):
-    return np.sort(normalized_codes(np.asarray(pairs, dtype=object)), axis=1)
+    return np.sort(TextIndex().add_pairs(np.asarray(pairs, dtype=object)), axis=1)
 
 
 def test_a_cold_start_is_the_rule_on_lexical_features(data, first):

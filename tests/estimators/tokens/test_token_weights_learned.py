@@ -418,11 +418,11 @@ def test_bad_parameters_are_named(tiny_model, parameters, error, text):
 @pytest.mark.parametrize(
     ("corpus", "error", "text"),
     [
-        (None, TypeError, "texts is None"),
-        ([], ValueError, "texts is empty"),
+        (None, TypeError, "corpus is None"),
+        ([], ValueError, "corpus is empty"),
         ("a cat", TypeError, "one string"),
-        (["a", None], TypeError, r"texts\[1\] = None"),
-        (["a", "\ud800"], ValueError, r"texts\[1\].*surrogate"),
+        (["a", None], TypeError, r"corpus\[1\] = None"),
+        (["a", "\ud800"], ValueError, r"corpus\[1\].*surrogate"),
         (["a cat", "A  cat", ""], ValueError, "corpus has 1 different texts with tokens among 3"),
         (["", " "], ValueError, "corpus has 0 different"),
     ],

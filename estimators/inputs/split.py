@@ -1,0 +1,148 @@
+"""Pairs grouped by the questions that they share, and split so that no group is cut."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length
+
+from estimators.inputs.pairs import check_pairs
+from estimators.inputs.parameters import check_seed
+from estimators.inputs.texts import TextIndex
+from film.corpus import connected_groups
+
+
+def question_groups(pairs: Any) -> NDArray[np.intp]:
+    """Group pairs that a chain of shared questions joins.
+
+    Questions are nodes, compared after `film.text.normalize_text`; pairs are links whatever
+    their label. Pairs of different groups have no question in common, so splitting by
+    group lets no question of training stand in the test.
+
+    Parameters
+    ----------
+    pairs : list of tuple, ndarray or frame, shape (n, 2)
+        Pairs of texts.
+
+    Returns
+    -------
+    groups : ndarray of intp, shape (n,)
+        Group of each pair, 0, 1, 2, … in order of first appearance.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``pairs`` is no table of two texts a row; the first bad row is named.
+
+    See Also
+    --------
+    DisjointPairsKFold : Folds over these groups.
+
+    Examples
+    --------
+    >>> from estimators.inputs import question_groups
+    >>> question_groups([("a", "b"), ("c", "d"), ("B?", "e"), ("f", "f")])
+    array([0, 1, 0, 2])
+    """
+    codes = TextIndex().add_pairs(check_pairs(pairs))
+    return connected_groups(codes, int(codes.max()) + 1)[codes[:, 0]]
+
+
+def disjoint_pairs_split(
+    pairs: Any,
+    y: Any = None,
+    *arrays: Any,
+    test_size: float | int = 0.2,
+    random_state: int | np.random.RandomState | None = None,
+) -> list[Any]:
+    """Split pairs into train and test that share no question.
+
+    The form of scikit-learn's `train_test_split`: whole groups of `question_groups`, in
+    random order, go to the test while they fit into its size. Proportions of labels are
+    kept only by chance.
+
+    Parameters
+    ----------
+    pairs : list of tuple, ndarray or frame, shape (n, 2)
+        Pairs of texts.
+    y : array-like, shape (n,), default=None
+        Labels; left out of the result when None.
+    *arrays : array-like, shape (n, ...)
+        More arrays to split alike.
+    test_size : float or int, default=0.2
+        Share of the pairs in (0, 1), or their number in [1, n - 1]. The test is never
+        larger, unless even the smallest group is; it is then that one.
+    random_state : int, RandomState or None, default=None
+        Order of the groups; pass an int for the same split each time.
+
+    Returns
+    -------
+    splits : list
+        ``[pairs_train, pairs_test, y_train, y_test, ...]``, each of the type it came in,
+        rows in their first order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``pairs`` is no table of pairs, lengths differ, ``test_size`` is out of range, or
+        all pairs form one group.
+
+    See Also
+    --------
+    DisjointPairsKFold : Several folds, labels in proportion.
+
+    Examples
+    --------
+    >>> from estimators.inputs import disjoint_pairs_split
+    >>> pairs = [("a", "b"), ("b", "c"), ("d", "e"), ("f", "g"), ("h", "i")]
+    >>> train, test, y_train, y_test = disjoint_pairs_split(
+    ...     pairs, [1, 1, 0, 0, 1], test_size=2, random_state=0)
+    >>> len(train), len(test), len(y_train), len(y_test)
+    (3, 2, 3, 2)
+    """
+    everything = [pairs] if y is None else [pairs, y]
+    everything.extend(arrays)
+    groups = question_groups(pairs)
+    check_consistent_length(groups, *everything)
+    n_test = _test_count(test_size, len(groups))
+    sizes = np.bincount(groups)
+    if len(sizes) < 2:
+        raise ValueError(
+            f"all {len(groups)} pairs hang together by shared questions, so no split leaves "
+            "both sides without a common question: give more pairs."
+        )
+    order = check_seed(random_state).permutation(len(sizes))
+    chosen = np.zeros(len(sizes), dtype=bool)
+    for group, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
+        if size <= n_test:
+            chosen[group] = True
+            n_test -= size
+    if not chosen.any():
+        chosen[order[np.argmin(sizes[order])]] = True
+    in_test = chosen[groups]
+    sides = np.flatnonzero(~in_test), np.flatnonzero(in_test)
+    return [_take(values, rows) for values in everything for rows in sides]
+
+
+def _test_count(test_size: float | int, n: int) -> int:
+    if isinstance(test_size, Integral) and not isinstance(test_size, bool):
+        if 1 <= test_size < n:
+            return int(test_size)
+    elif isinstance(test_size, Real) and 0 < test_size < 1:
+        # As in train_test_split, rounded up; 1 - 1/n of few pairs must still leave one.
+        return min(int(np.ceil(test_size * n)), n - 1)
+    raise ValueError(
+        f"test_size is {test_size!r}, but must be a share strictly between 0 and 1 or a number "
+        f"of pairs from 1 to {n - 1}: the usual share is 0.2."
+    )
+
+
+def _take(values: Any, rows: NDArray[np.intp]) -> Any:
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if hasattr(values, "shape"):
+        return values[rows]
+    return [values[row] for row in rows]
