@@ -4,6 +4,7 @@ from .calibration import calibration_band as calibration_band
 from .calibration import calibration_error as calibration_error
 from .calibration import calibration_interval as calibration_interval
 from .calibration import reliability_curve as reliability_curve
+from .checks import binary_labels as binary_labels
 from .differences import shared_and_unshared as shared_and_unshared
 from .lexical import EDIT_NAMES as EDIT_NAMES
 from .lexical import OVERLAP_NAMES as OVERLAP_NAMES
@@ -15,11 +16,10 @@ from .lexical import row_cosines as row_cosines
 from .lexical import sequence_features as sequence_features
 from .lexical import sign_features as sign_features
 from .lexical import spelled_alike as spelled_alike
-from .log_loss import binary_labels as binary_labels
 from .log_loss import binary_log_loss as binary_log_loss
-from .log_loss import prior_weights as prior_weights
-from .log_loss import shift_prior as shift_prior
 from .priors import estimate_prior as estimate_prior
+from .priors import prior_weights as prior_weights
+from .priors import shift_prior as shift_prior
 from .ranks import Rates as Rates
 from .ranks import effective_ranks as effective_ranks
 from .ranks import neighbour_ranks as neighbour_ranks

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["shapley_effects"]
-
 BATCH_ROWS = 20_000
 """Rows given to the model at once."""
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.pairs.log_loss import binary_labels
-
-__all__ = [
-    "ReliabilityCurve",
-    "calibration_band",
-    "calibration_error",
-    "calibration_interval",
-    "reliability_curve",
-]
+from film.pairs.checks import (
+    binary_labels,
+    check_at_least_one,
+    check_length,
+    check_share,
+    checked_probabilities,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Bins of a reliability diagram, by increasing probability; all arrays have one entry a bin.
+    """Bins of a reliability diagram, by increasing probability; all arrays have one entry per bin.
 
     Attributes
     ----------
@@ -40,7 +37,7 @@ class ReliabilityCurve:
 
 
 def reliability_curve(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> ReliabilityCurve:
-    """Compare said probabilities with observed rates, in bins of as equal mass as ties allow.
+    """Compare probabilities with observed rates, in bins of as equal mass as ties allow.
 
     Rows of equal p are one group and stay together. A group goes to the bin in which its middle
     rank falls, ``⌊n_bins (before + size / 2) / n⌋``, so that neither the order of rows nor the
@@ -59,7 +56,7 @@ def reliability_curve(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> Reliabili
     Returns
     -------
     curve : ReliabilityCurve
-        One entry a bin that holds rows.
+        One entry per bin that holds rows.
 
     Raises
     ------
@@ -81,13 +78,13 @@ def reliability_curve(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> Reliabili
     (array([0.15      , 0.66666667]), array([0.        , 0.66666667]), array([2, 3]))
     """
     groups = _grouped(y, p)
-    _at_least_one("n_bins", n_bins)
-    counts, positives, said = _binned(groups.values, groups.counts, groups.positives, n_bins)
-    return ReliabilityCurve(said / counts, positives / counts, counts)
+    check_at_least_one("n_bins", n_bins)
+    counts, positives, sums = _binned(groups.values, groups.counts, groups.positives, n_bins)
+    return ReliabilityCurve(sums / counts, positives / counts, counts)
 
 
 def calibration_error(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> float:
-    """Measure how far said probabilities lie from observed rates: expected calibration error.
+    """Measure how far probabilities lie from observed rates: expected calibration error.
 
     ``Σ_b n_b / n · |mean p in b − share of positives in b|`` over bins of equal mass (Nixon et
     al., "Measuring calibration in deep learning", 2019, there with equal-mass bins as adaptive
@@ -95,12 +92,8 @@ def calibration_error(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> float:
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Outcomes, 0 and 1 or booleans.
-    p : array-like of float, shape (n,)
-        Probability of outcome 1, in [0, 1].
-    n_bins : int, default=15
-        Most bins, at least 1.
+    y, p, n_bins : array-like of shape (n,), array-like of float, shape (n,), int
+        As in `reliability_curve`.
 
     Returns
     -------
@@ -130,7 +123,7 @@ def calibration_error(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> float:
     0.04999999999999999
     """
     groups = _grouped(y, p)
-    _at_least_one("n_bins", n_bins)
+    check_at_least_one("n_bins", n_bins)
     return _error(groups.values, groups.counts, groups.positives, n_bins)
 
 
@@ -151,12 +144,8 @@ def calibration_interval(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Outcomes, 0 and 1 or booleans.
-    p : array-like of float, shape (n,)
-        Probability of outcome 1, in [0, 1].
-    n_bins : int, default=15
-        Most bins, at least 1.
+    y, p, n_bins : array-like of shape (n,), array-like of float, shape (n,), int
+        As in `reliability_curve`.
     n_boot : int, default=1000
         Draws, at least 1.
     confidence : float in (0, 1), default=0.95
@@ -198,13 +187,9 @@ def calibration_interval(
     True
     """
     groups = _grouped(y, p)
-    _at_least_one("n_bins", n_bins)
-    _at_least_one("n_boot", n_boot)
-    if not 0 < confidence < 1:
-        raise ValueError(
-            f"confidence must lie strictly between 0 and 1, got {confidence!r}: "
-            "give for instance 0.95."
-        )
+    check_at_least_one("n_bins", n_bins)
+    check_at_least_one("n_boot", n_boot)
+    check_share("confidence", confidence)
     rng = np.random.default_rng(random_state)
     n, n_groups = len(groups.cell_of_row), len(groups.values)
     drawn = np.empty(n_boot)
@@ -239,14 +224,10 @@ def calibration_band(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Outcomes, 0 and 1 or booleans. Without groups they are checked and have no effect.
-    p : array-like of float, shape (n,)
-        Probability of outcome 1, in [0, 1].
+    y, p, n_bins : array-like of shape (n,), array-like of float, shape (n,), int
+        As in `reliability_curve`. Without groups y is checked and has no effect.
     groups : array-like of shape (n,), default=None
         Rows of one group have equal entries. None takes rows for independent.
-    n_bins : int, default=15
-        Most bins, as in `calibration_error`.
     n_draws : int, default=1000
         Draws, at least 1.
     confidence : float in (0, 1), default=0.95
@@ -286,13 +267,9 @@ def calibration_band(
     True
     """
     rows = _grouped(y, p)
-    _at_least_one("n_bins", n_bins)
-    _at_least_one("n_draws", n_draws)
-    if not 0 < confidence < 1:
-        raise ValueError(
-            f"confidence must lie strictly between 0 and 1, got {confidence!r}: "
-            "give for instance 0.95."
-        )
+    check_at_least_one("n_bins", n_bins)
+    check_at_least_one("n_draws", n_draws)
+    check_share("confidence", confidence)
     rng = np.random.default_rng(random_state)
     n = len(rows.cell_of_row)
     after = np.cumsum(rows.counts)
@@ -303,10 +280,7 @@ def calibration_band(
         residuals = ((rng.random(n) < probability) - probability for _ in range(n_draws))
     else:
         labels = np.asarray(groups)
-        if labels.shape != (n,):
-            raise ValueError(
-                f"groups must have shape ({n},), one entry per row, got shape {labels.shape}"
-            )
+        check_length("groups", labels, n)
         names, group = np.unique(labels, return_inverse=True)
         own = outcome - probability
         residuals = (own * rng.choice([-1.0, 1.0], len(names))[group] for _ in range(n_draws))
@@ -330,25 +304,8 @@ class _Groups:
 
 def _grouped(y: Any, p: Any) -> _Groups:
     outcome = binary_labels(y)
-    probability = np.asarray(p)
-    if probability.dtype.kind not in "fiub":
-        raise ValueError(
-            f"p must hold numbers in [0, 1], got dtype {probability.dtype}: convert it."
-        )
-    probability = probability.astype(np.float64)
-    if probability.shape != outcome.shape:
-        raise ValueError(
-            f"p must have shape {outcome.shape}, as y has, got shape {probability.shape}: give "
-            "the column of outcome 1, for instance predict_proba(...)[:, 1]."
-        )
-    # Not "outside the range": NaN compares false with everything and must not pass.
-    bad = ~((probability >= 0) & (probability <= 1))
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(
-            f"p[{row}] is {probability[row]:.6g}; probabilities must lie in [0, 1]: give "
-            "probabilities, not scores or log odds."
-        )
+    probability = checked_probabilities(p).astype(np.float64, copy=False)
+    check_length("p", probability, len(outcome))
     values, group = np.unique(probability, return_inverse=True)
     cell_of_row = 2 * group + outcome
     cells = np.bincount(cell_of_row, minlength=2 * len(values)).reshape(-1, 2)
@@ -365,12 +322,12 @@ def _binned(
     after = np.cumsum(counts)
     # Twice the middle rank, in integers: a float would move a group that lies on an edge.
     bins = n_bins * (2 * after - counts) // (2 * after[-1])
-    rows, ones, said = (
+    rows, ones, sums = (
         np.bincount(bins, weights=weights, minlength=n_bins).astype(np.float64)
         for weights in (counts, positives, counts * values)
     )
     held = rows > 0
-    return rows[held].astype(np.int64), ones[held].astype(np.int64), said[held]
+    return rows[held].astype(np.int64), ones[held].astype(np.int64), sums[held]
 
 
 def _error(
@@ -379,12 +336,5 @@ def _error(
     positives: NDArray[np.int64],
     n_bins: int,
 ) -> float:
-    rows, ones, said = _binned(values, counts, positives, n_bins)
-    return float(np.abs(said - ones).sum() / rows.sum())
-
-
-def _at_least_one(name: str, value: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r}: give 1 or more.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}.")
+    rows, ones, sums = _binned(values, counts, positives, n_bins)
+    return float(np.abs(sums - ones).sum() / rows.sum())

@@ -6,8 +6,6 @@ from typing import Any
 
 import scipy.sparse as sp
 
-__all__ = ["shared_and_unshared"]
-
 
 def shared_and_unshared(first: Any, second: Any) -> sp.csr_array:
     """Split the features of each pair into the shared and the unshared part.

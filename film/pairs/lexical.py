@@ -12,23 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from rapidfuzz import distance, fuzz
 
-__all__ = [
-    "EDIT_CHARACTERS",
-    "EDIT_NAMES",
-    "NEGATIONS",
-    "OVERLAP_NAMES",
-    "QUESTION_WORDS",
-    "SEQUENCE_NAMES",
-    "SIGN_NAMES",
-    "SPELLING_LETTERS",
-    "edit_features",
-    "overlap_features",
-    "row_cosines",
-    "sequence_features",
-    "sign_features",
-    "spelled_alike",
-]
-
 EDIT_CHARACTERS = 1000
 """Edit distances look at this many characters of a text; their cost grows with the square."""
 

@@ -1,16 +1,89 @@
-"""Share of duplicates among pairs without labels."""
+"""Class priors: probabilities and weights at another share of duplicates, and an estimate of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from film.pairs.log_loss import shift_prior
+from film.pairs.checks import both_classes, check_share, checked_probabilities
 
-__all__ = ["estimate_prior"]
+
+def shift_prior(p: ArrayLike, prior_from: float, prior_to: float) -> NDArray[np.floating[Any]]:
+    """Carry probabilities to a population with another share of positives.
+
+    Bayes' rule on odds, for classes that look the same and only come more or less often:
+    ``p′/(1 − p′) = p/(1 − p) · [b/(1 − b)] / [a/(1 − a)]`` from prior a to prior b.
+
+    Parameters
+    ----------
+    p : array-like of float
+        Probabilities that hold at ``prior_from``, in [0, 1], of any shape.
+    prior_from, prior_to : float in (0, 1)
+        Share of positives where p was learned, and where it is to be used.
+
+    Returns
+    -------
+    shifted : ndarray, shape of p
+        Probabilities at ``prior_to``, in p's order; 0 and 1 stay as they are. float32 stays
+        float32.
+
+    Raises
+    ------
+    ValueError
+        If a prior lies outside (0, 1) or a probability outside [0, 1].
+
+    Notes
+    -----
+    Going there and back returns p up to rounding.
+
+    Examples
+    --------
+    >>> from film.pairs import shift_prior
+    >>> shift_prior([0.0, 0.5, 1.0], prior_from=0.5, prior_to=0.25)
+    array([0.  , 0.25, 1.  ])
+    """
+    probability = checked_probabilities(p)
+    start = check_share("prior_from", prior_from, 0.1746)
+    end = check_share("prior_to", prior_to, 0.1746)
+    positive = probability * (end / start)
+    negative = (1.0 - probability) * ((1.0 - end) / (1.0 - start))
+    return positive / (positive + negative)
+
+
+def prior_weights(y: ArrayLike, prior: float) -> NDArray[np.float64]:
+    """Weigh rows so that the positive ones make up a given share.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes, 0 and 1 or booleans, both present.
+    prior : float in (0, 1)
+        Share of positives wanted.
+
+    Returns
+    -------
+    weights : ndarray of float64, shape (n,)
+        ``prior / share`` for positives, ``(1 − prior) / (1 − share)`` for the others, where
+        share is the mean of y. Their mean is 1.
+
+    Raises
+    ------
+    ValueError
+        If prior lies outside (0, 1), or y is not binary or holds one class only.
+
+    Examples
+    --------
+    >>> from film.pairs import prior_weights
+    >>> prior_weights([1, 0, 1, 1], prior=0.5)
+    array([0.66666667, 2.        , 0.66666667, 0.66666667])
+    """
+    outcome = both_classes(y)
+    wanted = check_share("prior", prior, 0.1746)
+    share = float(outcome.mean())
+    return np.where(outcome, wanted / share, (1.0 - wanted) / (1.0 - share))
 
 
 def estimate_prior(probabilities: ArrayLike, prior_from: float) -> float:

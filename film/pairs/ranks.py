@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.pairs.log_loss import binary_labels, shift_prior
+from film.pairs.checks import (
+    binary_labels,
+    both_classes,
+    check_at_least_one,
+    check_length,
+    checked_integers,
+)
+from film.pairs.priors import shift_prior
 from film.pairs.rank_search import Floats, Integers, RankSearch, directions
-
-__all__ = [
-    "INFINITE_RANK",
-    "Rates",
-    "effective_ranks",
-    "neighbour_ranks",
-    "rates_over_k",
-    "rule",
-]
 
 INFINITE_RANK = int(np.iinfo(np.int64).max)
 """Rank where one of the two points is a zero row: never among the nearest k, for any k."""
@@ -105,11 +102,11 @@ def neighbour_ranks(
     """
     array = _checked_points(points)
     n = len(array)
-    listed = _checked_pairs(pairs, n)
+    listed = checked_integers("pairs", pairs, width=2, below=n)
     members = _checked_corpus(corpus, n)
     if block_size is not None:
-        _check_at_least_one("block_size", block_size)
-    workers = 1 if n_threads is None else _check_at_least_one("n_threads", n_threads)
+        check_at_least_one("block_size", block_size)
+    workers = 1 if n_threads is None else check_at_least_one("n_threads", n_threads)
 
     origin, target = listed.ravel(), listed[:, ::-1].ravel()
     used = np.zeros(n, dtype=bool)
@@ -163,12 +160,11 @@ def effective_ranks(ranks: ArrayLike, mode: Mode = "both") -> NDArray[np.int64]:
     >>> effective_ranks([[0, 4], [2, 1]]), effective_ranks([[0, 4], [2, 1]], mode="either")
     (array([4, 2]), array([0, 1]))
     """
-    array = _checked_integers("ranks", ranks, width=2)
-    _check_not_negative("ranks", array)
+    array = checked_integers("ranks", ranks, width=2)
     if mode == "both":
-        return array.max(axis=1).astype(np.int64, copy=False)
+        return array.max(axis=1)
     if mode == "either":
-        return array.min(axis=1).astype(np.int64, copy=False)
+        return array.min(axis=1)
     raise ValueError(f"mode must be 'both' or 'either', got {mode!r}: choose one of the two.")
 
 
@@ -202,7 +198,7 @@ def rule(ranks: ArrayLike, k: int, mode: Mode = "both") -> NDArray[np.bool_]:
     >>> rule([[0, 4], [2, 1]], k=3), rule([[0, 4], [2, 1]], k=3, mode="either")
     (array([False,  True]), array([ True,  True]))
     """
-    return effective_ranks(ranks, mode) < _check_at_least_one("k", k)
+    return effective_ranks(ranks, mode) < check_at_least_one("k", k)
 
 
 @dataclass(frozen=True)
@@ -312,23 +308,15 @@ def rates_over_k(effective: ArrayLike, y: ArrayLike, ks: ArrayLike) -> Rates:
     >>> rates.inside_rate
     array([0.66666667, 0.75      , 0.6       ])
     """
-    array = _checked_integers("effective", effective)
-    _check_not_negative("effective", array)
-    counts_at = _checked_integers("ks", ks).astype(np.int64, copy=False)
+    array = checked_integers("effective", effective)
+    counts_at = checked_integers("ks", ks)
     if len(counts_at):
-        _check_at_least_one("ks", int(counts_at.min()))
+        check_at_least_one("ks", int(counts_at.min()))
     outcome = binary_labels(y)
-    if len(outcome) != len(array):
-        raise ValueError(
-            f"y has {len(outcome)} rows and effective {len(array)}: give one outcome a pair."
-        )
+    check_length("effective", array, len(outcome))
+    both_classes(outcome)
     n_positive = int(np.count_nonzero(outcome))
     n_negative = len(outcome) - n_positive
-    if n_positive == 0 or n_negative == 0:
-        raise ValueError(
-            f"y holds only the class {int(n_positive > 0)}, so that rates of the other are "
-            "undefined: give pairs of both classes."
-        )
     true_positive = np.searchsorted(np.sort(array[outcome]), counts_at, side="left")
     false_positive = np.searchsorted(np.sort(array[~outcome]), counts_at, side="left")
     false_negative, true_negative = n_positive - true_positive, n_negative - false_positive
@@ -368,7 +356,7 @@ def _checked_points(points: ArrayLike) -> Floats:
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(
             f"points must have shape (n, d), both at least 1, got shape {array.shape}: "
-            "give one row a point."
+            "give one row per point."
         )
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
@@ -382,26 +370,15 @@ def _checked_points(points: ArrayLike) -> Floats:
     return array
 
 
-def _checked_pairs(pairs: ArrayLike, n: int) -> Integers:
-    array = np.asarray(pairs)
-    if array.size == 0 and array.ndim <= 2:
-        array = np.empty((0, 2), dtype=np.intp)
-    array = _checked_integers("pairs", array, width=2)
-    _check_range("pairs", array, n)
-    return array.astype(np.intp, copy=False)
-
-
 def _checked_corpus(corpus: ArrayLike | None, n: int) -> Integers:
     if corpus is None:
         return np.arange(n)
-    array = _checked_integers("corpus", corpus)
+    array = checked_integers("corpus", corpus, below=n)
     if len(array) == 0:
         raise ValueError(
             "corpus is empty; ranks need points to count: give at least one row index, or None "
             "for all rows."
         )
-    _check_range("corpus", array, n)
-    array = array.astype(np.intp, copy=False)
     repeats = np.bincount(array, minlength=n)
     if repeats.max() > 1:
         raise ValueError(
@@ -409,44 +386,3 @@ def _checked_corpus(corpus: ArrayLike | None, n: int) -> Integers:
             "come once: use numpy.unique."
         )
     return array
-
-
-def _checked_integers(name: str, values: ArrayLike, width: int | None = None) -> Integers:
-    array = np.asarray(values)
-    shape = "(n,)" if width is None else f"(n, {width})"
-    if array.ndim != (1 if width is None else 2) or (width and array.shape[1] != width):
-        raise ValueError(f"{name} must have shape {shape}, got shape {array.shape}: reshape it.")
-    if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(
-            f"{name} must hold integers, got dtype {array.dtype}: convert with astype(int), or "
-            "use numpy.flatnonzero for a mask."
-        )
-    return array
-
-
-def _check_range(name: str, array: Integers, n: int) -> None:
-    outside = (array < 0) | (array >= n)
-    if outside.any():
-        row = int(outside.reshape(len(array), -1).any(axis=1).argmax())
-        raise ValueError(
-            f"{name}[{row}] is {array[row].tolist()}, but points has {n} rows: indices must lie "
-            f"between 0 and {n - 1}."
-        )
-
-
-def _check_not_negative(name: str, array: Integers) -> None:
-    if array.size and array.min() < 0:
-        raise ValueError(
-            f"{name} must not be negative, got {int(array.min())}: give ranks from neighbour_ranks."
-        )
-
-
-def _check_at_least_one(name: str, value: int) -> int:
-    if not isinstance(value, Integral):
-        raise TypeError(
-            f"{name} must be an integer, got {value!r} of type {type(value).__name__}: "
-            "convert it with int()."
-        )
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}: give a positive integer.")
-    return int(value)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist
 
-__all__ = ["BANDWIDTH", "LARGEST", "select_representative", "standard_scores"]
+from film.pairs.checks import check_at_least_one, checked_integers
 
 LARGEST = 4.0
 """Standard deviations at which a feature is cut: one far value must not be all of a distance."""
@@ -106,13 +106,13 @@ def select_representative(
 
     Raises
     ------
-    ValueError
-        If n < 1, a shape does not fit, a position is out of range, or a value is not finite or a
-        weight negative.
+    TypeError, ValueError
+        If n < 1, a shape does not fit, a position is no integer or out of range, or a value is not
+        finite or a weight negative.
 
     Notes
     -----
-    O(m² d) for the means, then O(m d) a point; memory O(m d + m · 512).
+    O(m² d) for the means, then O(m d) per point; memory O(m d + m · 512).
 
     Examples
     --------
@@ -125,8 +125,7 @@ def select_representative(
     """
     X = _matrix("points", points, None)
     m = len(X)
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n!r}: say how many points are wanted.")
+    check_at_least_one("n", n)
     share = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
     if share.shape != (m,) or not (np.isfinite(share) & (share >= 0)).all():
         raise ValueError(
@@ -136,8 +135,12 @@ def select_representative(
     parts: Any = np.arange(m)[:, None] if members is None else np.asarray(members)
     if parts.ndim != 2 or len(parts) != m:
         raise ValueError(f"members must have shape ({m}, c), got {parts.shape}: one row per point.")
-    labelled, left = _positions("known", known, m), np.ones(m, dtype=bool)
-    left[labelled] = left[_positions("barred", barred, m)] = False
+    labelled, without = (
+        checked_integers(name, [] if rows is None else rows, below=m)
+        for name, rows in (("known", known), ("barred", barred))
+    )
+    left = np.ones(m, dtype=bool)
+    left[labelled] = left[without] = False
     if not left.any():
         return np.empty(0, dtype=np.intp)
 
@@ -174,15 +177,6 @@ def _typical_distance(X: NDArray[np.float64]) -> float:
     distances = pdist(X[:: -(-len(X) // _SAMPLE)])
     positive = distances[distances > 0]
     return float(np.median(positive)) if len(positive) else 1.0
-
-
-def _positions(name: str, values: ArrayLike | None, m: int) -> NDArray[np.intp]:
-    array = np.asarray([] if values is None else values)
-    if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be a list of positions, got {array.dtype} {array.shape}.")
-    if len(array) and (array.min() < 0 or array.max() >= m):
-        raise ValueError(f"{name} must lie from 0 to {m - 1}, got {array.min()} to {array.max()}.")
-    return array.astype(np.intp)
 
 
 def _matrix(name: str, values: ArrayLike, n_columns: int | None) -> NDArray[np.float64]:

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from film.pairs.log_loss import binary_labels
-
-__all__ = ["ThresholdCurve", "threshold_curve", "threshold_for_precision"]
+from film.pairs.checks import both_classes, check_length, check_share
 
 Floats = NDArray[np.float64]
 
@@ -116,17 +114,9 @@ def threshold_curve(
     >>> curve.precision_interval[2].round(2)
     array([0.3 , 0.95])
     """
-    outcome = binary_labels(y)
+    outcome = both_classes(y)
     n = len(outcome)
-    if outcome.all() or not outcome.any():
-        raise ValueError(
-            f"y holds only the class {int(outcome[0])}, so that recall or precision is undefined: "
-            "give rows of both classes."
-        )
-    if not 0 < confidence < 1:
-        raise ValueError(
-            f"confidence must lie strictly between 0 and 1, got {confidence!r}: give 0.95."
-        )
+    check_share("confidence", confidence)
     values = _finite("scores", scores, n)
     weight = np.ones(n) if weights is None else _finite("weights", weights, n)
     if weight.min() <= 0:
@@ -134,8 +124,7 @@ def threshold_curve(
     group = np.arange(n)
     if groups is not None:
         named = np.asarray(groups)
-        if named.shape != (n,):
-            raise ValueError(f"groups must have shape ({n},), as y has, got {named.shape}.")
+        check_length("groups", named, n)
         group = np.unique(named, return_inverse=True)[1]
     asked = values if thresholds is None else _finite("thresholds", thresholds)
     asked = np.unique(asked)
@@ -209,10 +198,7 @@ def threshold_for_precision(curve: ThresholdCurve, precision: float) -> int | No
     >>> bool(0.8 < curve.thresholds[chosen] < 0.9)
     True
     """
-    if not 0 < precision < 1:
-        raise ValueError(
-            f"precision must lie strictly between 0 and 1, got {precision!r}: give 0.95."
-        )
+    check_share("precision", precision)
     reached = np.flatnonzero(curve.precision_interval[:, 0] >= precision)
     return int(reached[0]) if len(reached) else None
 

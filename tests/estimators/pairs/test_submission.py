@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimators.pairs.submission import duplicate_probabilities, write_predictions
-from film.pairs.log_loss import shift_prior
+from film.pairs.priors import shift_prior
 
 
 class Lengths:

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from film.pairs.log_loss import binary_labels, binary_log_loss, prior_weights, shift_prior
+from film.pairs.checks import binary_labels
+from film.pairs.log_loss import binary_log_loss
+from film.pairs.priors import prior_weights, shift_prior
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from film.pairs.log_loss import shift_prior
-from film.pairs.priors import estimate_prior
+from film.pairs.priors import estimate_prior, shift_prior
 
 
 def _made(prior, n=40_000, seed=0, distance=2.0):

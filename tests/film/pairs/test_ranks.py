@@ -7,7 +7,8 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
 
 from film.pairs import rank_search as _rank_search
-from film.pairs.log_loss import binary_log_loss, prior_weights, shift_prior
+from film.pairs.log_loss import binary_log_loss
+from film.pairs.priors import prior_weights, shift_prior
 from film.pairs.rank_search import (
     RankSearch,
     directions,
@@ -438,10 +439,14 @@ def test_no_ks_and_frozen():
         (lambda: rule(RANKS, 1, "all"), ValueError, "mode must be 'both' or 'either', got 'all'"),  # type: ignore
         (lambda: effective_ranks([1, 2]), ValueError, r"ranks must have shape \(n, 2\)"),
         (lambda: effective_ranks([[0.5, 1]]), TypeError, "ranks must hold integers"),
-        (lambda: effective_ranks([[-1, 1]]), ValueError, "ranks must not be negative, got -1"),
+        (
+            lambda: effective_ranks([[-1, 1]]),
+            ValueError,
+            r"ranks\[0\] is \[-1, 1\], but ranks must not be negative",
+        ),
         (lambda: rates_over_k([0, 1], [1, 1], [1]), ValueError, "only the class 1"),
         (lambda: rates_over_k([0, 1], [0, 0], [1]), ValueError, "only the class 0"),
-        (lambda: rates_over_k([0, 1], [1], [1]), ValueError, "y has 1 rows"),
+        (lambda: rates_over_k([0, 1], [1], [1]), ValueError, r"must have shape \(1,\), as y has"),
         (lambda: rates_over_k([0, 1], [1, 0], [0]), ValueError, "ks must be at least 1"),
         (lambda: rates_over_k([0, 1], [1, 0], [1.5]), TypeError, "ks must hold integers"),
     ],
