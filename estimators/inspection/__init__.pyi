@@ -19,4 +19,3 @@ from .verdict import Verdict as Verdict
 from .verdict import explain_verdicts as explain_verdicts
 from .verdict import percent as percent
 from .words import explain_words as explain_words
-from .words import words_of_dimension as words_of_dimension

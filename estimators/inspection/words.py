@@ -1,11 +1,10 @@
-"""Which words make two texts similar, and which words a learned dimension is about."""
+"""Which words make two texts similar."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from estimators.inputs import as_texts, check_integer, check_pairs
@@ -13,8 +12,6 @@ from estimators.inspection.explanation import Explanation
 from estimators.inspection.segmentation import Word, split_words
 from estimators.metric import LinearPipeline, take_apart
 from film.metric import largest_contributions
-
-__all__ = ["explain_words", "words_of_dimension"]
 
 LONGEST_WINDOW = 8
 """Words in which a feature that no single word has is looked for, or its n-gram length if more."""
@@ -96,59 +93,6 @@ def explain_words(
     X = parts.features(as_texts(texts))
     split = {text: _split_features(parts, text, X[row]) for row, text in enumerate(texts)}
     return [_explanation(parts, split, one, other, keep) for one, other in checked.tolist()]
-
-
-def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple[str, float]]:
-    """Strongest features of one dimension of a learned map.
-
-    Parameters
-    ----------
-    embedder : Pipeline
-        As in `explain_words`, with a `FILM` or `TruncatedSVD`.
-    dimension : int
-        Row of L, from 0.
-    n : int, default=15
-        Most features given.
-
-    Returns
-    -------
-    words : list of (str, float)
-        Names as in the vectoriser's ``get_feature_names_out`` and weights, strongest first. Two
-        words of one sign draw texts together along this dimension, words of opposite signs apart;
-        the sign of a row as a whole means nothing. Features of weight 0 are left out.
-
-    Raises
-    ------
-    TypeError
-        If the embedder has no map or an unsupported step, or dimension or n is not an integer.
-    ValueError
-        If there is no such dimension, or n < 1.
-
-    Examples
-    --------
-    >>> from sklearn.decomposition import TruncatedSVD
-    >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from estimators.inspection import words_of_dimension
-    >>> texts = ["play the guitar", "play guitar", "chess"]
-    >>> lsa = make_pipeline(CountVectorizer(), TruncatedSVD(2, random_state=0)).fit(texts)
-    >>> [(word, round(weight, 2)) for word, weight in words_of_dimension(lsa, 0)[:3]]
-    [('guitar', 0.66), ('play', 0.66), ('the', 0.37)]
-    """
-    parts = take_apart(embedder)
-    if parts.components is None:
-        raise TypeError(
-            "embedder has no learned map, so no dimensions to name: give a pipeline with FILM or "
-            "TruncatedSVD."
-        )
-    check_integer("n", n, 1)
-    d = len(parts.components)
-    if check_integer("dimension", dimension, 0) >= d:
-        raise ValueError(f"dimension={dimension!r} must be below {d}, the rows of the map")
-    row = parts.components[dimension]
-    order = np.argsort(-np.abs(row), kind="stable")[:n]
-    names = parts.source.get_feature_names_out()
-    return [(str(names[f]), float(row[f])) for f in order if row[f] != 0]
 
 
 def _explanation(

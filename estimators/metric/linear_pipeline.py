@@ -14,6 +14,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
 from sklearn.utils.validation import check_is_fitted
 
+from estimators.inputs import check_integer
 from estimators.metric.film import FILM
 
 SUPPORTED = (
@@ -81,6 +82,59 @@ def take_apart(embedder: Any) -> LinearPipeline:
         check_is_fitted(step)
         components = step.components_ if components is None else step.components_ @ components
     return LinearPipeline(source, vectorizers, rescalers, components)
+
+
+def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple[str, float]]:
+    """Strongest features of one dimension of a learned map.
+
+    Parameters
+    ----------
+    embedder : Pipeline
+        Fitted, as in `take_apart`, with a `FILM` or `TruncatedSVD`.
+    dimension : int
+        Row of L, from 0.
+    n : int, default=15
+        Most features given.
+
+    Returns
+    -------
+    words : list of (str, float)
+        Names as in the vectoriser's ``get_feature_names_out`` and weights, strongest first. Two
+        words of one sign draw texts together along this dimension, words of opposite signs apart;
+        the sign of a row as a whole means nothing. Features of weight 0 are left out.
+
+    Raises
+    ------
+    TypeError
+        If the embedder has no map or an unsupported step, or dimension or n is not an integer.
+    ValueError
+        If there is no such dimension, or n < 1.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import TruncatedSVD
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from estimators.metric import words_of_dimension
+    >>> texts = ["play the guitar", "play guitar", "chess"]
+    >>> lsa = make_pipeline(CountVectorizer(), TruncatedSVD(2, random_state=0)).fit(texts)
+    >>> [(word, round(weight, 2)) for word, weight in words_of_dimension(lsa, 0)[:3]]
+    [('guitar', 0.66), ('play', 0.66), ('the', 0.37)]
+    """
+    parts = take_apart(embedder)
+    if parts.components is None:
+        raise TypeError(
+            "embedder has no learned map, so no dimensions to name: give a pipeline with FILM or "
+            "TruncatedSVD."
+        )
+    check_integer("n", n, 1)
+    d = len(parts.components)
+    if check_integer("dimension", dimension, 0) >= d:
+        raise ValueError(f"dimension={dimension!r} must be below {d}, the rows of the map")
+    row = parts.components[dimension]
+    order = np.argsort(-np.abs(row), kind="stable")[:n]
+    names = parts.source.get_feature_names_out()
+    return [(str(names[f]), float(row[f])) for f in order if row[f] != 0]
 
 
 def _flat_steps(name: str, estimator: Any) -> Iterator[tuple[str, Any]]:

@@ -7,17 +7,16 @@ from .factor import rank_bound as rank_bound
 from .factor import smoothed_hinge as smoothed_hinge
 from .minibatch import batch_step as batch_step
 from .minibatch import initial_components as initial_components
-from .minibatch import project as project
+from .minibatch import retract_step as retract_step
 from .neighbours import nearest_dissimilar as nearest_dissimilar
 from .objective import active_anchors as active_anchors
 from .objective import curvatures as curvatures
 from .objective import hinge_arguments as hinge_arguments
+from .objective import leading_eigenvectors as leading_eigenvectors
 from .objective import pull_matrix as pull_matrix
 from .objective import smooth_objective as smooth_objective
 from .objective import true_objective as true_objective
 from .solver import StopReason as StopReason
-from .solver import leading_eigenvectors as leading_eigenvectors
-from .solver import retract_step as retract_step
 from .solver import solve as solve
 from .stiefel import cayley_curve as cayley_curve
 from .stiefel import cayley_step as cayley_step
@@ -26,6 +25,7 @@ from .stiefel import orthonormality_tolerance as orthonormality_tolerance
 from .stiefel import polar_retraction as polar_retraction
 from .stiefel import random_point as random_point
 from .stiefel import tangent_gradient as tangent_gradient
+from .svd import project as project
 from .svd import threaded_product as threaded_product
 from .svd import truncated_svd as truncated_svd
 from .svd import usable_cores as usable_cores

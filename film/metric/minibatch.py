@@ -11,10 +11,12 @@ from film.metric.objective import (
     active_anchors,
     curvatures,
     hinge_arguments,
+    leading_eigenvectors,
     pull_matrix,
+    smooth_objective,
 )
-from film.metric.solver import leading_eigenvectors, retract_step
-from film.metric.svd import Matrix, threaded_product, truncated_svd
+from film.metric.stiefel import polar_retraction, tangent_gradient
+from film.metric.svd import Matrix, truncated_svd
 from film.metric.triplets import anchor_sums
 
 
@@ -161,27 +163,33 @@ def batch_step(
     return BatchStep(moved.astype(components.dtype, copy=False), loss, share)
 
 
-def project(X: Matrix, components: np.ndarray) -> np.ndarray:
-    """Map every row of X to y = L x.
+def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
+    """One projected gradient step on f2 with polar retraction, as mini-batch FILM takes.
 
     Parameters
     ----------
-    X : sparse matrix or ndarray of shape (n, D)
-        Rows.
-    components : ndarray of shape (d, D)
-        L.
+    P : ndarray of shape (r, d)
+        Orthonormal columns.
+    K : ndarray of shape (r, r)
+        At unit scale.
+    step : float
+        Length along −F(P) / ‖F(P)‖, in units of √d.
 
     Returns
     -------
-    Y : ndarray of shape (n, d)
-        Costs O(nnz d). A zero row stays zero.
+    P : ndarray of shape (r, d)
+        The new point.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import project
-    >>> project(np.eye(2), np.array([[2.0, 3.0]]))
-    array([[2.],
-           [3.]])
+    >>> from film.metric import retract_step
+    >>> P = retract_step(np.eye(2, 1), np.diag([0.0, -1.0]), 0.0)
+    >>> P.ravel()
+    array([1., 0.])
     """
-    return threaded_product(X, np.ascontiguousarray(components.T))
+    direction = tangent_gradient(P, smooth_objective(P, K)[1])
+    norm = np.linalg.norm(direction)
+    if not norm > 0:
+        return P
+    return polar_retraction(P - P.dtype.type(step * np.sqrt(P.shape[1]) / norm) * direction)

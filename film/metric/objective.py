@@ -8,7 +8,10 @@ manifold, s (d,) ≥ 0. The learned representation is y_i = diag(√s) Pᵀ v_i.
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 from scipy.special import expit
+
+from film.threads import one_blas_thread
 
 
 def hinge_arguments(
@@ -185,3 +188,46 @@ def true_objective(z: np.ndarray, s: np.ndarray, margin: float) -> float:
     """
     hinge = np.maximum(z.astype(np.float64) + margin, 0).sum()
     return float(hinge + 0.5 * np.square(s, dtype=np.float64).sum())
+
+
+def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Closed-form minimiser of f2 at fixed activity.
+
+    With the d largest eigenvalues of −(K + Kᵀ)/2 positive, their eigenvectors minimise f2, for
+    k · softplus(k) is convex and increasing on k ≥ 0 (Schur-Horn).
+
+    Parameters
+    ----------
+    K : ndarray of shape (r, r)
+        From `pull_matrix`.
+    d : int
+        Number of columns, at most r.
+
+    Returns
+    -------
+    k : ndarray of shape (d,)
+        Eigenvalues, decreasing.
+    P : ndarray of shape (r, d)
+        Eigenvectors, largest entry of each positive; costs O(r³).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import leading_eigenvectors
+    >>> leading_eigenvectors(np.diag([-1.0, -3.0]), 1)
+    (array([3.]), array([[0.],
+           [1.]]))
+    """
+    r = len(K)
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(
+            -(K + K.T) / 2, subset_by_index=[r - d, r - 1], check_finite=False
+        )
+    return values[::-1], fix_signs(vectors[:, ::-1])
+
+
+def fix_signs(P: np.ndarray) -> np.ndarray:
+    """Give the columns of P, each with its sign such that its largest entry is positive."""
+    largest = np.abs(P).argmax(axis=0)
+    signs = np.where(P[largest, np.arange(P.shape[1])] < 0, -1, 1).astype(P.dtype)
+    return P * signs

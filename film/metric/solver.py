@@ -27,12 +27,14 @@ from film.metric.factor import descend_factor, rank_bound
 from film.metric.objective import (
     active_anchors,
     curvatures,
+    fix_signs,
     hinge_arguments,
+    leading_eigenvectors,
     pull_matrix,
     smooth_objective,
     true_objective,
 )
-from film.metric.stiefel import polar_retraction, random_point, tangent_gradient
+from film.metric.stiefel import random_point, tangent_gradient
 from film.threads import one_blas_thread
 
 Method = Literal["eigen", "cayley"]
@@ -118,42 +120,6 @@ class Solution:
     loss_curve: np.ndarray
     gradient_norms: np.ndarray
     active_shares: np.ndarray
-
-
-def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Closed-form minimiser of f2 at fixed activity.
-
-    With the d largest eigenvalues of −(K + Kᵀ)/2 positive, their eigenvectors minimise f2, for
-    k · softplus(k) is convex and increasing on k ≥ 0 (Schur-Horn).
-
-    Parameters
-    ----------
-    K : ndarray of shape (r, r)
-        From `film.metric.pull_matrix`.
-    d : int
-        Number of columns, at most r.
-
-    Returns
-    -------
-    k : ndarray of shape (d,)
-        Eigenvalues, decreasing.
-    P : ndarray of shape (r, d)
-        Eigenvectors, largest entry of each positive; costs O(r³).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric import leading_eigenvectors
-    >>> leading_eigenvectors(np.diag([-1.0, -3.0]), 1)
-    (array([3.]), array([[0.],
-           [1.]]))
-    """
-    r = len(K)
-    with one_blas_thread():
-        values, vectors = scipy.linalg.eigh(
-            -(K + K.T) / 2, subset_by_index=[r - d, r - 1], check_finite=False
-        )
-    return values[::-1], _fix_signs(vectors[:, ::-1])
 
 
 def solve(
@@ -303,7 +269,7 @@ def _best_of(
     assert best is not None
     order = np.argsort(-best.s, kind="stable")
     return Solution(
-        P=_fix_signs(best.P[:, order]),
+        P=fix_signs(best.P[:, order]),
         s=best.s[order],
         objective=best.loss,
         lower_bound=min(bound, best.loss),
@@ -446,41 +412,3 @@ def _no_direction(r: int, d: int, dtype: np.dtype) -> Solution:
         gradient_norms=nothing,
         active_shares=nothing,
     )
-
-
-def _fix_signs(P: np.ndarray) -> np.ndarray:
-    largest = np.abs(P).argmax(axis=0)
-    signs = np.where(P[largest, np.arange(P.shape[1])] < 0, -1, 1).astype(P.dtype)
-    return P * signs
-
-
-def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
-    """One projected gradient step on f2 with polar retraction, as mini-batch FILM takes.
-
-    Parameters
-    ----------
-    P : ndarray of shape (r, d)
-        Orthonormal columns.
-    K : ndarray of shape (r, r)
-        At unit scale.
-    step : float
-        Length along −F(P) / ‖F(P)‖, in units of √d.
-
-    Returns
-    -------
-    P : ndarray of shape (r, d)
-        The new point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric import retract_step
-    >>> P = retract_step(np.eye(2, 1), np.diag([0.0, -1.0]), 0.0)
-    >>> P.ravel()
-    array([1., 0.])
-    """
-    direction = tangent_gradient(P, smooth_objective(P, K)[1])
-    norm = np.linalg.norm(direction)
-    if not norm > 0:
-        return P
-    return polar_retraction(P - P.dtype.type(step * np.sqrt(P.shape[1]) / norm) * direction)

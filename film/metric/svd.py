@@ -89,6 +89,32 @@ def threaded_product(left: Matrix, right: np.ndarray, n_threads: int | None = No
     return product
 
 
+def project(X: Matrix, components: np.ndarray) -> np.ndarray:
+    """Map every row of X to y = L x.
+
+    Parameters
+    ----------
+    X : sparse matrix or ndarray of shape (n, D)
+        Rows.
+    components : ndarray of shape (d, D)
+        L.
+
+    Returns
+    -------
+    Y : ndarray of shape (n, d)
+        Costs O(nnz d). A zero row stays zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import project
+    >>> project(np.eye(2), np.array([[2.0, 3.0]]))
+    array([[2.],
+           [3.]])
+    """
+    return threaded_product(X, np.ascontiguousarray(components.T))
+
+
 def usable_cores() -> int:
     """Count the cores that this process may use.
 

@@ -17,10 +17,10 @@ from estimators import FILM, Triplets, fast_duplicates
 from estimators.cli.tables import write_table
 from film.datasets import make_question_pairs, read_quora
 from film.metric.contributions import cosine_contributions
-from film.metric.minibatch import batch_step, project
-from film.metric.objective import hinge_arguments, true_objective
-from film.metric.solver import StopReason, leading_eigenvectors, solve
-from film.metric.svd import threaded_product, truncated_svd
+from film.metric.minibatch import batch_step
+from film.metric.objective import hinge_arguments, leading_eigenvectors, true_objective
+from film.metric.solver import StopReason, solve
+from film.metric.svd import project, threaded_product, truncated_svd
 from film.metric.triplets import anchor_sums, triplets_from_pairs
 from film.text import normalize_text
 

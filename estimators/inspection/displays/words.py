@@ -9,7 +9,7 @@ import numpy as np
 
 from estimators.inspection.displays.plotting import axes_for, token_font
 from estimators.inspection.printable import printable_text
-from estimators.inspection.words import words_of_dimension
+from estimators.metric import words_of_dimension
 
 __all__ = ["WordsDisplay"]
 

@@ -24,9 +24,9 @@ from estimators.inspection import (
     ReliabilityDisplay,
     ScoreHistogramDisplay,
     WordsDisplay,
-    words_of_dimension,
 )
 from estimators.inspection.displays import plotting as _plotting
+from estimators.metric import words_of_dimension
 from film.datasets import make_question_pairs
 from film.pairs.calibration import calibration_error, calibration_interval, reliability_curve
 from film.pairs.ranks import rates_over_k

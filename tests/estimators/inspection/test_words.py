@@ -15,7 +15,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, Normalizer, StandardScaler
 
 from estimators import FILM
-from estimators.inspection import explain_words, words_of_dimension
+from estimators.inspection import explain_words
+from estimators.metric import words_of_dimension
 from film.text import normalize_text
 
 WORDS = (

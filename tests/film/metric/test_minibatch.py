@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from film.metric.minibatch import batch_step, initial_components, project
+from film.metric.minibatch import batch_step, initial_components, retract_step
+from film.metric.objective import smooth_objective
+from film.metric.stiefel import check_point, random_point, tangent_gradient
+from film.metric.svd import project
 from film.metric.triplets import ordered_share, triplets_from_labels
 
 seeds = pytest.mark.parametrize("seed", range(4))
@@ -237,12 +240,25 @@ def test_the_first_map_is_a_random_projection_that_keeps_cosines():
     assert initial_components(2, 3, 0, np.dtype("f4")).dtype == np.float32
 
 
-@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array, sp.csr_matrix])
-def test_projection_is_the_product_with_every_row(wrap):
-    L, X, _ = batch(0)
-    X[3] = 0
-    Y = project(wrap(X), L)
-    assert type(Y) is np.ndarray
-    for x, y in zip(X, Y, strict=True):
-        assert np.allclose(y, L @ x, atol=1e-13)
-    assert (Y[3] == 0).all()
+@seeds
+def test_a_step_descends_along_the_tangent_gradient_by_the_length_asked(seed):
+    rng = np.random.default_rng(seed)
+    K, P = rng.standard_normal((9, 9)), random_point(9, 3, rng)
+    value, gradient = smooth_objective(P, K)
+    direction = tangent_gradient(P, gradient)
+    assert np.allclose(retract_step(P, K, 0.0), P, atol=1e-14)
+    h = 1e-6
+    velocity = (retract_step(P, K, h) - retract_step(P, K, -h)) / (2 * h)
+    assert np.allclose(velocity, -np.sqrt(3) * direction / np.linalg.norm(direction), atol=1e-8)
+    for step in (1e-3, 0.1, 1.0):
+        moved = retract_step(P, K, step)
+        assert check_point(moved) == (True, "")
+        assert step > 0.1 or smooth_objective(moved, K)[0] < value
+
+
+def test_a_step_from_a_critical_point_stays_and_float32_stays():
+    P = np.eye(3, 1)
+    assert np.array_equal(retract_step(P, np.diag([-1.0, 0.0, 0.0]), 0.5), P)
+    P32 = random_point(6, 2, 0, np.float32)
+    K = np.random.default_rng(0).standard_normal((6, 6)).astype(np.float32)
+    assert retract_step(P32, K, 0.3).dtype == np.float32

@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
+from film.metric.descent import minimize_on_stiefel
 from film.metric.objective import (
     active_anchors,
     curvatures,
     hinge_arguments,
+    leading_eigenvectors,
     pull_matrix,
     smooth_objective,
     true_objective,
 )
-from film.metric.stiefel import random_point
+from film.metric.stiefel import check_point, random_point, tangent_gradient
 from film.metric.triplets import anchor_sums
 
 N, R, D = 12, 5, 3
@@ -218,3 +220,31 @@ def test_the_true_objective_is_summed_in_float64():
 def test_an_anchor_at_the_margin_is_satisfied():
     # λ(0) = 0 in the paper.
     assert active_anchors(np.array([-1.0, np.nextafter(-1.0, 0)]), 1.0).tolist() == [False, True]
+
+
+@seeds
+@pytest.mark.parametrize("d", [1, 3, 7])
+def test_leading_eigenvectors_are_numpys(seed, d):
+    K = np.random.default_rng(seed).standard_normal((7, 7))
+    k, P = leading_eigenvectors(K, d)
+    values, vectors = np.linalg.eigh(-(K + K.T) / 2)
+    assert np.allclose(k, values[::-1][:d], atol=1e-13)
+    assert np.allclose(np.abs(np.sum(P * vectors[:, ::-1][:, :d], axis=0)), 1)
+    assert np.allclose(curvatures(P, K), k)
+    assert check_point(P)[0]
+    assert (P[np.abs(P).argmax(axis=0), range(d)] > 0).all()
+
+
+@seeds
+def test_leading_eigenvectors_minimise_the_smooth_objective(seed):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((9, 12))
+    K = -(B @ B.T) / 10 + 0.3 * (lambda N: N - N.T)(rng.standard_normal((9, 9)))
+    _, P = leading_eigenvectors(K, 3)
+    value, gradient = smooth_objective(P, K)
+    assert np.linalg.norm(tangent_gradient(P, gradient)) < 1e-12
+    result = minimize_on_stiefel(
+        lambda point: smooth_objective(point, K), random_point(9, 3, rng), max_iter=2000
+    )
+    assert result.value == pytest.approx(value, abs=1e-8)
+    assert np.allclose(result.point @ result.point.T, P @ P.T, atol=1e-4)

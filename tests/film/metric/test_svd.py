@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from film.metric.svd import threaded_product, truncated_svd, usable_cores
+from film.metric.svd import project, threaded_product, truncated_svd, usable_cores
 
 # (n, D, rank): tall and wide by subspace iteration, then the two that take the dense SVD.
 ITERATED = [(300, 90, 12), (90, 300, 12)]
@@ -217,3 +217,15 @@ def test_a_product_of_float32_stays_float32():
 
 def test_at_least_one_core_is_usable():
     assert usable_cores() >= 1
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_projection_is_the_product_with_every_row(wrap):
+    rng = np.random.default_rng(0)
+    L, X = rng.standard_normal((3, 9)), rng.standard_normal((14, 9))
+    X[3] = 0
+    Y = project(wrap(X), L)
+    assert type(Y) is np.ndarray
+    for x, y in zip(X, Y, strict=True):
+        assert np.allclose(y, L @ x, atol=1e-13)
+    assert (Y[3] == 0).all()
