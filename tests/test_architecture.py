@@ -131,7 +131,6 @@ ARROWS = {
 }
 
 
-@pytest.mark.xfail(strict=False, reason="one circle is to be opened")
 def test_no_module_is_in_a_circle():
     left = set(MODULES)
     for _ in MODULES:

@@ -109,7 +109,7 @@ class ChunkAlignment:
         Returns
         -------
         display : AlignmentDisplay
-            With the artists as attributes. Its explanation has chunks in the place of tokens.
+            With the artists as attributes.
 
         Raises
         ------
@@ -117,28 +117,13 @@ class ChunkAlignment:
             If matplotlib is not installed.
         """
         from estimators.inspection.displays.alignment import AlignmentDisplay
-        from estimators.inspection.explanation import Explanation
 
-        told = Explanation(
-            text1="",
-            text2="",
-            tokens1=self.chunks1,
-            tokens2=self.chunks2,
-            offsets1=np.zeros((len(self.chunks1), 2), dtype=np.int64),
-            offsets2=np.zeros((len(self.chunks2), 2), dtype=np.int64),
-            contributions=self.scores,
-            similarity=float(self.scores.sum()),
-        )
-        display = AlignmentDisplay.from_explanation(told, ax=ax, **kwargs)
-
-        from matplotlib.patches import Rectangle
-
-        # The sum of means over blocks is not the similarity of the texts.
         n = len(self.pairs)
-        display.ax_.set_title(f"{n} pair{'' if n == 1 else 's'} of chunks aligned")
-        for i, j in self.pairs:
-            display.ax_.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fill=False, linewidth=2))
-        return display
+        title = f"{n} pair{'' if n == 1 else 's'} of chunks aligned"
+        display = AlignmentDisplay(
+            self.scores, self.chunks1, self.chunks2, title=title, framed=self.pairs
+        )
+        return display.plot(ax=ax, **kwargs)
 
     def __str__(self) -> str:
         names1, names2 = (

@@ -1,14 +1,14 @@
-"""Heat map of what each pair of tokens contributes to a similarity."""
+"""Heat map of what pairs of tokens, or of chunks, contribute to a similarity."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from estimators.inspection.displays.plotting import axes_for, token_font
-from estimators.inspection.explanation import Explanation
+from estimators.inspection.displays.plotting import Display, token_font
 from estimators.inspection.printable import printable_text
 
 __all__ = ["AlignmentDisplay"]
@@ -21,25 +21,31 @@ MOST_TOKENS = 60
 """Of longer texts, only so many tokens of each are drawn."""
 
 
-class AlignmentDisplay:
-    """Heat map of token contributions (RCMD paper, figure 2; token matching, figure 2).
+class AlignmentDisplay(Display):
+    """Heat map of contributions (RCMD paper, figure 2; token matching, figure 2).
 
-    Rows are the tokens of the first text, columns those of the second. Blue adds to the
-    similarity, red takes from it. Special tokens are left out; a line below says what they
-    contributed. Of a text of more than 60 tokens, those with the largest contributions are drawn,
-    and the line says what these hold.
+    Blue adds to the similarity, red takes from it. Of more than 60 tokens of a text, those with the
+    largest contributions are drawn, and a line below says what these hold.
 
     Parameters
     ----------
-    explanation : Explanation
-        What is drawn.
+    contributions : array-like or sparse array of float, shape (t1, t2)
+        Of each token of the first text, in the rows, with each of the second.
+    labels1, labels2 : sequence of str, lengths t1 and t2
+        The tokens.
+    title : str, default=""
+        Above the map.
+    note : str, default=""
+        Below it.
+    framed : sequence of (int, int), default=()
+        Cells (row, column) with a frame around them.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Axes with the heat map.
     figure_ : matplotlib Figure
-        Figure that holds it.
+        Figure that holds it; a new one is as large as the tokens need.
     im_ : matplotlib AxesImage, or None
         The heat map; None where a text has no token to show.
     text_ : ndarray of matplotlib Text, shape (t1, t2), or None
@@ -60,23 +66,32 @@ class AlignmentDisplay:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> from sklearn.feature_extraction.text import TfidfVectorizer
-    >>> from estimators.inspection import AlignmentDisplay, explain_words
-    >>> tfidf = TfidfVectorizer().fit(["play the guitar", "learn chess"])
-    >>> explanation, = explain_words(tfidf, [("play guitar", "learn guitar")])
-    >>> display = AlignmentDisplay.from_explanation(explanation)
-    >>> display.im_.get_array().shape
+    >>> from estimators.inspection import AlignmentDisplay
+    >>> display = AlignmentDisplay([[0.4, 0], [0.1, 0.3]], ["play", "guitar"], ["a", "guitar"])
+    >>> display.plot().im_.get_array().shape
     (2, 2)
     """
 
-    def __init__(self, explanation: Explanation) -> None:
-        self.explanation = explanation
+    def __init__(
+        self,
+        contributions: Any,
+        labels1: Sequence[str],
+        labels2: Sequence[str],
+        *,
+        title: str = "",
+        note: str = "",
+        framed: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.contributions = contributions
+        self.labels1 = labels1
+        self.labels2 = labels2
+        self.title = title
+        self.note = note
+        self.framed = framed
 
     @classmethod
-    def from_explanation(
-        cls, explanation: Explanation, *, ax: Any = None, **kwargs: Any
-    ) -> AlignmentDisplay:
-        """Draw an explanation.
+    def from_explanation(cls, explanation: Any, *, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw an explanation; special tokens are left out, and a line says what they contribute.
 
         Parameters
         ----------
@@ -92,55 +107,39 @@ class AlignmentDisplay:
         display : AlignmentDisplay
             Drawn.
         """
-        return cls(explanation).plot(ax=ax, **kwargs)
+        rows, columns = (np.flatnonzero(~s) for s in (explanation.special1, explanation.special2))
+        hides = explanation.special1.any() or explanation.special2.any()
+        heading = f"{printable_text(explanation.title, 80)}\n" if explanation.title else ""
+        display = cls(
+            explanation.contributions[rows][:, columns],
+            [explanation.tokens1[i] for i in rows],
+            [explanation.tokens2[j] for j in columns],
+            title=f"{heading}similarity {explanation.similarity:.4f}",
+            note=f"special tokens, not shown: {explanation.special_contribution:+.4f}"
+            if hides
+            else "",
+        )
+        return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> AlignmentDisplay:
-        """Draw the heat map.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure, as large as the tokens need, by default.
-        **kwargs
-            Passed to matplotlib's ``imshow``.
-
-        Returns
-        -------
-        self : AlignmentDisplay
-            With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        told = self.explanation
-        rows, columns, shown = _strongest(told)
-        labels1 = [printable_text(told.tokens1[i], LABEL_CHARACTERS) for i in rows]
-        labels2 = [printable_text(told.tokens2[j], LABEL_CHARACTERS) for j in columns]
-        numbered = 0 < max(shown.shape) <= NUMBERED_TOKENS
-        self.ax_ = axes_for(ax, _figure_size(labels1, labels2, numbered))
-        self.figure_ = self.ax_.figure
+    def _draw(self, **kwargs: Any) -> None:
+        rows, columns, shown = self._strongest()
+        labels1, labels2 = self._labels(rows, columns)
         self.im_: Any = None
         self.text_: Any = None
         self.colorbar_: Any = None
-        heading = f"{printable_text(told.title, 80)}\n" if told.title else ""
-        self.ax_.set_title(f"{heading}similarity {told.similarity:.4f}", parse_math=False)
-        n1, n2 = int((~told.special1).sum()), int((~told.special2).sum())
-        lines = []
-        if len(rows) < n1 or len(columns) < n2:
-            lines.append(
-                f"{len(rows):,} of {n1:,} and {len(columns):,} of {n2:,} words, which add "
-                f"{shown.sum():+.4f}"
-            )
-        if told.special1.any() or told.special2.any():
-            lines.append(f"special tokens, not shown: {told.special_contribution:+.4f}")
-        if lines:
-            self.ax_.set_xlabel("\n".join(lines))
+        self.ax_.set_title(self.title, parse_math=False)
+        n1, n2 = len(self.labels1), len(self.labels2)
+        left_out = (
+            f"{len(rows):,} of {n1:,} and {len(columns):,} of {n2:,} words, which add "
+            f"{shown.sum():+.4f}"
+            if len(rows) < n1 or len(columns) < n2
+            else ""
+        )
+        self.ax_.set_xlabel("\n".join(filter(None, [left_out, self.note])))
         if shown.size == 0:
             self.ax_.set(xticks=[], yticks=[])
             self.ax_.text(0.5, 0.5, "no tokens to show", ha="center", transform=self.ax_.transAxes)
-            return self
+            return
         largest = float(np.abs(shown).max()) or 1.0
         style = {"cmap": "RdBu", "vmin": -largest, "vmax": largest, "aspect": "equal"} | kwargs
         self.im_ = self.ax_.imshow(shown, **style)
@@ -155,9 +154,9 @@ class AlignmentDisplay:
         turned |= {"va": "top"} | ({"rotation_mode": "anchor"} if few else {})
         self.ax_.set_yticks(np.arange(len(rows)), labels1, **font)
         self.ax_.set_xticks(np.arange(len(columns)), labels2, **turned, **font)
-        if numbered:
+        if max(shown.shape) <= NUMBERED_TOKENS:
             self.text_ = self._numbers(shown, largest)
-        return self
+        self._frame(rows.tolist(), columns.tolist())
 
     def _numbers(self, shown: np.ndarray, largest: float) -> np.ndarray:
         texts = np.empty(shown.shape, dtype=object)
@@ -170,26 +169,39 @@ class AlignmentDisplay:
             )
         return texts
 
+    def _frame(self, rows: list[int], columns: list[int]) -> None:
+        from matplotlib.patches import Rectangle
 
-def _strongest(told: Explanation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and columns of the tokens to draw, and the contributions between them."""
-    contributions = told.contributions
-    places = []
-    for special, axis in ((told.special1, 1), (told.special2, 0)):
-        ordinary = np.flatnonzero(~special)
-        largest: Any = abs(contributions).max(axis=axis) if all(contributions.shape) else special
-        largest = largest.toarray().ravel() if sp.issparse(largest) else largest
-        order = np.argsort(-largest[ordinary].astype(float), kind="stable")[:MOST_TOKENS]
-        places.append(np.sort(ordinary[order]))
-    rows, columns = places
-    shown = contributions[rows][:, columns]
-    return rows, columns, shown.toarray() if sp.issparse(shown) else shown
+        for i, j in self.framed:
+            if i in rows and j in columns:
+                corner = (columns.index(j) - 0.5, rows.index(i) - 0.5)
+                self.ax_.add_patch(Rectangle(corner, 1, 1, fill=False, linewidth=2))
 
+    def _strongest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows and columns of the tokens to draw, and the contributions between them."""
+        sparse = sp.issparse(self.contributions)
+        matrix: Any = self.contributions if sparse else np.asarray(self.contributions, float)
+        places = []
+        for axis, n in ((1, len(self.labels1)), (0, len(self.labels2))):
+            largest: Any = abs(matrix).max(axis=axis) if all(matrix.shape) else np.zeros(n)
+            largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+            places.append(np.sort(np.argsort(-largest, kind="stable")[:MOST_TOKENS]))
+        shown = matrix[places[0]][:, places[1]]
+        return *places, shown.toarray() if sparse else shown
 
-def _figure_size(labels1: list[str], labels2: list[str], numbered: bool) -> tuple[float, float]:
-    """Inches that give every token a line of its own."""
-    cell = 0.5 if numbered else 0.2
-    margin1, margin2 = (0.085 * max(map(len, labels), default=0) for labels in (labels1, labels2))
-    width = cell * len(labels2) + margin1 + 1.4
-    height = cell * len(labels1) + margin2 * (0.75 if numbered else 1) + 0.8
-    return max(width, 4.0), max(height, 2.5)
+    def _labels(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
+        return (
+            [printable_text(self.labels1[i], LABEL_CHARACTERS) for i in rows],
+            [printable_text(self.labels2[j], LABEL_CHARACTERS) for j in columns],
+        )
+
+    def _inches(self) -> tuple[float, float]:
+        """Size that gives every token a line of its own."""
+        rows, columns, shown = self._strongest()
+        labels1, labels2 = self._labels(rows, columns)
+        numbered = 0 < max(shown.shape) <= NUMBERED_TOKENS
+        cell = 0.5 if numbered else 0.2
+        margin1, margin2 = (0.085 * max(map(len, side), default=0) for side in (labels1, labels2))
+        width = cell * len(labels2) + margin1 + 1.4
+        height = cell * len(labels1) + margin2 * (0.75 if numbered else 1) + 0.8
+        return max(width, 4.0), max(height, 2.5)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from estimators.inspection.displays.plotting import axes_for, check_response, panel_below
-from film.pairs import Rates
+from estimators.inspection.displays.plotting import Display, checked_method, panel_below
+from film.pairs import Rates, rates_over_k
 
 __all__ = ["KCurveDisplay"]
 
@@ -18,8 +18,10 @@ _RATES = (
 )
 
 
-class KCurveDisplay:
+class KCurveDisplay(Display):
     """Rates and log loss of the Pairwise kNN rule over k (FILM paper, figure 4).
+
+    Dots mark the best accuracy and the least log loss, a line the k in use.
 
     Parameters
     ----------
@@ -44,9 +46,7 @@ class KCurveDisplay:
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> from estimators.inspection import KCurveDisplay
-    >>> from film.pairs import rates_over_k
-    >>> rates = rates_over_k([0, 2, 5, 9], y=[1, 1, 0, 0], ks=range(1, 11))
-    >>> display = KCurveDisplay.from_rates(rates)
+    >>> display = KCurveDisplay.from_predictions([1, 1, 0, 0], [0, 2, 5, 9], range(1, 11))
     >>> sorted(display.lines_)
     ['accuracy', 'fnr', 'fpr', 'log_loss', 'tnr', 'tpr']
     """
@@ -56,15 +56,26 @@ class KCurveDisplay:
         self.k = k
 
     @classmethod
-    def from_rates(
-        cls, rates: Rates, *, k: int | None = None, ax: Any = None, **kwargs: Any
-    ) -> KCurveDisplay:
-        """Draw rates that were computed before.
+    def from_predictions(
+        cls,
+        y: Any,
+        ranks: Any,
+        ks: Any = range(1, 56),
+        *,
+        k: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the rates of given ranks.
 
         Parameters
         ----------
-        rates : Rates
-            Of at least one k.
+        y : array-like of shape (n,)
+            1 for duplicates, 0 for others; both have to occur.
+        ranks : array-like of int, shape (n,)
+            From `film.pairs.effective_ranks`.
+        ks : iterable of int, default=range(1, 56)
+            Values of k.
         k : int, default=None
             The k in use, which is marked.
         ax : matplotlib Axes, optional
@@ -76,13 +87,18 @@ class KCurveDisplay:
         -------
         display : KCurveDisplay
             Drawn.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As in `film.pairs.rates_over_k`, or if there is no k.
         """
-        return cls(rates, k).plot(ax=ax, **kwargs)
+        return cls(rates_over_k(ranks, y, list(ks)), k).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(
         cls, knn: Any, pairs: Any, y: Any, ks: Any = range(1, 56), *, ax: Any = None, **kwargs: Any
-    ) -> KCurveDisplay:
+    ) -> Self:
         """Draw the rates of a fitted rule on labelled pairs, its own k marked.
 
         Parameters
@@ -93,12 +109,8 @@ class KCurveDisplay:
             Texts.
         y : array-like of shape (n_pairs,)
             Their classes.
-        ks : iterable of int, default=range(1, 56)
-            Values of k.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to matplotlib's ``plot``, for all curves.
+        ks, ax, **kwargs
+            As in `from_predictions`.
 
         Returns
         -------
@@ -110,37 +122,13 @@ class KCurveDisplay:
         TypeError
             If the estimator has no ``k_curve``.
         """
-        check_response(knn, ("k_curve",))
-        chosen = getattr(knn, "k", None)
-        return cls.from_rates(knn.k_curve(pairs, y, ks), k=chosen, ax=ax, **kwargs)
+        checked_method(knn, ("k_curve",))
+        return cls(knn.k_curve(pairs, y, ks), getattr(knn, "k", None)).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> KCurveDisplay:
-        """Draw the curves; dots mark the best accuracy and the least log loss, a line the k in use.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to matplotlib's ``plot``, for all curves.
-
-        Returns
-        -------
-        self : KCurveDisplay
-            With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If the rates are of no k.
-        """
+    def _draw(self, **kwargs: Any) -> None:
         rates = self.rates
         if len(rates.ks) == 0:
             raise ValueError("rates are of no k, so there is nothing to draw: give some ks.")
-        self.ax_ = axes_for(ax, (6.4, 5.2))
-        self.figure_ = self.ax_.figure
         self.cost_ax_ = panel_below(self.ax_, 0.5)
         order = rates.ks.argsort(kind="stable")
         ks = rates.ks[order]
@@ -170,4 +158,6 @@ class KCurveDisplay:
         self.ax_.legend(fontsize="small", ncols=2)
         self.cost_ax_.set(xlabel="k, neighbours looked at", ylabel="log loss")
         self.cost_ax_.legend(fontsize="small")
-        return self
+
+    def _inches(self) -> tuple[float, float]:
+        return 6.4, 5.2

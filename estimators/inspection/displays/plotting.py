@@ -1,10 +1,11 @@
-"""What the displays share: matplotlib when it is needed, panels, fonts, labels of pairs."""
+"""What the displays share: axes, panels, fonts, scores of labelled pairs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import check_pair_labels, check_pairs
@@ -46,12 +47,46 @@ def import_pyplot() -> Any:
     return plt
 
 
-def axes_for(ax: Any, size: tuple[float, float]) -> Any:
-    """Give the axes that came, or those of a new figure of that size in inches."""
-    plt = import_pyplot()
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=size, layout="constrained")[1]
+class Display:
+    """Base of the displays: a subclass stores what it draws and has `_draw` and `_inches`."""
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            Passed to the matplotlib function that draws: ``plot`` for curves, ``hist`` for
+            histograms, ``barh`` for bars and ``imshow`` for heat maps.
+
+        Returns
+        -------
+        self : display
+            With the artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        plt = import_pyplot()
+        if ax is None:
+            ax = plt.subplots(figsize=self._inches(), layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(**kwargs)
+        return self
+
+    def _draw(self, **kwargs: Any) -> None:
+        raise NotImplementedError
+
+    def _inches(self) -> tuple[float, float]:
+        """Width and height of a new figure."""
+        return 6.4, 4.2
 
 
 def panel_below(ax: Any, height: float) -> Any:
@@ -99,8 +134,8 @@ def token_font() -> list[str]:
     return [*mpl.rcParams["font.family"], *(name for name in _WIDE_FONTS if name in installed)]
 
 
-def check_response(estimator: Any, methods: tuple[str, ...]) -> str:
-    """Find the first of the methods that a fitted estimator has."""
+def checked_method(estimator: Any, methods: tuple[str, ...]) -> str:
+    """Name the first of the methods that a fitted estimator has."""
     check_is_fitted(estimator)
     for method in methods:
         if hasattr(estimator, method):
@@ -111,17 +146,22 @@ def check_response(estimator: Any, methods: tuple[str, ...]) -> str:
     )
 
 
-def judged(estimator: Any, pairs: Any, y: Any, methods: tuple[str, ...]) -> tuple[Any, Any]:
-    """Tell whether each pair is a duplicate, and what the estimator says of it."""
-    method = check_response(estimator, methods)
+def scores_of_pairs(
+    estimator: Any, pairs: Any, y: Any, methods: tuple[str, ...] = ("predict_proba", "similarity")
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], str]:
+    """Give which pairs are duplicates, the scores of an estimator, and what these are."""
+    method = checked_method(estimator, methods)
     checked = check_pairs(pairs)
     labels = check_pair_labels(y, len(checked), allow_one_class=True)
     classes = getattr(estimator, "classes_", np.array([0, 1]))
     unknown = labels[~np.isin(labels, classes)].tolist()
-    if len(unknown):
+    if unknown:
         raise ValueError(
             f"y holds {unknown[0]!r}, but the estimator knows the classes {classes.tolist()}: "
             "give labels as in fitting."
         )
-    said = np.asarray(getattr(estimator, method)(checked))
-    return labels == classes[1], said[:, 1] if method == "predict_proba" else said
+    scores = np.asarray(getattr(estimator, method)(checked))
+    outcome = labels == classes[1]
+    if method == "predict_proba":
+        return outcome, scores[:, 1], "probability of a duplicate"
+    return outcome, scores, method

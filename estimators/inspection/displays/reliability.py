@@ -1,13 +1,13 @@
-"""Reliability diagram: said probabilities against observed rates."""
+"""Reliability diagram: predicted probabilities against observed rates."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inspection.displays.plotting import axes_for, judged, panel_below
+from estimators.inspection.displays.plotting import Display, panel_below, scores_of_pairs
 from film.pairs import ReliabilityCurve, calibration_error, calibration_interval, reliability_curve
 
 __all__ = ["ReliabilityDisplay"]
@@ -15,7 +15,7 @@ __all__ = ["ReliabilityDisplay"]
 _REFERENCE = "perfectly calibrated"
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Reliability diagram in bins of equal mass, with a histogram of the probabilities below.
 
     Parameters
@@ -76,7 +76,7 @@ class ReliabilityDisplay:
         random_state: Any = 0,
         ax: Any = None,
         **kwargs: Any,
-    ) -> ReliabilityDisplay:
+    ) -> Self:
         """Draw the diagram of given probabilities.
 
         Parameters
@@ -90,9 +90,10 @@ class ReliabilityDisplay:
         random_state : int, Generator or None, default=0
             Seeds the interval of the error, from 1,000 bootstrap draws.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw; a new figure by default. A second display drawn into the same axes
+            shares both panels.
         **kwargs
-            Passed to matplotlib's ``plot``.
+            Passed to matplotlib's ``plot``; the error is added to ``label``.
 
         Returns
         -------
@@ -112,16 +113,8 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        classifier: Any,
-        pairs: Any,
-        y: Any,
-        *,
-        n_bins: int = 15,
-        random_state: Any = 0,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> ReliabilityDisplay:
+        cls, classifier: Any, pairs: Any, y: Any, *, ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Draw the diagram of a fitted classifier's probabilities.
 
         Parameters
@@ -132,8 +125,8 @@ class ReliabilityDisplay:
             Texts that it was not fitted on.
         y : array-like of shape (n_pairs,)
             Their classes.
-        n_bins, random_state, ax, **kwargs
-            As in `from_predictions`.
+        ax, **kwargs
+            As in `from_predictions`; ``label`` is by default the name of the class.
 
         Returns
         -------
@@ -147,35 +140,11 @@ class ReliabilityDisplay:
         ValueError
             If y holds a class that the classifier does not know.
         """
-        outcome, p = judged(classifier, pairs, y, ("predict_proba",))
-        kwargs = {"label": type(classifier).__name__} | kwargs
-        return cls.from_predictions(
-            outcome, p, n_bins=n_bins, random_state=random_state, ax=ax, **kwargs
-        )
+        outcome, p, _ = scores_of_pairs(classifier, pairs, y, ("predict_proba",))
+        given: dict[str, Any] = {"label": type(classifier).__name__} | kwargs
+        return cls.from_predictions(outcome, p, ax=ax, **given)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> ReliabilityDisplay:
-        """Draw the diagram and the histogram.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. A second display drawn into the same axes
-            shares both panels.
-        **kwargs
-            Passed to matplotlib's ``plot``; the error is added to ``label``.
-
-        Returns
-        -------
-        self : ReliabilityDisplay
-            With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        self.ax_ = axes_for(ax, (5.2, 6.0))
-        self.figure_ = self.ax_.figure
+    def _draw(self, **kwargs: Any) -> None:
         self.histogram_ax_ = panel_below(self.ax_, 0.3)
         if _REFERENCE not in self.ax_.get_legend_handles_labels()[1]:
             self.ax_.plot([0, 1], [0, 1], ":", color="gray", label=_REFERENCE)
@@ -201,4 +170,6 @@ class ReliabilityDisplay:
         )
         self.ax_.legend(loc="upper left", fontsize="small")
         self.histogram_ax_.set(xlabel="predicted probability of a duplicate", ylabel="pairs")
-        return self
+
+    def _inches(self) -> tuple[float, float]:
+        return 5.2, 6.0

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inspection.displays.plotting import axes_for, judged
+from estimators.inspection.displays.plotting import Display, scores_of_pairs
 from film.pairs import binary_labels
 
 __all__ = ["ScoreHistogramDisplay"]
 
 
-class ScoreHistogramDisplay:
+class ScoreHistogramDisplay(Display):
     """Scores of duplicates and of other pairs, each as shares of its class.
 
     Parameters
@@ -21,7 +21,7 @@ class ScoreHistogramDisplay:
     outcome : ndarray of bool, shape (n,)
         Which pairs are duplicates.
     scores : ndarray of float64, shape (n,)
-        What was said of each pair.
+        Score of each pair.
     score_name : str, default="score"
         Label of the x axis.
 
@@ -54,7 +54,7 @@ class ScoreHistogramDisplay:
     @classmethod
     def from_predictions(
         cls, y: Any, scores: Any, *, score_name: str = "score", ax: Any = None, **kwargs: Any
-    ) -> ScoreHistogramDisplay:
+    ) -> Self:
         """Draw the histograms of given scores.
 
         Parameters
@@ -85,7 +85,7 @@ class ScoreHistogramDisplay:
         if values.shape != outcome.shape:
             raise ValueError(
                 f"scores must have shape {outcome.shape}, as y has, got shape {values.shape}: "
-                "give one score a pair."
+                "give one score per pair."
             )
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
@@ -95,8 +95,8 @@ class ScoreHistogramDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, pairs: Any, y: Any, *, ax: Any = None, **kwargs: Any
-    ) -> ScoreHistogramDisplay:
-        """Draw what a fitted estimator says of labelled pairs.
+    ) -> Self:
+        """Draw the scores that a fitted estimator gives to labelled pairs.
 
         Parameters
         ----------
@@ -106,10 +106,8 @@ class ScoreHistogramDisplay:
             Texts that it was not fitted on.
         y : array-like of shape (n_pairs,)
             Their classes.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to matplotlib's ``hist``, for both classes.
+        ax, **kwargs
+            As in `from_predictions`.
 
         Returns
         -------
@@ -123,32 +121,10 @@ class ScoreHistogramDisplay:
         ValueError
             If y holds a class that the estimator does not know.
         """
-        outcome, scores = judged(estimator, pairs, y, ("predict_proba", "similarity"))
-        name = "probability of a duplicate" if hasattr(estimator, "predict_proba") else "similarity"
-        return cls.from_predictions(outcome, scores, score_name=name, ax=ax, **kwargs)
+        outcome, scores, name = scores_of_pairs(estimator, pairs, y)
+        return cls.from_predictions(outcome, scores, ax=ax, **{"score_name": name} | kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> ScoreHistogramDisplay:
-        """Draw both histograms over the same bins.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to matplotlib's ``hist``, for both classes.
-
-        Returns
-        -------
-        self : ScoreHistogramDisplay
-            With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        self.ax_ = axes_for(ax, (6.0, 3.6))
-        self.figure_ = self.ax_.figure
+    def _draw(self, **kwargs: Any) -> None:
         edges = np.histogram_bin_edges(self.scores, bins=kwargs.pop("bins", 40))
         style = {"alpha": 0.5} | kwargs | {"bins": edges}
         self.patches_ = {}
@@ -165,4 +141,6 @@ class ScoreHistogramDisplay:
             title="Scores of duplicates and of other pairs",
         )
         self.ax_.legend(fontsize="small")
-        return self
+
+    def _inches(self) -> tuple[float, float]:
+        return 6.0, 3.6

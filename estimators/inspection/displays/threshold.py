@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from estimators.inputs import question_groups
-from estimators.inspection.displays.plotting import axes_for, judged
+from estimators.inspection.displays.plotting import Display, scores_of_pairs
 from film.pairs import ThresholdCurve, threshold_curve, threshold_for_precision
 
 __all__ = ["ThresholdDisplay"]
@@ -13,7 +13,7 @@ __all__ = ["ThresholdDisplay"]
 _FIGURES = (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
 
 
-class ThresholdDisplay:
+class ThresholdDisplay(Display):
     """Precision, recall and F1 by threshold, with confidence bands.
 
     Parameters
@@ -69,7 +69,7 @@ class ThresholdDisplay:
         score_name: str = "score",
         ax: Any = None,
         **kwargs: Any,
-    ) -> ThresholdDisplay:
+    ) -> Self:
         """Draw the curves of given scores.
 
         Parameters
@@ -107,11 +107,9 @@ class ThresholdDisplay:
         pairs: Any,
         y: Any,
         *,
-        confidence: float = 0.95,
         precision: float | None = None,
-        ax: Any = None,
         **kwargs: Any,
-    ) -> ThresholdDisplay:
+    ) -> Self:
         """Draw the curves of a fitted estimator on labelled pairs.
 
         Parameters
@@ -122,7 +120,7 @@ class ThresholdDisplay:
             Texts that it was not fitted on. Pairs that shared questions link count as dependent.
         y : array-like of shape (n_pairs,)
             Their classes.
-        confidence, precision, ax, **kwargs
+        precision, **kwargs
             As in `from_predictions`.
 
         Returns
@@ -137,45 +135,15 @@ class ThresholdDisplay:
         ValueError
             If y holds a class that the estimator does not know, or only one class.
         """
-        outcome, scores = judged(estimator, pairs, y, ("predict_proba", "similarity"))
-        name = "probability of a duplicate" if hasattr(estimator, "predict_proba") else "similarity"
-        return cls.from_predictions(
-            outcome,
-            scores,
-            groups=question_groups(pairs),
-            confidence=confidence,
-            precision=precision,
-            score_name=name,
-            ax=ax,
-            **kwargs,
-        )
+        outcome, scores, name = scores_of_pairs(estimator, pairs, y)
+        given = {"groups": question_groups(pairs), "score_name": name, "precision": precision}
+        return cls.from_predictions(outcome, scores, **given | kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> ThresholdDisplay:
-        """Draw the curves with their bands, and the threshold for the wanted precision.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to matplotlib's ``plot``, for all curves.
-
-        Returns
-        -------
-        self : ThresholdDisplay
-            With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
+    def _draw(self, **kwargs: Any) -> None:
         self.threshold_ = None
         if self.precision is not None:
             chosen = threshold_for_precision(self.curve, self.precision)
             self.threshold_ = None if chosen is None else float(self.curve.thresholds[chosen])
-        self.ax_ = axes_for(ax, (6.4, 4.2))
-        self.figure_ = self.ax_.figure
         thresholds = self.curve.thresholds
         self.lines_ = {}
         for attribute, label in _FIGURES:
@@ -196,4 +164,3 @@ class ThresholdDisplay:
             title="Precision and recall by threshold",
         )
         self.ax_.legend(fontsize="small")
-        return self

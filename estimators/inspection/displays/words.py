@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inspection.displays.plotting import axes_for, token_font
+from estimators.inspection.displays.plotting import Display, token_font
 from estimators.inspection.printable import printable_text
 from estimators.metric import words_of_dimension
 
@@ -16,7 +16,7 @@ __all__ = ["WordsDisplay"]
 _EDGE_SPACE = re.compile(r"^ | $|(?<=__) ")
 
 
-class WordsDisplay:
+class WordsDisplay(Display):
     """Strongest words of a dimension (row of L) of a learned map (FILM paper, figure 5).
 
     Parameters
@@ -90,28 +90,7 @@ class WordsDisplay:
         words = words_of_dimension(embedder, dimension, n)
         return cls(words, dimension).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> WordsDisplay:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to matplotlib's ``barh``.
-
-        Returns
-        -------
-        self : WordsDisplay
-            With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        self.ax_ = axes_for(ax, (5.0, 0.22 * len(self.words) + 1.0))
-        self.figure_ = self.ax_.figure
+    def _draw(self, **kwargs: Any) -> None:
         words = sorted(self.words, key=lambda word: -word[1])
         weights = np.array([weight for _, weight in words])
         colours = ["C0" if weight > 0 else "C1" for weight in weights]
@@ -126,4 +105,6 @@ class WordsDisplay:
             xlabel="weight of the word in this dimension",
             title=f"Strongest words of dimension {self.dimension}",
         )
-        return self
+
+    def _inches(self) -> tuple[float, float]:
+        return 5.0, 0.22 * len(self.words) + 1.0

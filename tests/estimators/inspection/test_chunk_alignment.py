@@ -310,6 +310,12 @@ def test_the_heat_map_shows_scores_and_frames_pairs():
     one = ChunkAlignment(chunks1=["a"], chunks2=["b"], scores=[[0.5]])
     assert one.plot(ax=display.ax_).ax_ is display.ax_
     assert display.ax_.get_title() == "1 pair of chunks aligned"
+    many = [str(i) for i in range(70)]
+    scores = np.diag(np.arange(70.0))
+    long = ChunkAlignment(chunks1=many, chunks2=many, scores=scores).plot()
+    frames = [patch.get_bbox().bounds[:2] for patch in long.ax_.patches]
+    # The ten weakest are not drawn.
+    assert frames == [(i - 0.5, i - 0.5) for i in range(60)]
     none = ChunkAlignment(chunks1=[], chunks2=["b"], scores=[]).plot()
     assert none.im_ is None and none.ax_.get_title() == "0 pairs of chunks aligned"
     plt.close("all")

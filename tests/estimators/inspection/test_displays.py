@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -100,6 +101,15 @@ def test_alignment_shows_the_contributions():
         assert display.text_[i, j].get_position() == (j, i)
 
 
+def test_alignment_takes_a_matrix_and_labels():
+    matrix = np.array([[0.5, -0.25, 0.0]])
+    for contributions in (matrix.tolist(), csr_array(matrix)):
+        display = AlignmentDisplay(contributions, ["a"], list("bcd"), title="$t$", note="n").plot()
+        np.testing.assert_array_equal(display.im_.get_array(), matrix)
+        assert (labels(display.ax_.yaxis), labels(display.ax_.xaxis)) == (["a"], list("bcd"))
+        assert (display.ax_.get_title(), display.ax_.get_xlabel()) == ("$t$", "n")
+
+
 def test_alignment_of_nothing_negative_has_half_a_scale():
     display = told(contributions=np.eye(3, 4)).plot(cmap="Blues")
     assert display.colorbar_.ax.get_ylim() == (0, 1) and display.im_.cmap.name == "Blues"
@@ -166,7 +176,7 @@ def test_displays_draw_where_they_are_told():
     figure, axes = plt.subplots(1, 5)
     displays = [
         AlignmentDisplay.from_explanation(told(), ax=axes[0]),
-        KCurveDisplay.from_rates(rates, ax=axes[1]),
+        KCurveDisplay(rates).plot(ax=axes[1]),
         ReliabilityDisplay.from_predictions(y, p, ax=axes[2]),
         ScoreHistogramDisplay.from_predictions(y, p, ax=axes[3]),
         WordsDisplay([("a", 1.0)], 0).plot(ax=axes[4]),
@@ -180,7 +190,7 @@ def test_k_curve_shows_the_rates():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=300)
     rates = rates_over_k((rng.exponential(9, 300) * (2 - y)).astype(int), y, [30, 1, 5, 12])
-    display = KCurveDisplay.from_rates(rates, linewidth=3)
+    display = KCurveDisplay(rates).plot(linewidth=3)
     order = np.argsort(rates.ks)
     for name in ("tpr", "tnr", "fpr", "fnr", "accuracy", "log_loss"):
         line = display.lines_[name]
@@ -211,8 +221,13 @@ def test_k_curve_shows_the_rates():
         [[rates.ks[best], rates.accuracy[best]]],
         [[rates.ks[least], rates.log_loss[least]]],
     ]
+    given = KCurveDisplay.from_predictions([1, 1, 0, 0], [0, 2, 5, 9], range(1, 9), k=3)
+    np.testing.assert_array_equal(
+        given.rates.tpr, rates_over_k([0, 2, 5, 9], [1, 1, 0, 0], range(1, 9)).tpr
+    )
+    assert given.k == 3 and len(KCurveDisplay.from_predictions([1, 0], [0, 1]).rates.ks) == 55
     with pytest.raises(ValueError, match="rates are of no k"):
-        KCurveDisplay.from_rates(rates_over_k([0, 1], [1, 0], []))
+        KCurveDisplay.from_predictions([1, 0], [0, 1], [])
 
 
 def test_panels_take_their_room_from_the_axes_and_are_found_again():
@@ -221,13 +236,13 @@ def test_panels_take_their_room_from_the_axes_and_are_found_again():
     axes = (figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_subplot(122))
     for ax in axes:
         before = ax.get_position()
-        display = KCurveDisplay.from_rates(rates, ax=ax)
+        display = KCurveDisplay(rates).plot(ax=ax)
         above, below = ax.get_position(), display.cost_ax_.get_position()
         assert above.y1 == pytest.approx(before.y1) and below.y0 == pytest.approx(before.y0)
         assert below.x0 == pytest.approx(above.x0) and below.x1 == pytest.approx(above.x1)
         assert below.y1 < above.y0
         assert below.height == pytest.approx(above.height / 2, rel=0.05)
-        assert KCurveDisplay.from_rates(rates, ax=ax).cost_ax_ is display.cost_ax_
+        assert KCurveDisplay(rates).plot(ax=ax).cost_ax_ is display.cost_ax_
     assert len(figure.axes) == 4
 
 
