@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", metavar="DIR", help="folder of quora, sts, ists and multi30k")
     parser.add_argument("--nli", metavar="FILE", help="triplets for the recipe paper")
     parser.add_argument("--recipe", action="append", choices=RECIPES)
-    parser.add_argument("--similarity", action="append", choices=PLANS)
+    parser.add_argument("--plan", action="append", choices=PLANS)
     parser.add_argument("--seeds", type=int, metavar="N", help="runs of each; 3, of paper 4")
     parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="of the runs; 0")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
@@ -132,11 +132,11 @@ class Judges:
         found = measured(model.similarity, sets)
         if not is_transfer:
             del found["mean"]
-        plan = PLANS[model.get_params()["similarity"]]
+        of_plan = PLANS[model.plan]
         for source, gold in self.chunked.items():
             texts = [" ".join(words) for pair in gold for words in (pair.words1, pair.words2)]
             aligned = alignments(gold, model.encoder_.transform(texts))
-            for name, method in (("f1", plan), ("f1_chunks", "chunk vectors")):
+            for name, method in (("f1", of_plan), ("f1_chunks", "chunk vectors")):
                 score = score_alignments(gold, aligned[method], "clrcmd")
                 found[f"{name}_{source}"] = score.alignment.f1
         found["quora_auc"] = float(roc_auc_score(self.y_dev, model.similarity(self.dev)))
@@ -248,13 +248,13 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         label = f"{label}, {options.dtype}"
     seeds = _seeds(name, options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
-    for similarity in options.similarity or PLANS:
-        common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
+    for plan in options.plan or PLANS:
+        common = {"plan": plan, "device": options.device, "dtype": options.dtype}
         before = RCMDRegressor(options.model, **common).fit(recipe.eval_set[0])
         untrained = judges.figures(before, recipe.is_transfer)
-        _tell(f"{label}: {similarity}: untrained", untrained, None, options)
+        _tell(f"{label}: {plan}: untrained", untrained, None, options)
         settings = common | recipe.settings
-        case = f"{label}: {run}: {similarity}"
+        case = f"{label}: {run}: {plan}"
         if options.quick:
             settings |= {"epochs": 1, "train_batch_size": 16}
         if options.epochs is not None:
@@ -275,7 +275,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             runs.append(found)
             _tell(f"{case}, seed {seed}", found, untrained, options, bench="rcmd_train_seeds")
             if options.save:
-                model.save(_kept(name, similarity, seed, options))
+                model.save(_kept(name, plan, seed, options))
         means = {metric: float(np.mean([found[metric] for found in runs])) for metric in runs[0]}
         judged = "mean" if recipe.is_transfer else "STS-B"
         if len(seeds) > 1:
@@ -288,18 +288,18 @@ def _seeds(name: str, options: argparse.Namespace) -> range:
     return range(options.first_seed, options.first_seed + n)
 
 
-def _kept(name: str, similarity: str, seed: int, options: argparse.Namespace) -> Path:
+def _kept(name: str, plan: str, seed: int, options: argparse.Namespace) -> Path:
     """Give the folder in which a trained model is kept."""
     passes = "" if options.epochs is None else f"-{options.epochs:g}-epochs"
-    return Path(options.save, f"{name}{passes}-{similarity}-{seed}")
+    return Path(options.save, f"{name}{passes}-{plan}-{seed}")
 
 
 def _check_kept(name: str, options: argparse.Namespace) -> None:
     """Raise before any training where a model could not be kept after it."""
     if options.save:
-        for similarity in options.similarity or PLANS:
+        for plan in options.plan or PLANS:
             for seed in _seeds(name, options):
-                check_new_folder(_kept(name, similarity, seed, options))
+                check_new_folder(_kept(name, plan, seed, options))
 
 
 def _judge_average(folder: Path, options: argparse.Namespace) -> None:
@@ -310,15 +310,15 @@ def _judge_average(folder: Path, options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         average = Path(options.save or Path(scratch, "average"))
         average_models(models, average, weights=shares)
-        for similarity in options.similarity or PLANS:
-            common = {"similarity": similarity, "device": options.device, "dtype": options.dtype}
+        for plan in options.plan or PLANS:
+            common = {"plan": plan, "device": options.device, "dtype": options.dtype}
             model = RCMDRegressor(average, **common).fit([("a text", "another")])
             found = judges.figures(model, is_transfer)
             found["chosen_by"] = 100 * float(
                 np.mean([model.score(*rows) for rows in kinds.values()])
             )
             kind = "" if options.dtype is None else f", {options.dtype}"
-            _tell(f"{names}{kind}: {similarity}", found, None, options)
+            _tell(f"{names}{kind}: {plan}", found, None, options)
 
 
 def _shared(options: argparse.Namespace) -> tuple[list[Any], list[float] | None, str]:

@@ -172,7 +172,7 @@ def measured(similarity: Similarity, sets: dict[str, ScoredPairs]) -> dict[str, 
 def contribution_gaps(model: str | None, cache: str, pairs: np.ndarray) -> dict[str, float]:
     """Largest distance of a pair's sum of contributions from its similarity, by method."""
     models = {
-        kind: RCMDRegressor(model, similarity=kind, cache=cache)
+        kind: RCMDRegressor(model, plan=kind, cache=cache)
         for kind in ("rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls")
     }
     models |= {

@@ -28,6 +28,7 @@ from estimators.persistence.archive import (
 )
 from estimators.persistence.compact_schema import compact_schema
 from estimators.persistence.model_checks import LEAVES, check_content, check_restorable
+from estimators.persistence.old_names import rename_parameters
 from estimators.persistence.trusted import audit, listed
 from film.datasets import atomic_writer
 
@@ -260,6 +261,7 @@ def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
     """Give back what skops lost, and take away what must not come from a file."""
     for part in parts:
         state = getattr(part, "__dict__", {})
+        rename_parameters(type(part).__name__, state)
         for name in _PLACES:
             if state.get(name) is not None:
                 setattr(part, name, None)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder
 from estimators.inputs import check_choice, check_integer, check_pairs
-from estimators.persistence import savable
+from estimators.persistence import refuses_old_names, savable
 from estimators.tokens.saving import SavedRegressor
 from estimators.tokens.targets import (
     check_eval_set,
@@ -37,8 +37,8 @@ class RCMDRegressor(SavedRegressor):
     model : str or path-like, default=None
         Name of a model on the Hugging Face hub or a local folder; None is the packaged
         all-MiniLM-L6-v2 (extra ``minilm``).
-    similarity : {"rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls"}, default="rcmd"
-        Name of the plan. "rcmd": each token meets its best match on the other side, from both
+    plan : {"rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls"}, default="rcmd"
+        Plan of transport. "rcmd": each token meets its best match on the other side, from both
         sides. "rcmd1" and "rcmd2": from the first and the second side alone, so that order
         matters. "cmd": exact optimal transport (extra ``transport``). "avg": the cosine of mean
         vectors. "cls": the cosine of first tokens.
@@ -136,11 +136,12 @@ class RCMDRegressor(SavedRegressor):
     [('guitar', 'guitar', 0.1...)]
     """
 
+    @refuses_old_names
     def __init__(
         self,
         model: Any = None,
         *,
-        similarity: str = "rcmd",
+        plan: str = "rcmd",
         objective: str = "regression",
         epochs: float = 0,
         temperature: float = 0.05,
@@ -164,7 +165,7 @@ class RCMDRegressor(SavedRegressor):
         verbose: int = 0,
     ) -> None:
         self.model = model
-        self.similarity = similarity
+        self.plan = plan
         self.objective = objective
         self.epochs = epochs
         self.temperature = temperature
@@ -307,67 +308,37 @@ class RCMDRegressor(SavedRegressor):
         return float(found.statistic)
 
     @property
-    def similarity(self) -> Any:
-        """Method that gives the similarity of pairs; the parameter is in `get_params`."""
-        return super().similarity
-
-    @similarity.setter
-    def similarity(self, value: str) -> None:
-        # One name for the parameter and for the method, which an attribute would hide: the
-        # property goes before what the instance keeps under its name.
-        vars(self)["similarity"] = value
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Has no effect: no parameter is an estimator.
-
-        Returns
-        -------
-        params : dict
-            Among them ``similarity``, the name of the plan.
-        """
-        return {**super().get_params(deep), "similarity": self._kind}
-
-    @property
-    def _kind(self) -> Any:
-        return vars(self)["similarity"]
-
-    @property
     def _title(self) -> str:
-        return self._kind.upper()
+        return self.plan.upper()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("similarity", self._kind, METHODS)
-        if self.epochs and self._kind == "cmd":
+        check_choice("plan", self.plan, METHODS)
+        if self.epochs and self.plan == "cmd":
             raise ValueError(
-                "similarity='cmd' cannot be trained; train with similarity='rcmd', save the model "
-                "and give it to RCMDRegressor(model=..., similarity='cmd')"
+                "plan='cmd' cannot be trained; train with plan='rcmd', save the model "
+                "and give it to RCMDRegressor(model=..., plan='cmd')"
             )
         check_integer("n_jobs", self.n_jobs, 1)
-        if self._kind == "cls" and self.weights is not None:
-            raise ValueError("similarity='cls' compares one token a text; give weights=None")
-        if self._kind == "cls" and not self.special_tokens:
-            raise ValueError("similarity='cls' compares [CLS] tokens; give special_tokens=True")
-        if self._kind == "cmd":
+        if self.plan == "cls" and self.weights is not None:
+            raise ValueError("plan='cls' compares one token a text; give weights=None")
+        if self.plan == "cls" and not self.special_tokens:
+            raise ValueError("plan='cls' compares [CLS] tokens; give special_tokens=True")
+        if self.plan == "cmd":
             check_solver()
 
     def _check_encoder(self, encoder: TokenEncoder) -> None:
-        if self._kind == "cls" and not encoder._loaded().puts_special_token_first():
+        if self.plan == "cls" and not encoder._loaded().puts_special_token_first():
             raise ValueError(
-                "similarity='cls' needs a first token that stands for the text, and this model's "
-                "tokenizer puts none there; give similarity='rcmd'"
+                "plan='cls' needs a first token that stands for the text, and this model's "
+                "tokenizer puts none there; give plan='rcmd'"
             )
 
     def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:
         return ragged_similarities(
             tokens,
             tokens,
-            self._kind,
+            self.plan,
             pairs=codes,
             weights1=weights,
             weights2=weights,
@@ -376,5 +347,5 @@ class RCMDRegressor(SavedRegressor):
         )
 
     def _contributions(self, x1: Any, w1: Any, x2: Any, w2: Any) -> tuple[Any, np.ndarray]:
-        found = transport_plan(x1, x2, self._kind, weights1=w1, weights2=w2)
+        found = transport_plan(x1, x2, self.plan, weights1=w1, weights2=w2)
         return found.similarity, found.contributions

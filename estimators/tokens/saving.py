@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import Transformer, find_model
-from estimators.persistence import REGRESSOR, now, versions
+from estimators.persistence import REGRESSOR, now, rename_parameters, versions
 from estimators.tokens.trained_regressor import TrainedRegressor
 
 FORMAT = 1
@@ -101,6 +101,7 @@ class SavedRegressor(TrainedRegressor):
         try:
             if said["class"] != cls.__name__:
                 raise ValueError(f"it is a {said['class']}, not a {cls.__name__}")
+            rename_parameters(said["class"], said["params"])
             saved = {**said["params"], "model": folder, "weights": said["token_weights"]}
             model = cls(**saved | params)
             slope, intercept = float(said["slope"]), float(said["intercept"])

@@ -27,6 +27,7 @@ from estimators.training import (
 class TrainedRegressor(TokenRegressor):
     """Base of `RCMDRegressor`: the run of a training from parameters and checked rows."""
 
+    plan: Any
     objective: str
     epochs: float
     temperature: float
@@ -39,10 +40,6 @@ class TrainedRegressor(TokenRegressor):
     patience: Any
     checkpoint: Any
     random_state: Any
-
-    @property
-    def _kind(self) -> Any:
-        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -115,7 +112,7 @@ class TrainedRegressor(TokenRegressor):
         if seed is None:
             seed = int(check_seed(self.random_state).randint(2**31 - 1))
         return Settings(
-            method=self._kind,
+            method=self.plan,
             is_contrastive=self.objective == "contrastive",
             temperature=float(self.temperature),
             learning_rate=float(self.learning_rate),

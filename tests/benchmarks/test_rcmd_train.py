@@ -141,14 +141,14 @@ def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, c
             assert rows[case, "STS-B"]["rival_value"] == pytest.approx(before, abs=1e-3)
             assert (tmp_path / "kept" / f"{name}-{similarity}-0" / "config.json").is_file()
     assert not (tmp_path / "results").exists()
-    assert main([*arguments, "--similarity", "rcmd"]) == 0
+    assert main([*arguments, "--plan", "rcmd"]) == 0
     assert not (tmp_path / "results").exists()
     assert "here: rcmd, seed 0" in capsys.readouterr().out
 
 
 def test_two_seeds_have_a_spread(data, tiny_model, tmp_path):
     arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--recipe", "quora"]
-    arguments += ["--similarity", "rcmd", "--seeds", "2", "--out", str(tmp_path)]
+    arguments += ["--plan", "rcmd", "--seeds", "2", "--out", str(tmp_path)]
     assert main(arguments) == 0
     singles = [
         row["value"]
@@ -187,7 +187,7 @@ def test_the_average_of_models_is_judged(data, tiny_model, tmp_path, capsys):
     untrained = RCMDRegressor(str(tiny_model)).fit([("a cat", "a dog")])
     for name in ("one", "other"):
         untrained.save(tmp_path / name)
-    arguments = ["--quick", "--data", str(data), "--similarity", "rcmd", "--out", str(tmp_path)]
+    arguments = ["--quick", "--data", str(data), "--plan", "rcmd", "--out", str(tmp_path)]
     for name in ("one", "other"):
         arguments += ["--average", str(tmp_path / name)]
     assert main(arguments) == 0
@@ -227,7 +227,7 @@ def test_shares_lead_from_the_start(data, tmp_path, monkeypatch, capsys):
     sets = read_sts_sets(data / "sts")
     model = RCMDRegressor(str(tmp_path / "sum")).fit(sets["SICK"].pairs)
     expected = model.score(sets["SICK"].pairs[:40], sets["SICK"].scores[:40])
-    arguments = ["--quick", "--data", str(data), "--similarity", "rcmd", "--out", str(tmp_path)]
+    arguments = ["--quick", "--data", str(data), "--plan", "rcmd", "--out", str(tmp_path)]
     arguments += ["--model", str(start), "--share", "0.5"]
     for part in parts:
         arguments += ["--average", str(part)]

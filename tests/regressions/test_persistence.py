@@ -112,9 +112,9 @@ def test_13_parameters_of_unfitted_models_saved_before_come_back():
         assert (folds.n_splits, folds.random_state) == (3, 1)
     assert load_model(LATER / "shared_folds.film").cv.n_splits == 4
     rcmd = load_model(GOLDEN / "unfitted_rcmd.film").get_params()
-    assert (rcmd["similarity"], rcmd["epochs"]) == ("avg", 2.0)
+    assert (rcmd["plan"], rcmd["epochs"]) == ("avg", 2.0)
     rcmd = load_model(LATER / "unfitted_rcmd.film").get_params()
-    assert (rcmd["similarity"], rcmd["epochs"], rcmd["max_length"]) == ("cmd", 0.5, 64)
+    assert (rcmd["plan"], rcmd["epochs"], rcmd["max_length"]) == ("cmd", 0.5, 64)
     film = load_model(LATER / "unfitted_film.film").get_params()
     assert (film["d"], film["batch_size"], film["max_iter"]) == (7, 8, 3)
 

@@ -30,7 +30,7 @@ KINDS = [pytest.param(kind, id=kind) for kind in METHODS]
 
 
 def make(folder, **parameters) -> RCMDRegressor:
-    if parameters.get("similarity") == "cmd":
+    if parameters.get("plan") == "cmd":
         pytest.importorskip("ot", reason="needs the extra transport")
     return RCMDRegressor(folder, **{"max_length": MAX_TOKENS, "device": "cpu"} | parameters)
 
@@ -75,7 +75,7 @@ def test_similarity_is_that_of_a_plain_loop(tiny_model: Path, kind, special, wei
     if kind == "cls" and (weights or not special):
         pytest.skip("not allowed")
     pairs = [pair for pair in PAIRS if special or "" not in pair]
-    model = make(tiny_model, similarity=kind, special_tokens=special, weights=weights).fit(pairs)
+    model = make(tiny_model, plan=kind, special_tokens=special, weights=weights).fit(pairs)
     expected = []
     for pair in pairs:
         sides = []
@@ -92,7 +92,7 @@ def test_similarity_is_that_of_a_plain_loop(tiny_model: Path, kind, special, wei
 def test_contributions_sum_to_the_similarity(tiny_model, kind, weights):
     if kind == "cls" and weights:
         pytest.skip("not allowed")
-    model = make(tiny_model, similarity=kind, weights=weights).fit(PAIRS)
+    model = make(tiny_model, plan=kind, weights=weights).fit(PAIRS)
     found = model.explain(PAIRS)
     sums = [explanation.contributions.sum() for explanation in found]
     np.testing.assert_allclose(sums, model.similarity(PAIRS), rtol=0, atol=1e-6)
@@ -101,33 +101,39 @@ def test_contributions_sum_to_the_similarity(tiny_model, kind, weights):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_of_a_pair_matters_to_one_sided_plans_alone(tiny_model, kind):
-    model = make(tiny_model, similarity=kind).fit(PAIRS)
+    model = make(tiny_model, plan=kind).fit(PAIRS)
     there = model.similarity(PAIRS)
     back = model.similarity([pair[::-1] for pair in PAIRS])
     if kind in ("rcmd1", "rcmd2"):
         assert np.abs(there - back).max() > 1e-3
-        other = make(tiny_model, similarity={"rcmd1": "rcmd2", "rcmd2": "rcmd1"}[kind]).fit(PAIRS)
+        other = make(tiny_model, plan={"rcmd1": "rcmd2", "rcmd2": "rcmd1"}[kind]).fit(PAIRS)
         there = other.similarity(PAIRS)
     np.testing.assert_allclose(there, back, rtol=0, atol=1e-6)
 
 
-def test_similarity_is_a_parameter_and_a_method(tiny_model):
-    model = make(tiny_model, similarity="avg")
-    assert model.get_params()["similarity"] == "avg" and callable(model.similarity)
-    assert model.get_params(deep=False)["similarity"] == "avg"
-    assert model.set_params(similarity="rcmd1") is model
-    assert model.get_params()["similarity"] == "rcmd1" and callable(model.similarity)
+def test_the_plan_is_a_parameter_and_the_similarity_a_method(tiny_model):
+    model = make(tiny_model, plan="avg")
+    assert model.get_params()["plan"] == "avg" and callable(model.similarity)
+    assert model.get_params(deep=False)["plan"] == "avg"
+    assert model.set_params(plan="rcmd1") is model
+    assert model.get_params()["plan"] == "rcmd1" and callable(model.similarity)
+    assert "similarity" not in model.get_params() and "similarity" not in vars(model)
     for copied in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert copied.get_params() == model.get_params()
         assert copied.similarity.__self__ is copied
-    assert "similarity='rcmd1'" in repr(model) and "rcmd1" in model._repr_html_()
+    assert "plan='rcmd1'" in repr(model) and "rcmd1" in model._repr_html_()
     assert "similarity" not in repr(RCMDRegressor())
-    model.similarity = "cls"
-    assert model.get_params()["similarity"] == "cls"
+    model.plan = "cls"
     fitted = model.fit(PAIRS)
     for copied in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(copied.similarity(PAIRS), fitted.similarity(PAIRS))
-    assert RCMDRegressor.similarity.__doc__
+
+
+def test_the_old_name_of_the_plan_is_refused_with_the_new_one():
+    with pytest.raises(TypeError, match=r"no parameter 'similarity': .* give plan='avg'"):
+        RCMDRegressor(similarity="avg")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match=r"Invalid parameter 'similarity'.*'plan'"):
+        RCMDRegressor().set_params(similarity="avg")
 
 
 def test_search_over_plans(tiny_model):
@@ -135,13 +141,13 @@ def test_search_over_plans(tiny_model):
     words = "chess earth cat dog mat age best play learn old way run".split()
     pairs = [(" ".join(rng.choice(words, 3)), " ".join(rng.choice(words, 4))) for _ in range(12)]
     plans = ["avg", "rcmd", "rcmd1", "cls"]
-    y = make(tiny_model, similarity="rcmd1").fit(pairs).similarity(pairs)
+    y = make(tiny_model, plan="rcmd1").fit(pairs).similarity(pairs)
     search = GridSearchCV(
-        make(tiny_model), {"similarity": plans}, scoring=None, cv=DisjointPairsKFold(2)
+        make(tiny_model), {"plan": plans}, scoring=None, cv=DisjointPairsKFold(2)
     ).fit(pairs, y)
-    assert search.best_params_ == {"similarity": "rcmd1"}
+    assert search.best_params_ == {"plan": "rcmd1"}
     assert search.best_score_ == pytest.approx(1.0)
-    assert search.best_estimator_.get_params()["similarity"] == "rcmd1"
+    assert search.best_estimator_.get_params()["plan"] == "rcmd1"
     assert search.score(pairs, y) == pytest.approx(1.0)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
@@ -155,7 +161,7 @@ def test_two_processes_change_nothing_and_reach_the_solver(tiny_model, monkeypat
         return score(*arguments, n_jobs=1, **settings)
 
     monkeypatch.setattr(module, "ragged_similarities", noted)
-    model = make(tiny_model, similarity="cmd", n_jobs=2).fit(PAIRS)
+    model = make(tiny_model, plan="cmd", n_jobs=2).fit(PAIRS)
     model.similarity(PAIRS)
     assert seen == [2]
 
@@ -163,15 +169,15 @@ def test_two_processes_change_nothing_and_reach_the_solver(tiny_model, monkeypat
 @pytest.mark.parametrize(
     ("parameters", "error", "text"),
     [
-        ({"similarity": "emd"}, ValueError, "similarity='emd' must be one of 'avg', 'cmd'"),
-        ({"similarity": None}, ValueError, "similarity=None must be one of"),
+        ({"plan": "emd"}, ValueError, "plan='emd' must be one of 'avg', 'cmd'"),
+        ({"plan": None}, ValueError, "plan=None must be one of"),
         ({"objective": "ranking"}, ValueError, "objective='ranking' must be one of 'regression'"),
         ({"epochs": 1}, ValueError, "y is None.*epochs=0 to train nothing"),
         ({"epochs": -1}, ValueError, "epochs=-1"),
         ({"epochs": "1"}, TypeError, "epochs='1'"),
         ({"n_jobs": 0}, ValueError, "n_jobs=0"),
-        ({"similarity": "cls", "weights": "idf"}, ValueError, "one token a text.*weights=None"),
-        ({"similarity": "cls", "special_tokens": False}, ValueError, "give special_tokens=True"),
+        ({"plan": "cls", "weights": "idf"}, ValueError, "one token a text.*weights=None"),
+        ({"plan": "cls", "special_tokens": False}, ValueError, "give special_tokens=True"),
         ({"weights": "all"}, ValueError, "weights='all'"),
     ],
 )
@@ -183,7 +189,7 @@ def test_bad_parameters_raise_before_the_model_is_read(parameters, error, text):
 def test_exact_transport_without_its_solver_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"film-metric\[transport\]"):
-        RCMDRegressor("/no/such/folder", similarity="cmd").fit(PAIRS)
+        RCMDRegressor("/no/such/folder", plan="cmd").fit(PAIRS)
 
 
 def test_first_tokens_are_refused_where_a_model_has_none_for_the_text(tiny_model, tmp_path):
@@ -196,8 +202,8 @@ def test_first_tokens_are_refused_where_a_model_has_none_for_the_text(tiny_model
     folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
     (folder / "vocab.txt").unlink()
-    with pytest.raises(ValueError, match="similarity='cls' needs a first token"):
-        RCMDRegressor(folder, similarity="cls", max_length=8).fit([("a", "b")])
+    with pytest.raises(ValueError, match="plan='cls' needs a first token"):
+        RCMDRegressor(folder, plan="cls", max_length=8).fit([("a", "b")])
 
 
 def test_the_packaged_model_judges_and_explains():

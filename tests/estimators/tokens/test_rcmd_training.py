@@ -197,15 +197,15 @@ def test_a_rate_of_zero_changes_nothing_so_the_head_starts_as_the_identity(tiny_
     np.testing.assert_allclose(still.similarity(PAIRS), plain.similarity(PAIRS), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("similarity", ["rcmd", "rcmd1", "rcmd2", "avg", "cls"])
-def test_training_learns_what_it_was_given(sober_model, similarity):
+@pytest.mark.parametrize("plan", ["rcmd", "rcmd1", "rcmd2", "avg", "cls"])
+def test_training_learns_what_it_was_given(sober_model, plan):
     model = make(
-        sober_model, similarity=similarity, objective="contrastive", epochs=30,
+        sober_model, plan=plan, objective="contrastive", epochs=30,
         train_batch_size=16, learning_rate=3e-3,
     ).fit(TRIPLETS)  # fmt: skip
     assert model.loss_curve_[-1] < 0.5 * model.loss_curve_[0]
     assert model.score(TRIPLETS) == 1.0
-    untrained = make(sober_model, similarity=similarity, epochs=0, objective="contrastive")
+    untrained = make(sober_model, plan=plan, epochs=0, objective="contrastive")
     assert untrained.fit(TRIPLETS).score(TRIPLETS) < 1.0
 
 
@@ -418,7 +418,7 @@ def test_a_trained_encoder_agrees_with_transport_of_its_tokens(tiny_model):
         ({"objective": "contrastive"}, [("a", "b", "c"), ("a", "b")], None, "pairs row 1 holds 2"),
         ({"objective": "contrastive", "train_batch_size": 1}, PAIRS, None, "train_batch_size=1"),
         ({"objective": "ranking"}, PAIRS, SCORES, "objective='ranking'"),
-        ({"similarity": "cmd"}, PAIRS, SCORES, "similarity='cmd' cannot be trained"),
+        ({"plan": "cmd"}, PAIRS, SCORES, "plan='cmd' cannot be trained"),
         ({"epochs": -1}, PAIRS, SCORES, "epochs=-1"),
         ({"temperature": 0}, PAIRS, SCORES, "temperature=0"),
         ({"learning_rate": np.inf}, PAIRS, SCORES, "learning_rate=inf"),
@@ -431,7 +431,7 @@ def test_a_trained_encoder_agrees_with_transport_of_its_tokens(tiny_model):
     ],
 )
 def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters, rows, y, message):
-    if parameters.get("similarity") == "cmd":
+    if parameters.get("plan") == "cmd":
         pytest.importorskip("ot", reason="needs the extra transport")
     monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work began"))
     with pytest.raises((TypeError, ValueError), match=message):

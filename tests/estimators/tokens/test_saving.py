@@ -73,7 +73,7 @@ def test_training_goes_on_from_a_saved_model(fitted, saved):
 
 
 def test_untrained_and_binary_models_are_saved_too(tiny_model, tmp_path):
-    plain = RCMDRegressor(tiny_model, max_length=MAX_TOKENS, similarity="avg").fit(PAIRS)
+    plain = RCMDRegressor(tiny_model, max_length=MAX_TOKENS, plan="avg").fit(PAIRS)
     plain.save(tmp_path / "plain")
     again = RCMDRegressor.load(tmp_path / "plain")
     np.testing.assert_array_equal(again.similarity(PAIRS), plain.similarity(PAIRS))

@@ -56,7 +56,7 @@ def test_words_leave_out_what_has_no_letter_or_digit(tiny_model):
     [explanation] = model.explain([("a, b", "the cat.")])
     assert explanation.contributions.sum() == pytest.approx(explanation.similarity)
     assert explanation.tokens1[2] == "," and explanation.tokens2[3] == "."
-    one_sided = fitted(tiny_model, weights="words", similarity="rcmd1")
+    one_sided = fitted(tiny_model, weights="words", plan="rcmd1")
     contributions = one_sided.explain([("a, b", "the cat.")])[0].contributions
     assert (contributions[2] == 0).all() and contributions[1].any()
 
