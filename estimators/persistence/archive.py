@@ -73,34 +73,13 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     if Path(path).is_dir():
         return _of_folder(Path(path))
     header, schema, _ = open_archive(path)
-    return {
-        "class": str(schema.get("__class__")),
-        "date": _date(header),
-        "versions": header["versions"],
-        "metadata": _told(header),
-    }
+    return _metadata(header, schema.get("__class__"))
 
 
 def open_archive(
     path: str | os.PathLike[str], max_size: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Any], bytes]:
-    """Give header, schema and content of a file of `save_model` that unpacks within limits.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    max_size : int, optional
-        Most bytes that it may unpack to. None: `MOST_TIMES` its own size, but at least
-        `LEAST_LIMIT`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is no such file, is damaged, was written in a later format or unpacks to more.
-    """
+    """Give header, schema and content of a file that unpacks within limits, as `load_model`."""
     if not Path(path).exists():
         raise FileNotFoundError(
             f"path: there is no file {os.fspath(path)!r}; give a file of save_model"
@@ -247,14 +226,15 @@ def _check_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
             raise ValueError(f"{info.filename!r} is not of the size that its header says")
 
 
-def _told(header: dict[str, Any]) -> dict[str, Any]:
-    told = header.get("metadata")
-    return told if isinstance(told, dict) else {}
-
-
-def _date(header: dict[str, Any]) -> str | None:
-    date = header.get("date")
-    return date if isinstance(date, str) else None
+def _metadata(header: dict[str, Any], name: Any) -> dict[str, Any]:
+    """Give what `read_metadata` does, empty where a file was written without it."""
+    date, metadata = header.get("date"), header.get("metadata")
+    return {
+        "class": str(name),
+        "date": date if isinstance(date, str) else None,
+        "versions": header.get("versions") or {},
+        "metadata": metadata if isinstance(metadata, dict) else {},
+    }
 
 
 def _of_folder(folder: Path) -> dict[str, Any]:
@@ -263,11 +243,6 @@ def _of_folder(folder: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{folder} has no {REGRESSOR}: it is no saved regressor")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            "class": str(found["class"]),
-            "date": _date(found),
-            "versions": found.get("versions") or {},
-            "metadata": _told(found),
-        }
+        return _metadata(found, found["class"])
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is damaged ({error!r}); fetch or save it again") from error

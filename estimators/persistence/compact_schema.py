@@ -6,8 +6,6 @@ import json
 from pathlib import PurePath
 from typing import Any
 
-__all__ = ["compact_schema"]
-
 
 def compact_schema(schema: Any) -> Any:
     """Write dicts and lists of plain values as one JSON entry each, and paths as texts.
@@ -16,16 +14,7 @@ def compact_schema(schema: Any) -> Any:
     its key: a vocabulary of 20,000 words is 40,000 entries, and most of the time of loading. One
     entry of JSON holds it as well: skops builds the same dict or list, shared where it was shared.
 
-    Parameters
-    ----------
-    schema : dict
-        Content of ``schema.json`` as `skops.io.dump` writes it.
-
-    Returns
-    -------
-    schema : dict
-        The same objects. Only containers of str, int, float, bool and None are merged, dicts only
-        where all keys are str.
+    Only containers of str, int, float, bool and None are merged, dicts only where all keys are str.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,12 @@ import sklearn
 from scipy.interpolate import BSpline
 from sklearn.exceptions import InconsistentVersionWarning
 
-from estimators.inputs import check_integer
 from estimators.persistence.archive import (
     FORMAT,
     HEADER,
     SCHEMA,
     now,
     open_archive,
-    read_metadata,
     versions,
     with_schema,
 )
@@ -31,8 +30,6 @@ from estimators.persistence.model_checks import LEAVES, check_content, check_res
 from estimators.persistence.old_names import rename_parameters
 from estimators.persistence.trusted import audit, listed
 from film.datasets import atomic_writer
-
-__all__ = ["load_model", "read_metadata", "save_model"]
 
 # Settings that name a folder or file to read and write: a model from someone else must not say
 # which, and a cache may hold pickles.
@@ -53,7 +50,7 @@ def save_model(
         The file to make or to replace, whole or not at all; its folder must exist.
     metadata : mapping, default=None
         What is to be known of the model, as JSON holds it: what it was trained on, how good it is.
-        `read_metadata` gives it back, with the class, the date and the versions of packages.
+        `read_metadata` returns it, with the class, the date and the versions of packages.
 
     Raises
     ------
@@ -65,36 +62,32 @@ def save_model(
         with cells other than texts and numbers.
     OSError
         When the file cannot be written, as in `film.datasets.atomic_writer`; a folder that is
-        missing or not writable is found before work starts.
+        missing or not writable is an error before work starts.
 
     See Also
     --------
-    load_model : The way back.
+    load_model : Reads it.
     read_metadata : What is known of a saved model.
 
     Notes
     -----
     The file is a zip archive as skops 0.16 writes it (JSON, and arrays in NumPy's format), with a
-    header: format number, date, metadata and versions of Python, film-metric, scikit-learn and
-    NumPy. Time and memory grow with the size of the model: a vocabulary of 40,000 words takes
-    about a second.
+    header. A vocabulary of 40,000 words takes about a second.
 
     An estimator on a transformers model names that model and the digest of its files, and holds
-    only the weights that it has learned since: frozen weights of some 100 MB, which stand in a
-    folder, a package or on the hub already, do not go into every file. `RCMDRegressor.save` writes
-    a folder that needs nothing else.
+    only the weights that it has learned since. `RCMDRegressor.save` writes a folder that needs
+    nothing else.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> from sklearn.linear_model import LogisticRegression
     >>> from estimators.persistence import load_model, save_model
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name) / "model.skops"
-    >>> save_model(LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"]), path)
-    >>> load_model(path).predict([[2.0]]).tolist()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.film"
+    ...     save_model(LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"]), path)
+    ...     load_model(path).predict([[2.0]]).tolist()
     ['yes']
-    >>> folder.cleanup()
     """
     import skops.io
 
@@ -171,16 +164,15 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
 
     See Also
     --------
-    save_model : The way there.
+    save_model : Writes it.
 
     Notes
     -----
-    Trusted are the estimators of this package and their parts, by name wherever they are defined
-    today, a list of scikit-learn's estimators with their parts, plain containers and numbers,
-    arrays, and `film.text.normalize_text`. Each kind of entry has its own list, so that an
-    estimator's name is never called as a function. Then skops audits the file once more. Indices
-    that compiled code would follow unchecked (trees, sparse matrices, splines, vocabularies) are
-    checked to lie in range.
+    Trusted are the estimators of this package and their parts, a list of scikit-learn's with
+    theirs, plain containers, numbers, arrays, and `film.text.normalize_text`; each kind of entry
+    has its own list, so that an estimator's name is never called as a function. Indices that
+    compiled code would follow unchecked (trees, sparse matrices, splines, vocabularies) are checked
+    to lie in range.
 
     A trusted model may still be wrong on purpose: this guards the machine, not the judgement.
     What was unpacked takes several times its size in memory while it is read.
@@ -194,8 +186,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
     """
     import skops.io
 
-    if max_size is not None:
-        check_integer("max_size", max_size, 1)
+    if max_size is not None and not (isinstance(max_size, Integral) and max_size > 0):
+        raise ValueError(f"max_size={max_size!r} must be an integer, 1 or more")
     header, schema, data = open_archive(path, max_size)
     trusted, refused, has_changed = audit(schema)
     if refused:

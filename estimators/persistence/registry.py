@@ -6,7 +6,6 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
-from types import FunctionType
 from typing import TypeVar
 
 _PACKAGES = ("film", "estimators")
@@ -27,20 +26,10 @@ def savable(named: _Named) -> _Named:
     model is in place: it raises ValueError where the state is inconsistent, before compiled code
     could follow an index out of range.
 
-    Parameters
-    ----------
-    named : type or function
-        With a name that no other one has.
-
-    Returns
-    -------
-    named : type or function
-        The same.
-
     Raises
     ------
     ValueError
-        If another one has this name.
+        If another class or function has this name.
     """
     other = _NAMED.setdefault(named.__name__, named)
     if _place(other) != _place(named):
@@ -51,17 +40,9 @@ def savable(named: _Named) -> _Named:
 
 
 def find_savable(place: str) -> Callable | None:
-    """Give what is registered under the last part of a dotted name of this package.
+    """Give what is registered under the last part of a dotted name of this package, or None.
 
-    Parameters
-    ----------
-    place : str
-        Such as "estimators.metric.FILM", from a file: where it was when that was written.
-
-    Returns
-    -------
-    named : type, function or None
-        None where there is no such name.
+    A file holds the name, such as "estimators.metric.FILM", of where it was then.
     """
     module, _, name = place.rpartition(".")
     if module.split(".")[0] not in _PACKAGES or "__" in module:
@@ -74,16 +55,6 @@ def find_savable(place: str) -> Callable | None:
     if name not in _NAMED:
         _import_all()
     return _NAMED.get(name)
-
-
-def is_class(named: Callable | None) -> bool:
-    """Whether this is a class."""
-    return isinstance(named, type)
-
-
-def is_function(named: Callable | None) -> bool:
-    """Whether this is a function."""
-    return isinstance(named, FunctionType)
 
 
 def _place(named: Callable) -> str:

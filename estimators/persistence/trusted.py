@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from estimators.persistence.registry import find_savable, is_class, is_function, savable
+from estimators.persistence.registry import find_savable, savable
 from film.text import normalize_text, token_text
 
 # A crafted file may hand these any text, so only harmless functions may be registered.
@@ -93,16 +94,10 @@ _HINTS = {
 
 
 def audit(schema: dict[str, Any]) -> tuple[set[str], set[tuple[str, str]], bool]:
-    """Judge every entry of a skops file.
+    """Judge every entry of a skops file, and change in place those that have moved since.
 
     skops keeps one list of trusted names for all kinds of entries and trusts more by itself, so
     each entry is judged here, whether skops would reach it or not.
-
-    Parameters
-    ----------
-    schema : dict
-        Of the file. Where classes and functions of this package have moved since, the entries are
-        changed in place.
 
     Returns
     -------
@@ -147,11 +142,12 @@ def listed(refused: set[tuple[str, str]]) -> str:
 
 def _place(kind: str, name: str) -> str | None:
     """Where a trusted name is defined today; None for all others."""
-    is_kind = {"ObjectNode": is_class, "FunctionNode": is_function}.get(kind)
-    if is_kind is not None:
+    type_of_kind = {"ObjectNode": type, "FunctionNode": FunctionType}.get(kind)
+    if type_of_kind is not None:
         own = find_savable(name)
         if own is not None:
-            return f"{own.__module__}.{own.__qualname__}" if is_kind(own) else None
+            is_kind = isinstance(own, type_of_kind)
+            return f"{own.__module__}.{own.__qualname__}" if is_kind else None
     return name if _is_trusted(kind, name) else None
 
 
