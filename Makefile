@@ -7,7 +7,7 @@ JOBS ?= 2
 # each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test clean
+.PHONY: demo test gpu gpu-weights clean
 
 define install
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,13 @@ test: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n $(JOBS) -q
+
+# On a machine with a GPU and torch of its own, which has no environment of ours: its Python.
+gpu:
+	$(or $(wildcard $(BIN)/python),$(PYTHON)) -m benchmarks.gpu $(if $(OUT),--out $(OUT))
+
+gpu-weights: $(VENV)/ready
+	$(BIN)/python -m benchmarks.gpu --prepare
 
 clean:
 	rm -rf $(VENV) out

@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(measure(**json.loads(options.case))))
         return 0
     sizes = QUICK if options.quick else FULL
-    place = _place(options.device)
+    place = place_of(options.device)
     parts = {
         "similarity": similarity_rows(sizes, options.device),
         "step": step_rows(sizes, options.device, options.model),
@@ -113,12 +113,18 @@ def main(arguments: list[str] | None = None) -> int:
 Rows = Iterator[tuple[str, str, float, str, str | None, float | None]]
 
 
-def similarity_rows(sizes: Sizes, device: str) -> Rows:
-    """Measure each form at each batch; numbers of ours stand beside those of the sparse form."""
+def similarity_rows(sizes: Sizes, device: str, run_case: Any = None) -> Rows:
+    """Measure each form at each batch; numbers of ours stand beside those of the sparse form.
+
+    ``run_case`` measures a case; by default `run`.
+    """
+    run_one = run_case or run
     for batch in sizes.batches:
         shape = Shape(batch, 2 * batch, sizes.length, sizes.width)
         found = {
-            name: run(part="similarity", form=name, shape=shape, device=device, turns=sizes.turns)
+            name: run_one(
+                part="similarity", form=name, shape=shape, device=device, turns=sizes.turns
+            )
             for name in forms(device)
         }
         title = f"{batch} x {2 * batch} texts, {sizes.length} tokens, width {sizes.width}"
@@ -137,13 +143,15 @@ def _beside(case: str, row: dict[str, float], rival: str, other: dict[str, float
         beside = other.get(metric)
         yield case, metric, value, units[metric], rival if beside else None, beside
     for metric, ratio in (("peak", "times_smaller"), ("seconds", "times_as_fast")):
-        if metric in row and metric in other:
+        # What fits into memory that was there before has a peak of 0.
+        if row.get(metric) and metric in other:
             value = _rounded(other[metric] / row[metric])
             yield case, ratio, value, "x", rival, None
 
 
-def step_rows(sizes: Sizes, device: str, model: str | None) -> Rows:
-    """Measure a training step with RCMD beside one with mean pooling."""
+def step_rows(sizes: Sizes, device: str, model: str | None, run_case: Any = None) -> Rows:
+    """Measure a training step with RCMD beside one with mean pooling, as `similarity_rows` does."""
+    run_one = run_case or run
     common: dict[str, Any] = {
         "model": model,
         "device": device,
@@ -151,16 +159,19 @@ def step_rows(sizes: Sizes, device: str, model: str | None) -> Rows:
         "length": sizes.length,
         "turns": sizes.turns,
     }
-    seconds = run(part="step_time", **common)
-    peaks = {method: run(part="step_peak", method=method, **common) for method in ("rcmd", "avg")}
+    seconds = run_one(part="step_time", **common)
+    peaks = {
+        method: run_one(part="step_peak", method=method, **common) for method in ("rcmd", "avg")
+    }
     label = "MiniLM" if model is None else Path(model).name
     case = f"step of {label}, {sizes.step_batch} x 3 texts, {sizes.length} tokens"
     print(f"{case}: {seconds}, {peaks}", flush=True)
-    ratio = _rounded(peaks["rcmd"]["peak"] / peaks["avg"]["peak"])
     yield case, "seconds", seconds["rcmd"], "s", POOLING, seconds["avg"]
     yield case, "time_ratio", seconds["ratio"], "x", POOLING, None
     yield case, "peak", peaks["rcmd"]["peak"], "MB", POOLING, peaks["avg"]["peak"]
-    yield case, "peak_ratio", ratio, "x", POOLING, None
+    if peaks["avg"]["peak"]:
+        ratio = _rounded(peaks["rcmd"]["peak"] / peaks["avg"]["peak"])
+        yield case, "peak_ratio", ratio, "x", POOLING, None
 
 
 def run(**case: Any) -> dict[str, float]:
@@ -375,7 +386,8 @@ def _proc(path: str, name: str) -> int:
     return 1024 * int(line.split()[1])
 
 
-def _place(device: str) -> str:
+def place_of(device: str) -> str:
+    """Name a device in words."""
     import torch
 
     if device == "cuda":

@@ -37,6 +37,7 @@ from benchmarks.ists import alignments
 from benchmarks.sts import measured
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
+from benchmarks.support.recipes import SETTINGS
 from benchmarks.support.records import record
 from benchmarks.support.training_rows import (
     caption_triplets,
@@ -153,7 +154,7 @@ def here(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
         rows,
         None,
         _choice(folder, judges),
-        {"objective": "contrastive", "epochs": 1, "eval_steps": 15},
+        SETTINGS["here"],
         is_transfer=True,
     )
 
@@ -166,7 +167,7 @@ def quora(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
         train[:n],
         y_train[:n],
         (held[:n], y_held[:n]),
-        {"objective": "binary", "epochs": 0.5, "eval_steps": 70},
+        SETTINGS["quora"],
         is_transfer=True,
     )
 
@@ -180,13 +181,7 @@ def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
         pairs[:n],
         scores[:n],
         (dev[:n], y_dev[:n]),
-        {
-            "epochs": 2,
-            "eval_steps": 36,
-            "train_max_length": 64,
-            "train_batch_size": 64,
-            "learning_rate": 1e-4,
-        },
+        SETTINGS["sts"],
         is_transfer=False,
     )
 
@@ -205,7 +200,7 @@ def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
         read_triplets(Path(options.nli))[:n],
         None,
         (dev[:n], y_dev[:n]),
-        {"objective": "contrastive", "epochs": 3},
+        SETTINGS["paper"],
         is_transfer=True,
     )
 

@@ -185,17 +185,24 @@ def exact_rows(pairs: np.ndarray, model: str | None, sizes: Sizes) -> Rows:
         )
 
 
-def encoding_rows(pairs: np.ndarray, model: str | None, sizes: Sizes) -> Rows:
+def encoding_rows(
+    pairs: np.ndarray,
+    model: str | None,
+    sizes: Sizes,
+    device: str = "cpu",
+    dtype: str = "float32",
+    batch_size: int = PLAIN_BATCH,
+) -> Rows:
     """Compare `TokenEncoder` with a loop over transformers on the same questions."""
     in_file = pairs.ravel().tolist()
-    encoder = _encoder(model, MAX_LENGTH, PLAIN_BATCH)
-    plain = PlainLoop(model)
+    encoder = _encoder(model, MAX_LENGTH, batch_size, device=device, dtype=dtype)
+    plain = PlainLoop(model, device, dtype, batch_size)
     for title, texts in (
         ("different questions", list(dict.fromkeys(in_file))[: sizes.questions]),
         ("questions with repeats as in the file", in_file[: sizes.questions]),
     ):
         for way in (plain, lambda some: _cut(encoder, some)):
-            way(texts[:PLAIN_BATCH])
+            way(texts[:batch_size])
         seconds, values = in_turns(
             {"plain": lambda texts=texts: plain(texts), "ours": lambda t=texts: _cut(encoder, t)},
             sizes.turns,
@@ -278,34 +285,45 @@ def loop_over_pot(tokens: Ragged, pairs: np.ndarray) -> np.ndarray:
 class PlainLoop:
     """Token vectors as transformers' own examples make them, in the order of the file."""
 
-    def __init__(self, model: str | None) -> None:
+    def __init__(
+        self,
+        model: str | None,
+        device: str = "cpu",
+        dtype: str = "float32",
+        batch_size: int = PLAIN_BATCH,
+    ) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         folder = find_model(model)
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        self.tokenizer, self.module = tokenizer, AutoModel.from_pretrained(folder).eval()
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        module: Any = AutoModel.from_pretrained(folder, dtype=dtype)
+        self.module, self.batch_size = module.to(device).eval(), batch_size
 
     def __call__(self, texts: list[str]) -> np.ndarray:
         """Vectors of all tokens, text after text."""
         import torch
 
         parts = []
-        for start in range(0, len(texts), PLAIN_BATCH):
+        for start in range(0, len(texts), self.batch_size):
             batch = self.tokenizer(
-                texts[start : start + PLAIN_BATCH],
+                texts[start : start + self.batch_size],
                 padding=True,
                 truncation=True,
                 max_length=MAX_LENGTH,
                 return_tensors="pt",
-            )
+            ).to(self.module.device)
             with torch.inference_mode():
-                vectors = self.module(**batch).last_hidden_state
-            parts.append(vectors[batch["attention_mask"].bool()].numpy())
+                vectors = self.module(**batch).last_hidden_state.float()
+            parts.append(vectors[batch["attention_mask"].bool()].cpu().numpy())
         return np.concatenate(parts)
 
 
-def _encoder(model: str | None, max_length: int, batch_size: int) -> TokenEncoder:
-    encoder = TokenEncoder(model, max_length=max_length, batch_size=batch_size, device="cpu")
+def _encoder(
+    model: str | None, max_length: int, batch_size: int, device: str = "cpu", **settings: Any
+) -> TokenEncoder:
+    encoder = TokenEncoder(
+        model, max_length=max_length, batch_size=batch_size, device=device, **settings
+    )
     return encoder.fit(["a text"])
 
 

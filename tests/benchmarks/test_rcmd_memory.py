@@ -275,7 +275,7 @@ def test_rows_stand_beside_the_sparse_form_and_mean_pooling(device, tmp_path, mo
 
     monkeypatch.setattr(rcmd_memory, "run", run)
     monkeypatch.setattr(rcmd_memory, "FULL", SMALL)
-    monkeypatch.setattr(rcmd_memory, "_place", lambda device: f"a {device}")
+    monkeypatch.setattr(rcmd_memory, "place_of", lambda device: f"a {device}")
     assert main(["--out", str(tmp_path), "--device", device, "--model", "some/model"]) == 0
     rows = rows_of(tmp_path / "rcmd_memory.jsonl")
     title = f"a {device}: 3 x 6 texts, 5 tokens, width 8, "
