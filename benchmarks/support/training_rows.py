@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.support.quora_data import Splits
 from estimators import SentenceEncoder, question_groups
 from estimators.cli import read_table
-from film.datasets import ScoredPairs, drop_listed, read_sick, read_sts_benchmark
+from film.datasets import ScoredPairs, drop_excluded, read_sick, read_sts_benchmark
 from film.text import normalize_text, text_hash
 
 NEAR = (5, 50)
@@ -44,9 +44,9 @@ def read_choice(folder: Path, excluded: frozenset[str]) -> ScoredPairs:
     """
     parts = []
     for name in ("sts-train.csv", "sts-dev.csv"):
-        parts.append(drop_listed(read_sts_benchmark(folder / "STSBenchmark" / name), excluded)[0])
+        parts.append(drop_excluded(read_sts_benchmark(folder / "STSBenchmark" / name), excluded)[0])
     for name in ("SICK_train.txt", "SICK_trial.txt"):
-        data = drop_listed(read_sick(folder / "SICK" / name), excluded)[0]
+        data = drop_excluded(read_sick(folder / "SICK" / name), excluded)[0]
         parts.append(ScoredPairs(data.pairs, (data.scores - 1) * 1.25, data.genres))
     return ScoredPairs(
         np.concatenate([part.pairs for part in parts]),

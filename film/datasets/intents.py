@@ -7,13 +7,13 @@ import json
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from film.datasets.lines import sound_lines, wrong_line
 from film.datasets.pairs import QuestionPairs
 from film.text import normalize_text, text_hash
 
@@ -94,7 +94,7 @@ def read_clinc150(
     """
     wrong = f"{path} is not a JSON object of lists of [text, intent], as data_full.json is"
     try:
-        lists = json.loads(Path(path).read_text(encoding="utf-8"))
+        lists = json.loads("".join(line.text for line in sound_lines(path)))
     except json.JSONDecodeError as error:
         raise ValueError(f"{wrong}: {error}") from error
     if not isinstance(lists, dict):
@@ -156,19 +156,21 @@ def read_banking77(
         raise TypeError(f"paths={paths!r} is one path; give a list of them")
     rows: list[tuple[str, str]] = []
     for path in paths:
-        with open(path, encoding="utf-8", newline="") as handle:
-            reader = csv.DictReader(handle)
+        reader = csv.DictReader(line.text for line in sound_lines(path))
+        try:
             if not {"text", "category"} <= set(reader.fieldnames or ()):
                 raise ValueError(
                     f"{path} has the columns {reader.fieldnames}; expected text and category"
                 )
             for row in reader:
-                if not all((row[name] or "").strip() for name in ("text", "category")):
-                    raise ValueError(
-                        f"{path}, line {reader.line_num}: the text or the category is missing; "
-                        "complete the row or remove it"
-                    )
-                rows.append((row["text"].strip(), row["category"].strip()))
+                text, category = ((row[name] or "").strip() for name in ("text", "category"))
+                if not text or not category:
+                    reason = "the text or the category is missing; complete the row or remove it"
+                    raise wrong_line(path, reader.line_num, reason)
+                rows.append((text, category))
+        except csv.Error as error:
+            reason = f"broken quoting or line end ({error})"
+            raise wrong_line(path, reader.line_num, reason) from error
     return _unique(rows, excluded, ", ".join(map(str, paths)))
 
 
@@ -259,8 +261,7 @@ def make_intent_pairs(
         labels += [label] * count
     order = rng.permutation(n_pairs)
     codes = np.asarray(rows, dtype=np.intp)[order]
-    ids = np.empty(n_pairs, dtype=object)
-    ids[:] = [str(number) for number in range(n_pairs)]
+    ids = np.array([str(number) for number in range(n_pairs)], dtype=object)
     return QuestionPairs(data.texts[codes], np.asarray(labels)[order], ids)
 
 
@@ -303,9 +304,7 @@ def _unique(rows: list[tuple[str, str]], excluded: Collection[str], source: Any)
             kept[normal] = (text, intent)
     if not kept:
         raise ValueError(f"{source} holds no text with an intent that is not excluded")
-    texts, intents = np.empty(len(kept), dtype=object), np.empty(len(kept), dtype=object)
-    texts[:] = [text for text, _ in kept.values()]
-    intents[:] = [intent for _, intent in kept.values()]
+    texts, intents = np.array([*kept.values()], dtype=object).T
     return IntentTexts(texts, intents, n_excluded, n_repeated)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from film.datasets.chunk_lines import read_chunk_line
+from film.datasets.lines import Line, read_lines, wrong_line
 from film.datasets.writing import atomic_writer
 from film.tokens import AlignedPair, Alignment, misplaced
 
@@ -232,10 +233,9 @@ class _Lines:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
-        self._lines = [found for found in _numbered_lines(Path(path)) if found[1]]
+        self._lines = [line for line in _read_lines(path) if line.text]
         self._next = 0
         self._repairs: list[str] = []
-        self.number = 0
 
     def more(self) -> bool:
         return self._next < len(self._lines)
@@ -243,14 +243,18 @@ class _Lines:
     def take(self) -> str:
         if not self.more():
             raise ValueError(f"{self._path} ends inside a <sentence>; is the file whole?")
-        self.number, line, repairs = self._lines[self._next]
-        self._repairs += _named(self._path, self.number, repairs)
+        line = self._lines[self._next]
+        self._repairs += _named(self._path, line)
         self._next += 1
-        return line
+        return line.text
+
+    @property
+    def number(self) -> int:
+        return self._lines[self._next - 1].number
 
     def take_repairs(self) -> tuple[str, ...]:
-        found, self._repairs = tuple(self._repairs), []
-        return found
+        repairs, self._repairs = tuple(self._repairs), []
+        return repairs
 
     def inside(self, tag: str) -> Iterator[str]:
         if self.take() != f"<{tag}>":
@@ -259,33 +263,22 @@ class _Lines:
             yield line
 
     def fault(self, reason: str) -> ValueError:
-        line = self._lines[self._next - 1][1]
-        return ValueError(f"{self._path}, line {self.number}: {reason}; it reads {line[:80]!r}")
+        return wrong_line(self._path, self.number, reason, self._lines[self._next - 1].text)
 
 
-def _numbered_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield number, text and repairs of each line."""
-    # Bytes are parted at \n alone: str.splitlines would also part at characters inside sentences.
-    for number, raw in enumerate(path.read_bytes().split(b"\n"), start=1):
-        repairs = []
-        try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            repairs = ["read as Windows-1252, since it is not UTF-8"]
-            try:
-                text = raw.decode("cp1252")
-            except UnicodeDecodeError:
-                raise ValueError(
-                    f"{path}, line {number}: neither UTF-8 nor Windows-1252 ({error.reason} at "
-                    f"byte {error.start})"
-                ) from error
-        if "\0" in text:
-            raise ValueError(f"{path}, line {number}: holds NUL, so it is no UTF-8 text")
-        yield number, _stripped(text), repairs
+def _read_lines(path: str | os.PathLike[str]) -> Iterator[Line]:
+    """Yield the lines of a file, stripped; bytes that are no text are an error."""
+    for line in read_lines(path, or_windows=True):
+        if fault := line.fault or (
+            "holds NUL, so it is no UTF-8 text" if "\0" in line.text else ""
+        ):
+            raise wrong_line(path, line.number, fault)
+        yield line._replace(text=_stripped(line.text))
 
 
-def _named(path: str | os.PathLike[str], number: int, repairs: list[str]) -> list[str]:
-    return [f"{Path(path).name}, line {number}: {repair}" for repair in repairs]
+def _named(path: str | os.PathLike[str], line: Line, *more: str) -> list[str]:
+    """Name what was repaired in a line."""
+    return [f"{Path(path).name}, line {line.number}: {x}" for x in (line.repair, *more) if x]
 
 
 def _warn_of_repairs(pairs: Sequence[AlignedPair], what: str | os.PathLike[str]) -> None:
@@ -350,22 +343,20 @@ def _positions(text: str) -> tuple[int, ...]:
 def _read_chunks(
     path: Path, sentences: Sequence[tuple[str, ...]]
 ) -> list[tuple[tuple[tuple[int, ...], ...], list[str]]]:
-    """Give chunks and repairs of each sentence."""
-    lines = list(_numbered_lines(path))
-    while lines and not lines[-1][1]:
+    """Return chunks and repairs of each sentence."""
+    lines = list(_read_lines(path))
+    while lines and not lines[-1].text:
         lines.pop()
     if len(lines) != len(sentences):
         raise ValueError(f"{path} has {len(lines)} lines for {len(sentences)} pairs")
     chunked = []
-    for (number, line, repairs), words in zip(lines, sentences, strict=True):
+    for line, words in zip(lines, sentences, strict=True):
         try:
-            chunks, more = read_chunk_line(line, words)
+            chunks, repairs = read_chunk_line(line.text, words)
         except ValueError as error:
-            raise ValueError(
-                f"{path}, line {number}: {error}; the sentence is {' '.join(words)!r}; it reads "
-                f"{line[:80]!r}"
-            ) from error
-        chunked.append((chunks, _named(path, number, repairs + more)))
+            reason = f"{error}; the sentence is {' '.join(words)!r}"
+            raise wrong_line(path, line.number, reason, line.text) from error
+        chunked.append((chunks, _named(path, line, *repairs)))
     return chunked
 
 

@@ -1,12 +1,21 @@
-"""What every source of question pairs returns."""
+"""What the sources of sentence pairs return, and the list of sentences left out of training."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["QuestionPairs"]
+from film.datasets.lines import sound_lines, wrong_line
+from film.text import text_hash
+
+__all__ = ["QuestionPairs", "ScoredPairs", "drop_excluded", "read_excluded"]
+
+_HASH = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +57,7 @@ class QuestionPairs:
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not describe the same n pairs."""
-        if self.pairs.ndim != 2 or self.pairs.shape[1] != 2:
-            raise ValueError(f"pairs must have shape (n, 2), got {self.pairs.shape}")
-        n_pairs = len(self.pairs)
-        if self.y is not None and self.y.shape != (n_pairs,):
-            raise ValueError(f"y must have shape ({n_pairs},) like pairs, got {self.y.shape}")
-        if self.ids.shape != (n_pairs,):
-            raise ValueError(f"ids must have shape ({n_pairs},) like pairs, got {self.ids.shape}")
+        _check_shapes(self.pairs, y=self.y, ids=self.ids)
         if self.n_skipped != len(self.skipped):
             raise ValueError(
                 f"n_skipped is {self.n_skipped}, but skipped lists {len(self.skipped)} rows"
@@ -63,3 +66,139 @@ class QuestionPairs:
     def __len__(self) -> int:
         """Return the number of pairs."""
         return len(self.pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPairs:
+    """Sentence pairs with graded similarity, as one source gave them.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n, 2), dtype object
+        The two sentences of each pair, as `str`.
+    scores : ndarray of shape (n,), dtype float64
+        Similarity from 0, unrelated, to 5, equivalent; in SICK from 1.
+    genres : ndarray of shape (n,), dtype object
+        The kind of text each pair comes from, such as ``"main-captions"``, or its subset.
+
+    Raises
+    ------
+    ValueError
+        When the lengths or shapes do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = np.array([["A man sings.", "A man is singing."]], dtype=object)
+    >>> data = ScoredPairs(pairs, np.array([4.8]), np.array(["captions"], dtype=object))
+    >>> len(data), float(data.scores[0])
+    (1, 4.8)
+    """
+
+    pairs: np.ndarray
+    scores: np.ndarray
+    genres: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not describe the same n pairs."""
+        _check_shapes(self.pairs, scores=self.scores, genres=self.genres)
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.pairs)
+
+
+_Pairs = TypeVar("_Pairs", QuestionPairs, ScoredPairs)
+
+
+def read_excluded(path: str | os.PathLike[str]) -> frozenset[str]:
+    r"""Read the list of sentences that no training or selection row may hold.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file with one `film.text.text_hash` per line; blank lines are passed over.
+
+    Returns
+    -------
+    excluded : frozenset of str
+        The 16-digit hashes.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no file at `path`.
+    ValueError
+        When a line is not 16 hexadecimal digits, naming the first such line: a list read
+        in part would let excluded sentences through.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "exclude.txt"
+    >>> _ = path.write_text("aed7b9613b8c8ba9\n")
+    >>> read_excluded(path)
+    frozenset({'aed7b9613b8c8ba9'})
+    >>> folder.cleanup()
+    """
+    hashes = set()
+    for line in sound_lines(path):
+        digits = line.text.strip().lower()
+        if digits and not _HASH.fullmatch(digits):
+            reason = (
+                f"{digits[:60]!r} is not a hash of 16 hexadecimal digits; give one "
+                "film.text.text_hash per line"
+            )
+            raise wrong_line(path, line.number, reason)
+        hashes.add(digits)
+    return frozenset(hashes - {""})
+
+
+def drop_excluded(data: _Pairs, excluded: Collection[str]) -> tuple[_Pairs, int]:
+    """Leave out the pairs that hold an excluded sentence.
+
+    Parameters
+    ----------
+    data : QuestionPairs or ScoredPairs
+        n pairs.
+    excluded : collection of str
+        Hashes as `read_excluded` gives them; a set, for speed.
+
+    Returns
+    -------
+    kept : QuestionPairs or ScoredPairs
+        The other pairs in their order; what is not per pair stays as it was.
+    n_dropped : int
+        How many pairs were left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = np.array([["A man is playing a guitar.", "Hi"], ["Hi", "Hello"]], dtype=object)
+    >>> data = QuestionPairs(pairs, y=None, ids=np.array(["7", "8"], dtype=object))
+    >>> kept, n_dropped = drop_excluded(data, {"aed7b9613b8c8ba9"})
+    >>> kept.ids.tolist(), n_dropped
+    (['8'], 1)
+    """
+    keep = np.array(
+        [
+            text_hash(first) not in excluded and text_hash(second) not in excluded
+            for first, second in data.pairs
+        ],
+        dtype=bool,
+    )
+    values = {field.name: getattr(data, field.name) for field in fields(data)}
+    kept = {name: each[keep] for name, each in values.items() if isinstance(each, np.ndarray)}
+    return replace(data, **kept), int(len(keep) - keep.sum())
+
+
+def _check_shapes(pairs: np.ndarray, **columns: np.ndarray | None) -> None:
+    """Raise unless there are n pairs, and n values in every column that is there."""
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"pairs must have shape (n, 2), got {pairs.shape}")
+    for name, values in columns.items():
+        if values is not None and values.shape != (len(pairs),):
+            raise ValueError(
+                f"{name} must have shape ({len(pairs)},) like pairs, got {values.shape}"
+            )

@@ -1,22 +1,19 @@
-"""Readers of the public Quora question pairs, and of the list of excluded sentences."""
+"""Reader of the public Quora question pairs."""
 
 from __future__ import annotations
 
 import csv
 import os
-import re
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from film.datasets.lines import Line, read_lines, wrong_line, wrong_rows
 from film.datasets.pairs import QuestionPairs
-from film.text import text_hash
 
-__all__ = ["drop_excluded", "read_excluded", "read_quora"]
+__all__ = ["read_quora"]
 
 _QUESTIONS = ("question1", "question2")
 _IDS = ("test_id", "id")
@@ -29,9 +26,7 @@ _FORMS = (
     "label, question, question, id"
 )
 # A quote left open would otherwise swallow all rows up to the next stray one.
-_MOST_LINES_A_RECORD = 100
-_PROBLEMS_SHOWN = 10
-_HASH = re.compile(r"[0-9a-f]{16}")
+_MOST_LINES_OF_A_RECORD = 100
 
 
 def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> QuestionPairs:
@@ -95,130 +90,31 @@ def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> Ques
     pairs: list[tuple[str, str]] = []
     labels: list[int] = []
     ids: list[str] = []
-    with _open(path) as handle:
-        lines = _Lines(handle)
-        form = _form(lines, path)
-        for record in _records(lines, form):
-            reason = record.reason or _fault(record.fields, form)
-            if reason:
-                problems.append((record.line, reason))
-                continue
-            pairs.append((record.fields[form.first], record.fields[form.second]))
-            if form.label is not None:
-                labels.append(int(record.fields[form.label]))
-            if form.name is not None:
-                ids.append(record.fields[form.name].strip())
+    lines = _Lines(path)
+    form = _form(lines, path)
+    for number, cells, fault in _records(lines, form):
+        if reason := fault or _fault(cells, form):
+            problems.append((number, reason))
+            continue
+        pairs.append((cells[form.first], cells[form.second]))
+        if form.label is not None:
+            labels.append(int(cells[form.label]))
+        if form.name is not None:
+            ids.append(cells[form.name].strip())
     if problems and (on_error == "raise" or not pairs):
-        raise ValueError(_report(path, problems, len(pairs)))
+        remedy = "correct them, or pass on_error='skip' to leave them out and count them"
+        raise wrong_rows(path, problems, len(pairs), remedy if pairs else "no right row is left")
     if not pairs:
         raise ValueError(f"{path} holds a header but no question pairs")
     return QuestionPairs(
-        pairs=_objects(pairs, (len(pairs), 2)),
+        pairs=np.array(pairs, dtype=object),
         y=None if form.label is None else np.array(labels, dtype=np.int64),
-        ids=_objects(ids if form.name is not None else [str(i) for i in range(len(pairs))]),
+        ids=np.array(
+            ids if form.name is not None else [*map(str, range(len(pairs)))], dtype=object
+        ),
         n_skipped=len(problems),
         skipped=tuple(problems),
     )
-
-
-def read_excluded(path: str | os.PathLike[str]) -> frozenset[str]:
-    r"""Read the list of sentences that no training or selection row may hold.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A file of one `film.text.text_hash` a line; blank lines are passed over.
-
-    Returns
-    -------
-    excluded : frozenset of str
-        The 16-digit hashes.
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no file at `path`.
-    ValueError
-        When a line is not 16 hexadecimal digits, naming the first such line: a list read
-        in part would let excluded sentences through.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name) / "exclude.txt"
-    >>> _ = path.write_text("aed7b9613b8c8ba9\n")
-    >>> read_excluded(path)
-    frozenset({'aed7b9613b8c8ba9'})
-    >>> folder.cleanup()
-    """
-    hashes = set()
-    with _open(path) as handle:
-        for line in _Lines(handle):
-            digits = line.text.strip().lower()
-            if digits and not _HASH.fullmatch(digits):
-                raise ValueError(
-                    f"{path}, line {line.number}: {digits[:60]!r} is not a hash of 16 "
-                    "hexadecimal digits; give one film.text.text_hash a line"
-                )
-            hashes.add(digits)
-    return frozenset(hashes - {""})
-
-
-def drop_excluded(data: QuestionPairs, excluded: Collection[str]) -> tuple[QuestionPairs, int]:
-    """Leave out the pairs that hold an excluded sentence.
-
-    Parameters
-    ----------
-    data : QuestionPairs
-        n pairs.
-    excluded : collection of str
-        Hashes as `read_excluded` gives them; a set, for speed.
-
-    Returns
-    -------
-    kept : QuestionPairs
-        The other pairs in their order; `n_skipped` and `skipped` as they were.
-    n_dropped : int
-        How many pairs were left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = np.array([["A man is playing a guitar.", "Hi"], ["Hi", "Hello"]], dtype=object)
-    >>> data = QuestionPairs(pairs, y=None, ids=np.array(["7", "8"], dtype=object))
-    >>> kept, n_dropped = drop_excluded(data, {"aed7b9613b8c8ba9"})
-    >>> kept.ids.tolist(), n_dropped
-    (['8'], 1)
-    """
-    keep = np.array(
-        [
-            text_hash(first) not in excluded and text_hash(second) not in excluded
-            for first, second in data.pairs
-        ],
-        dtype=bool,
-    )
-    kept = replace(
-        data,
-        pairs=data.pairs[keep],
-        y=None if data.y is None else data.y[keep],
-        ids=data.ids[keep],
-    )
-    return kept, int(len(keep) - keep.sum())
-
-
-@dataclass(frozen=True)
-class _Line:
-    number: int
-    text: str
-    fault: str = ""
-
-
-@dataclass(frozen=True)
-class _Record:
-    line: int
-    fields: list[str]
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -247,53 +143,27 @@ class _Form:
         )
 
 
-class _Lines:
-    """The physical lines of a file with their numbers; lines can be handed back."""
+class _Lines(Iterator[Line]):
+    """The lines of a file; those that were taken too many can be handed back."""
 
-    def __init__(self, handle: BinaryIO) -> None:
-        self._handle = enumerate(handle, start=1)
-        self._returned: deque[_Line] = deque()
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._lines = read_lines(path)
+        self._returned: deque[Line] = deque()
 
-    def __iter__(self) -> _Lines:
-        return self
+    def __next__(self) -> Line:
+        return self._returned.popleft() if self._returned else next(self._lines)
 
-    def __next__(self) -> _Line:
-        if self._returned:
-            return self._returned.popleft()
-        number, raw = next(self._handle)
-        encoding = "utf-8-sig" if number == 1 else "utf-8"
-        try:
-            return _Line(number, raw.decode(encoding))
-        except UnicodeDecodeError as error:
-            fault = (
-                f"byte {error.start + 1} of line {number} (0x{raw[error.start]:02x}) is not "
-                "UTF-8; save the file as UTF-8"
-            )
-            return _Line(number, raw.decode(encoding, errors="replace"), fault)
-
-    def hand_back(self, lines: list[_Line]) -> None:
+    def hand_back(self, lines: list[Line]) -> None:
         self._returned.extendleft(reversed(lines))
-
-
-def _open(path: str | os.PathLike[str]) -> BinaryIO:
-    if not Path(path).exists():
-        raise FileNotFoundError(
-            f"path: there is no file {os.fspath(path)!r}; give the path of a downloaded file"
-        )
-    if Path(path).is_dir():
-        raise IsADirectoryError(
-            f"path: {os.fspath(path)!r} is a folder; give the path of a file inside it"
-        )
-    return open(path, "rb")
 
 
 def _form(lines: _Lines, path: str | os.PathLike[str]) -> _Form:
     """Tell the file's form from its first line that is not blank."""
-    line = next((line for line in lines if line.text.strip("\r\n \ufeff")), None)
+    line = next((line for line in lines if not _is_blank(line)), None)
     if line is None:
         raise ValueError(f"{path} is empty; expected question pairs, {_FORMS}")
     if line.fault:
-        raise ValueError(f"{path}: {line.fault}")
+        raise wrong_line(path, line.number, line.fault)
     for delimiter in (",", "\t"):
         columns = _names(next(csv.reader([line.text], delimiter=delimiter)))
         if set(_QUESTIONS) <= set(columns):
@@ -305,7 +175,7 @@ def _form(lines: _Lines, path: str | os.PathLike[str]) -> _Form:
                     f"{sorted(_KNOWN_COLUMNS)}; rename or remove the others"
                 )
             return _Form.of(columns, delimiter)
-    cells = line.text.rstrip("\r\n").split("\t")
+    cells = line.cells()
     if len(cells) == len(_TOKENISED_COLUMNS) and (cells[0] in ("0", "1") or _whole(cells[3])):
         lines.hand_back([line])
         return _Form.of(_TOKENISED_COLUMNS, None)
@@ -315,43 +185,50 @@ def _form(lines: _Lines, path: str | os.PathLike[str]) -> _Form:
 
 
 def _names(cells: list[str]) -> list[str]:
-    # A byte order mark stands inside a file that was joined from two.
     return [cell.strip("\ufeff \r\n") for cell in cells]
 
 
-def _records(lines: _Lines, form: _Form) -> Iterator[_Record]:
-    """Yield one record after the other, named by the line it starts on."""
+def _is_blank(line: Line) -> bool:
+    # A byte order mark stands inside a file that was joined from two.
+    return not line.text.strip("\r\n \ufeff")
+
+
+def _records(lines: _Lines, form: _Form) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the line that a record starts on, its cells, and what is wrong with its lines."""
     for line in lines:
-        if not line.text.strip("\r\n \ufeff"):
+        if _is_blank(line):
             continue
         taken = [line]
-        reason = ""
+        fault = ""
         if form.delimiter is None:
-            fields = line.text.rstrip("\r\n").split("\t")
+            cells = line.cells()
         else:
             source = _record_lines(line, lines, taken)
             try:
-                fields = next(csv.reader(source, delimiter=form.delimiter, strict=True))
+                cells = next(csv.reader(source, delimiter=form.delimiter, strict=True))
             except csv.Error as error:
-                fields, reason = [], f"broken quoting or line end ({error})"
+                cells, fault = [], f"broken quoting or line end ({error})"
             else:
-                if len(taken) > 1 and len(fields) != len(form.columns):
-                    reason = f"a quote opens and lines up to {taken[-1].number} do not fit"
-            if reason:
+                if len(taken) > 1 and len(cells) != len(form.columns):
+                    fault = f"a quote opens and lines up to {taken[-1].number} do not fit"
+            if fault:
                 # Only the first line is given up, so one stray quote costs one record.
                 lines.hand_back(taken[1:])
                 taken = taken[:1]
-        reason = next((part.fault for part in taken if part.fault), reason)
-        yield _Record(line.number, fields, reason)
+        for part in taken:
+            if part.fault:
+                fault = part.fault if part is line else f"line {part.number} is {part.fault}"
+                break
+        yield line.number, cells, fault
 
 
-def _record_lines(first: _Line, rest: _Lines, taken: list[_Line]) -> Iterator[str]:
+def _record_lines(first: Line, rest: _Lines, taken: list[Line]) -> Iterator[str]:
     """Yield the lines that a record asks for while a quote is open, noting them."""
     yield first.text
     for line in rest:
         taken.append(line)
         yield line.text
-        if len(taken) >= _MOST_LINES_A_RECORD:
+        if len(taken) >= _MOST_LINES_OF_A_RECORD:
             return
 
 
@@ -375,24 +252,3 @@ def _fault(fields: list[str], form: _Form) -> str:
 def _whole(cell: str) -> bool:
     cell = cell.strip()
     return cell.isascii() and cell.isdigit()
-
-
-def _report(path: str | os.PathLike[str], problems: list[tuple[int, str]], n_right: int) -> str:
-    shown = "; ".join(f"line {line}: {reason}" for line, reason in problems[:_PROBLEMS_SHOWN])
-    more = len(problems) - _PROBLEMS_SHOWN
-    rest = f"; and {more} more" if more > 0 else ""
-    remedy = (
-        "correct them, or pass on_error='skip' to leave them out and count them"
-        if n_right
-        else "no right row is left"
-    )
-    return (
-        f"{path} has {len(problems)} wrong rows of {len(problems) + n_right}: "
-        f"{shown}{rest}; {remedy}"
-    )
-
-
-def _objects(values: list, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    array = np.empty(shape or (len(values),), dtype=object)
-    array[:] = values
-    return array

@@ -4,69 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
-from film.text import text_hash
+from film.datasets.lines import Line, read_lines, wrong_line, wrong_rows
+from film.datasets.pairs import ScoredPairs
 
-__all__ = ["ScoredPairs", "drop_listed", "read_sick", "read_sts_benchmark"]
+__all__ = ["read_sick", "read_sts_benchmark", "read_sts_sets", "read_sts_year"]
 
+_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
+_STS_B, _SICK_TEST = "STSBenchmark/sts-test.csv", "SICK/SICK_test_annotated.txt"
 _BENCHMARK = (
     "expected tab-separated columns genre, file, year, id, score, sentence1, sentence2, without "
     "quoting"
 )
 _SICK_COLUMNS = ("sentence_A", "sentence_B", "relatedness_score")
 _SICK = f"expected a header and tab-separated columns, {', '.join(_SICK_COLUMNS)} among them"
-_PROBLEMS_SHOWN = 10
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredPairs:
-    """Sentence pairs with graded similarity, as one source gave them.
-
-    Parameters
-    ----------
-    pairs : ndarray of shape (n, 2), dtype object
-        The two sentences of each pair, as `str`.
-    scores : ndarray of shape (n,), dtype float64
-        Similarity from 0, unrelated, to 5, equivalent; in SICK from 1.
-    genres : ndarray of shape (n,), dtype object
-        The kind of text each pair comes from, such as ``"main-captions"``, or its subset.
-
-    Raises
-    ------
-    ValueError
-        When the lengths or shapes do not fit together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = np.array([["A man sings.", "A man is singing."]], dtype=object)
-    >>> data = ScoredPairs(pairs, np.array([4.8]), np.array(["captions"], dtype=object))
-    >>> len(data), float(data.scores[0])
-    (1, 4.8)
-    """
-
-    pairs: np.ndarray
-    scores: np.ndarray
-    genres: np.ndarray
-
-    def __post_init__(self) -> None:
-        """Refuse arrays that do not describe the same n pairs."""
-        if self.pairs.ndim != 2 or self.pairs.shape[1] != 2:
-            raise ValueError(f"pairs must have shape (n, 2), got {self.pairs.shape}")
-        for name, values in (("scores", self.scores), ("genres", self.genres)):
-            if values.shape != (len(self.pairs),):
-                raise ValueError(
-                    f"{name} must have shape ({len(self.pairs)},) like pairs, got {values.shape}"
-                )
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.pairs)
 
 
 def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
@@ -112,22 +67,9 @@ def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
     ([['He said "no.', 'He refused.']], [3.2])
     >>> folder.cleanup()
     """
-    pairs: list[list[str]] = []
-    scores: list[float] = []
-    genres: list[str] = []
-    problems: list[str] = []
-    for number, line, broken in numbered_lines(path):
-        cells = line.split("\t")
-        if not line.strip() and not broken:
-            continue
-        if fault := broken or _benchmark_fault(cells):
-            problems.append(f"line {number}: {fault}")
-            continue
-        genres.append(cells[0])
-        scores.append(float(cells[4]))
-        pairs.append([cells[5], cells[6]])
-    refuse(path, problems, len(pairs), _BENCHMARK)
-    return scored_pairs(path, pairs, scores, genres, _BENCHMARK)
+    lines = (line for line in read_lines(path) if not line.is_blank)
+    rows = _read_rows(path, lines, _benchmark_fault, _BENCHMARK)
+    return _scored_pairs(path, [(row[0], row[4], row[5], row[6]) for row in rows], _BENCHMARK)
 
 
 def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
@@ -172,119 +114,204 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
     ([['A boy sits', 'Nobody sits']], [3.6])
     >>> folder.cleanup()
     """
-    lines = numbered_lines(path)
-    header = next(lines, (1, "", ""))[1].split("\t")
-    missing = [name for name in _SICK_COLUMNS if name not in header]
-    if missing:
-        raise ValueError(f"{path}, line 1: the header lacks {', '.join(missing)}; {_SICK}")
-    first, second, score = (header.index(name) for name in _SICK_COLUMNS)
-    pairs: list[list[str]] = []
-    scores: list[float] = []
-    problems: list[str] = []
-    for number, line, broken in lines:
-        cells = line.split("\t")
-        if not line.strip() and not broken:
-            continue
-        fault = broken or count_fault(cells, len(header))
-        fault = fault or score_fault(cells[score], 1) or pair_fault(cells[first], cells[second])
-        if fault:
-            problems.append(f"line {number}: {fault}")
-            continue
-        pairs.append([cells[first], cells[second]])
-        scores.append(float(cells[score]))
-    refuse(path, problems, len(pairs), _SICK)
-    return scored_pairs(path, pairs, scores, ["SICK"] * len(pairs), _SICK)
+    lines = read_lines(path)
+    header = next(lines, Line(1, ""))
+    columns = header.cells()
+    missing = [name for name in _SICK_COLUMNS if name not in columns]
+    if header.fault or missing:
+        reason = header.fault or f"the header lacks {', '.join(missing)}; {_SICK}"
+        raise wrong_line(path, 1, reason)
+    first, second, score = (columns.index(name) for name in _SICK_COLUMNS)
+
+    def fault(cells: list[str]) -> str:
+        return (
+            _count_fault(cells, len(columns))
+            or _score_fault(cells[score], 1)
+            or _pair_fault(cells[first], cells[second])
+        )
+
+    rows = _read_rows(path, (line for line in lines if not line.is_blank), fault, _SICK)
+    rows = [("SICK", row[score], row[first], row[second]) for row in rows]
+    return _scored_pairs(path, rows, _SICK)
 
 
-def drop_listed(data: ScoredPairs, excluded: Collection[str]) -> tuple[ScoredPairs, int]:
-    """Leave out the pairs that hold an excluded sentence, as `film.datasets.drop_excluded` does.
+def read_sts_year(folder: str | os.PathLike[str]) -> ScoredPairs:
+    r"""Read the test set of one year of STS, 2012 to 2016, in SentEval's layout.
+
+    A subset is ``STS.input.<subset>.txt``, two sentences a line parted by a tab and without
+    quoting, and ``STS.gs.<subset>.txt``, the score of the same line. Pairs whose score line is
+    blank were never scored and are dropped. Other files are passed over, also ``STS.gs.ALL.txt``,
+    which repeats the rest, and ``STS.gs.SMT.txt`` of 2013, whose sentences are not public.
 
     Parameters
     ----------
-    data : ScoredPairs
-        n pairs.
-    excluded : collection of str
-        Hashes as `film.datasets.read_excluded` gives them; a set, for speed.
+    folder : str or path-like
+        Such as ``STS12-en-test``.
 
     Returns
     -------
-    kept : ScoredPairs
-        The other pairs in their order.
-    n_dropped : int
-        How many pairs were left out.
+    data : ScoredPairs
+        The subsets one after another, sorted by name; `genres` are these names.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder or one of the two files of a subset is missing, or there is no subset.
+    ValueError
+        When the two files of a subset differ in length, or a line is wrong: not two columns, a
+        blank sentence, a score that is no number from 0 to 5, bytes that are not UTF-8. When no
+        pair has a score.
+
+    References
+    ----------
+    A. Conneau, D. Kiela. "SentEval: An Evaluation Toolkit for Universal Sentence
+    Representations." LREC 2018.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> pairs = np.array([["A man is playing a guitar.", "Hi"], ["Hi", "Hello"]], dtype=object)
-    >>> data = ScoredPairs(pairs, np.array([0.0, 4.5]), np.array(["a", "b"], dtype=object))
-    >>> kept, n_dropped = drop_listed(data, {"aed7b9613b8c8ba9"})
-    >>> kept.scores.tolist(), n_dropped
-    ([4.5], 1)
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> inputs, gold = (pathlib.Path(folder.name) / f"STS.{x}.belief.txt" for x in ("input", "gs"))
+    >>> _ = inputs.write_text("one\tan other\nhi\thello\n"), gold.write_text("\n4.50\n")
+    >>> data = read_sts_year(folder.name)
+    >>> data.pairs.tolist(), data.scores.tolist(), data.genres.tolist()
+    ([['hi', 'hello']], [4.5], ['belief'])
+    >>> folder.cleanup()
     """
-    listed = np.array(
-        [
-            text_hash(first) in excluded or text_hash(second) in excluded
-            for first, second in data.pairs
-        ],
-        dtype=bool,
+    names = [path.name for path in Path(folder).iterdir()]
+    inputs, gold = (
+        {name[len(start) : -len(".txt")] for name in names if _is_subset(name, start)}
+        for start in ("STS.input.", "STS.gs.")
     )
-    kept = ScoredPairs(data.pairs[~listed], data.scores[~listed], data.genres[~listed])
-    return kept, int(listed.sum())
-
-
-def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, str]]:
-    """Give number, text and fault of each line."""
-    # Bytes are parted at \n alone: str.splitlines would also part at characters inside sentences.
-    lines = Path(path).read_bytes().split(b"\n")
-    if not lines[-1]:
-        del lines[-1]
-    for number, raw in enumerate(lines, start=1):
-        try:
-            yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r"), ""
-        except UnicodeDecodeError as error:
-            yield number, "", f"not UTF-8 ({error.reason} at byte {error.start})"
-
-
-def refuse(path: str | os.PathLike[str], problems: list[str], n_right: int, expected: str) -> None:
-    """Raise one error for all wrong rows of a file."""
-    if problems:
-        rest = len(problems) - _PROBLEMS_SHOWN
-        raise ValueError(
-            f"{path} has {len(problems)} wrong rows of {len(problems) + n_right}: "
-            f"{'; '.join(problems[:_PROBLEMS_SHOWN])}{f'; and {rest} more' if rest > 0 else ''}; "
-            f"{expected}; correct or remove those lines"
+    subsets = sorted((inputs | gold - {"SMT"}) - {"ALL"})
+    if not subsets:
+        raise FileNotFoundError(
+            f"{folder} has no STS.input.<subset>.txt; give a folder such as STS12-en-test"
         )
+    rows = [(subset, *row) for subset in subsets for row in _read_subset(Path(folder), subset)]
+    return _scored_pairs(folder, rows, "expected a score in some line of STS.gs.*.txt")
 
 
-def scored_pairs(
+def read_sts_sets(folder: str | os.PathLike[str]) -> dict[str, ScoredPairs]:
+    """Read the seven test sets on which sentence similarity is commonly reported.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Holds ``STS12-en-test`` to ``STS16-en-test``, ``STSBenchmark`` and ``SICK``, the folders
+        that SentEval's download script makes.
+
+    Returns
+    -------
+    sets : dict of str to ScoredPairs
+        "STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK", in this order; the public
+        files hold 3108, 1500, 3750, 3000, 1186, 1379 and 4927 pairs. The sets overlap.
+
+    Raises
+    ------
+    FileNotFoundError
+        When one of them is missing, with what to do.
+    ValueError
+        When a line is wrong, as in `read_sts_year`, `read_sts_benchmark` and `read_sick`.
+
+    Examples
+    --------
+    >>> read_sts_sets("nowhere")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    FileNotFoundError: nowhere lacks STS12-en-test, STS13-en-test, ... get SentEval ...
+    """
+    root = Path(folder)
+    years = {name: root / f"{name}-en-test" for name in _YEARS}
+    missing = [path.name for path in years.values() if not path.is_dir()]
+    missing += [name for name in (_STS_B, _SICK_TEST) if not (root / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{folder} lacks {', '.join(missing)}; the sets are public: get SentEval "
+            "(facebookresearch/SentEval on GitHub) and run get_transfer_data.bash in its folder "
+            "data/downstream, then move the folder SICK, which it makes there, into the folder "
+            "STS beside it, and give this folder STS"
+        )
+    sets = {name: read_sts_year(path) for name, path in years.items()}
+    return sets | {"STS-B": read_sts_benchmark(root / _STS_B), "SICK": read_sick(root / _SICK_TEST)}
+
+
+def _is_subset(name: str, start: str) -> bool:
+    return name.startswith(start) and name.endswith(".txt")
+
+
+def _read_subset(folder: Path, subset: str) -> list[tuple[str, str, str]]:
+    """Return score and sentences of the pairs of a subset that have a score."""
+    inputs, gold = (folder / f"STS.{what}.{subset}.txt" for what in ("input", "gs"))
+    sentences = list(read_lines(inputs))
+    marks = [line._replace(text=line.text.strip()) for line in read_lines(gold)]
+    if len(sentences) != len(marks):
+        shorter = min(len(sentences), len(marks))
+        raise ValueError(
+            f"{inputs} has {len(sentences)} lines and {gold.name} {len(marks)}, but a line of one "
+            f"belongs to the same line of the other: line {shorter + 1} has no partner; get both "
+            "files anew"
+        )
+    pairs = _read_rows(inputs, sentences, _sentences_fault, "expected sentence, tab, sentence")
+    scores = _read_rows(gold, marks, _mark_fault, "expected a score or a blank line")
+    return [
+        (mark, first, second)
+        for (mark,), (first, second) in zip(scores, pairs, strict=True)
+        if mark
+    ]
+
+
+def _read_rows(
     path: str | os.PathLike[str],
-    pairs: list[list[str]],
-    scores: list[float],
-    genres: list[str],
+    lines: Iterable[Line],
+    fault_of: Callable[[list[str]], str],
     expected: str,
+) -> list[list[str]]:
+    """Return the cells of each line, or raise one error that names all wrong lines."""
+    rows: list[list[str]] = []
+    problems: list[tuple[int, str]] = []
+    for line in lines:
+        cells = line.cells()
+        if fault := line.fault or fault_of(cells):
+            problems.append((line.number, fault))
+        else:
+            rows.append(cells)
+    if problems:
+        raise wrong_rows(path, problems, len(rows), f"{expected}; correct or remove those lines")
+    return rows
+
+
+def _scored_pairs(
+    path: str | os.PathLike[str], rows: list[tuple[str, str, str, str]], expected: str
 ) -> ScoredPairs:
-    """Make arrays of what was read; there must be something."""
-    if not pairs:
+    """Return rows of genre, score and two sentences as arrays; there must be one."""
+    if not rows:
         raise ValueError(f"{path} holds no scored pair; {expected}")
     return ScoredPairs(
-        np.array(pairs, dtype=object), np.array(scores), np.array(genres, dtype=object)
+        pairs=np.array([row[2:] for row in rows], dtype=object),
+        scores=np.array([float(row[1]) for row in rows]),
+        genres=np.array([row[0] for row in rows], dtype=object),
     )
 
 
 def _benchmark_fault(cells: list[str]) -> str:
     if len(cells) < 7:
         return f"7 columns expected, {len(cells)} found"
-    return score_fault(cells[4], 0) or pair_fault(cells[5], cells[6])
+    return _score_fault(cells[4], 0) or _pair_fault(cells[5], cells[6])
 
 
-def count_fault(cells: list[str], expected: int) -> str:
-    """Say what is wrong with the number of columns, or return the empty string."""
+def _sentences_fault(cells: list[str]) -> str:
+    return _count_fault(cells, 2) or _pair_fault(*cells)
+
+
+def _mark_fault(cells: list[str]) -> str:
+    return _count_fault(cells, 1) or (_score_fault(cells[0], 0) if cells[0] else "")
+
+
+def _count_fault(cells: list[str], expected: int) -> str:
     return "" if len(cells) == expected else f"{expected} columns expected, {len(cells)} found"
 
 
-def score_fault(text: str, lowest: int) -> str:
-    """Say what is wrong with a score, or return the empty string."""
+def _score_fault(text: str, lowest: int) -> str:
     try:
         score = float(text)
     except ValueError:
@@ -294,8 +321,7 @@ def score_fault(text: str, lowest: int) -> str:
     return f"score must be a number from {lowest} to 5, got {text[:60]!r}"
 
 
-def pair_fault(first: str, second: str) -> str:
-    """Say what is wrong with two sentences, or return the empty string."""
+def _pair_fault(first: str, second: str) -> str:
     for name, sentence in (("sentence1", first), ("sentence2", second)):
         if not sentence.strip():
             return f"{name} is missing"

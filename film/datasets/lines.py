@@ -1,0 +1,121 @@
+"""Lines of a file, and errors that name them: what every reader of this room starts from."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+_ROWS_SHOWN = 10
+_CHARACTERS_SHOWN = 80
+
+
+class Line(NamedTuple):
+    """A line of a file.
+
+    Parameters
+    ----------
+    number : int
+        Counted from 1.
+    text : str
+        The line with its line end; U+FFFD stands for bytes that are no text.
+    fault : str, default=""
+        Why bytes are no text, and what to do; empty where all are.
+    repair : str, default=""
+        How a line was read that is not UTF-8; empty where it is.
+    """
+
+    number: int
+    text: str
+    fault: str = ""
+    repair: str = ""
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether the line is sound and holds white space alone."""
+        return not self.fault and not self.text.strip()
+
+    def cells(self) -> list[str]:
+        """Return the cells of a line that tabs part, without quoting."""
+        return self.text.rstrip("\r\n").split("\t")
+
+
+def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Iterator[Line]:
+    """Yield the lines of a UTF-8 file, without a byte order mark at its start.
+
+    Only line feeds end a line: `str.splitlines` would also part at characters inside sentences.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    or_windows : bool, default=False
+        Whether a line that is not UTF-8 is read as Windows-1252, which holds Latin-1.
+
+    Yields
+    ------
+    line : Line
+        Wrong bytes are no error but the line's `fault`, so that a reader can name all of them.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        When there is no file at `path`.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(
+            f"path: there is no file {os.fspath(path)!r}; give the path of a downloaded file"
+        )
+    if Path(path).is_dir():
+        raise IsADirectoryError(
+            f"path: {os.fspath(path)!r} is a folder; give the path of a file inside it"
+        )
+    with open(path, "rb") as handle:
+        for number, raw in enumerate(handle, start=1):
+            content = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+            try:
+                yield Line(number, content.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                yield _repaired(number, content, error.start, or_windows)
+
+
+def sound_lines(path: str | os.PathLike[str]) -> Iterator[Line]:
+    """Yield lines as `read_lines` does; one that is not UTF-8 raises ValueError."""
+    for line in read_lines(path):
+        if line.fault:
+            raise wrong_line(path, line.number, line.fault)
+        yield line
+
+
+def _repaired(number: int, content: bytes, place: int, or_windows: bool) -> Line:
+    wrong = "not UTF-8"
+    if or_windows:
+        try:
+            text = content.decode("cp1252")
+            return Line(number, text, repair="read as Windows-1252, since it is not UTF-8")
+        except UnicodeDecodeError as error:
+            wrong, place = "neither UTF-8 nor Windows-1252", error.start
+    fault = f"{wrong} (byte {place + 1} is 0x{content[place]:02x}; save the file as UTF-8)"
+    return Line(number, content.decode("utf-8", errors="replace"), fault)
+
+
+def wrong_line(
+    path: str | os.PathLike[str], number: int, reason: str, text: str | None = None
+) -> ValueError:
+    """Return the error for one line, which shows `text` where it is given."""
+    shown = "" if text is None else f"; it reads {text[:_CHARACTERS_SHOWN]!r}"
+    return ValueError(f"{path}, line {number}: {reason}{shown}")
+
+
+def wrong_rows(
+    path: str | os.PathLike[str], problems: Sequence[tuple[int, str]], n_right: int, remedy: str
+) -> ValueError:
+    """Return one error for all wrong rows of a file, each with its line and the reason."""
+    shown = "; ".join(f"line {number}: {reason}" for number, reason in problems[:_ROWS_SHOWN])
+    rest = len(problems) - _ROWS_SHOWN
+    return ValueError(
+        f"{path} has {len(problems)} wrong rows of {len(problems) + n_right}: {shown}"
+        f"{f'; and {rest} more' if rest > 0 else ''}; {remedy}"
+    )
