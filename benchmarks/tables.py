@@ -73,6 +73,13 @@ HEADINGS = {
     "steps": "steps",
     "spread": "spread over seeds",
 }
+HEADINGS_OF_GPU = {
+    "gradient_error": "relative error of gradients",
+    "examples_a_second": "rows per second",
+    "first_loss": "loss, first 5 steps",
+    "last_loss": "loss, last 5 steps",
+    "chosen_by": "held-out score × 100 (untrained)",
+}
 
 
 class Headline(NamedTuple):
@@ -187,13 +194,14 @@ def table(bench: str) -> str:
     cells = _newest(bench)
     if not cells:
         return "not measured\n"
-    metrics = [name for name in HEADINGS if any(name in row for row in cells.values())]
+    headings = HEADINGS | HEADINGS_OF_GPU if bench == "gpu" else HEADINGS
+    metrics = [name for name in headings if any(name in row for row in cells.values())]
     rivals = sorted({r["rival"] for row in cells.values() for r in row.values() if r["rival"]})
     with_rival = bench == "grid"
-    heads = ["", *(HEADINGS[name] for name in metrics), *(rivals if with_rival else [])]
+    heads = ["", *(headings[name] for name in metrics), *(rivals if with_rival else [])]
     lines = [_line(heads), _line(["---", *["---:"] * (len(heads) - 1)])]
     for case, row in cells.items():
-        values = [_shown(row[name]["value"]) if name in row else "" for name in metrics]
+        values = [_cell(row[name]) if name in row else "" for name in metrics]
         if with_rival:
             values += [_shown(next(iter(row.values()))["rival_value"])]
         lines.append(_line([case, *values]))
@@ -243,6 +251,11 @@ def _measured_on(results: list[dict[str, Any]]) -> str:
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
+
+
+def _cell(result: dict[str, Any]) -> str:
+    untrained = f" ({_shown(result['rival_value'])})" if result["metric"] == "chosen_by" else ""
+    return _shown(result["value"]) + untrained
 
 
 def _bold(text: str, really: bool) -> str:

@@ -109,7 +109,7 @@ def test_every_result_file_has_its_table_in_the_benchmarks_page():
     shown = set(
         re.findall(r"<!-- table (\w+) -->", (ROOT / "docs/benchmarks.md").read_text("utf-8"))
     )
-    assert shown == {path.stem for path in tables.RESULTS.glob("*.jsonl")}
+    assert shown >= {path.stem for path in tables.RESULTS.glob("*.jsonl")}
 
 
 def test_links_and_paths_lead_somewhere():
