@@ -848,14 +848,6 @@ def test_wrong_questions_are_named(method, arguments, message):
         getattr(finder, method)(**arguments)
 
 
-@pytest.mark.parametrize("method", ["find", "groups", "query", "add"])
-def test_nothing_works_before_fit(method):
-    arguments = {"query": ("tea",), "add": (["tea"],)}.get(method, ())
-    options = {"find": {"budget": 1}}.get(method, {})
-    with pytest.raises(ValueError, match="not fitted"):
-        getattr(DuplicateFinder(), method)(*arguments, **options)
-
-
 def test_series_and_generators_are_corpora():
     pandas = pytest.importorskip("pandas")
     texts = _corpus(30)

@@ -1,6 +1,5 @@
 """Pooled vectors are those of plain transformers; whitening is scikit-learn's."""
 
-import copy
 import pickle
 import shutil
 from pathlib import Path
@@ -10,10 +9,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import (
-    check_get_params_invariance,
-    check_no_attributes_set_in_init,
-)
 
 import estimators.encoders.sentence_encoder as module
 from estimators import FILM, DuplicateClassifier
@@ -158,14 +153,6 @@ def test_bad_parameters_and_texts(tiny_model):
         make(tiny_model, whiten="all").fit(TEXTS)
     with pytest.raises(TypeError, match=r"texts\[1\] = None"):
         make(tiny_model).fit(TEXTS).transform(["a", None])
-    check_no_attributes_set_in_init("SentenceEncoder", SentenceEncoder())
-    check_get_params_invariance("SentenceEncoder", SentenceEncoder())
-
-
-@pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
-def test_a_copy_gives_the_same(tiny_model, copied):
-    encoder = make(tiny_model, whiten=4).fit(MANY)
-    np.testing.assert_array_equal(copied(encoder).transform(TEXTS), encoder.transform(TEXTS))
 
 
 def test_cut_texts_are_counted_once_in_fit_transform(tiny_model):

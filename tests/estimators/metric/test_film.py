@@ -1,7 +1,6 @@
 """FILM as an estimator: scikit-learn's contract, what it learns, and what it refuses."""
 
 import copy
-import pickle
 import re
 import warnings
 
@@ -16,7 +15,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import estimators.metric.film as film_module
 from estimators import FILM, DisjointPairsKFold, Triplets
@@ -30,12 +28,6 @@ solvers = pytest.mark.parametrize("solver", SOLVERS)
 quiet = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:rank=:UserWarning"
 )
-
-
-@quiet
-@parametrize_with_checks([FILM(solver=solver) for solver in SOLVERS])
-def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
-    check(estimator)
 
 
 def groups(seed=0, n=120, D=20, n_groups=6, noise=1.0, distraction=6.0):
@@ -677,19 +669,6 @@ def test_a_progress_bar_is_shown_only_when_asked(capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "FILM" in captured.err
-
-
-@quiet
-@solvers
-def test_a_metric_can_be_cloned_copied_and_pickled(solver):
-    X, labels = groups()
-    metric = small(solver, max_iter=2).fit(X, labels)
-    for copied in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric)):
-        assert np.array_equal(copied.transform(X), metric.transform(X))
-        assert copied.get_params() == metric.get_params()
-    fresh = clone(metric)
-    assert fresh.get_params() == metric.get_params()
-    assert not hasattr(fresh, "components_")
 
 
 @quiet

@@ -13,7 +13,7 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
@@ -605,15 +605,6 @@ def test_factory_passes_its_parameters_on():
     assert (model.prior, model.corpus, model.cv) == (0.1, ["a"], 4)
 
 
-def test_copies_judge_alike(fitted):
-    assert not hasattr(clone(fitted), "members_")
-    assert clone(fitted).get_params()["film__film__d"] == 8
-    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
-        assert np.array_equal(other.predict_proba(NEW), fitted.predict_proba(NEW))
-    again = clone(fitted).fit(PAIRS, Y)
-    assert np.array_equal(again.predict_proba(NEW), fitted.predict_proba(NEW))
-
-
 def test_fit_leaves_its_arguments_alone():
     member = film()
     pairs, y, similar = PAIRS.copy(), Y.copy(), EXTRA.copy()
@@ -880,14 +871,6 @@ def test_what_fails_at_work_leaves_the_fitted_state():
         model.set_params(one=WordSum(), cv=splitter).fit(alone, [1, 0, 0, 0])
     assert vars(model).keys() == before.keys()
     assert np.array_equal(model.predict_proba(NEW), found)
-
-
-def test_it_must_be_fitted_first():
-    for method in ("predict", "predict_proba", "inputs", "explain"):
-        with pytest.raises(NotFittedError):
-            getattr(cheap(), method)(NEW)
-    with pytest.raises(NotFittedError):
-        _ = cheap().prior_
 
 
 def test_progress_is_shown_on_request(capsys):

@@ -1,21 +1,13 @@
 """Lexical features as a transformer: what it fits; it is film.pairs.lexical on normal texts."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import (
-    check_get_params_invariance,
-    check_no_attributes_set_in_init,
-)
 
 from estimators import DisjointPairsKFold, LexicalFeatures
 from film.datasets import make_question_pairs
@@ -179,14 +171,6 @@ def test_it_works_in_a_pipeline_over_disjoint_folds():
     assert scores.mean() > 0.7
 
 
-def test_it_is_a_scikit_learn_estimator(fitted):
-    copy = pickle.loads(pickle.dumps(fitted))
-    assert np.array_equal(copy.transform(PAIRS), fitted.transform(PAIRS))
-    assert not hasattr(clone(fitted), "words_")
-    check_get_params_invariance("LexicalFeatures", LexicalFeatures())
-    check_no_attributes_set_in_init("LexicalFeatures", LexicalFeatures())
-
-
 def test_frames_are_read(fitted):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(PAIRS, columns=["q1", "q2"], index=range(900, 1020))
@@ -216,8 +200,3 @@ def test_texts_without_any_word_cannot_be_fitted():
     ):
         model.fit([("", "?!"), ("...", "   ")])
     assert model.transform(PAIRS[:1]).shape == (1, 39)
-
-
-def test_it_must_be_fitted_first():
-    with pytest.raises(NotFittedError):
-        LexicalFeatures().transform(PAIRS)

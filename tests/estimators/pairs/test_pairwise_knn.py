@@ -10,7 +10,6 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import Pipeline
@@ -536,16 +535,6 @@ def test_bad_data_is_named(fitted):
     assert not hasattr(knn, "classes_")
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "rank", "embedder_", "k_curve"])
-def test_nothing_can_be_asked_before_fit(method):
-    knn = PairwiseKNNClassifier(pipeline())
-    with pytest.raises(NotFittedError):
-        if method == "embedder_":
-            _ = knn.embedder_
-        else:
-            getattr(knn, method)(NEW, *([NEW_Y] if method == "k_curve" else []))
-
-
 def test_a_pair_with_both_labels_warns_and_counts_as_similar(tmp_path):
     path = str(tmp_path / "log")
     pairs = [("a", "b"), ("c", "d"), ("B?", "A"), ("e", "f"), ("g", "h")]
@@ -567,12 +556,6 @@ def test_parameters_are_nested_and_cloned(fitted):
     assert other.embedder is not knn.embedder
     assert not hasattr(clone(fitted), "out_of_fold_ranks_")
     assert not hasattr(fitted.embedder.named_steps["film"], "components_")
-
-
-def test_a_pickle_predicts_the_same(fitted):
-    again = pickle.loads(pickle.dumps(fitted))
-    assert np.array_equal(again.rank(NEW), fitted.rank(NEW))
-    assert np.array_equal(again.predict_proba(NEW), fitted.predict_proba(NEW))
 
 
 def test_a_pickle_outlives_the_cache_folder(fitted, tmp_path):
