@@ -614,6 +614,7 @@ class DuplicateClassifier(ClassifierMixin, BaseEstimator):
         estimators.inspection.Verdict : What an explanation holds.
         """
         pairs = check_pairs(pairs)
+        check_is_fitted(self)
         members = members_of.with_columns(self.members_)
         return explain_verdicts(
             pairs,
