@@ -112,8 +112,8 @@ class AlignmentDisplay(Display):
         heading = f"{printable_text(explanation.title, 80)}\n" if explanation.title else ""
         display = cls(
             explanation.contributions[rows][:, columns],
-            [explanation.tokens1[i] for i in rows],
-            [explanation.tokens2[j] for j in columns],
+            [explanation.tokens1[i] for i in rows.tolist()],
+            [explanation.tokens2[j] for j in columns.tolist()],
             title=f"{heading}similarity {explanation.similarity:.4f}",
             note=f"special tokens, not shown: {explanation.special_contribution:+.4f}"
             if hides
@@ -156,7 +156,7 @@ class AlignmentDisplay(Display):
         self.ax_.set_xticks(np.arange(len(columns)), labels2, **turned, **font)
         if max(shown.shape) <= NUMBERED_TOKENS:
             self.text_ = self._numbers(shown, largest)
-        self._frame(rows.tolist(), columns.tolist())
+        self._frame(rows, columns)
 
     def _numbers(self, shown: np.ndarray, largest: float) -> np.ndarray:
         texts = np.empty(shown.shape, dtype=object)
@@ -177,7 +177,7 @@ class AlignmentDisplay(Display):
                 corner = (columns.index(j) - 0.5, rows.index(i) - 0.5)
                 self.ax_.add_patch(Rectangle(corner, 1, 1, fill=False, linewidth=2))
 
-    def _strongest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _strongest(self) -> tuple[list[int], list[int], np.ndarray]:
         """Rows and columns of the tokens to draw, and the contributions between them."""
         sparse = sp.issparse(self.contributions)
         matrix: Any = self.contributions if sparse else np.asarray(self.contributions, float)
@@ -185,11 +185,12 @@ class AlignmentDisplay(Display):
         for axis, n in ((1, len(self.labels1)), (0, len(self.labels2))):
             largest: Any = abs(matrix).max(axis=axis) if all(matrix.shape) else np.zeros(n)
             largest = largest.toarray().ravel() if sp.issparse(largest) else largest
-            places.append(np.sort(np.argsort(-largest, kind="stable")[:MOST_TOKENS]))
-        shown = matrix[places[0]][:, places[1]]
-        return *places, shown.toarray() if sparse else shown
+            places.append(sorted(np.argsort(-largest, kind="stable")[:MOST_TOKENS].tolist()))
+        rows, columns = places
+        shown = matrix[rows][:, columns]
+        return rows, columns, shown.toarray() if sparse else shown
 
-    def _labels(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
+    def _labels(self, rows: list[int], columns: list[int]) -> tuple[list[str], list[str]]:
         return (
             [printable_text(self.labels1[i], LABEL_CHARACTERS) for i in rows],
             [printable_text(self.labels2[j], LABEL_CHARACTERS) for j in columns],
