@@ -12,10 +12,10 @@ from .pages.evaluation import evaluation_page as evaluation_page
 from .pages.page import duplicates_page as duplicates_page
 from .pages.page import explanations_page as explanations_page
 from .pages.page import write_page as write_page
+from .printable import percent as percent
 from .printable import printable_text as printable_text
 from .segmentation import split_words as split_words
 from .verdict import Evidence as Evidence
 from .verdict import Verdict as Verdict
 from .verdict import explain_verdicts as explain_verdicts
-from .verdict import percent as percent
 from .words import explain_words as explain_words

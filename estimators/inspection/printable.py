@@ -1,4 +1,4 @@
-"""Text from outside, made safe to show on a line."""
+"""Texts from outside, made safe to show on a line, and probabilities as people write them."""
 
 from __future__ import annotations
 
@@ -22,3 +22,19 @@ def printable_text(text: str, length: int) -> str:
         c if c.isprintable() or c in _JOINERS else (" " if c.isspace() else ascii(c)[1:-1])
         for c in short
     )
+
+
+def percent(probability: float) -> str:
+    """Write a probability as people do; what is not certain is not rounded to certainty.
+
+    Examples
+    --------
+    >>> from estimators.inspection import percent
+    >>> percent(0.0768), percent(0.9999), percent(0.00001), percent(1.0)
+    ('7.7%', '>99.9%', '<0.1%', '100%')
+    """
+    if probability in (0, 1):
+        return f"{probability:.0%}"
+    if probability < 0.001:
+        return "<0.1%"
+    return ">99.9%" if probability > 0.999 else f"{probability:.1%}"

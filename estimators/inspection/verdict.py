@@ -14,8 +14,8 @@ from scipy.special import expit
 from sklearn.pipeline import Pipeline
 
 from estimators.inspection.explanation import Explanation
-from estimators.inspection.printable import printable_text
-from estimators.inspection.shown_words import escaped
+from estimators.inspection.pages.fragment import verdict_html
+from estimators.inspection.printable import percent, printable_text
 from estimators.inspection.words import explain_words
 from film.pairs import shapley_effects
 from film.text import copy_key
@@ -234,39 +234,7 @@ class Verdict:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escaped(step.name)}</td>"
-            + (
-                "<td></td><td></td>"
-                if step.value is None
-                else f"<td>{step.value:.3g}</td><td>{step.typical:.3g}</td>"
-            )
-            + f"<td>{'▲' if step.effect > 0 else '▼' if step.effect < 0 else ''} "
-            f"{percent(step.probability)}</td></tr>"
-            for step in self.steps()
-        )
-        words = (
-            "".join(
-                f"<p>{escaped(name)}</p>{explanation._repr_html_()}"
-                for name, explanation in self.words.items()
-            )
-            or f"<p>{escaped(self.text1)}<br>{escaped(self.text2)}</p>"
-        )
-        terms = "".join(
-            f"<p>{escaped(name)}: "
-            + ", ".join(f"<bdi>{escaped(term)}</bdi> ({weight:+.2f})" for term, weight in weighed)
-            + "</p>"
-            for name, weighed in self.terms.items()
-        )
-        unseen = f"<p>{escaped(self.unseen)}</p>" if self.unseen else ""
-        return (
-            f"<div><p><b>{percent(self.probability)} duplicate</b></p>{unseen}{words}<table><thead>"
-            "<tr><th>Input</th><th>This pair</th><th>Typical pair</th><th>Probability so far</th>"
-            f"</tr></thead><tbody><tr><td>A typical pair</td><td></td><td></td>"
-            f"<td>{percent(self.baseline)}</td></tr>{rows}"
-            f"<tr><td><b>This pair</b></td><td></td><td></td>"
-            f"<td><b>{percent(self.probability)}</b></td></tr></tbody></table>{terms}</div>"
-        )
+        return verdict_html(self)
 
     def _first_words(self) -> Explanation:
         if not self.words:
@@ -382,22 +350,6 @@ def _unseen_differences(
         more = ", ..." if len(parts) > SHOWN_DIFFERENCES else ""
         notes.append(f"no member or feature sees that the texts differ in {shown}{more}")
     return notes
-
-
-def percent(probability: float) -> str:
-    """Write a probability as people do; what is not certain is not rounded to certainty.
-
-    Examples
-    --------
-    >>> from estimators.inspection import percent
-    >>> percent(0.0768), percent(0.9999), percent(0.00001), percent(1.0)
-    ('7.7%', '>99.9%', '<0.1%', '100%')
-    """
-    if probability in (0, 1):
-        return f"{probability:.0%}"
-    if probability < 0.001:
-        return "<0.1%"
-    return ">99.9%" if probability > 0.999 else f"{probability:.1%}"
 
 
 def _move(step: Step) -> str:

@@ -354,6 +354,6 @@ def test_20_hostile_texts_in_every_field_run_nothing(browser, classifier):
     )
     fragments = "".join(verdict._repr_html_() for verdict in verdicts)
     browser.open(f"<!doctype html><meta charset=utf-8><link rel=icon href='data:,'>{fragments}")
-    for word in browser.all(".film-word"):
+    for word in browser.all(".film .word"):
         browser.point_at(word)
     assert browser.texts("img, a, iframe") == []

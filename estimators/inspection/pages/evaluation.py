@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import html as markup
 from collections.abc import Sequence
-from importlib import resources
 from io import BytesIO
-from string import Template
 from typing import Any
 
-__all__ = ["evaluation_page"]
+from estimators.inspection.pages.base import escaped, whole_page
 
-_STYLE = """
-:root { color-scheme: light; }
-body { margin: 0; background: #f6f6f3; color: #1d2023; font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem; }
-pre { overflow-x: auto; background: #fff; padding: 1rem; border: 1px solid #d9dbdc; }
-img { max-width: 100%; height: auto; background: #fff; border: 1px solid #d9dbdc; }
-"""
+__all__ = ["evaluation_page"]
 
 
 def evaluation_page(title: str, figures: Sequence[tuple[str, Any]], texts: Sequence[str]) -> str:
@@ -39,20 +29,12 @@ def evaluation_page(title: str, figures: Sequence[tuple[str, Any]], texts: Seque
     html : str
         For `estimators.inspection.write_page`.
     """
-    style = hashlib.sha256(_STYLE.encode()).digest()
     blocks = [
-        f'<p><img alt="{markup.escape(words)}" src="data:image/png;base64,{_png(figure)}"></p>'
+        f'<p><img alt="{escaped(words)}" src="data:image/png;base64,{_png(figure)}"></p>'
         for words, figure in figures
     ]
-    blocks += [f"<pre>{markup.escape(text)}</pre>" for text in texts]
-    folder = resources.files("estimators.inspection.pages") / "templates"
-    return Template((folder / "evaluation.html").read_text(encoding="utf-8")).substitute(
-        policy="default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"style-src 'sha256-{base64.b64encode(style).decode()}'",
-        title=markup.escape(title.encode("utf-8", "replace").decode()),
-        style=_STYLE,
-        body="\n".join(blocks),
-    )
+    blocks += [f"<pre>{escaped(text)}</pre>" for text in texts]
+    return whole_page(title, "\n".join(blocks), rules=("img-src data:",))
 
 
 def _png(figure: Any) -> str:

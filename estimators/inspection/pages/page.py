@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
-from importlib import resources
-from string import Template
 from typing import Any
 
-import numpy as np
-
 from estimators.inspection.explanation import Explanation
-from estimators.inspection.shown_words import escaped, shown_words
+from estimators.inspection.pages.base import script_of, template, whole_page
+from estimators.inspection.pages.fragment import words_of_pair
 from estimators.inspection.verdict import Verdict
 from film.datasets import atomic_writer
 
 __all__ = ["duplicates_page", "explanations_page", "write_page"]
-
-_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> str:
@@ -178,35 +170,11 @@ def write_page(html: str, path: str | os.PathLike[str]) -> None:
 
 
 def _entry(pair: Explanation | Verdict) -> dict[str, Any]:
-    texts = {"text1": pair.text1, "text2": pair.text2}
     if isinstance(pair, Explanation):
-        return texts | _words(pair)
+        return words_of_pair(pair)
     words = next(iter(pair.words.values()), None)
-    return texts | ({} if words is None else _words(words)) | {"verdict": _verdict(pair)}
-
-
-def _words(explanation: Explanation) -> dict[str, Any]:
-    """Give what the page shows of an explanation; three numbers per link, one after the other."""
-    words = shown_words(explanation)
-    values = np.round(words.entries.data, 6)
-    kept = np.flatnonzero(values)
-    links = zip(
-        words.entries.row[kept].tolist(),
-        words.entries.col[kept].tolist(),
-        values[kept].tolist(),
-        strict=True,
-    )
-    return {
-        "title": explanation.title,
-        "similarity": explanation.similarity,
-        "words1": words.spans1,
-        "words2": words.spans2,
-        "sums1": np.round(words.sums1, 6).tolist(),
-        "sums2": np.round(words.sums2, 6).tolist(),
-        "links": [number for link in links for number in link],
-        "hidden": words.hidden if words.n_hidden else 0,
-        "truncation": explanation.truncation,
-    }
+    texts = {"text1": pair.text1, "text2": pair.text2} if words is None else words_of_pair(words)
+    return texts | {"verdict": _verdict(pair)}
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -231,62 +199,6 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _page(name: str, content: Mapping[str, Any], title: str) -> str:
-    """Fill the template: every script and style of the page is known to its policy by hash."""
-    if not isinstance(title, str):
-        raise TypeError(f"title must be a string, got {title!r}")
-    style = _template("page.css")
-    script = f'(() => {{\n"use strict";\n{_template("common.js")}{_template(f"{name}.js")}}})();\n'
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"style-src {_source(style)}",
-            f"script-src {_source(script)}",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        ]
-    )
-    return Template(_template("page.html")).substitute(
-        policy=policy,
-        title=escaped(title),
-        style=style,
-        body=_template(f"{name}.html"),
-        data=_as_json(content),
-        script=script,
-    )
-
-
-def _template(name: str) -> str:
-    folder = resources.files("estimators.inspection.pages") / "templates"
-    return (folder / name).read_text(encoding="utf-8")
-
-
-def _source(text: str) -> str:
-    """Name a script or style by its hash, as content security policies do."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _as_json(content: Mapping[str, Any]) -> str:
-    """JSON that no HTML parser can take for markup; outside strings it has none of these."""
-    try:
-        plain = json.dumps(
-            content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_number
-        )
-    except ValueError as error:
-        raise ValueError(f"values must be finite numbers or text: {error}") from error
-    return _UNSAFE.sub(_escaped, plain)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return _REPLACEMENT if 0xD800 <= code <= 0xDFFF else f"\\u{code:04x}"
-
-
-def _number(value: Any) -> Any:
-    """Plain numbers of NumPy ones."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    raise TypeError(f"values must be numbers or text, got {value!r} ({type(value).__name__})")
+def _page(name: str, data: Mapping[str, Any], title: str) -> str:
+    script = script_of("words.js", "common.js", f"{name}.js")
+    return whole_page(title, template(f"{name}.html"), script=script, data=data)

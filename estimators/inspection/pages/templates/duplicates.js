@@ -97,11 +97,10 @@ function aligned(i, j, links) {
   return [i, j].map((text, side) => {
     const weights = new Map();
     for (const link of links) weights.set(link[side], (weights.get(link[side]) ?? 0) + link[2]);
-    return stretches(texts[text].text, data.tokens[text])
-      .map(({ start, end, tokens }) => {
-        return { start, end, weight: tokens.reduce((sum, t) => sum + (weights.get(t) ?? 0), 0) };
-      })
-      .filter(({ weight }) => weight);
+    return places(texts[text].text, data.tokens[text])
+      .map((place, k) => ({ ...place, weight: weights.get(k) }))
+      .filter(({ weight }) => weight)
+      .sort((a, b) => a.start - b.start);
   });
 }
 
@@ -117,30 +116,20 @@ function inCommon(one, other) {
   );
 }
 
-function paint(block, ranges) {
-  const { shown, length } = block.folded;
-  const most = largest(ranges.map(({ weight }) => weight));
-  const parts = [];
-  let position = 0;
-  for (const { start, end, weight } of ranges) {
-    if (start >= length) break;
-    const stop = Math.min(end, length);
-    const mark = element("mark", {}, shown.slice(start, stop));
+function paint(block, words) {
+  const most = largest(words.map(({ weight }) => weight));
+  fillWords(block, ...block.folded, words, (shown, { weight }) => {
+    const mark = element("mark", {}, shown);
     shade(mark, weight, most);
-    parts.push(shown.slice(position, start), mark);
-    position = stop;
-  }
-  block.replaceChildren(...parts, shown.slice(position));
+    return mark;
+  });
 }
 
-function textBlock(i) {
-  const block = element("div", { class: "text", dir: "auto" });
-  const holder = element("div", { class: "body" }, block);
-  foldable(block, visible(texts[i].text), (shown, length) => {
-    block.folded = { shown, length };
-    block.replaceChildren(shown);
+function memberText(i) {
+  return textBlock(texts[i].text, { class: "text" }, (block, ...folded) => {
+    block.folded = folded;
+    block.replaceChildren(folded[0]);
   });
-  return { block, holder };
 }
 
 function copiesOf(i) {
@@ -234,7 +223,7 @@ function memberList(group, reference = group.members[0]) {
   const members = [reference, ...group.members.filter((i) => i !== reference)];
   let first = null;
   const entry = (i) => {
-    const { block, holder } = textBlock(i);
+    const { block, holder } = memberText(i);
     if (texts[i].copies.length) holder.append(copiesOf(i));
     const id = element("span", { class: "id", dir: "auto" }, visible(texts[i].id));
     const item = element("li", { class: "member" }, id, holder, scoreLabel(reference, i));

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
-_NOT_HTML = re.compile("[\ud800-\udfff\0]")
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
@@ -67,16 +62,6 @@ def shown_words(explanation: Any) -> ShownWords:
         hidden=explanation.similarity - float(sums1.sum()),
         n_hidden=int((of_token1 < 0).sum() + (of_token2 < 0).sum()),
     )
-
-
-def encodable(text: str) -> str:
-    """Show as U+FFFD what no HTML page can hold: lone surrogates and null characters."""
-    return _NOT_HTML.sub(_REPLACEMENT, text)
-
-
-def escaped(text: str) -> str:
-    """Escape a text for HTML, between tags or within a quoted attribute."""
-    return escape(encodable(text), quote=True)
 
 
 def _sums(totals: NDArray[np.float64], of_token: NDArray[np.int64], n: int) -> NDArray[np.float64]:
