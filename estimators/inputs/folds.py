@@ -26,9 +26,9 @@ _PLENTY = 20
 class DisjointPairsKFold(BaseCrossValidator):
     """Shuffled, stratified K-fold over pairs, no question on both sides.
 
-    Ordinary K-fold puts one question's pairs on both sides, and a model that memorises
-    questions then scores far above what it does on new ones. Here whole groups of
-    `question_groups` go to one side, in proportion of the labels where y holds classes.
+    Ordinary K-fold puts one question's pairs on both sides, and a model that memorises questions
+    then scores far above what it does on new ones. Here whole groups of `question_groups` go to
+    one side, in proportion of the labels where y holds classes.
 
     Parameters
     ----------
@@ -39,11 +39,6 @@ class DisjointPairsKFold(BaseCrossValidator):
     random_state : int, RandomState or None, default=None
         Order of the shuffle. None draws anew at every call of ``split``; pass an int for
         the same folds each time. Must be None when ``shuffle`` is False.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is out of its range.
 
     See Also
     --------
@@ -208,19 +203,9 @@ class AllowSharedQuestions(BaseCrossValidator):
     cv : splitter
         Has ``split`` and ``get_n_splits``, such as `sklearn.model_selection.KFold`.
 
-    Raises
-    ------
-    TypeError
-        If cv is no splitter.
-
     See Also
     --------
     DisjointPairsKFold : Folds that share no question, the default.
-
-    Notes
-    -----
-    A wrapper and no parameter of each estimator: the exception is stated at the folds that it is
-    about, shows in their repr, and holds wherever a ``cv`` is taken.
 
     Examples
     --------
@@ -251,13 +236,7 @@ class AllowSharedQuestions(BaseCrossValidator):
 
 
 def splitter_of(cv: Any, random_state: int) -> Any:
-    """Give the splitter that the parameter ``cv`` stands for.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If cv is neither a splitter nor an integer from 2 on.
-    """
+    """Give the splitter that ``cv`` stands for, itself or a number of folds from 2 on."""
     if not isinstance(cv, str) and hasattr(cv, "split"):
         return cv
     return DisjointPairsKFold(check_integer("cv", cv, 2), random_state=random_state)
@@ -317,21 +296,8 @@ def question_folds(
 def usable_folds(pairs: NDArray[np.object_], y: NDArray[np.int64], wanted: int, seed: int) -> int:
     """Give the most question-disjoint folds, up to those wanted, that leave both classes to learn.
 
-    Parameters
-    ----------
-    pairs : ndarray of str, shape (n, 2)
-        Texts.
-    y : ndarray of int, shape (n,)
-        1 for duplicates, 0 for others.
-    wanted : int
-        Folds, at least 2.
-    seed : int
-        Of the shuffle, as in `fast_duplicates`.
-
-    Returns
-    -------
-    folds : int
-        0 where even two are too many.
+    ``y`` is 1 for duplicates and 0 for others, ``seed`` that of `DisjointPairsKFold`. The result
+    is 0 where even two folds are too many.
     """
     if y.min() == y.max():
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from numbers import Integral, Real
 from reprlib import Repr
 from typing import Any
@@ -67,13 +67,14 @@ def check_pairs(
             f"{name} has shape {table.shape}, but each row must hold {n_columns} texts: "
             f"select the {n_columns} text columns."
         )
+
+    def place_of(place: int) -> str:
+        return f"{name} row {place // n_columns}, column {place % n_columns}"
+
     if not all(issubclass(kind, str) for kind in set(map(type, table.ravel().tolist()))):
-        _raise_first_bad_text(table, name)
+        _raise_first_bad_text(table, place_of)
     if encodable:
-        check_encodable(
-            table.ravel().tolist(),
-            lambda place: f"{name} row {place // n_columns}, column {place % n_columns}",
-        )
+        check_encodable(table.ravel().tolist(), place_of)
     return table
 
 
@@ -209,20 +210,15 @@ def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:
         return _frame_table(pairs, n_columns, name)
     if isinstance(pairs, np.ndarray) and pairs.ndim >= 2:
         return pairs.astype(object, copy=False)
-    if isinstance(pairs, (str, bytes, Mapping, Set)):
+    if isinstance(pairs, (str, bytes, Mapping, Set)) or not hasattr(pairs, "__iter__"):
         raise TypeError(
-            f"{name} is {_short(pairs)} ({type(pairs).__name__}), but a table of {n_columns} "
-            f"texts per row is needed: give a list of tuples, [({_example(n_columns)}), ...]."
+            f"{name} is {_short(pairs)} ({type(pairs).__name__}), but a table of {n_columns} texts "
+            "per row is needed: give a list of tuples, an object array or a frame."
         )
-    try:
-        rows: list[Any] = list(pairs)
-    except TypeError:
-        raise TypeError(
-            f"{name} is of type {type(pairs).__name__}, but a list of tuples, an object array "
-            f"or a frame of {n_columns} text columns is needed: convert it to one of them."
-        ) from None
+    rows = list(pairs)
     for index, row in enumerate(rows):
-        _check_row(row, index, n_columns, name)
+        if not (isinstance(row, (tuple, list)) and len(row) == n_columns):
+            _check_row(row, n_columns, f"{name} row {index}")
     table = np.empty((len(rows), n_columns), dtype=object)
     for column in range(n_columns):
         # fromiter keeps a stray list as one object, where assignment would unpack it.
@@ -240,50 +236,34 @@ def _frame_table(frame: Any, n_columns: int, name: str) -> NDArray[np.object_]:
         )
     if hasattr(frame, "to_numpy"):
         return np.asarray(frame.to_numpy(), dtype=object)
-    values: list[list[Any]] = [list(frame[column]) for column in columns]
-    table = np.empty((len(values[0]), n_columns), dtype=object)
-    for position, column_values in enumerate(values):
-        table[:, position] = np.fromiter(column_values, object, len(column_values))
-    return table
+    rows = zip(*(frame[column] for column in columns), strict=True)
+    return _as_table(list(rows), n_columns, name)
 
 
-def _check_row(row: Any, index: int, n_columns: int, name: str) -> None:
-    if isinstance(row, (tuple, list)) and len(row) == n_columns:
-        return
+def _check_row(row: Any, n_columns: int, where: str) -> None:
+    wanted = f"where a tuple of {n_columns} texts is needed, for example from zip(first, second)."
     if isinstance(row, (str, bytes)):
-        raise TypeError(
-            f"{name} row {index} is one text, {_short(row)}, where {n_columns} are expected: "
-            f"give ({_example(n_columns)}) tuples, for example list(zip(first, second))."
-        )
+        raise TypeError(f"{where} is one text, {_short(row)}, {wanted}")
     if _is_missing(row):
-        raise ValueError(f"{name} row {index} is missing ({row!r}): drop the row.")
+        raise ValueError(f"{where} is missing ({row!r}): drop the row.")
     if not isinstance(row, (tuple, list)) and not (isinstance(row, np.ndarray) and row.ndim):
-        raise TypeError(
-            f"{name} row {index} is {_short(row)} ({type(row).__name__}), but a tuple of "
-            f"{n_columns} texts is needed: give ({_example(n_columns)})."
-        )
+        raise TypeError(f"{where} is {_short(row)} ({type(row).__name__}), {wanted}")
     if len(row) != n_columns:
-        raise ValueError(
-            f"{name} row {index} holds {len(row)} entries, {_short(list(row))}, but {n_columns} "
-            f"texts are needed: give one ({_example(n_columns)}) tuple per pair, for example "
-            "list(zip(first, second))."
-        )
+        raise ValueError(f"{where} holds {len(row)} entries, {_short(list(row))}, {wanted}")
 
 
-def _raise_first_bad_text(table: NDArray[np.object_], name: str) -> None:
-    for index, row in enumerate(table.tolist()):
-        for column, value in enumerate(row):
-            if _is_missing(value):
-                raise ValueError(
-                    f"{name} row {index}, column {column} is missing ({value!r}): "
-                    'drop the row or put "" in its place.'
-                )
-            if not isinstance(value, str):
-                raise TypeError(
-                    f"{name} row {index}, column {column} is {_short(value)} "
-                    f"({type(value).__name__}), but a str is needed: "
-                    + ("decode it." if isinstance(value, bytes) else "convert it with str().")
-                )
+def _raise_first_bad_text(table: NDArray[np.object_], place_of: Callable[[int], str]) -> None:
+    for place, value in enumerate(table.ravel().tolist()):
+        if _is_missing(value):
+            raise ValueError(
+                f'{place_of(place)} is missing ({value!r}): drop the row or put "" in its place.'
+            )
+        if not isinstance(value, str):
+            remedy = "decode it" if isinstance(value, bytes) else "convert it with str()"
+            raise TypeError(
+                f"{place_of(place)} is {_short(value)} ({type(value).__name__}), but a str is "
+                f"needed: {remedy}."
+            )
 
 
 def _is_missing(value: Any) -> bool:
@@ -291,7 +271,3 @@ def _is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
-
-
-def _example(n_columns: int) -> str:
-    return ", ".join(f"text{column + 1}" for column in range(n_columns))

@@ -18,9 +18,8 @@ from film.corpus import connected_groups
 def question_groups(pairs: Any) -> NDArray[np.intp]:
     """Group pairs that a chain of shared questions joins.
 
-    Questions are nodes, compared after `film.text.normalize_text`; pairs are links whatever
-    their label. Pairs of different groups have no question in common, so splitting by
-    group lets no question of training stand in the test.
+    Questions are compared after `film.text.normalize_text`, and pairs link them whatever their
+    label. Pairs of different groups have no question in common.
 
     Parameters
     ----------
@@ -31,11 +30,6 @@ def question_groups(pairs: Any) -> NDArray[np.intp]:
     -------
     groups : ndarray of intp, shape (n,)
         Group of each pair, 0, 1, 2, … in order of first appearance.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``pairs`` is no table of two texts a row; the first bad row is named.
 
     See Also
     --------
@@ -87,8 +81,8 @@ def disjoint_pairs_split(
     Raises
     ------
     TypeError, ValueError
-        If ``pairs`` is no table of pairs, lengths differ, ``test_size`` is out of range, or
-        all pairs form one group.
+        As `check_pairs`, or if lengths differ, ``test_size`` is out of range, or all pairs form
+        one group.
 
     See Also
     --------

@@ -19,12 +19,7 @@ READINGS: dict[str, Callable[[str], str]] = {
 
 @savable
 class TextIndex:
-    """Number texts so that those that read alike share a number.
-
-    Parameters
-    ----------
-    reading : str, default="normalize_text"
-        Name in `READINGS`.
+    """Number texts so that those that read alike, by a name in `READINGS`, share a number.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from numbers import Integral
 from typing import Any
 
@@ -104,8 +105,8 @@ class Triplets:
                 )
             rows = key[0]
         if isinstance(rows, Integral):
-            chosen = self.triplets[[int(rows)]]
-        elif isinstance(rows, slice):
+            rows = [int(rows)]
+        if isinstance(rows, slice):
             chosen = self.triplets[rows]
         else:
             index = np.asarray(rows)
@@ -120,8 +121,8 @@ class Triplets:
                 f"the selection holds none of the {len(self)} triplets: select at least one "
                 "(fewer folds, or more triplets)."
             )
-        view = object.__new__(type(self))
-        view.points, view.n_points, view.triplets = self.points, self.n_points, chosen
+        view = copy.copy(self)
+        view.triplets = chosen
         return view
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
