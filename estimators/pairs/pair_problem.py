@@ -79,6 +79,11 @@ class PairProblem:
         return self._raw[0]
 
     @property
+    def further_pairs(self) -> np.ndarray:
+        """Texts of further similar pairs as they came, (m, 2)."""
+        return self._raw[1]
+
+    @property
     def texts(self) -> list[str]:
         """Unique texts, one spelling each."""
         return self._numbered[0]

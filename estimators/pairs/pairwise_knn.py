@@ -24,8 +24,8 @@ from estimators.inputs import (
     splitter_of,
 )
 from estimators.metric import FILM
-from estimators.pairs.embedding import embed, fit_embedder
 from estimators.pairs.pair_problem import PairProblem, digest
+from estimators.pairs.stack.members import embed, fit_embedder
 from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
 

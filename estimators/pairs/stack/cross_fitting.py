@@ -1,4 +1,4 @@
-"""Probabilities of training pairs by final models that did not see them."""
+"""Members and final models that did not see what they judge."""
 
 from __future__ import annotations
 
@@ -17,22 +17,18 @@ from estimators.pairs.stack import members as members_of
 from estimators.pairs.stack.final_prior import prior_of, reaching_weights
 from film.pairs import shift_prior
 
+Advance = Callable[[str], None] | None
 
-def nested_inputs(
+
+def fit_members(
     members: list[tuple[str, Any]],
     problem: PairProblem,
+    folds: Sequence[Any],
     fit_params: dict[str, dict[str, Any]],
-    out_of_fold: NDArray[np.float64],
-    fold_of_row: NDArray[Any],
-    fit_member: Callable[..., Any] = members_of.fit_member,
-    advance: Callable[[str], None] | None = None,
-) -> NDArray[np.float64]:
-    """Give the inputs that a final model may learn from to judge each fold.
-
-    Row i out of fold comes from members that saw all folds but its own, the judged fold among
-    them: through them its labels would reach the final model, with the right sign, and flatter
-    (on 250 tables of 200 pairs of noise the AUC was .515 ± .004). So members are fitted anew
-    without both folds.
+    cache: Any,
+    advance: Advance,
+) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, members_of.Collection]]:
+    """Judge each fold by members fitted to the others, and fit them to all pairs.
 
     Parameters
     ----------
@@ -40,51 +36,111 @@ def nested_inputs(
         Clones are fitted.
     problem : PairProblem
         The training pairs.
+    folds : sequence of (ndarray, ndarray)
+        Rows of training and test.
     fit_params : dict of str to dict
-        Metadata for each member's `fit`.
+        Metadata of each member.
+    cache : callable
+        `joblib.Memory.cache`.
+    advance : callable or None
+        Called with a text after each fit.
+
+    Returns
+    -------
+    out_of_fold : ndarray of float64, shape (n_pairs, n_columns)
+        Columns of all members.
+    fitted : list of (str, estimator)
+        To all pairs.
+    collections : dict of str to Collection
+        Texts that ranks count, of the embedders.
+    """
+    fit_member = cached_fit(cache)
+    judge = cache(_fit_and_judge, ignore=["problem", "fit_member"])
+    everything = np.arange(len(problem.pairs))
+    blocks, fitted, collections = [], [], {}
+    for name, member in members:
+        given = {"problem": problem, "fit_params": fit_params[name]}
+        block = np.empty((len(problem.pairs), len(members_of.columns_of(member))))
+        for number, (train, test) in enumerate(folds):
+            block[test] = judge(member, problem.key, train, test, **given, fit_member=fit_member)
+            if advance:
+                advance(f"{name}, fold {number + 1} of {len(folds)}")
+        whole = fit_member(member, problem.training_key, everything, **given)
+        if not members_of.is_predictor(member):
+            collections[name] = members_of.make_collection(whole, problem, folds[0][0])
+        if advance:
+            advance(f"{name}, all pairs")
+        blocks.append(block)
+        fitted.append((name, whole))
+    return np.column_stack(blocks), fitted, collections
+
+
+def cached_fit(cache: Any) -> Callable[..., Any]:
+    """Give `members.fit_member` with a cache."""
+    return cache(members_of.fit_member, ignore=["problem"])
+
+
+def _fit_and_judge(
+    member: Any,
+    key: str,
+    train: np.ndarray,
+    test: np.ndarray,
+    problem: PairProblem,
+    fit_params: dict[str, Any],
+    fit_member: Any,
+) -> np.ndarray:
+    fitted = fit_member(member, problem.training_key, train, problem=problem, fit_params=fit_params)
+    return members_of.judge_fold(fitted, problem, train, test)
+
+
+def nested_inputs(
+    members: list[tuple[str, Any]],
+    problem: PairProblem,
+    fit_params: dict[str, dict[str, Any]],
+    out_of_fold: NDArray[np.float64],
+    fold_of_row: NDArray[Any],
+    fit_member: Callable[..., Any],
+    advance: Advance,
+) -> NDArray[np.float64]:
+    """Give the inputs that a final model may learn from to judge each fold.
+
+    Row i out of fold comes from members that saw all folds but its own, the judged fold among
+    them: through them its labels would reach the final model, with the right sign, and flatter
+    (on 250 tables of 200 pairs of noise the AUC was .512 ± .004). So members are fitted anew
+    without both folds: K (K − 1) / 2 fits of every member for K folds; for two, 4 fits to half a
+    fold each.
+
+    Parameters
+    ----------
+    members, problem, fit_params, advance
+        As for `fit_members`.
     out_of_fold : ndarray of float64, shape (n_pairs, n_features)
         Inputs from members that saw all folds but a row's own; those of the members first.
     fold_of_row : ndarray of int, shape (n_pairs,)
         The test fold of each pair.
     fit_member : callable
-        `members.fit_member`, or the same with a cache.
-    advance : callable, optional
-        Called with a text after each fit.
+        From `cached_fit`.
 
     Returns
     -------
     inputs : ndarray of float64, shape (n_folds, n_pairs, n_features)
         To judge each fold: inputs of the other folds' rows without its labels, its own as they
         were.
-
-    Notes
-    -----
-    With K folds, K (K − 1) / 2 fits of every member; with two, 4 fits to half a fold.
     """
-    pairs = problem.pairs
     n_folds = int(fold_of_row.max()) + 1
     inputs = np.repeat(out_of_fold[None], n_folds, axis=0)
     tasks = list(_refits(problem, fold_of_row, n_folds))
-    start = 0
-    for name, member in members:
-        stop = start + len(members_of.columns(member))
+    for name, member, columns in members_of.with_columns(members):
+        given = {"problem": problem, "fit_params": fit_params[name]}
         for number, (train, judged) in enumerate(tasks):
-            fitted = fit_member(
-                member,
-                problem.training_key,
-                train,
-                problem=problem,
-                pairs=pairs,
-                fit_params=fit_params[name],
-            )
+            fitted = fit_member(member, problem.training_key, train, **given)
             for own, rows, held in judged:
                 # Ranks count the same texts as those out of fold, which come without labels.
                 counted = np.flatnonzero(fold_of_row != own)
-                said = members_of.judge_fold(fitted, problem, pairs, counted, rows)
-                inputs[held, rows, start:stop] = said
+                found = members_of.judge_fold(fitted, problem, counted, rows)
+                inputs[held, rows[:, None], columns] = found
             if advance:
                 advance(f"{name}, nested fit {number + 1} of {len(tasks)}")
-        start = stop
     return inputs
 
 
@@ -141,7 +197,8 @@ def cross_fitted_probabilities(
     ValueError
         If a class occurs in one fold only.
     """
-    probabilities = np.empty(len(labels))
+    n = len(labels)
+    probabilities = np.empty(n)
     for fold, known in enumerate(inputs):
         train, test = np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
         if len(np.unique(labels[train])) < 2:
@@ -149,23 +206,12 @@ def cross_fitted_probabilities(
                 f"outside of fold {fold} all {len(train)} training pairs have one label, so that "
                 "nothing can be told out of fold: train on more pairs, or with fewer folds"
             )
-        sliced = {
-            key: members_of.take_rows(value, train, len(labels))
-            for key, value in fit_params.items()
-        }
+        sliced = {key: members_of.take_rows(value, train, n) for key, value in fit_params.items()}
         with sklearn.config_context(enable_metadata_routing=routing):
             model: Any = clone(final)
             model.fit(known[train], labels[train], **sliced)
             weights = reaching_weights(model, sliced)
         held = prior_of(model, labels[train], known[train], weights)
-        said = model.predict_proba(known[test])[:, 1].astype(np.float64)
-        probabilities[test] = shift_prior(said, held, prior)
+        p = model.predict_proba(known[test])[:, 1].astype(np.float64)
+        probabilities[test] = shift_prior(p, held, prior)
     return probabilities
-
-
-def fold_numbers(folds: Sequence[Any], n: int) -> NDArray[np.int32]:
-    """Give the number of the test fold of each row."""
-    numbers = np.empty(n, dtype=np.int32)
-    for number, (_, test) in enumerate(folds):
-        numbers[test] = number
-    return numbers

@@ -32,7 +32,7 @@ from estimators import (
     disjoint_pairs_split,
     fast_duplicates,
 )
-from estimators.pairs.duplicate_classifier import make_logistic
+from estimators.pairs.stack.final_model import make_logistic
 from estimators.pairs.stack.members import take_rows
 from estimators.pairs.stack.near_copies import near_copies
 from film.datasets import make_question_pairs

@@ -1,0 +1,47 @@
+"""The features of pairs that stand beside the members of a stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimators.inputs import as_texts, check_choice, cloned
+from estimators.pairs.lexical import LexicalFeatures
+
+
+def checked_features(features: Any) -> Any:
+    """Give the unfitted transformer that the parameter ``features`` stands for, None for None."""
+    if isinstance(features, str):
+        check_choice("features", features, ("lexical",))
+        return LexicalFeatures()
+    if features is not None and not hasattr(features, "transform"):
+        raise TypeError(f"features={features!r} must be 'lexical', None, or a transformer of pairs")
+    return None if features is None else cloned("features", features)
+
+
+def with_corpus(pairs: np.ndarray, corpus: list[str]) -> np.ndarray:
+    """Add known texts to pairs, each as a pair with itself, so that features know rare words."""
+    known = as_texts(corpus)
+    return np.vstack([pairs, np.column_stack([known, known])])
+
+
+def dense_features(fitted: Any, pairs: np.ndarray) -> np.ndarray:
+    """Transform pairs, (n, n_features); a transformer of None gives no columns."""
+    if fitted is None:
+        return np.empty((len(pairs), 0))
+    features = fitted.transform(pairs)
+    if hasattr(features, "toarray"):
+        raise TypeError(
+            "features gives a sparse matrix; give a transformer of a few dense features, and make "
+            "a sparse one a member: make_pipeline(transformer, LogisticRegression())"
+        )
+    return np.asarray(features, dtype=np.float64)
+
+
+def names_of_features(fitted: Any, n: int) -> list[str]:
+    """Name n features, by their numbers where the transformer has no names."""
+    try:
+        return [str(name) for name in fitted.get_feature_names_out()] if n else []
+    except AttributeError:  # also of a pipeline, when one of its steps names nothing
+        return [f"feature {number}" for number in range(n)]

@@ -1,0 +1,274 @@
+"""What a fitted stack tells by its training pairs: probabilities out of fold, and thresholds."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.inputs import check_pairs, checked_memory, progress_bar
+from estimators.pairs.pair_problem import PairProblem
+from estimators.pairs.stack.cross_fitting import (
+    cached_fit,
+    cross_fitted_probabilities,
+    nested_inputs,
+)
+from estimators.pairs.stack.fingerprints import fingerprints
+from estimators.pairs.stack.near_copies import Sameness, raised, samenesses
+from film.pairs import (
+    ThresholdCurve,
+    prior_weights,
+    shift_prior,
+    threshold_curve,
+    threshold_for_precision,
+)
+
+SAMENESSES = tuple(Sameness)
+
+
+class JudgedTraining(BaseEstimator):
+    """What `DuplicateClassifier` knows of the pairs that it was trained on."""
+
+    prior: Any
+    corpus: Any
+    memory: Any
+    verbose: Any
+    members_: list[tuple[str, Any]]
+    final_estimator_: Any
+    out_of_fold_: np.ndarray
+    train_prior_: float
+    _collections: dict[str, Any]
+    _final_fit_params: dict[str, Any]
+    _routing: bool
+
+    def _remember(self, problem: PairProblem, folds: Any, fit_params: dict[str, Any]) -> None:
+        """Keep of the training pairs what the methods below need."""
+        pairs, similar = problem.pairs, problem.further_pairs
+        self._labels = problem.labels.astype(np.int8)
+        self._same = np.array([SAMENESSES.index(how) for how in samenesses(pairs)], dtype=np.int8)
+        self._fold_of_row = np.empty(len(pairs), dtype=np.int32)
+        for number, (_, test) in enumerate(folds):
+            self._fold_of_row[test] = number
+        self._linked = problem.groups[problem.codes[:, 0]].astype(np.int32)
+        self._fingerprints = np.unique(fingerprints([*pairs.flat, *similar.flat]))
+        self._training = problem, fit_params
+        self._out_of_fold_probabilities = None
+
+    @property
+    def prior_(self) -> float:
+        """Share of duplicates that the probabilities are made for."""
+        check_is_fitted(self)
+        return self.train_prior_ if self.prior is None else float(self.prior)
+
+    def _check_prior(self) -> None:
+        prior: Any = self.prior
+        if prior is None:
+            return
+        if isinstance(prior, bool) or not isinstance(prior, (int, float, np.number)):
+            raise TypeError(f"prior={prior!r} must be a number between 0 and 1, or None")
+        if not 0 < float(prior) < 1:
+            raise ValueError(
+                f"prior={prior!r} must lie strictly between 0 and 1: it is the share of "
+                "duplicates where predictions are made; None keeps that of training"
+            )
+
+    def _shifted(self, p: np.ndarray) -> np.ndarray:
+        return p if self.prior is None else shift_prior(p, self.train_prior_, self.prior_)
+
+    def trained_on(self, pairs: Any) -> np.ndarray:
+        """Tell which pairs hold a question that the model was trained on.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        known : ndarray of bool, shape (n_pairs,)
+            Whether either text stood in a training pair or in a further similar one, up to
+            normalisation. Texts of `corpus` alone do not count: they came without labels.
+
+        Notes
+        -----
+        The model keeps 8 bytes per distinct training text, whatever its length. One saved by an
+        earlier version keeps a part of the texts only, and none in collection mode; what it does
+        not recognise may be known all the same.
+        """
+        check_is_fitted(self)
+        pairs = check_pairs(pairs)
+        known = getattr(self, "_fingerprints", None)
+        if known is None:
+            collections = self._collections.values() if self.corpus is None else ()
+            known = fingerprints({text for each in collections for text in each.texts})
+        given = fingerprints(pairs.ravel().tolist()).reshape(-1, 2)
+        return np.asarray(np.isin(given, known).any(axis=1))
+
+    def out_of_fold_probabilities(self) -> np.ndarray:
+        """Probabilities of the training pairs by models that did not see their labels.
+
+        A final model judges each fold that was fitted to the others, and so were the members that
+        it learned from; texts that are the same count as in `predict_proba`. They show what the
+        fitted model does on new pairs.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n_pairs,)
+            Of a duplicate, in the order of the training pairs, at the prior `prior_`.
+
+        Raises
+        ------
+        ValueError
+            If the model was saved before it kept what this needs, or its folds hold too few pairs.
+
+        Warns
+        -----
+        UserWarning
+            If the folds are too small for members to be fitted without two of them: the final
+            models then learn from `out_of_fold_`, which saw a little of the labels they judge.
+            So do, without a warning, models of earlier versions.
+
+        Notes
+        -----
+        The first call fits every member cv (cv − 1) / 2 times to what two folds leave, with the
+        default about as long as `fit` took, and the final model once per fold. Until then the
+        model keeps its training pairs, also when it is saved.
+        """
+        check_is_fitted(self)
+        self._check_prior()
+        if not hasattr(self, "_fold_of_row"):
+            raise ValueError(
+                "this model was saved by an earlier version, which did not keep the labels of its "
+                "training pairs: fit it again"
+            )
+        if self._out_of_fold_probabilities is None:
+            self._out_of_fold_probabilities = cross_fitted_probabilities(
+                self.final_estimator_,
+                self._nested_inputs(),
+                self._labels,
+                self._fold_of_row,
+                self._final_fit_params,
+                self.train_prior_,
+                self._routing,
+            )
+            self._training = None
+        same = [SAMENESSES[code] for code in self._same]
+        return raised(self._out_of_fold_probabilities, same, self._shifted)
+
+    def _nested_inputs(self) -> np.ndarray:
+        training = getattr(self, "_training", None)
+        if training is not None:
+            problem, fit_params = training
+            try:
+                with (
+                    sklearn.config_context(enable_metadata_routing=self._routing),
+                    progress_bar(self.verbose, "out of fold") as advance,
+                ):
+                    return nested_inputs(
+                        [(name, clone(member)) for name, member in self.members_],
+                        problem,
+                        fit_params,
+                        self.out_of_fold_,
+                        self._fold_of_row,
+                        cached_fit(checked_memory(self.memory).cache),
+                        advance,
+                    )
+            except ValueError as error:
+                warnings.warn(
+                    "probabilities out of fold may flatter a little, since folds are too small to "
+                    f"be nested ({error}): train on more pairs",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return np.repeat(self.out_of_fold_[None], int(self._fold_of_row.max()) + 1, axis=0)
+
+    def threshold_curve(
+        self, *, prior: float | None = None, confidence: float = 0.95
+    ) -> ThresholdCurve:
+        """Precision, recall and F1 by threshold, on the training pairs out of fold.
+
+        Parameters
+        ----------
+        prior : float, default=None
+            Share of duplicates among the pairs that will be judged: probabilities are shifted and
+            pairs weighted to it. None is `prior_`.
+        confidence : float, default=0.95
+            Of each interval.
+
+        Returns
+        -------
+        curve : ThresholdCurve
+            At every distinct probability. Pairs that shared questions link count as dependent.
+
+        Raises
+        ------
+        ValueError
+            As in `out_of_fold_probabilities`, or if a parameter is out of range.
+
+        See Also
+        --------
+        film.pairs.threshold_curve : How the intervals are made.
+        """
+        p = self.out_of_fold_probabilities()
+        share = self.prior_ if prior is None else prior
+        return threshold_curve(
+            self._labels,
+            shift_prior(p, self.prior_, share),
+            groups=self._linked,
+            weights=prior_weights(self._labels, share),
+            confidence=confidence,
+        )
+
+    def threshold_for(
+        self, precision: float, *, prior: float | None = None, confidence: float = 0.95
+    ) -> float:
+        """Lowest probability from which on pairs are duplicates with a wanted precision.
+
+        Parameters
+        ----------
+        precision : float in (0, 1)
+            Least share of true duplicates among the pairs at or above the threshold.
+        prior, confidence : float
+            As in `threshold_curve`.
+
+        Returns
+        -------
+        threshold : float
+            For probabilities at the prior. The low end of its precision's interval, out of fold,
+            is at least ``precision``.
+
+        Raises
+        ------
+        ValueError
+            If no threshold is known to reach the precision, or as in `threshold_curve`.
+
+        Notes
+        -----
+        It holds for pairs that are drawn as the training pairs were, up to their share of
+        duplicates. Candidates of a search for duplicates are all near each other: where the
+        training pairs are not, those that are no duplicates are harder than it knows.
+
+        Examples
+        --------
+        >>> from estimators import fast_duplicates
+        >>> from film.datasets import make_question_pairs
+        >>> data = make_question_pairs(400, random_state=0)
+        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
+        >>> 0 < model.threshold_for(0.6) < 1
+        True
+        """
+        curve = self.threshold_curve(prior=prior, confidence=confidence)
+        chosen = threshold_for_precision(curve, precision)
+        if chosen is None:
+            best = int(np.argmax(curve.precision_interval[:, 0]))
+            raise ValueError(
+                f"precision {precision:g}: no threshold is known to reach it with "
+                f"{confidence:.0%} confidence, by {len(self._labels)} training pairs out of fold; "
+                f"from {curve.thresholds[best]:.4f} on it is at least "
+                f"{curve.precision_interval[best, 0]:.4f}: ask for less, or train on more pairs"
+            )
+        return float(curve.thresholds[chosen])
