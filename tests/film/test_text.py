@@ -147,5 +147,6 @@ def test_copies_have_the_same_tokens_whatever_the_character():
     for code in range(0, sys.maxunicode + 1, 7):
         text = f"5{chr(code)}5 A{chr(code)}b"
         tokens = token_text(text)
-        if token_text(copy_key(text)) != tokens or token_text(tokens) != tokens:
+        # A set: most are copies of themselves, and need no second reading.
+        if any(token_text(copy) != tokens for copy in {copy_key(text), tokens} - {text}):
             raise AssertionError(hex(code))

@@ -22,19 +22,23 @@ torch = pytest.importorskip("torch", reason="needs the extra neural")
 pytest.importorskip("accelerate", reason="needs the extra distributed")
 
 ROOT = Path(__file__).parents[3]
+ROWS = {"partners": (PAIRS, None), "hard": (TRIPLETS, None), "scores": (PAIRS, SCORES)}
+CASES = [("partners", 0), ("hard", 0), ("hard", 2), ("scores", 0)]
 PROGRAM = """
 import sys, numpy as np
-from tests.estimators.tokens.test_rcmd_training import *
-folder, kind, micro, target = sys.argv[1:]
-rows, y = {"partners": (PAIRS, None), "hard": (TRIPLETS, None), "scores": (PAIRS, SCORES)}[kind]
-training = make_training(folder, rows, y, micro_batch_size=int(micro) or None)
-assert training.processes.size == 2
-value = training.backward(np.arange(9))
-training.processes.average_gradients(training.parameters)
-found = {str(i): g.numpy() for i, g in enumerate(gradients(training))}
-training.run()
-found |= {f"after{i}": p.detach().numpy() for i, p in enumerate(training.parameters)}
-np.savez(target + str(training.processes.rank), loss=value, losses=training.losses, **found)
+from tests.estimators.tokens.test_rcmd_training import gradients, make_training
+from tests.estimators.training.test_processes import CASES, ROWS
+folder, target = sys.argv[1:]
+for kind, micro in CASES:
+    training = make_training(folder, *ROWS[kind], micro_batch_size=micro or None)
+    assert training.processes.size == 2
+    value = training.backward(np.arange(9))
+    training.processes.average_gradients(training.parameters)
+    found = {str(i): g.numpy() for i, g in enumerate(gradients(training))}
+    training.run()
+    found |= {f"after{i}": p.detach().numpy() for i, p in enumerate(training.parameters)}
+    rank = training.processes.rank
+    np.savez(f"{target}/{kind}{micro}-{rank}", loss=value, losses=training.losses, **found)
 """
 
 
@@ -59,19 +63,23 @@ def in_two_processes(*arguments: str) -> None:
         assert process.returncode == 0, errors
 
 
-@pytest.mark.parametrize(
-    ("kind", "micro"), [("partners", 0), ("hard", 0), ("hard", 2), ("scores", 0)]
-)
-def test_two_processes_give_loss_and_gradient_of_one(tmp_path, kind, micro):
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """Folder of a model, and of what both processes made of it in every case."""
     folder = make_tiny_model(
-        tmp_path / "sober", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+        tmp_path_factory.mktemp("models") / "sober",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
     )
-    in_two_processes(str(folder), kind, str(micro), str(tmp_path / "found"))
-    found = [np.load(tmp_path / f"found{rank}.npz") for rank in range(2)]
-    rows, y = {
-        "partners": (PAIRS, None), "hard": (TRIPLETS, None), "scores": (PAIRS, SCORES)
-    }[kind]  # fmt: skip
-    single = make_training(folder, rows, y)
+    # Started once: a start takes far longer than a case.
+    in_two_processes(str(folder), str(folder.parent))
+    return folder
+
+
+@pytest.mark.parametrize(("kind", "micro"), CASES)
+def test_two_processes_give_loss_and_gradient_of_one(trained, kind, micro):
+    found = [np.load(trained.parent / f"{kind}{micro}-{rank}.npz") for rank in range(2)]
+    single = make_training(trained, *ROWS[kind])
     # Nine rows are eight for two processes.
     value = single.backward(np.arange(8))
     for process in found:
