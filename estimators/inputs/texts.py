@@ -137,7 +137,7 @@ def place_pairs(
     Returns
     -------
     new : list of str
-        Texts that are not known, as they are spelt: they are numbered from ``len(known)`` on.
+        Texts that are not known, as they are spelled: they are numbered from ``len(known)`` on.
         Spellings of one new text may embed apart; were one to stand for all, a prediction would
         depend on which pair of the batch came first.
     codes : ndarray of int, shape (n, 2)

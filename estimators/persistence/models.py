@@ -91,7 +91,7 @@ def save_model(
     """
     import skops.io
 
-    told = _as_json(metadata)
+    known = _as_json(metadata)
     with atomic_writer(path, "wb") as handle:
         buffer = io.BytesIO()
         try:
@@ -121,7 +121,7 @@ def save_model(
                 "format": FORMAT,
                 "versions": versions(),
                 "date": now(),
-                "metadata": told,
+                "metadata": known,
                 "empty": [list(array.shape) for array in _empty_arrays(parts)],
             }
             for name in dumped.namelist():
