@@ -5,42 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
-from estimators.inspection.pages.base import as_json, escaped, script_of, template, whole_page
-from estimators.inspection.pages.shown_words import ShownWords, shown_words
+from estimators.inspection.pages.base import (
+    REPLACEMENT,
+    as_json,
+    escaped,
+    script_of,
+    template,
+    whole_page,
+)
+from estimators.inspection.pages.shown_words import shown_words
 from estimators.inspection.printable import percent
 
 _PARTNERS_IN_TOOLTIP = 5
 # Characters that turn the direction of writing would turn the numbers of a tooltip too.
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _HINT = "Point at a word to see its partners: blue adds to the similarity, orange takes from it."
-
-
-def words_of_pair(explanation: Any, words: ShownWords | None = None) -> dict[str, Any]:
-    """Give what the script ``words.js`` shows; three numbers per link, one after the other."""
-    words = words or shown_words(explanation)
-    values = np.round(words.entries.data, 6)
-    kept = np.flatnonzero(values)
-    links = zip(
-        words.entries.row[kept].tolist(),
-        words.entries.col[kept].tolist(),
-        values[kept].tolist(),
-        strict=True,
-    )
-    return {
-        "text1": explanation.text1,
-        "text2": explanation.text2,
-        "title": explanation.title,
-        "similarity": explanation.similarity,
-        "words1": words.spans1,
-        "words2": words.spans2,
-        "sums1": np.round(words.sums1, 6).tolist(),
-        "sums2": np.round(words.sums2, 6).tolist(),
-        "links": [number for link in links for number in link],
-        "hidden": words.hidden if words.n_hidden else 0,
-        "truncation": explanation.truncation,
-    }
 
 
 def explanation_html(explanation: Any, standalone: bool) -> str:
@@ -50,24 +29,34 @@ def explanation_html(explanation: Any, standalone: bool) -> str:
     boxes that no script has started yet, so fragments need no names, the same explanation gives
     the same HTML, and a page may show it twice.
     """
-    words = shown_words(explanation)
-    entries = words.entries
-    largest = float(np.abs([*words.sums1, *words.sums2]).max(initial=0.0)) or 1.0
-    shown1 = [explanation.text1[start:end] for start, end in words.spans1]
-    shown2 = [explanation.text2[start:end] for start, end in words.spans2]
+    shown = shown_words(explanation)
+    largest = max(map(abs, [*shown["sums1"], *shown["sums2"]]), default=0.0) or 1.0
+    names = [
+        [shown[f"text{side}"][start:end] for start, end in shown[f"words{side}"]] for side in (1, 2)
+    ]
+    named: list[list[list[tuple[str, float]]]] = [[[] for _ in words] for words in names]
+    links = iter(shown["links"])
+    for row, column, value in zip(links, links, links, strict=True):
+        named[0][row].append((names[1][column], value))
+        named[1][column].append((names[0][row], value))
     texts = [
-        _line(explanation.text1, words.spans1, words.sums1 / largest, entries.tocsr(), shown2),
-        _line(explanation.text2, words.spans2, words.sums2 / largest, entries.T.tocsr(), shown1),
+        _line(
+            shown[f"text{side}"],
+            shown[f"words{side}"],
+            [value / largest for value in shown[f"sums{side}"]],
+            named[side - 1],
+        )
+        for side in (1, 2)
     ]
     notes = [_HINT]
-    if words.n_hidden:
-        notes.append(f"Special tokens, not shown, add {words.hidden:+.4f}.")
-    if explanation.truncation:
-        notes.append(explanation.truncation)
+    if shown["hidden"] is not None:
+        notes.append(f"Special tokens, not shown, add {shown['hidden']:+.4f}.")
+    if shown["truncation"]:
+        notes.append(shown["truncation"])
     heading = f"{explanation.title}: " if explanation.title and not standalone else ""
     body = (
         f"<p><strong>{escaped(heading)}similarity {explanation.similarity:.4f}</strong></p>"
-        f'<div class="words" data-pair="{escaped(as_json(words_of_pair(explanation, words)))}">'
+        f'<div class="words" data-pair="{escaped(as_json(shown))}">'
         f"{''.join(texts)}</div>"
         + "".join(f'<p class="quiet">{escaped(note)}</p>' for note in notes)
     )
@@ -116,16 +105,14 @@ def _row(*cells: str, tag: str = "td", inside: str = "{}") -> str:
 def _line(
     text: str,
     spans: list[tuple[int, int]],
-    shares: np.ndarray,
-    contributions: Any,
-    partners: list[str],
+    shares: list[float],
+    partners: list[list[tuple[str, float]]],
 ) -> str:
     parts, done = [], 0
-    for row, ((start, end), share) in enumerate(zip(spans, shares.tolist(), strict=True)):
-        tooltip = _tooltip(contributions, row, partners)
+    for (start, end), share, met in zip(spans, shares, partners, strict=True):
         word = escaped(text[start:end])
         parts.append(escaped(text[done:start]))
-        parts.append(f'<span class="word"{_shade(share)}{tooltip}>{word}</span>')
+        parts.append(f'<span class="word"{_shade(share)}{_tooltip(met)}>{word}</span>')
         done = end
     parts.append(escaped(text[done:]))
     return f'<p class="sentence" dir="auto">{"".join(parts)}</p>'
@@ -139,10 +126,7 @@ def _shade(share: float) -> str:
     return f' style="background-color:rgba({colour},{0.58 * (0.2 + 0.8 * abs(share)):.3f})"'
 
 
-def _tooltip(contributions: Any, row: int, partners: list[str]) -> str:
-    stretch = slice(*contributions.indptr[row : row + 2])
-    columns, values = contributions.indices[stretch], contributions.data[stretch]
-    order = np.argsort(-np.abs(values), kind="stable")[:_PARTNERS_IN_TOOLTIP]
-    named = (f"{partners[columns[k]]} {values[k]:+.2g}" for k in order)
-    tooltip = _DIRECTION.sub("\N{REPLACEMENT CHARACTER}", ", ".join(named))
-    return f' title="{escaped(tooltip)}"' if tooltip else ""
+def _tooltip(partners: list[tuple[str, float]]) -> str:
+    strongest = sorted(partners, key=lambda partner: -abs(partner[1]))[:_PARTNERS_IN_TOOLTIP]
+    tooltip = ", ".join(f"{word} {value:+.2g}" for word, value in strongest)
+    return f' title="{escaped(_DIRECTION.sub(REPLACEMENT, tooltip))}"' if tooltip else ""

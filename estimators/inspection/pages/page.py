@@ -10,7 +10,7 @@ from typing import Any
 
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.pages.base import script_of, template, whole_page
-from estimators.inspection.pages.fragment import words_of_pair
+from estimators.inspection.pages.shown_words import shown_words
 from estimators.inspection.verdict import Verdict
 from film.datasets import atomic_writer
 
@@ -63,7 +63,7 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
     Raises
     ------
     TypeError
-        If the title is not a string, or a value is neither text nor number.
+        If a value is neither text nor number.
     ValueError
         If a number is NaN or infinite.
 
@@ -121,11 +121,6 @@ def explanations_page(
     html : str
         For `write_page`. Contributions and effects are rounded to six decimals.
 
-    Raises
-    ------
-    TypeError
-        If the title is not a string.
-
     See Also
     --------
     duplicates_page : Says how hostile texts are kept from running.
@@ -171,9 +166,9 @@ def write_page(html: str, path: str | os.PathLike[str]) -> None:
 
 def _entry(pair: Explanation | Verdict) -> dict[str, Any]:
     if isinstance(pair, Explanation):
-        return words_of_pair(pair)
+        return shown_words(pair)
     words = next(iter(pair.words.values()), None)
-    texts = {"text1": pair.text1, "text2": pair.text2} if words is None else words_of_pair(words)
+    texts = {"text1": pair.text1, "text2": pair.text2} if words is None else shown_words(words)
     return texts | {"verdict": _verdict(pair)}
 
 

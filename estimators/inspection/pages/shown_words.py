@@ -1,8 +1,7 @@
-"""Stretches of both texts that can be pointed at, and what they contribute to each other."""
+"""Words of two texts that can be pointed at, and what they contribute to each other."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,64 +9,55 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class ShownWords:
-    """An `Explanation` by stretches of text instead of tokens.
+def shown_words(explanation: Any) -> dict[str, Any]:
+    """Give what is shown of an `Explanation`, by stretches of its texts instead of tokens.
 
-    Attributes
+    Parameters
     ----------
-    spans1, spans2 : list of (int, int)
-        First character of each stretch and the one after its last, in order, without overlap.
-    entries : coo_array of float, shape (len(spans1), len(spans2))
-        Contributions other than 0 that are kept.
-    sums1, sums2 : ndarray of float
-        What each stretch adds over all stretches of the other text, contributions that are not kept
-        included.
-    hidden : float
-        What tokens that stand for no characters add.
-    n_hidden : int
-        Number of such tokens.
+    explanation : Explanation
+        What is shown.
+
+    Returns
+    -------
+    shown : dict
+        ``words1`` and ``words2``, first character of each stretch and the one after its last, in
+        order and without overlap; ``sums1`` and ``sums2``, what each adds, contributions that are
+        not kept included; ``links``, the contributions that are kept as k, l, value, k, l, value
+        and so on; ``hidden``, what tokens that stand for no characters add, or None if there is
+        none; and the texts, title, similarity and truncation. Numbers have six decimals.
     """
-
-    spans1: list[tuple[int, int]]
-    spans2: list[tuple[int, int]]
-    entries: Any
-    sums1: NDArray[np.float64]
-    sums2: NDArray[np.float64]
-    hidden: float
-    n_hidden: int
-
-
-def shown_words(explanation: Any) -> ShownWords:
-    """Gather the tokens of an `Explanation` into stretches of its texts."""
     spans1, of_token1 = _stretches(explanation.offsets1, explanation.special1)
     spans2, of_token2 = _stretches(explanation.offsets2, explanation.special2)
     entries = sp.coo_array(explanation.contributions)
     rows, columns = of_token1[entries.row], of_token2[entries.col]
     shown = (rows >= 0) & (columns >= 0) & (entries.data != 0)
-    matrix = sp.coo_array(
-        (entries.data[shown], (rows[shown], columns[shown])), shape=(len(spans1), len(spans2))
-    ).tocsr()
+    places = (rows[shown], columns[shown])
+    matrix = sp.coo_array((entries.data[shown], places), shape=(len(spans1), len(spans2))).tocsr()
     if explanation.n_rest:
         sums1 = _sums(explanation.totals1, of_token1, len(spans1))
         sums2 = _sums(explanation.totals2, of_token2, len(spans2))
     else:
         sums1, sums2 = (np.asarray(matrix.sum(axis=axis), np.float64).ravel() for axis in (1, 0))
-    return ShownWords(
-        spans1=spans1,
-        spans2=spans2,
-        entries=matrix.tocoo(),
-        sums1=sums1,
-        sums2=sums2,
-        hidden=explanation.similarity - float(sums1.sum()),
-        n_hidden=int((of_token1 < 0).sum() + (of_token2 < 0).sum()),
-    )
+    kept = matrix.tocoo()
+    links = zip(kept.row.tolist(), kept.col.tolist(), np.round(kept.data, 6).tolist(), strict=True)
+    hides = (of_token1 < 0).any() or (of_token2 < 0).any()
+    return {
+        "text1": explanation.text1,
+        "text2": explanation.text2,
+        "title": explanation.title,
+        "similarity": explanation.similarity,
+        "words1": spans1,
+        "words2": spans2,
+        "sums1": np.round(sums1, 6).tolist(),
+        "sums2": np.round(sums2, 6).tolist(),
+        "links": [number for link in links if link[2] for number in link],
+        "hidden": explanation.similarity - float(sums1.sum()) if hides else None,
+        "truncation": explanation.truncation,
+    }
 
 
 def _sums(totals: NDArray[np.float64], of_token: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    sums = np.zeros(n)
-    np.add.at(sums, of_token[of_token >= 0], totals[of_token >= 0])
-    return sums
+    return np.bincount(of_token[of_token >= 0], totals[of_token >= 0], minlength=n)
 
 
 def _stretches(

@@ -167,15 +167,8 @@ def test_page_loads_nothing_and_has_no_inline_handler(html):
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", html)
 
 
-def test_numbers_of_numpy_are_numbers():
-    plain = duplicates(alignments={}, tokens={})
-    arrays = plain | {
-        "threshold": np.float32(0.75),
-        "merges": np.array(plain["merges"]),
-        "pairs": np.array(plain["pairs"]),
-    }
-    assert content(duplicates_page(arrays)) == content(duplicates_page(plain | {"threshold": 0.75}))
-    entry = content(explanations_page([verdict("n", np.int64(3), baseline=np.float64(0.5))]))
+def test_an_entry_holds_the_steps_of_its_verdict():
+    entry = content(explanations_page([verdict("n", 3, baseline=0.5)]))
     assert entry["pairs"][0]["verdict"] == {
         "probability": 0.7,
         "baseline": 0.5,
@@ -241,19 +234,13 @@ def test_arguments_are_left_alone():
 
 @pytest.mark.parametrize("change", [{"threshold": np.nan}, {"merges": [(0, 1, np.inf)]}])
 def test_numbers_that_json_lacks_are_refused(change):
-    with pytest.raises(ValueError, match="must be finite numbers or text"):
+    with pytest.raises(ValueError, match="Out of range float values"):
         duplicates_page(duplicates(**change))
 
 
 def test_values_that_are_no_text_or_number_are_refused():
-    with pytest.raises(TypeError, match=r"must be numbers or text, got \{1\}"):
+    with pytest.raises(TypeError, match="set is not JSON serializable"):
         duplicates_page(duplicates(notes=[{1}]))
-
-
-@pytest.mark.parametrize("make", [lambda t: duplicates_page(duplicates(), title=t)])
-def test_title_must_be_a_string(make):
-    with pytest.raises(TypeError, match="title must be a string, got 3"):
-        make(3)
 
 
 def test_written_page_has_one_kind_of_line_ends(tmp_path):
