@@ -11,16 +11,7 @@ import scipy.sparse as sp
 
 from estimators.inputs import check_integer
 from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
-from estimators.inspection.explanation_checks import (
-    as_mapping,
-    check_string,
-    check_sum,
-    checked_contributions,
-    checked_mask,
-    checked_offsets,
-    checked_similarity,
-    checked_totals,
-)
+from estimators.inspection.explanation_checks import as_mapping, checked_parts
 from estimators.inspection.pages.fragment import explanation_html
 from estimators.inspection.printable import printable_text
 from film.tokens import chunk_scores
@@ -65,11 +56,9 @@ class Explanation:
 
     Attributes
     ----------
-    offsets1, offsets2 : ndarray of int64
-    contributions : ndarray or csr_array of float64
-    totals1, totals2 : ndarray of float64
-    special1, special2, unknown1, unknown2 : ndarray of bool
-        The parameters as arrays; the others are kept as given.
+    offsets1, offsets2, contributions, totals1, totals2, special1, special2, unknown1, unknown2
+        The parameters as arrays, contributions as a csr_array where they were sparse; the others
+        are kept as given.
 
     Raises
     ------
@@ -134,30 +123,8 @@ class Explanation:
     unknown2: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("text1", "text2", "title"):
-            check_string(name, getattr(self, name))
-        for side in ("1", "2"):
-            self._check_side(side)
-        shape = (len(self.tokens1), len(self.tokens2))
-        contributions = checked_contributions(self.contributions, shape)
-        similarity = checked_similarity(self.similarity)
-        if check_integer("n_rest", self.n_rest, 0):
-            totals = [
-                checked_totals(f"totals{side}", getattr(self, f"totals{side}"), t, similarity)
-                for side, t in zip("12", shape, strict=True)
-            ]
-            if self.special1.any() or self.special2.any():
-                raise ValueError(
-                    f"n_rest={self.n_rest}, but there are special tokens, whose share of the rest "
-                    "is unknown: give all contributions."
-                )
-        else:
-            check_sum("contributions", float(contributions.sum()), similarity)
-            totals = [np.asarray(contributions.sum(axis=axis)).ravel() for axis in (1, 0)]
-        for side, of_tokens in zip("12", totals, strict=True):
-            object.__setattr__(self, f"totals{side}", of_tokens)
-        object.__setattr__(self, "contributions", contributions)
-        object.__setattr__(self, "similarity", similarity)
+        for name, value in checked_parts(vars(self)).items():
+            object.__setattr__(self, name, value)
 
     @property
     def rest(self) -> float:
@@ -169,7 +136,7 @@ class Explanation:
         """Sentence that says how many contributions are kept and what they hold, or nothing."""
         if not self.n_rest:
             return ""
-        kept = int(np.count_nonzero(_values(self.contributions)))
+        kept = int(sp.coo_array(self.contributions).count_nonzero())
         held = float(self.contributions.sum())
         share = f" ({held / self.similarity:.0%})" if self.similarity else ""
         return (
@@ -198,20 +165,13 @@ class Explanation:
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to `AlignmentDisplay.plot`.
+        ax, **kwargs
+            As in `AlignmentDisplay.plot`.
 
         Returns
         -------
         display : AlignmentDisplay
             With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         from estimators.inspection.displays.alignment import AlignmentDisplay
 
@@ -231,11 +191,6 @@ class Explanation:
             Token of each text and contribution, by decreasing absolute size; ties in the order of
             the texts. Special tokens, and pairs that contribute nothing or are not kept, are left
             out.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If n is not an integer, or below 1.
         """
         check_integer("n", n, 1)
         entries = self._entries()
@@ -424,21 +379,6 @@ class Explanation:
             lines.append(self.unknown_note)
         return "\n".join(lines)
 
-    def _check_side(self, side: str) -> None:
-        text, tokens = getattr(self, f"text{side}"), getattr(self, f"tokens{side}")
-        if isinstance(tokens, str):
-            raise TypeError(f"tokens{side} is one string; give a list of tokens.")
-        tokens = list(tokens)
-        for position, token in enumerate(tokens):
-            check_string(f"tokens{side}[{position}]", token)
-        special = checked_mask(f"special{side}", getattr(self, f"special{side}"), len(tokens))
-        unknown = checked_mask(f"unknown{side}", getattr(self, f"unknown{side}"), len(tokens))
-        offsets = checked_offsets(f"offsets{side}", getattr(self, f"offsets{side}"), tokens, text)
-        object.__setattr__(self, f"tokens{side}", tokens)
-        object.__setattr__(self, f"special{side}", special)
-        object.__setattr__(self, f"unknown{side}", unknown)
-        object.__setattr__(self, f"offsets{side}", offsets)
-
     def _entries(self) -> Any:
         """Contributions other than 0 of pairs of ordinary tokens, in the order of the texts."""
         entries = sp.coo_array(self.contributions)
@@ -447,7 +387,3 @@ class Explanation:
         order = order[np.lexsort((entries.col[order], entries.row[order]))]
         places = (entries.row[order], entries.col[order])
         return sp.coo_array((entries.data[order], places), shape=entries.shape)
-
-
-def _values(contributions: Any) -> Any:
-    return contributions.data if sp.issparse(contributions) else contributions

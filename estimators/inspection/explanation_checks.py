@@ -9,20 +9,68 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-SUM_TOLERANCE = 1e-6
+from estimators.inputs import check_integer
+
+_SUM_TOLERANCE = 1e-6
 """Most by which contributions may miss the similarity, absolute below 1 and relative above."""
 
 _DIRECTION = "but it holds NaN or infinity: a text without direction has similarity 0."
 
 
-def check_string(name: str, value: Any) -> None:
-    """Refuse what is not a string."""
+def checked_parts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the parameters of an `Explanation` as arrays, lists and numbers that fit each other."""
+    parts: dict[str, Any] = {}
+    for name in ("text1", "text2", "title"):
+        _check_string(name, given[name])
+    for side in "12":
+        name, tokens = f"tokens{side}", given[f"tokens{side}"]
+        if isinstance(tokens, str):
+            raise TypeError(f"{name} is one string; give a list of tokens.")
+        parts[name] = tokens = list(tokens)
+        for position, token in enumerate(tokens):
+            _check_string(f"{name}[{position}]", token)
+        for mask in (f"special{side}", f"unknown{side}"):
+            parts[mask] = _checked_mask(mask, given[mask], len(tokens))
+        offsets = f"offsets{side}"
+        parts[offsets] = _checked_offsets(offsets, given[offsets], tokens, given[f"text{side}"])
+    shape = (len(parts["tokens1"]), len(parts["tokens2"]))
+    parts["contributions"] = contributions = _checked_contributions(given["contributions"], shape)
+    parts["similarity"] = similarity = _checked_similarity(given["similarity"])
+    n_rest = check_integer("n_rest", given["n_rest"], 0)
+    if not n_rest:
+        _check_sum("contributions", float(contributions.sum()), similarity)
+    elif parts["special1"].any() or parts["special2"].any():
+        raise ValueError(
+            f"n_rest={n_rest}, but there are special tokens, whose share of the rest is unknown: "
+            "give all contributions."
+        )
+    for side, n, axis in zip("12", shape, (1, 0), strict=True):
+        name = f"totals{side}"
+        parts[name] = (
+            _checked_totals(name, given[name], n, similarity)
+            if n_rest
+            else np.asarray(contributions.sum(axis=axis)).ravel()
+        )
+    return parts
+
+
+def as_mapping(contributions: Any) -> dict[str, Any]:
+    """Give sparse contributions as lists, ready for JSON."""
+    entries = contributions.tocoo()
+    return {
+        "shape": list(entries.shape),
+        "rows": entries.row.tolist(),
+        "columns": entries.col.tolist(),
+        "values": entries.data.tolist(),
+    }
+
+
+def _check_string(name: str, value: Any) -> None:
     if not isinstance(value, str):
         raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; give a str.")
 
 
-def checked_mask(name: str, mask: Any, n: int) -> NDArray[np.bool_]:
-    """Give one boolean per token, by default all false."""
+def _checked_mask(name: str, mask: Any, n: int) -> NDArray[np.bool_]:
     if mask is None:
         return np.zeros(n, dtype=bool)
     array = np.asarray(mask)
@@ -35,8 +83,7 @@ def checked_mask(name: str, mask: Any, n: int) -> NDArray[np.bool_]:
     return array.astype(bool)
 
 
-def checked_offsets(name: str, offsets: Any, tokens: list[str], text: str) -> NDArray[np.int64]:
-    """Give the start and end of each token within its text."""
+def _checked_offsets(name: str, offsets: Any, tokens: list[str], text: str) -> NDArray[np.int64]:
     array = np.asarray(offsets)
     if array.shape == (0,):
         array = np.zeros((0, 2), dtype=np.int64)
@@ -57,7 +104,7 @@ def checked_offsets(name: str, offsets: Any, tokens: list[str], text: str) -> ND
     return array.astype(np.int64)
 
 
-def checked_contributions(contributions: Any, shape: tuple[int, int]) -> Any:
+def _checked_contributions(contributions: Any, shape: tuple[int, int]) -> Any:
     """Give finite contributions of a shape, sparse ones as a `csr_array`, others as an array."""
     if isinstance(contributions, Mapping):
         contributions = _from_mapping(contributions)
@@ -81,16 +128,14 @@ def checked_contributions(contributions: Any, shape: tuple[int, int]) -> Any:
     return array
 
 
-def checked_similarity(similarity: Any) -> float:
-    """Give a finite similarity as a float."""
+def _checked_similarity(similarity: Any) -> float:
     number = float(similarity)
     if not np.isfinite(number):
         raise ValueError(f"similarity must be finite, {_DIRECTION}")
     return number
 
 
-def checked_totals(name: str, totals: Any, n: int, similarity: float) -> NDArray[np.float64]:
-    """Give what each of n tokens adds to a similarity."""
+def _checked_totals(name: str, totals: Any, n: int, similarity: float) -> NDArray[np.float64]:
     if totals is None:
         raise ValueError(
             f"{name} is None, but n_rest says that contributions are left out: give the sum of "
@@ -102,29 +147,17 @@ def checked_totals(name: str, totals: Any, n: int, similarity: float) -> NDArray
             f"{name} must be finite and have shape {(n,)}, one number per token, got shape "
             f"{array.shape}"
         )
-    check_sum(name, float(array.sum()), similarity)
+    _check_sum(name, float(array.sum()), similarity)
     return array
 
 
-def check_sum(name: str, total: float, similarity: float) -> None:
-    """Refuse parts that do not sum to the similarity."""
-    if abs(total - similarity) > SUM_TOLERANCE * max(1.0, abs(similarity)):
+def _check_sum(name: str, total: float, similarity: float) -> None:
+    if abs(total - similarity) > _SUM_TOLERANCE * max(1.0, abs(similarity)):
         raise ValueError(
             f"{name} sum to {total:.9g}, but similarity is {similarity:.9g}: they must "
-            f"agree within {SUM_TOLERANCE:g}; sum in float64, and give contributions of all "
+            f"agree within {_SUM_TOLERANCE:g}; sum in float64, and give contributions of all "
             "tokens, special ones included."
         )
-
-
-def as_mapping(contributions: Any) -> dict[str, Any]:
-    """Give sparse contributions as lists, ready for JSON."""
-    entries = contributions.tocoo()
-    return {
-        "shape": list(entries.shape),
-        "rows": entries.row.tolist(),
-        "columns": entries.col.tolist(),
-        "values": entries.data.tolist(),
-    }
 
 
 def _from_mapping(data: Mapping[str, Any]) -> Any:
