@@ -101,20 +101,13 @@ class ChunkAlignment:
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **kwargs
-            Passed to matplotlib's ``imshow``.
+        ax, **kwargs
+            As in `AlignmentDisplay.plot`.
 
         Returns
         -------
         display : AlignmentDisplay
             With the artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         from estimators.inspection.displays.alignment import AlignmentDisplay
 
@@ -171,33 +164,27 @@ def find_chunks(
 
 def _pieces(title: str, chunk: Any) -> list[str | tuple[int, int]]:
     """Strings and pairs of integers of a chunk, which may be one of them or a list of them."""
-    whole = _piece(chunk)
-    if whole is not None:
-        return [whole]
-    if not isinstance(chunk, (Sequence, np.ndarray)):
-        raise _not_a_chunk(title, chunk)
-    pieces = [_piece(part) for part in chunk]
-    found = [piece for piece in pieces if piece is not None]
-    if not pieces or len(found) < len(pieces):
-        raise _not_a_chunk(title, chunk)
-    return found
+    if whole := _piece(chunk):
+        return whole
+    parts = chunk if isinstance(chunk, (Sequence, np.ndarray)) else ()
+    pieces = [_piece(part) for part in parts]
+    if not pieces or not all(pieces):
+        raise TypeError(
+            f"{title} is {chunk!r}; give a string of the text, a pair (start, end) of characters, "
+            "or a list of such for a chunk with gaps."
+        )
+    return [part for piece in pieces for part in piece]
 
 
-def _piece(value: Any) -> str | tuple[int, int] | None:
+def _piece(value: Any) -> list[str | tuple[int, int]]:
+    """Give a string or a pair of integers alone in a list; nothing of anything else."""
     if isinstance(value, str):
-        return value
+        return [value]
     if isinstance(value, (Sequence, np.ndarray)) and len(value) == 2:
         start, end = value
         if isinstance(start, Integral) and isinstance(end, Integral):
-            return int(start), int(end)
-    return None
-
-
-def _not_a_chunk(title: str, chunk: Any) -> TypeError:
-    return TypeError(
-        f"{title} is {chunk!r}; give a string of the text, a pair (start, end) of characters, or "
-        "a list of such for a chunk with gaps."
-    )
+            return [(int(start), int(end))]
+    return []
 
 
 def _checked_span(title: str, span: tuple[int, int], text: str) -> tuple[int, int]:

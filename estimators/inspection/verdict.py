@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -131,36 +132,31 @@ class Verdict:
             The last one's probability is that of the pair.
         """
         inputs = sorted([*self.members, *self.features], key=_strength)
-        log_odds = float(_log_odds(np.array(self.baseline)))
-        steps = []
-        for one in inputs[:n]:
-            log_odds += one.effect
-            steps.append(Step(one.name, one.value, one.typical, one.effect, float(expit(log_odds))))
+        lines: list[tuple[str, float | None, float | None, float]] = [
+            (one.name, one.value, one.typical, one.effect) for one in inputs[:n]
+        ]
         if others := inputs[n:]:
-            effect = sum(one.effect for one in others)
             name = f"{len(others)} other input{'s' * (len(others) > 1)}"
-            log_odds += effect
-            steps.append(Step(name, None, None, effect, float(expit(log_odds))))
+            lines.append((name, None, None, sum(one.effect for one in others)))
         if self.sameness is not None:
-            log_odds += self.sameness.effect
-            name, effect = self.sameness.name, self.sameness.effect
-            steps.append(Step(name, None, None, effect, float(expit(log_odds))))
-        return steps
+            lines.append((self.sameness.name, None, None, self.sameness.effect))
+        start = float(_log_odds(np.array(self.baseline)))
+        log_odds = accumulate((effect for *_, effect in lines), initial=start)
+        next(log_odds)
+        return [Step(*line, float(expit(z))) for line, z in zip(lines, log_odds, strict=True)]
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the word-to-word contributions of the first member that has them.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw.
-        **kwargs : dict
-            As `Explanation.plot`.
+        ax, **kwargs
+            As in `AlignmentDisplay.plot`.
 
         Returns
         -------
         display : AlignmentDisplay
-            The picture.
+            With the artists as attributes.
 
         Raises
         ------
@@ -170,18 +166,7 @@ class Verdict:
         return self._first_words().plot(ax=ax, **kwargs)
 
     def top(self, n: int = 10) -> list[tuple[str, str, float]]:
-        """Strongest word pairs of the first member that has them.
-
-        Parameters
-        ----------
-        n : int, default=10
-            How many.
-
-        Returns
-        -------
-        strongest : list of (str, str, float)
-            As `Explanation.top`.
-        """
+        """Strongest word pairs of the first member that has them, as `Explanation.top`."""
         return self._first_words().top(n)
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,17 +177,12 @@ class Verdict:
         data : dict
             Keys are the attributes.
         """
-        return {
-            "text1": self.text1,
-            "text2": self.text2,
-            "probability": self.probability,
-            "baseline": self.baseline,
+        return vars(self) | {
             "members": [vars(evidence).copy() for evidence in self.members],
             "features": [vars(evidence).copy() for evidence in self.features],
             "words": {name: words.to_dict() for name, words in self.words.items()},
             "terms": {name: [list(term) for term in terms] for name, terms in self.terms.items()},
             "sameness": None if self.sameness is None else vars(self.sameness).copy(),
-            "unseen": self.unseen,
         }
 
     def __str__(self) -> str:

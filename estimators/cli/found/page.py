@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inspection import explain_words
+from estimators.inspection import explain_words, shown_words
 
 ALIGNED_PAIRS = 1000
 LINKS = 12
-_LEAST_LINK = 0.005
+_LEAST = 0.005
 
 
 def page_data(
@@ -143,23 +143,20 @@ def _merges(
 
 def _alignments(
     finder: Any, pairs: list[tuple[int, int]], texts: list[dict[str, Any]]
-) -> tuple[dict[str, list[tuple[int, int, float]]], dict[int, list[list[int]]]]:
+) -> tuple[dict[str, list[tuple[int, int, float]]], dict[int, list[tuple[int, int]]]]:
     """Find which words meet, by the embedder that can be taken apart into words."""
     aligned: dict[str, list[tuple[int, int, float]]] = {}
-    tokens: dict[int, list[list[int]]] = {}
+    tokens: dict[int, list[tuple[int, int]]] = {}
     embedder = _embedder(finder) if pairs else None
     if embedder is None:
         return aligned, tokens
     wanted = np.array([[texts[i]["text"] for i in pair] for pair in pairs], dtype=object)
-    for (i, j), said in zip(pairs, explain_words(embedder, wanted), strict=True):
-        strongest = np.argsort(-said.contributions, axis=None)[:LINKS]
-        links = np.column_stack(np.unravel_index(strongest, said.contributions.shape)).tolist()
-        aligned[f"{i},{j}"] = [
-            (left, right, float(said.contributions[left, right]))
-            for left, right in links
-            if said.contributions[left, right] >= _LEAST_LINK
-        ]
-        tokens[i], tokens[j] = said.offsets1.tolist(), said.offsets2.tolist()
+    for (i, j), explanation in zip(pairs, explain_words(embedder, wanted), strict=True):
+        shown = shown_words(explanation)
+        numbers = iter(shown["links"])
+        links = [link for link in zip(numbers, numbers, numbers, strict=True) if link[2] >= _LEAST]
+        aligned[f"{i},{j}"] = sorted(links, key=lambda link: -link[2])[:LINKS]
+        tokens[i], tokens[j] = shown["words1"], shown["words2"]
     return aligned, tokens
 
 

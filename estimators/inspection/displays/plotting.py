@@ -90,19 +90,9 @@ class Display:
 
 
 def panel_below(ax: Any, height: float) -> Any:
-    """Make axes below that share the x axis and take room from ``ax``.
+    """Make axes below that share the x axis and take room from ``ax``, to which height is relative.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        The axes above, which become smaller.
-    height : float
-        Of the axes below, relative to those above.
-
-    Returns
-    -------
-    panel : matplotlib Axes
-        The same ones when another curve is drawn into ``ax``.
+    When another curve is drawn into ``ax``, they are the same ones.
     """
     figure = ax.figure
     for other in figure.axes:

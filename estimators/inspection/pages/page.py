@@ -179,13 +179,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "probability": verdict.probability,
         "baseline": verdict.baseline,
         "steps": [
-            {
-                "kind": kind,
-                "name": one.name,
-                "value": one.value,
-                "typical": one.typical,
-                "effect": round(one.effect, 6),
-            }
+            vars(one) | {"kind": kind, "effect": round(one.effect, 6)}
             for kind, one in sorted(inputs, key=lambda input: -abs(input[1].effect))
         ],
         "sameness": verdict.sameness

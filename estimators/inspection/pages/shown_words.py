@@ -56,7 +56,7 @@ def shown_words(explanation: Any) -> dict[str, Any]:
     }
 
 
-def _sums(totals: NDArray[np.float64], of_token: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+def _sums(totals: NDArray[np.float64], of_token: NDArray[np.int64], n: int) -> Any:
     return np.bincount(of_token[of_token >= 0], totals[of_token >= 0], minlength=n)
 
 

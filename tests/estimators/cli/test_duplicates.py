@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from estimators import load_model
+from estimators.cli.found.page import LINKS, page_data
 from estimators.cli.tables import read_table
 from estimators.corpus.duplicate_finder import DuplicateFinder
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -168,6 +169,19 @@ def test_the_page_shows_the_groups_of_the_library(shelf, tmp_path, table, finder
             assert contribution > 0
             assert first[slice(*tokens[0][left])] and second[slice(*tokens[1][right])]
     assert len(content["alignments"]) == len(content["pairs"]) > 0
+
+
+def test_the_page_aligns_the_words_of_long_texts():
+    """Their contributions are kept in part, and sparse."""
+    words = np.random.default_rng(0).choice([f"word{i}" for i in range(300)], 120)
+    finder = DuplicateFinder().fit([" ".join(words), " ".join([*words, "more"]), "lamp post"])
+    data = page_data(finder, 0.5, "average")
+    links = data["alignments"]["0,1"]
+    assert len(links) == LINKS and all(left == right for left, right, _ in links)
+    assert data["tokens"][0][:2] == [
+        (0, len(words[0])),
+        (len(words[0]) + 1, len(f"{words[0]} {words[1]}")),
+    ]
 
 
 def test_page_and_table_together(shelf, tmp_path):
