@@ -193,15 +193,12 @@ def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:
     labels = check_pair_labels(y, len(checked), allow_one_class=True)
     codes = np.sort(TextIndex().add_pairs(checked), axis=1)
     keys = codes[:, 0] * (codes.max() + 1) + codes[:, 1]
-    _, pair_of_row = np.unique(keys, return_inverse=True)
-    _, class_of_row = np.unique(labels, return_inverse=True)
-    occurs = np.zeros((pair_of_row.max() + 1, 2), dtype=bool)
-    occurs[pair_of_row, class_of_row] = True
-    rows = np.flatnonzero((occurs[:, 0] & occurs[:, 1])[pair_of_row])
-    by_pair: dict[int, list[int]] = {}
-    for row in rows.tolist():
-        by_pair.setdefault(int(pair_of_row[row]), []).append(row)
-    return [np.asarray(group, dtype=np.intp) for group in by_pair.values()]
+    _, pair_of_row, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    rows_of: dict[int, list[int]] = {}
+    for row in np.flatnonzero(counts[pair_of_row] > 1).tolist():
+        rows_of.setdefault(int(pair_of_row[row]), []).append(row)
+    groups = [np.array(rows, dtype=np.intp) for rows in rows_of.values()]
+    return [rows for rows in groups if len(np.unique(labels[rows])) > 1]
 
 
 def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:

@@ -61,22 +61,10 @@ def as_texts(texts: list[str]) -> np.ndarray:
 
 
 def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> list[str]:
-    """Give the texts of an iterable or of a frame's one column as a list.
+    """Give the texts of an iterable, or of a frame's one column, as a list of at least one.
 
-    Parameters
-    ----------
-    texts : iterable of str, or frame of one column
-        At least one.
-    name : str, default="texts"
-        Name of the argument in error messages.
-    encodable : bool, default=False
-        Whether half of a surrogate pair is refused, as tokenizers do, and subclasses of str are
-        made plain.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no text, or an element is none; the first is named.
+    With ``encodable``, for tokenizers, half of a surrogate pair is refused and every text is a
+    plain str. Errors start with ``name`` and name the first element that is wrong.
     """
     if isinstance(texts, str):
         raise TypeError(f"{name} is one string; give a list of texts, for instance [{texts!r}]")
