@@ -8,6 +8,7 @@ from .pairs import check_pair_labels as check_pair_labels
 from .pairs import check_pair_scores as check_pair_scores
 from .pairs import check_pairs as check_pairs
 from .pairs import conflicting_pairs as conflicting_pairs
+from .pairs import tags_of_pairs as tags_of_pairs
 from .parameters import check_bool as check_bool
 from .parameters import check_choice as check_choice
 from .parameters import check_integer as check_integer

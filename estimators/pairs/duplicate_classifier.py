@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,15 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
-    check_integer,
-    check_pair_labels,
     check_pairs,
-    check_texts,
     check_verbose,
     checked_memory,
     progress_bar,
     splitter_of,
+    tags_of_pairs,
 )
 from estimators.inspection import explain_verdicts
-from estimators.pairs.pair_problem import PairProblem
+from estimators.pairs.pair_problem import checked_problem
 from estimators.pairs.stack.cross_fitting import fit_members
 from estimators.pairs.stack.features import (
     checked_features,
@@ -188,27 +185,21 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             questions, weights leave a class without any, or no triplet can be mined; before any
             work.
         """
-        pairs = check_pairs(pairs)
-        y = check_pair_labels(y, len(pairs))
-        more = pairs[:0] if similar is None else check_pairs(similar, name="similar")
         members = checked_members(self.members, set(super().get_params(deep=False)))
+        classes, problem = checked_problem(pairs, y, similar, self.corpus, self.random_state)
+        pairs, labels = problem.pairs, problem.labels
         final = checked_final(self.final_estimator, len(pairs), self.random_state)
         features = checked_features(self.features)
         self._check_prior()
-        check_integer("random_state", self.random_state, 0)
         check_verbose(self.verbose)
         splitter = splitter_of(self.cv, self.random_state)
-        corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
         names = [name for name, _ in members]
         routed = routed_metadata(self, names, final, fit_params, len(pairs))
-        classes, labels = np.unique(y, return_inverse=True)
         weights = reaching_weights(final, routed["final_estimator"])
         check_weights(weights, labels)
-        settings = SimpleNamespace(count="texts", n_random=5, random_state=self.random_state)
-        problem = PairProblem(pairs, labels, more, corpus, settings)
         folds = problem.folds(splitter)
         if features is not None:
-            features = features.fit(with_corpus(pairs, corpus))
+            features = features.fit(with_corpus(pairs, problem.corpus_texts))
         lexical = dense_features(features, pairs)
         with progress_bar(self.verbose, "DuplicateClassifier") as advance:
             cache = checked_memory(self.memory).cache
@@ -388,8 +379,4 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         return member_diagram(self.members, self.final_estimator)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.classifier_tags.multi_class = False
-        return tags
+        return tags_of_pairs(super().__sklearn_tags__())

@@ -10,15 +10,49 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import Fold, TextIndex, conflicting_pairs, question_folds
+from estimators.inputs import (
+    Fold,
+    TextIndex,
+    check_choice,
+    check_integer,
+    check_pair_labels,
+    check_pairs,
+    check_texts,
+    conflicting_pairs,
+    question_folds,
+)
 from estimators.persistence import savable
 from film.corpus import connected_groups
 from film.metric import triplets_from_pairs
+
+COUNTS = ("texts", "questions")
 
 
 def digest(*parts: Any) -> str:
     """Name what can be written as JSON by its content."""
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+def checked_problem(
+    pairs: Any,
+    y: Any,
+    similar: Any,
+    corpus: Any,
+    random_state: int,
+    *,
+    n_random: int = 5,
+    count: str = "texts",
+) -> tuple[np.ndarray, PairProblem]:
+    """Check the data of `fit` and the parameters that go with it: both classes, and the problem."""
+    pairs = check_pairs(pairs)
+    y = check_pair_labels(y, len(pairs))
+    further = pairs[:0] if similar is None else check_pairs(similar, name="similar")
+    known = [] if corpus is None else check_texts(corpus, "corpus")
+    check_integer("random_state", random_state, 0)
+    check_integer("n_random", n_random, 1)
+    check_choice("count", count, COUNTS)
+    classes, labels = np.unique(y, return_inverse=True)
+    return classes, PairProblem(pairs.copy(), labels, further, known, random_state, n_random, count)
 
 
 @savable
@@ -40,13 +74,15 @@ class PairProblem:
         labels: np.ndarray,
         similar: np.ndarray,
         corpus: list[str],
-        settings: Any,
+        seed: int,
+        n_random: int,
+        count: str,
     ) -> None:
         self.reading = "token_text"
         self.labels = labels
-        self.count = settings.count
-        self.n_random = settings.n_random
-        self.seed = settings.random_state
+        self.count = count
+        self.n_random = n_random
+        self.seed = seed
         self._raw = pairs, similar, corpus
         self.training_key = digest(
             [pairs.ravel().tolist(), similar.ravel().tolist(), labels.tolist()],
@@ -82,6 +118,11 @@ class PairProblem:
     def further_pairs(self) -> np.ndarray:
         """Texts of further similar pairs as they came, (m, 2)."""
         return self._raw[1]
+
+    @property
+    def corpus_texts(self) -> list[str]:
+        """Texts of the corpus as they came."""
+        return self._raw[2]
 
     @property
     def texts(self) -> list[str]:

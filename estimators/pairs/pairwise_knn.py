@@ -17,20 +17,19 @@ from estimators.inputs import (
     check_integer,
     check_pair_labels,
     check_pairs,
-    check_texts,
     checked_memory,
     cloned,
     place_pairs,
     splitter_of,
+    tags_of_pairs,
 )
 from estimators.metric import FILM
-from estimators.pairs.pair_problem import PairProblem, digest
+from estimators.pairs.pair_problem import PairProblem, checked_problem, digest
 from estimators.pairs.stack.members import embed, fit_embedder
 from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
 
 MODES = ("both", "either")
-COUNTS = ("texts", "questions")
 
 
 @savable
@@ -64,7 +63,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         cluster of known duplicates count once, so that a question with many copies does not push
         a new copy out of its neighbourhood.
     n_random : int, default=5
-        Random dissimilar texts an anchor, in mining.
+        Random dissimilar texts per anchor, in mining.
     memory : str or joblib.Memory, default=None
         Where to cache embeddings and ranks, by texts and parameters of the embedder but not by
         ``k`` or ``mode``: a search over k then costs one fit. It must be a folder of your own.
@@ -164,21 +163,17 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         -----
         Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks.
         """
-        pairs = check_pairs(pairs)
-        y = check_pair_labels(y, len(pairs))
-        more = pairs[:0] if similar is None else check_pairs(similar, name="similar")
         check_integer("k", self.k, 1)
-        check_integer("n_random", self.n_random, 1)
-        check_integer("random_state", self.random_state, 0)
         check_choice("mode", self.mode, MODES)
-        check_choice("count", self.count, COUNTS)
+        options = {"n_random": self.n_random, "count": self.count}
+        classes, problem = checked_problem(
+            pairs, y, similar, self.corpus, self.random_state, **options
+        )
         splitter = splitter_of(self.cv, self.random_state)
-        corpus = [] if self.corpus is None else check_texts(self.corpus, "corpus")
-        embedder = self._embedder()
-        classes, labels = np.unique(y, return_inverse=True)
-        problem = PairProblem(pairs, labels, more, corpus, self)
+        embedder = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
+        if self.embedder is not None:
+            embedder = cloned("embedder", self.embedder)
         cache: Any = checked_memory(self.memory).cache
-        everything = np.arange(len(pairs))
 
         def fit_rows(rows: np.ndarray) -> Any:
             # The corpus is no part of this key: both modes share their embedders.
@@ -188,12 +183,12 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         out_of_fold, counted = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
             embedder, problem.key, splitter, problem=problem, fit_rows=fit_rows
         )
-        fitted = fit_rows(everything)
+        fitted = fit_rows(np.arange(len(problem.labels)))
         self.classes_ = classes
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
         self._counted_rows = counted
-        rates = rates_over_k(effective_ranks(out_of_fold, self._mode), labels, [self.k])
+        rates = rates_over_k(effective_ranks(out_of_fold, self._mode), problem.labels, [self.k])
         self.inside_rate_ = float(rates.inside_rate[0])
         self.outside_rate_ = float(rates.outside_rate[0])
         return self
@@ -295,17 +290,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     def _mode(self) -> Any:
         return self.mode
 
-    def _embedder(self) -> Any:
-        if self.embedder is None:
-            return make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
-        return cloned("embedder", self.embedder)
-
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.classifier_tags.multi_class = False
-        return tags
+        return tags_of_pairs(super().__sklearn_tags__())
 
 
 def _out_of_fold_ranks(

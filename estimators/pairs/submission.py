@@ -9,21 +9,18 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inputs import check_integer, check_pairs
+from estimators.inputs import check_pairs
 from film.datasets import write_submission
 from film.pairs import shift_prior
 
-__all__ = ["duplicate_probabilities", "write_predictions"]
+BLOCK = 20_000
+"""Most pairs that a model sees at once: it bounds the memory and changes no probability."""
 
 
 def duplicate_probabilities(
-    model: Any,
-    pairs: Any,
-    *,
-    block: int = 20_000,
-    advance: Callable[[int], Any] | None = None,
+    model: Any, pairs: Any, *, advance: Callable[[int], Any] | None = None
 ) -> NDArray[np.float64]:
-    """Probability that pairs are duplicates, some pairs at a time.
+    """Probability that pairs are duplicates, `BLOCK` pairs at a time.
 
     Parameters
     ----------
@@ -31,9 +28,6 @@ def duplicate_probabilities(
         Fitted; column 1 of its ``predict_proba(pairs)`` is the probability of a duplicate.
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
-    block : int, default=20000
-        Most pairs that the model sees at once, at least 1. It bounds the memory and changes no
-        probability, since pairs are judged one by one.
     advance : callable, optional
         Called after each block with its number of pairs.
 
@@ -45,7 +39,7 @@ def duplicate_probabilities(
     Raises
     ------
     TypeError, ValueError
-        If a text is missing or block is no positive integer; before any work.
+        If a text is missing; before any work.
 
     Examples
     --------
@@ -53,15 +47,14 @@ def duplicate_probabilities(
     >>> from types import SimpleNamespace
     >>> from estimators.pairs import duplicate_probabilities
     >>> model = SimpleNamespace(predict_proba=lambda pairs: np.full((len(pairs), 2), 0.5))
-    >>> duplicate_probabilities(model, [("a", "b"), ("c", "d"), ("e", "f")], block=2)
-    array([0.5, 0.5, 0.5])
+    >>> duplicate_probabilities(model, [("a", "b"), ("c", "d")])
+    array([0.5, 0.5])
     """
-    block = check_integer("block", block, 1)
     pairs = check_pairs(pairs)
     probabilities = np.empty(len(pairs))
-    for start in range(0, len(pairs), block):
-        some = pairs[start : start + block]
-        probabilities[start : start + block] = model.predict_proba(some)[:, 1]
+    for start in range(0, len(pairs), BLOCK):
+        some = pairs[start : start + BLOCK]
+        probabilities[start : start + BLOCK] = model.predict_proba(some)[:, 1]
         if advance:
             advance(len(some))
     return probabilities
@@ -105,7 +98,7 @@ def write_predictions(
     Raises
     ------
     TypeError, ValueError
-        If a text is missing, a prior lies outside (0, 1), or there is not one id a pair.
+        If a text is missing, a prior lies outside (0, 1), or there is not one id per pair.
     OSError
         When the file cannot be written, as in `film.datasets.atomic_writer`.
 
@@ -128,7 +121,7 @@ def write_predictions(
     """
     pairs = check_pairs(pairs)
     if len(ids) != len(pairs):
-        raise ValueError(f"ids has {len(ids)} entries for {len(pairs)} pairs; give one a pair")
+        raise ValueError(f"ids has {len(ids)} entries for {len(pairs)} pairs; give one per pair")
     start: Any = model.prior_ if prior_from is None and prior is not None else prior_from
     if prior is not None:
         shift_prior([], start, prior)  # refuses wrong priors before the work

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 Integers = NDArray[np.integer[Any]]
 Floats = NDArray[np.floating[Any]]
 
-# All float32 blocks of cosines together, in bytes; wider blocks no longer make the product faster.
+# A float32 block of cosines, in bytes; wider blocks no longer make the product faster.
 _BLOCK_BYTES = 128 * 2**20
 # Numbers in one float64 chunk of rows: 4 MiB, so that the few arrays at work stay in cache.
 _CHUNK_NUMBERS = 2**19
@@ -31,21 +29,9 @@ class RankSearch:
         How many corpus points share each row's direction, at the row that stands for it; else 0.
     origin, goal : ndarray of int, shape (n_tasks,)
         Rows that stand for their directions; sorted by origin.
-    block_size : int or None
-        Origins multiplied at once.
-    n_threads : int
-        Blocks at work at the same time.
     """
 
-    def __init__(
-        self,
-        points: Floats,
-        copies: Integers,
-        origin: Integers,
-        goal: Integers,
-        block_size: int | None,
-        n_threads: int,
-    ) -> None:
+    def __init__(self, points: Floats, copies: Integers, origin: Integers, goal: Integers) -> None:
         n, d = points.shape
         self.points, self.origin, self.goal = points, origin, goal
         self.queries, first = np.unique(origin, return_index=True)
@@ -68,32 +54,21 @@ class RankSearch:
         self.surely_not = np.nextafter((self.threshold - bound).astype(np.float32), -infinity)
         self.surely = np.nextafter((self.threshold + bound).astype(np.float32), infinity)
 
-        row_bytes = max(1, 4 * len(self.columns))
-        block_size = block_size or max(1, _BLOCK_BYTES // n_threads // row_bytes)
+        block_size = max(1, _BLOCK_BYTES // max(1, 4 * len(self.columns)))
         self.block_size = min(block_size, len(self.queries))
-        self.n_threads = n_threads
-        self.local = threading.local()
+        # Filled again for each block: a fresh one would cost its page faults.
+        self.block = np.empty((self.block_size, len(self.columns)), dtype=np.float32)
 
-    def closer_points(self, progress: Callable[[str], None] | None = None) -> NDArray[np.int64]:
+    def closer_points(self) -> NDArray[np.int64]:
         """Corpus points strictly closer to each origin than its goal, copies of the two left out.
 
         Returns
         -------
         closer : ndarray of int64, shape (n_tasks,)
-            One count a task.
+            One count per task.
         """
-        closer = np.zeros(len(self.origin), dtype=np.int64)
-        n_queries = len(self.queries)
-        starts = range(0, n_queries, self.block_size)
-        with ThreadPoolExecutor(self.n_threads) as pool:
-            each = pool.map if self.n_threads > 1 else map
-            # An error here closes the iterator of results, and that empties the pool's queue.
-            for start, counts in zip(starts, each(self._count_block, starts), strict=True):
-                edge = self.task_edges[start]
-                closer[edge : edge + len(counts)] = counts
-                if progress is not None:
-                    progress(f"ranks {min(start + self.block_size, n_queries)}/{n_queries}")
-        return closer
+        counts = map(self._count_block, range(0, len(self.queries), self.block_size))
+        return np.concatenate(list(counts))
 
     def self_is_closer(self) -> NDArray[np.bool_]:
         """Whether each origin's own direction beats its goal's, short of a tie."""
@@ -102,7 +77,7 @@ class RankSearch:
     def _count_block(self, start: int) -> NDArray[np.int64]:
         queries = self.queries[start : start + self.block_size]
         units = unit_rows(self.points, queries)
-        cosines = self._buffer()[: len(queries)]
+        cosines = self.block[: len(queries)]
         np.matmul(units.astype(np.float32), self.corpus_rows.T, out=cosines)
         own = self.column_of[queries]
         inside = own >= 0
@@ -149,13 +124,6 @@ class RankSearch:
             return closer, _NONE
         np.not_equal(possible, sure, out=possible)
         return closer, np.flatnonzero(possible)
-
-    def _buffer(self) -> Floats:
-        """Give the thread's own block; a fresh one each time would cost its page faults."""
-        if not hasattr(self.local, "block"):
-            shape = (self.block_size, len(self.columns))
-            self.local.block = np.empty(shape, dtype=np.float32)
-        return self.local.block
 
 
 def product_bound(d: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,10 +28,6 @@ def neighbour_ranks(
     points: ArrayLike,
     pairs: ArrayLike,
     corpus: ArrayLike | None = None,
-    *,
-    block_size: int | None = None,
-    n_threads: int | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> NDArray[np.int64]:
     """Count, for each listed pair and from both its sides, the points that stand in between.
 
@@ -49,14 +44,6 @@ def neighbour_ranks(
     corpus : array-like of int, shape (m,), optional
         Row indices of the points that are counted, without repeats; all rows when None. x and x′
         need not be among them.
-    block_size : int, optional
-        Queries multiplied at once. By default as many as keep all blocks of cosines together
-        within 128 MiB. No effect on the result.
-    n_threads : int, optional
-        Blocks at work at the same time, 1 when None: BLAS brings its own threads, on top of which
-        these gained nothing. Raise it where BLAS is held to one. No effect on the result.
-    progress : callable, optional
-        Called with a short line after each block.
 
     Returns
     -------
@@ -68,11 +55,10 @@ def neighbour_ranks(
     Raises
     ------
     TypeError
-        If points is sparse or not numeric, pairs or corpus do not hold integers, or
-        ``block_size`` or ``n_threads`` is not one.
+        If points is sparse or not numeric, or pairs or corpus do not hold integers.
     ValueError
-        If a shape is wrong, points hold NaN or infinity, an index is out of range, corpus is empty
-        or repeats an index, or ``block_size`` or ``n_threads`` is below 1.
+        If a shape is wrong, points hold NaN or infinity, an index is out of range, or corpus is
+        empty or repeats an index.
 
     Notes
     -----
@@ -80,7 +66,7 @@ def neighbour_ranks(
     ``γ = (d + 4)u / (1 − (d + 4)u)``, u = 2⁻²⁴, in whatever order it is summed (Higham, *Accuracy
     and Stability of Numerical Algorithms*, 2002, section 3.1; Σ|xᵢzᵢ| ≤ 1). What is farther than γ
     from the threshold is decided; the rest is computed again in float64, summed along a fixed
-    tree, so that neither blocks nor threads nor the order of pairs can change the answer.
+    tree, so that neither blocks nor the order of pairs can change the answer.
 
     In float64, two cosines that differ by less than ``2(log₂ d + 3)ε``, the most by which rounding
     can part two equal ones, are a tie and not "strictly closer": 4e-15 at d = 100. Hence copies
@@ -104,10 +90,6 @@ def neighbour_ranks(
     n = len(array)
     listed = checked_integers("pairs", pairs, width=2, below=n)
     members = _checked_corpus(corpus, n)
-    if block_size is not None:
-        check_at_least_one("block_size", block_size)
-    workers = 1 if n_threads is None else check_at_least_one("n_threads", n_threads)
-
     origin, target = listed.ravel(), listed[:, ::-1].ravel()
     used = np.zeros(n, dtype=bool)
     used[members] = True
@@ -123,8 +105,8 @@ def neighbour_ranks(
         counted = direction[members]
         copies = np.bincount(counted[counted >= 0], minlength=n)
         keys, task_of = np.unique(source[searched] * n + goal[searched], return_inverse=True)
-        search = RankSearch(array, copies, keys // n, keys % n, block_size, workers)
-        closer = search.closer_points(progress)
+        search = RankSearch(array, copies, keys // n, keys % n)
+        closer = search.closer_points()
         # Copies of x stand in front of x′ as long as x does; x itself is left out.
         others = copies[source[searched]] - in_corpus[origin[searched]]
         ranks[searched] = closer[task_of] + others * search.self_is_closer()[task_of]

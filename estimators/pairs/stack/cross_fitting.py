@@ -30,29 +30,9 @@ def fit_members(
 ) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, members_of.Collection]]:
     """Judge each fold by members fitted to the others, and fit them to all pairs.
 
-    Parameters
-    ----------
-    members : list of (str, estimator)
-        Clones are fitted.
-    problem : PairProblem
-        The training pairs.
-    folds : sequence of (ndarray, ndarray)
-        Rows of training and test.
-    fit_params : dict of str to dict
-        Metadata of each member.
-    cache : callable
-        `joblib.Memory.cache`.
-    advance : callable or None
-        Called with a text after each fit.
-
-    Returns
-    -------
-    out_of_fold : ndarray of float64, shape (n_pairs, n_columns)
-        Columns of all members.
-    fitted : list of (str, estimator)
-        To all pairs.
-    collections : dict of str to Collection
-        Texts that ranks count, of the embedders.
+    Clones of members are fitted, each with its ``fit_params``; ``cache`` is `joblib.Memory.cache`.
+    Gives the columns of all members out of fold, the members fitted to all pairs, and of embedders
+    the texts that ranks count.
     """
     fit_member = cached_fit(cache)
     judge = cache(_fit_and_judge, ignore=["problem", "fit_member"])
@@ -110,22 +90,8 @@ def nested_inputs(
     without both folds: K (K − 1) / 2 fits of every member for K folds; for two, 4 fits to half a
     fold each.
 
-    Parameters
-    ----------
-    members, problem, fit_params, advance
-        As for `fit_members`.
-    out_of_fold : ndarray of float64, shape (n_pairs, n_features)
-        Inputs from members that saw all folds but a row's own; those of the members first.
-    fold_of_row : ndarray of int, shape (n_pairs,)
-        The test fold of each pair.
-    fit_member : callable
-        From `cached_fit`.
-
-    Returns
-    -------
-    inputs : ndarray of float64, shape (n_folds, n_pairs, n_features)
-        To judge each fold: inputs of the other folds' rows without its labels, its own as they
-        were.
+    Returns inputs of shape (n_folds, n_pairs, n_features): to judge each fold, those of the other
+    folds' rows without its labels, and its own as they are out of fold.
     """
     n_folds = int(fold_of_row.max()) + 1
     inputs = np.repeat(out_of_fold[None], n_folds, axis=0)
@@ -170,32 +136,9 @@ def cross_fitted_probabilities(
 ) -> NDArray[np.float64]:
     """Judge each fold by a clone of the final model, fitted to the other folds.
 
-    Parameters
-    ----------
-    final : classifier
-        Fitted or not; clones are fitted.
-    inputs : ndarray of float64, shape (n_folds, n_pairs, n_features)
-        To judge each fold, from `nested_inputs`.
-    labels : ndarray of int, shape (n_pairs,)
-        0 and 1.
-    fold_of_row : ndarray of int, shape (n_pairs,)
-        The test fold of each pair.
-    fit_params : dict
-        Of ``final.fit`` on all pairs; what has one entry per pair is taken apart.
-    prior : float
-        To which each clone's probabilities are shifted.
-    routing : bool
-        Whether ``fit_params`` are as metadata routing gives them.
-
-    Returns
-    -------
-    probabilities : ndarray of float64, shape (n_pairs,)
-        Of class 1, at ``prior``.
-
-    Raises
-    ------
-    ValueError
-        If a class occurs in one fold only.
+    ``inputs`` are those of `nested_inputs`, ``fit_params`` those of ``final.fit`` on all pairs, as
+    metadata routing gives them where ``routing``; what has one entry per pair is taken apart.
+    Probabilities are at ``prior``.
     """
     n = len(labels)
     probabilities = np.empty(n)

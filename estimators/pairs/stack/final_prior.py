@@ -15,13 +15,8 @@ from sklearn.utils.metadata_routing import process_routing
 def reaching_weights(final: Any, fit_params: dict[str, Any]) -> Any:
     """Give the row weights that reach the model at the end of a pipeline, None if none do.
 
-    Parameters
-    ----------
-    final : classifier
-        A model, or a pipeline of one.
-    fit_params : dict
-        What ``final.fit`` is called with beside its data: "sample_weight", as "step__sample_weight"
-        for a pipeline unless metadata routing is on.
+    ``fit_params`` are those of ``final.fit``: "sample_weight", as "step__sample_weight" for a
+    pipeline unless metadata routing is on.
     """
     if not isinstance(final, Pipeline):
         return fit_params.get("sample_weight")
@@ -44,21 +39,19 @@ def prior_of(
 ) -> float:
     """Share of class 1 that a fitted classifier's probabilities hold at.
 
-    It is the weighted share of class 1 among the training rows: with ``sample_weight``, with
-    ``class_weight``, and with both, as products. A prior that the model was told (`priors` of
+    It is the weighted share of class 1 among the training rows, weights being the products of
+    ``sample_weight`` and ``class_weight``. A prior that the model was given (`priors` of
     `GaussianNB` and discriminant analysis, `class_prior` of other naive Bayes) comes before them.
-    A pipeline speaks as its last step, a search as its best estimator.
+    Of a pipeline the last step counts, of a search the best estimator.
 
     Parameters
     ----------
     final : classifier
-        Fitted to ``inputs`` and ``labels``.
+        Fitted to ``inputs`` and ``labels``, with row ``weights`` from `reaching_weights`.
     labels : ndarray of int, shape (n,)
         0 and 1, both present.
     inputs : ndarray of float64, shape (n, n_features)
         What it was fitted to.
-    weights : array-like of shape (n,), optional
-        Row weights that it was fitted with, from `reaching_weights`.
 
     Returns
     -------
@@ -69,20 +62,20 @@ def prior_of(
     -----
     "balanced" classes count weights in some models of scikit-learn (logistic regression, forests)
     and rows in others (trees, boosting), which matters with ``sample_weight`` alone. Which of the
-    two a model did shows in its probabilities: with rows weighted to prior π, a model that speaks
-    at π has the mean π.
+    two a model did shows in its probabilities: with rows weighted to prior π, the mean of a model's
+    probabilities at π is π.
     """
-    model = _speaker(final)
-    told = _told_prior(model)
-    if told is not None:
-        return told
+    model = _model_behind(final)
+    given = _given_prior(model)
+    if given is not None:
+        return given
     rows = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
     classes = getattr(model, "class_weight", None)
     if classes is None:
-        return _share(labels, rows)
+        return float(np.average(labels, weights=rows))
     if not isinstance(classes, str):
-        return _share(labels, rows * compute_sample_weight(classes, labels))
-    counted = _share(labels, rows * compute_sample_weight("balanced", labels))
+        return float(np.average(labels, weights=rows * compute_sample_weight(classes, labels)))
+    counted = float(np.average(labels, weights=rows * compute_sample_weight("balanced", labels)))
     if weights is None:
         return counted
     p = final.predict_proba(inputs)[:, 1]
@@ -90,7 +83,7 @@ def prior_of(
     return min((0.5, counted), key=lambda prior: abs(prior * high + (1 - prior) * low - prior))
 
 
-def _speaker(final: Any) -> Any:
+def _model_behind(final: Any) -> Any:
     """Give the model behind a pipeline or a search, whose probabilities these are."""
     while True:
         if isinstance(final, Pipeline):
@@ -101,7 +94,7 @@ def _speaker(final: Any) -> Any:
             return final
 
 
-def _told_prior(model: Any) -> float | None:
+def _given_prior(model: Any) -> float | None:
     """Give the prior that a generative model holds, whether told or learned."""
     for name in ("class_prior_", "priors_"):
         prior = getattr(model, name, None)
@@ -113,18 +106,8 @@ def _told_prior(model: Any) -> float | None:
     return None
 
 
-def _share(labels: NDArray[Any], weights: NDArray[np.float64]) -> float:
-    return float(np.average(labels, weights=weights))
-
-
 def check_weights(weights: Any, labels: NDArray[Any]) -> None:
-    """Raise unless row weights leave both classes some weight.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative or not finite, or one class has no weight.
-    """
+    """Raise ValueError unless row weights are finite, not negative, and some in both classes."""
     if weights is None:
         return
     rows = np.asarray(weights, dtype=np.float64)

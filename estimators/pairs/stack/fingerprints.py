@@ -14,16 +14,8 @@ from film.text import normalize_text
 def fingerprints(texts: Iterable[str]) -> NDArray[np.uint64]:
     """Give a number for each text, equal for texts that are equal after normalisation.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        Texts, n of them.
-
-    Returns
-    -------
-    numbers : ndarray of uint64, shape (n,)
-        The first 8 bytes of BLAKE2b of the normalised text. Among a million remembered texts, one
-        new text in 18 million million is taken for a known one.
+    It is the first 8 bytes of BLAKE2b of the normalised text. Among a million remembered texts,
+    one new text in 18 million million is taken for a known one.
 
     Examples
     --------

@@ -38,17 +38,8 @@ def near_copies(texts: list[str], random_state: int) -> NDArray[np.object_]:
     dropped (each in a word of five letters or more, never in a number), and another end where
     every letter is replaced, so that no word is known.
 
-    Parameters
-    ----------
-    texts : list of str
-        Texts to edit, sorted, each once.
-    random_state : int
-        Seed: the same texts and seed give the same pairs.
-
-    Returns
-    -------
-    pairs : ndarray of str, shape (n, 2)
-        One tenth as many as there are texts, within `FEWEST` and `MOST`.
+    ``texts`` are sorted, each once. Of n texts come n / 10 pairs, within `FEWEST` and `MOST`; the
+    same texts and seed give the same pairs.
     """
     rng = np.random.default_rng(random_state)
     written = [text for text in texts if token_text(text)]
@@ -91,22 +82,7 @@ def samenesses(pairs: NDArray[np.object_]) -> list[Sameness]:
 def raised(
     p: NDArray[np.float64], same: list[Sameness], shift: Callable[[Any], Any]
 ) -> NDArray[np.float64]:
-    """Shift the probabilities of duplicates, and raise them to what sameness grants.
-
-    Parameters
-    ----------
-    p : ndarray of float64, shape (n,)
-        As the final model gives them.
-    same : list of Sameness
-        Of the n pairs.
-    shift : callable
-        Carries probabilities to the prior where they are wanted.
-
-    Returns
-    -------
-    p : ndarray of float64, shape (n,)
-        At the wanted prior.
-    """
+    """Raise probabilities of the final model to what sameness grants, and shift their prior."""
     grants = {Sameness.SPELLED_ALIKE: SPELLED_ALIKE}
     p = shift(np.maximum(p, [grants.get(how, 0.0) for how in same]))
     grants = {Sameness.SAME_TOKENS: SAME_TOKENS, Sameness.COPY: COPY}
@@ -147,23 +123,8 @@ def with_near_copies(
     """Add near copies as a few more duplicates to what a final model learns from.
 
     They stand where training pairs hardly ever are, so that elsewhere probabilities stay as they
-    were.
-
-    Parameters
-    ----------
-    inputs : ndarray of shape (n, n_features)
-        Of the training pairs.
-    labels : ndarray of int, shape (n,)
-        0 and 1.
-    near : ndarray of shape (n_near, n_features)
-        Inputs of near copies.
-    weights : array-like of shape (n,) or None
-        Of the training pairs, 1 each where None.
-
-    Returns
-    -------
-    inputs, labels, weights : ndarray
-        Of n + n_near rows; near copies have `WEIGHT` of the weight of the others.
+    were. All near copies together have `WEIGHT` of the weight of the others, which is 1 each where
+    ``weights`` is None.
     """
     rows = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
     extra = np.full(len(near), WEIGHT * rows.sum() / max(len(near), 1))

@@ -3,6 +3,7 @@ import csv
 import numpy as np
 import pytest
 
+from estimators.pairs import submission
 from estimators.pairs.submission import duplicate_probabilities, write_predictions
 from film.pairs.priors import shift_prior
 
@@ -24,17 +25,13 @@ class Lengths:
 PAIRS = [("a" * n, "b" * m) for n in range(1, 5) for m in range(1, 3)]
 
 
-def test_blocks_change_nothing_and_are_told():
+def test_blocks_change_nothing_and_are_told(monkeypatch):
+    monkeypatch.setattr(submission, "BLOCK", 3)
     model, told = Lengths(), []
     whole = Lengths().predict_proba(PAIRS)[:, 1]
-    parts = duplicate_probabilities(model, PAIRS, block=3, advance=told.append)
+    parts = duplicate_probabilities(model, PAIRS, advance=told.append)
     np.testing.assert_array_equal(parts, whole)
     assert model.asked == told == [3, 3, 2]
-
-
-def test_a_block_must_hold_pairs():
-    with pytest.raises(ValueError, match="block=0"):
-        duplicate_probabilities(Lengths(), PAIRS, block=0)
 
 
 def read(path):

@@ -1,4 +1,3 @@
-import time
 import tracemalloc
 from fractions import Fraction
 
@@ -10,7 +9,6 @@ from film.pairs import rank_search as _rank_search
 from film.pairs.log_loss import binary_log_loss
 from film.pairs.priors import prior_weights, shift_prior
 from film.pairs.rank_search import (
-    RankSearch,
     directions,
     exact_cosines,
     product_bound,
@@ -124,13 +122,12 @@ def test_hand_worked():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_blocks_threads_and_chunks_change_nothing(kind, monkeypatch):
+def test_blocks_and_chunks_change_nothing(kind, monkeypatch):
     points, pairs, _ = _case(kind)
     expected = neighbour_ranks(points, pairs)
-    for block_size in (1, 2, 7, 1000):
-        for n_threads in (1, 3):
-            ranks = neighbour_ranks(points, pairs, block_size=block_size, n_threads=n_threads)
-            np.testing.assert_array_equal(ranks, expected)
+    for n_queries in (1, 2, 7, 1000):
+        monkeypatch.setattr(_rank_search, "_BLOCK_BYTES", 4 * len(points) * n_queries)
+        np.testing.assert_array_equal(neighbour_ranks(points, pairs), expected)
     monkeypatch.setattr(_rank_search, "_CHUNK_NUMBERS", 11)
     np.testing.assert_array_equal(neighbour_ranks(points, pairs), expected)
 
@@ -201,7 +198,7 @@ def test_no_pairs():
     assert neighbour_ranks(np.eye(3), np.empty((0, 2), int)).dtype == np.int64
 
 
-def test_thousands_of_copies_cost_one_and_multiples_little_memory():
+def test_thousands_of_copies_cost_one_and_multiples_little_memory(monkeypatch):
     rng = np.random.default_rng(0)
     points = rng.standard_normal((12_000, 16))
     points[:5000] = points[0]
@@ -211,15 +208,16 @@ def test_thousands_of_copies_cost_one_and_multiples_little_memory():
     # Multiples are copies only up to rounding, so that each is weighed in float64.
     points[:2000] *= rng.uniform(0.5, 2, size=(2000, 1))
     pairs = np.column_stack([np.arange(300), np.arange(11_000, 11_300)])
+    monkeypatch.setattr(_rank_search, "_BLOCK_BYTES", 8 * 4 * 12_000)
     tracemalloc.start()
-    ranks = neighbour_ranks(points, pairs, block_size=8)
+    ranks = neighbour_ranks(points, pairs)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (ranks[:, 0] >= 4999).all()
     assert peak < 64 * 2**20
 
 
-def test_many_doubtful_columns_stay_within_bounds():
+def test_many_doubtful_columns_stay_within_bounds(monkeypatch):
     # Orthogonal halves: every column of the other half ties with x′ at cosine 0. One point in
     # many pairs has all its doubts in one block: 600 · 3999 indices would be 18 MiB.
     rng = np.random.default_rng(0)
@@ -227,8 +225,9 @@ def test_many_doubtful_columns_stay_within_bounds():
     points[:4000, :2] = rng.uniform(0.1, 1, size=(4000, 2))
     points[4000:, 2:] = rng.uniform(0.1, 1, size=(4000, 2))
     pairs = np.column_stack([np.zeros(600, int), np.arange(4000, 4600)])
+    monkeypatch.setattr(_rank_search, "_BLOCK_BYTES", 1)
     tracemalloc.start()
-    ranks = neighbour_ranks(points, pairs, block_size=1)
+    ranks = neighbour_ranks(points, pairs)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     np.testing.assert_array_equal(ranks, 3999)
@@ -287,34 +286,12 @@ def test_colliding_hashes_leave_rows_apart(monkeypatch):
     np.testing.assert_array_equal(neighbour_ranks(mirrored, pairs, np.arange(60)), expected)
 
 
-def test_input_is_left_alone_and_progress_is_told():
+def test_input_is_left_alone():
     points, pairs, _ = _case(_tied)
-    before, lines = (points.copy(), pairs.copy()), []
-    neighbour_ranks(points, pairs, block_size=10, progress=lines.append)
+    before = points.copy(), pairs.copy()
+    neighbour_ranks(points, pairs)
     np.testing.assert_array_equal(points, before[0])
     np.testing.assert_array_equal(pairs, before[1])
-    assert len(lines) > 1 and len(set(lines)) == len(lines)
-    done, total = lines[-1].removeprefix("ranks ").split("/")
-    assert done == total
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_interrupt_empties_the_queue(n_threads, monkeypatch):
-    points, pairs, _ = _case(_random)
-    calls, count_block = [], RankSearch._count_block
-
-    def slow_block(self, start):
-        calls.append(start)
-        time.sleep(0.005)
-        return count_block(self, start)
-
-    def stop(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RankSearch, "_count_block", slow_block)
-    with pytest.raises(KeyboardInterrupt):
-        neighbour_ranks(points, pairs, block_size=1, n_threads=n_threads, progress=stop)
-    assert 1 <= len(calls) < 20
 
 
 @pytest.mark.parametrize(
@@ -333,8 +310,6 @@ def test_interrupt_empties_the_queue(n_threads, monkeypatch):
         (np.eye(3), [[0, 1]], {"corpus": [1, 2, 1]}, ValueError, "corpus names row 1 2 times"),
         (np.eye(3), [[0, 1]], {"corpus": [5]}, ValueError, r"corpus\[0\] is 5"),
         (np.eye(3), [[0, 1]], {"corpus": [True] * 3}, TypeError, "flatnonzero for a mask"),
-        (np.eye(3), [[0, 1]], {"block_size": 0}, ValueError, "block_size must be at least 1"),
-        (np.eye(3), [[0, 1]], {"n_threads": 0}, ValueError, "n_threads must be at least 1"),
     ],
 )
 def test_bad_input_is_named(points, pairs, options, error, message):
