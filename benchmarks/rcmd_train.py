@@ -47,7 +47,7 @@ from benchmarks.support.training_rows import (
     read_triplets,
 )
 from estimators import RCMDRegressor, average_models, disjoint_pairs_split
-from estimators.tokens import check_new_folder
+from estimators.encoders import check_new_folder
 from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts_sets
 from film.tokens import score_alignments
 

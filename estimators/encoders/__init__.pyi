@@ -1,7 +1,10 @@
 from .encoding_cache import check_cache_folder as check_cache_folder
 from .frozen_encoder import plain_paths as plain_paths
+from .frozen_encoder import warn_of_cuts as warn_of_cuts
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
+from .model_files import check_new_folder as check_new_folder
 from .model_files import find_model as find_model
+from .model_files import write_folder as write_folder
 from .sentence_encoder import SentenceEncoder as SentenceEncoder
 from .token_encoder import TokenEncoder as TokenEncoder
 from .transformer import DTYPES as DTYPES

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -53,11 +53,13 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         transformer.check_max_length(self.max_length)
         return transformer
 
-    def _keep(self, transformer: Transformer) -> None:
+    def take(self, transformer: Transformer) -> Self:
+        """Encode by this model from now on: one just loaded, or trained since."""
         self._transformer = transformer
         self.model_digest_, self._file_digest = transformer.digest, transformer.file_digest
+        return self
 
-    def _loaded(self) -> Transformer:
+    def loaded(self) -> Transformer:
         """Give the fitted model, loaded again after a copy."""
         check_is_fitted(self, "model_digest_")
         if "_transformer" not in vars(self):
@@ -115,7 +117,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         tokens = transformer.tokenize(unique, self.max_length)
         if warns:
             n_cut = int(tokens.is_cut[codes].sum())
-            self._warn_of_cuts(n_cut, len(texts), transformer.most_tokens, stacklevel=6)
+            warn_of_cuts(n_cut, len(texts), self.max_length, transformer.most_tokens, stacklevel=6)
             warn_of_unknown(transformer.unknown_shares(tokens)[codes], stacklevel=6)
         has_tokens = tokens.lengths > 0
         starts = np.arange(len(unique) + 1) if one_row else tokens.starts
@@ -140,20 +142,22 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
                 bar.update(len(batch))
         return values, tokens, codes
 
-    def _warn_of_cuts(self, n_cut: int, n: int, most: int | None, stacklevel: int) -> None:
-        if n_cut:
-            limit = "" if most is None else f" (this model takes up to {most})"
-            warnings.warn(
-                f"max_length={self.max_length} cut {n_cut} of {n} texts: what follows there was "
-                f"not read; raise max_length{limit} or shorten the texts",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
-
     def _bar(self, total: int) -> Any:
         from tqdm.auto import tqdm
 
         return tqdm(total=total, desc="encode", unit="text", disable=not self.verbose)
+
+
+def warn_of_cuts(n_cut: int, n: int, length: int, most: int | None, stacklevel: int) -> None:
+    """Warn where ``max_length`` cut some of n texts, and say how many tokens the model takes."""
+    if n_cut:
+        limit = "" if most is None else f" (this model takes up to {most})"
+        warnings.warn(
+            f"max_length={length} cut {n_cut} of {n} texts: what follows there was not read; "
+            f"raise max_length{limit} or shorten the texts",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def warn_of_unknown(shares: np.ndarray, stacklevel: int) -> None:

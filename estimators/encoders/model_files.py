@@ -6,6 +6,9 @@ import hashlib
 import importlib
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +97,47 @@ def model_digest(folder: Path, weights: list[Path]) -> str:
             content = hashlib.file_digest(handle, "sha256").hexdigest()
         digest.update(json.dumps([path.name, content]).encode())
     return digest.hexdigest()
+
+
+def check_new_folder(path: Any) -> Path:
+    """Give a path at which there is nothing but perhaps an empty folder.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something.
+    """
+    target = Path(path).expanduser()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise FileExistsError(
+            f"path={os.fspath(target)!r} is already there; give a new folder, or delete it first"
+        )
+    return target
+
+
+def write_folder(path: Any, write: Callable[[Path], Any]) -> None:
+    """Make a new folder of what ``write`` puts into one, whole or not at all.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something at ``path``, other than an empty folder.
+    OSError
+        If it cannot be written; nothing stays then.
+    """
+    target = check_new_folder(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        write(partial)
+        # mkdtemp makes folders for their owner alone.
+        mask = os.umask(0)
+        os.umask(mask)
+        partial.chmod(0o777 & ~mask)
+        partial.replace(target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
 
 
 def _packaged() -> Path:

@@ -155,7 +155,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         OSError
             If the cache cannot be read or written.
         """
-        transformer = self._loaded()
+        transformer = self.loaded()
         return self._whitened(self._pooled(check_texts(texts, encodable=True), transformer))
 
     def _fit(self, texts: Any, *, wanted: bool) -> Any:
@@ -187,7 +187,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         if whitens:
             assert vectors is not None
             mean, components = _whitening(vectors, None if self.whiten is True else self.whiten)
-        self._keep(transformer)
+        self.take(transformer)
         self.mean_, self.components_ = mean, components
         self.n_features_out_ = width if components is None else len(components)
         return self._whitened(vectors) if wanted else None

@@ -116,9 +116,8 @@ class TokenEncoder(FrozenEncoder):
         """
         check_texts(texts, encodable=True)
         transformer = self._load()
-        self._keep(transformer)
         self.n_features_out_ = transformer.width
-        return self
+        return self.take(transformer)
 
     def transform(self, texts: Any) -> Ragged:
         """Encode texts.
@@ -143,7 +142,7 @@ class TokenEncoder(FrozenEncoder):
         OSError
             If the cache cannot be read or written.
         """
-        return self._tokens(texts)[0]
+        return self.encode(texts)[0]
 
     def token_names(self, ids: Any) -> list[str]:
         """Give entries of the vocabulary as the model spells them.
@@ -158,11 +157,11 @@ class TokenEncoder(FrozenEncoder):
         names : list of str
             Such as "[CLS]", "earth" and "##ing".
         """
-        return self._loaded().tokenizer.convert_ids_to_tokens(np.asarray(ids).tolist())
+        return self.loaded().tokenizer.convert_ids_to_tokens(np.asarray(ids).tolist())
 
-    def _tokens(self, texts: Any, *, warns: bool = True) -> tuple[Ragged, np.ndarray]:
+    def encode(self, texts: Any, *, warns: bool = True) -> tuple[Ragged, np.ndarray]:
         """Encode texts, and say which of them ``max_length`` cut."""
-        transformer = self._loaded()
+        transformer = self.loaded()
         values, tokens, codes = self._encode(
             transformer,
             check_texts(texts, encodable=True),

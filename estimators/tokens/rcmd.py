@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import spearmanr
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder
-from estimators.inputs import check_choice, check_integer, check_pairs
+from estimators.inputs import check_choice, check_integer
 from estimators.persistence import refuses_old_names, savable
-from estimators.tokens.saving import SavedRegressor
+from estimators.tokens.blocks import check_tokens, vocabulary_table
+from estimators.tokens.saving import Fitted, read_regressor, upload, write_regressor
 from estimators.tokens.targets import (
     check_eval_set,
-    check_judged,
     check_rows,
     check_targets,
     fitted_curve,
+    fitted_line,
 )
-from estimators.tokens.token_regressor import fitted_line
+from estimators.tokens.token_regressor import TokenRegressor
+from estimators.tokens.vocabulary import training_weights
+from estimators.training import check_training_parameters, train
 from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, transport_plan
 
 
 @savable
-class RCMDRegressor(SavedRegressor):
+class RCMDRegressor(TokenRegressor):
     """Judge pairs by transport between the tokens of a transformers model, and say why.
 
     Tokens of one text are matched with those of the other by their cosines; a plan says how much
@@ -79,16 +84,8 @@ class RCMDRegressor(SavedRegressor):
         Mass of each token. None: all alike. "idf": rare ones more, counted on the texts of `fit`.
         "words": none for tokens without letter or digit. A mapping from tokens of the vocabulary,
         1 for others.
-    max_length : int, default=128
-        Most tokens a text, special ones included.
-    batch_size : int, default=32
-        A batch has at most ``32 * batch_size`` tokens.
-    device : str, default=None
-        As torch names it. None is "cuda" where torch sees a GPU, else "cpu".
-    dtype : {"float32", "float16", "bfloat16"}, default=None
-        Precision inside the model; None is float32. Training keeps weights in float32.
-    cache : str or path-like, default=None
-        Folder of your own where encodings are kept.
+    max_length, batch_size, device, dtype, cache
+        As in `TokenEncoder`. Training keeps weights in float32.
     n_jobs : int, default=1
         Processes for "cmd".
     verbose : int, default=0
@@ -165,7 +162,7 @@ class RCMDRegressor(SavedRegressor):
         verbose: int = 0,
     ) -> None:
         self.model = model
-        self.plan = plan
+        self.plan: Any = plan
         self.objective = objective
         self.epochs = epochs
         self.temperature = temperature
@@ -233,79 +230,127 @@ class RCMDRegressor(SavedRegressor):
             encoder.set_params(dtype="float32", cache=None)
         encoder.fit(rows[0])
         self._check_encoder(encoder)
-        table = self._vocabulary_weights(encoder, rows)
+        table = vocabulary_table(encoder, self.weights, rows)
         # What a failing fit has learned must not stand beside what an earlier one left.
         losses, scores = [], []
         if self.epochs:
-            self._check_tokens(encoder, rows)
-            losses, scores = self._train(encoder, table, rows, targets, held)
-            encoder.set_params(dtype=self.dtype, cache=self.cache)
+            check_tokens(encoder, rows, self.special_tokens)
+            weigh = (
+                table
+                if table is None
+                else partial(training_weights, table, special=self.special_tokens)
+            )
+            run = train(
+                self,
+                encoder.loaded(),
+                rows,
+                targets,
+                weigh=weigh,
+                eval_set=held,
+                evaluate=None if held is None else lambda: self._judged(encoder, table, *held),
+            )
+            losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
+            encoder.take(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, units = (rows, targets) if held is None or held[1] is None else held
-        slope, intercept = 1.0, 0.0
+        line = 1.0, 0.0
         if units is not None:
-            found = self._scores(encoder, table, shown)
-            fitted = fitted_curve if self.objective == "binary" else fitted_line
-            slope, intercept = fitted(found, units)
-        vars(self).pop("classes_", None)
-        if self.objective == "binary" and y is not None:
-            self.classes_ = np.unique(y)
-        self.encoder_, self.token_weights_ = encoder, table
-        self.slope_, self.intercept_ = slope, intercept
-        self.loss_curve_, self.scores_ = losses, scores
-        return self
+            of_units = fitted_curve if self.objective == "binary" else fitted_line
+            line = of_units(self._scores(encoder, table, shown), units)
+        classes = np.unique(y) if self.objective == "binary" and y is not None else None
+        return self._set_fitted(encoder, table, Fitted(*line, classes, losses, scores))
 
-    def predict(self, pairs: Any) -> np.ndarray:
-        """Similarity in the units of y.
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model into a new folder: safetensors and JSON, no code.
+
+        The folder is a model of transformers too: `AutoModel` reads it, without the head.
 
         Parameters
         ----------
-        pairs : array-like of str, shape (n_pairs, 2)
-            Texts.
-
-        Returns
-        -------
-        predicted : ndarray of float64, shape (n_pairs,)
-            ``intercept_ + slope_ * similarity(pairs)``; for "binary" the probability of
-            ``classes_[1]``, whose log-odds that is.
-        """
-        check_is_fitted(self, "encoder_")
-        similarity = self._scores(
-            self.encoder_, self.token_weights_, check_pairs(pairs, encodable=True)
-        )
-        found = self.intercept_ + self.slope_ * similarity
-        return expit(found) if hasattr(self, "classes_") else found
-
-    def score(self, pairs: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Spearman's rank correlation of `predict` and y, or the share of triplets in order.
-
-        Parameters
-        ----------
-        pairs : array-like of str, shape (n_rows, 2) or (n_rows, 3)
-            Texts.
-        y : array-like, shape (n_rows,), default=None
-            Similarities in any unit or labels; None for three columns.
-        sample_weight : None
-            Not taken: ranks have no weights.
-
-        Returns
-        -------
-        score : float
-            From -1 to 1; for three columns the share of rows whose first text is closer to the
-            second than to the third.
+        path : str or path-like
+            A folder that is not there, or empty.
 
         Raises
         ------
-        ValueError
-            If y is missing, constant or not wanted, or a sample_weight is given.
+        FileExistsError, ValueError, OSError
+            If something is there already, a parameter cannot be written as JSON, or the folder
+            cannot be written; nothing stays then.
         """
         check_is_fitted(self, "encoder_")
-        if sample_weight is not None:
-            raise ValueError("sample_weight has no meaning for a rank correlation; leave it out")
-        rows, targets = check_judged("pairs", pairs, y, self.objective)
-        if targets is None:
-            return self._judged(self.encoder_, self.token_weights_, rows, None)
-        found: Any = spearmanr(self.predict(rows), targets)
-        return float(found.statistic)
+        write_regressor(path, self)
+
+    @classmethod
+    def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
+        """Load a fitted model that `save` or `push_to_hub` wrote.
+
+        Parameters
+        ----------
+        name : str or path-like
+            Local folder, or name of a repository on the Hugging Face hub.
+        **params
+            Parameters to change, such as ``device`` or ``cache``.
+
+        Returns
+        -------
+        model : RCMDRegressor
+            Fitted. Its ``model`` is the folder, so that another `fit` goes on from its weights.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such folder or repository, or it holds no saved regressor.
+        ValueError, TypeError
+            If a file is damaged, of another class or version, or a parameter is wrong.
+        """
+        model, fitted = read_regressor(cls, name, params)
+        model._check_parameters()
+        encoder = model._encoder().fit(["a text"])
+        model._check_encoder(encoder)
+        table = vocabulary_table(encoder, model.weights, np.empty((0, 2), dtype=object))
+        return model._set_fitted(encoder, table, fitted)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
+        """Load a fitted model from the folder that `save` wrote; the network is never asked.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+        **params
+            As in `from_pretrained`, whose errors it raises.
+
+        Returns
+        -------
+        model : RCMDRegressor
+            Fitted.
+        """
+        if not Path(path).expanduser().is_dir():
+            raise FileNotFoundError(
+                f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
+            )
+        return cls.from_pretrained(path, **params)
+
+    def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
+        """Save the fitted model to a repository on the Hugging Face hub.
+
+        Parameters
+        ----------
+        repo_id : str
+            "user/name"; made if it is not there.
+        private : bool, default=None
+            Whether a new repository is private; None is the account's own setting.
+        token : str, default=None
+            Access token; None is the one of the hub's login.
+
+        Returns
+        -------
+        address : str
+            Of the commit.
+        """
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch, "model")
+            self.save(folder)
+            return upload(repo_id, folder, private=private, token=token)
 
     @property
     def _title(self) -> str:
@@ -313,6 +358,7 @@ class RCMDRegressor(SavedRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_training_parameters(self)
         check_choice("plan", self.plan, METHODS)
         if self.epochs and self.plan == "cmd":
             raise ValueError(
@@ -328,22 +374,25 @@ class RCMDRegressor(SavedRegressor):
             check_solver()
 
     def _check_encoder(self, encoder: TokenEncoder) -> None:
-        if self.plan == "cls" and not encoder._loaded().puts_special_token_first():
+        if self.plan == "cls" and not encoder.loaded().puts_special_token_first():
             raise ValueError(
                 "plan='cls' needs a first token that stands for the text, and this model's "
                 "tokenizer puts none there; give plan='rcmd'"
             )
 
+    def _set_fitted(self, encoder: TokenEncoder, table: Any, fitted: Fitted) -> Self:
+        vars(self).pop("classes_", None)
+        if fitted.classes is not None:
+            self.classes_ = np.asarray(fitted.classes)
+        self.encoder_, self.token_weights_ = encoder, table
+        self.slope_, self.intercept_ = fitted.slope, fitted.intercept
+        self.loss_curve_, self.scores_ = fitted.loss_curve, fitted.scores
+        return self
+
     def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:
+        weighed = {"weights1": weights, "weights2": weights}
         return ragged_similarities(
-            tokens,
-            tokens,
-            self.plan,
-            pairs=codes,
-            weights1=weights,
-            weights2=weights,
-            n_jobs=self.n_jobs,
-            advance=advance,
+            tokens, tokens, self.plan, **weighed, pairs=codes, n_jobs=self.n_jobs, advance=advance
         )
 
     def _contributions(self, x1: Any, w1: Any, x2: Any, w2: Any) -> tuple[Any, np.ndarray]:

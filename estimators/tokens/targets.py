@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from estimators.inputs import check_pair_labels, check_pair_scores, check_pairs
 
-OBJECTIVES = ("regression", "binary", "contrastive")
+ROUNDING = 1e-6
+"""Similarities of float32 tokens that differ by less, of the largest, are taken for equal."""
 Held = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -51,14 +52,11 @@ def check_targets(y: Any, rows: np.ndarray, objective: str, trains: bool) -> np.
     if y is None:
         if trains:
             raise ValueError(
-                f"y is None, but objective={objective!r} learns from it; give one a pair, or "
+                f"y is None, but objective={objective!r} learns from it; give one per pair, or "
                 "epochs=0 to train nothing"
             )
         return None
-    if objective == "binary":
-        labels = check_pair_labels(y, len(rows))
-        return (labels == np.unique(labels)[1]).astype(np.float64)
-    return check_pair_scores(y, len(rows))
+    return _numbers(y, len(rows), objective)
 
 
 def check_judged(name: str, rows: Any, y: Any, objective: str) -> Held:
@@ -69,11 +67,8 @@ def check_judged(name: str, rows: Any, y: Any, objective: str) -> Held:
             raise ValueError(f"{name} has three columns, which have no y; give y=None")
         return checked, None
     if y is None:
-        raise ValueError(f"y of {name} is None; give one a pair")
-    if objective == "binary":
-        labels = check_pair_labels(y, len(checked))
-        return checked, (labels == np.unique(labels)[1]).astype(np.float64)
-    return checked, check_pair_scores(y, len(checked))
+        raise ValueError(f"y of {name} is None; give one per pair")
+    return checked, _numbers(y, len(checked), objective)
 
 
 def check_eval_set(eval_set: Any, objective: str) -> Held | None:
@@ -83,6 +78,21 @@ def check_eval_set(eval_set: Any, objective: str) -> Held | None:
     if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 2:
         raise TypeError("eval_set must be a tuple (rows, y); y is None for triplets of texts")
     return check_judged("eval_set[0]", eval_set[0], eval_set[1], objective)
+
+
+def _numbers(y: Any, n: int, objective: str) -> np.ndarray:
+    if objective != "binary":
+        return check_pair_scores(y, n)
+    labels = check_pair_labels(y, n)
+    return (labels == np.unique(labels)[1]).astype(np.float64)
+
+
+def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Slope and intercept of the least squares line; level where similarities are equal."""
+    if np.ptp(similarity) <= ROUNDING * np.abs(similarity).max():
+        return 0.0, float(y.mean())
+    slope, intercept = np.polyfit(similarity, y, 1)
+    return float(slope), float(intercept)
 
 
 def fitted_curve(similarity: np.ndarray, labels: np.ndarray) -> tuple[float, float]:

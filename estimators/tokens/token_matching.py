@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import check_bool, check_choice
+from estimators.inputs import check_bool, check_choice, check_pair_scores, check_pairs
 from estimators.persistence import savable
+from estimators.tokens.blocks import vocabulary_table
+from estimators.tokens.targets import fitted_line
 from estimators.tokens.token_regressor import TokenRegressor
 from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
 
@@ -37,16 +39,8 @@ class TokenMatchingRegressor(TokenRegressor):
         Weight of each token. None: all alike. "idf": rare ones more, counted on the texts of
         `fit`. "words": none for tokens without letter or digit. A fitted `TokenWeights`: as it
         learned. A mapping from tokens of the vocabulary, 1 for others.
-    max_length : int, default=128
-        Most tokens a text, special ones included.
-    batch_size : int, default=32
-        A batch has at most ``32 * batch_size`` tokens.
-    device : str, default=None
-        As torch names it. None is "cuda" where torch sees a GPU, else "cpu".
-    dtype : {"float32", "float16", "bfloat16"}, default=None
-        Precision inside the model; None is float32.
-    cache : str or path-like, default=None
-        Folder of your own where encodings are kept.
+    max_length, batch_size, device, dtype, cache
+        As in `TokenEncoder`.
     verbose : int, default=0
         Whether to show progress.
 
@@ -106,6 +100,40 @@ class TokenMatchingRegressor(TokenRegressor):
         self.dtype = dtype
         self.cache = cache
         self.verbose = verbose
+
+    def fit(self, pairs: Any, y: Any = None) -> TokenMatchingRegressor:
+        """Load the model, count words where the weights ask for it, and learn the units of y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts; their order does not matter.
+        y : array-like of float, shape (n_pairs,), default=None
+            Similarity of each pair in any unit, or labels 0 and 1. None: `predict` gives
+            `similarity`, and no pair is encoded here.
+
+        Returns
+        -------
+        self : TokenMatchingRegressor
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y does not fit the pairs, holds NaN or is constant, or a parameter
+            is wrong; before any work.
+        FileNotFoundError, ImportError
+            If the model, or a package for it, is not there.
+        """
+        pairs = check_pairs(pairs, encodable=True)
+        y = None if y is None else check_pair_scores(y, len(pairs))
+        self._check_parameters()
+        encoder = self._encoder().fit(pairs[0])
+        table = vocabulary_table(encoder, self.weights, pairs)
+        line = (1.0, 0.0) if y is None else fitted_line(self._scores(encoder, table, pairs), y)
+        self.encoder_, self.token_weights_ = encoder, table
+        self.slope_, self.intercept_ = line
+        return self
 
     @property
     def _title(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.encoders import Tokens
 from estimators.inputs import check_real
 from estimators.tokens.token_weights import TokenWeights
 
@@ -97,6 +98,15 @@ def weights_of_tokens(
     text = np.repeat(np.arange(len(lengths)), lengths)
     total = np.bincount(text, weights, minlength=len(lengths))
     return np.where(total[text] > 0, weights, 1.0)
+
+
+def training_weights(table: NDArray[np.float64], tokens: Tokens, special: bool) -> np.ndarray:
+    """Weight of every token in training, 0 for special ones that take no part."""
+    kept = np.full(len(tokens.ids), special) | ~tokens.is_special
+    starts = np.concatenate([[0], np.cumsum(kept)])[tokens.starts]
+    found = np.zeros(len(kept))
+    found[kept] = weights_of_tokens(table, tokens.ids[kept], starts)
+    return found
 
 
 def _is_of_word(character: str) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,19 @@ class Checkpoint:
 
     def _steps(self) -> list[Path]:
         return _steps(self.folder)
+
+
+def run_of(model: str, settings: Any, **data: tuple[np.ndarray, Any] | None) -> dict[str, Any]:
+    """Say what a run is made of: the digest of a model, settings, and rows with their targets."""
+    digests: dict[str, Any] = {}
+    for name, given in data.items():
+        digests[name] = None
+        if given is not None:
+            rows, targets = given
+            digest = hashlib.blake2b(repr(rows.tolist()).encode(), digest_size=16)
+            digest.update(b"" if targets is None else targets.tobytes())
+            digests[name] = digest.hexdigest()
+    return {"model": model, **digests, **asdict(settings)}
 
 
 def saved_seed(folder: Any) -> int | None:

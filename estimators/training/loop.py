@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimators.encoders import Tokens, Transformer
+from estimators.encoders import Transformer
+from estimators.training.batches import Examples, chunks_of, excluded, padded
 from estimators.training.checkpoint import Checkpoint
 from estimators.training.processes import Processes
+from estimators.training.settings import Settings
 from film.training import (
-    Trainable,
     allpairs_similarity,
     cached_backward,
     contrastive_loss,
@@ -26,34 +26,6 @@ LARGEST_GRADIENT = 1.0
 """Norm to which a step's gradient is cut, as in SimCSE."""
 TOKENS_AT_ONCE = 2048
 """Texts of like length go through the model together up to so many tokens: little padding."""
-
-
-class Examples(NamedTuple):
-    """Rows to learn from; their different texts are kept once."""
-
-    tokens: Tokens
-    codes: np.ndarray  # (n, k) texts of each row: anchor, partner, perhaps a hard negative
-    y: np.ndarray | None  # (n,)
-    token_weights: np.ndarray | None  # (N,) one a token of `tokens`
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a run is made of; with the examples it determines the result on a CPU."""
-
-    method: Trainable
-    is_contrastive: bool
-    temperature: float
-    learning_rate: float
-    epochs: float
-    batch_size: int
-    micro_batch_size: int | None
-    accumulation_steps: int
-    eval_steps: int
-    patience: int | None
-    special_tokens: bool
-    dtype: str
-    seed: int
 
 
 class Score(NamedTuple):
@@ -167,7 +139,7 @@ class Training:
                 f"training was interrupted after step {self.step} of {self.total}; {of_best} is "
                 "kept",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         finally:
             self.modules.requires_grad_(False).eval()
@@ -196,7 +168,7 @@ class Training:
         own = codes[processes.rank :: processes.size]
         texts = own.T.ravel()
         order = np.argsort(-self.examples.tokens.lengths[texts], kind="stable")
-        chunks = _chunks(
+        parts = chunks_of(
             self.examples.tokens.lengths[texts[order]],
             settings.micro_batch_size,
             TOKENS_AT_ONCE if self.transformer.device == "cpu" else None,
@@ -207,11 +179,11 @@ class Training:
             return features[mask]
 
         def loss(flat: list[Any]) -> Any:
-            batch = self._padded(torch.cat(flat), texts, order)
+            joined = torch.cat(flat)
+            batch = padded(self.examples, joined, texts, order, settings.special_tokens)
             found = self._loss(batch, rows, codes, own.shape)
             return self.scaler.scale(found / settings.accumulation_steps)
 
-        parts = [slice(start, stop) for start, stop in chunks]
         if settings.micro_batch_size is None:
             value = loss([encode(part) for part in parts])
             value.backward()
@@ -274,32 +246,6 @@ class Training:
         with torch.autocast(kind, getattr(torch, self.settings.dtype)) if half else nullcontext():
             return self.transformer.forward(self.examples.tokens, texts)
 
-    def _padded(self, flat: Any, texts: np.ndarray, order: np.ndarray) -> tuple[Any, Any, Any]:
-        """Put tokens that were encoded in ``order`` back to their texts, (b, L, h)."""
-        import torch
-
-        tokens, device = self.examples.tokens, flat.device
-        lengths = tokens.lengths[texts]
-        longest = int(lengths.max())
-        sorted_lengths = lengths[order]
-        within = np.arange(sorted_lengths.sum()) - np.repeat(
-            np.cumsum(sorted_lengths) - sorted_lengths, sorted_lengths
-        )
-        place = np.repeat(order * longest, sorted_lengths) + within
-        source = np.repeat(tokens.starts[texts[order]], sorted_lengths) + within
-        kept = np.zeros(len(texts) * longest, dtype=bool)
-        kept[place] = self.settings.special_tokens | ~tokens.is_special[source]
-        values = flat.new_zeros(len(kept), flat.shape[1])
-        values = values.index_copy(0, torch.from_numpy(place).to(device), flat)
-        weights = None
-        if self.examples.token_weights is not None:
-            table = np.zeros(len(kept), dtype=np.float32)
-            table[place] = self.examples.token_weights[source]
-            weights = torch.from_numpy(table).to(device).view(len(texts), longest)
-        mask = torch.from_numpy(kept).to(device)
-        shape = len(texts), longest
-        return values.view(*shape, -1), mask.view(shape), weights
-
     def _loss(
         self, batch: tuple[Any, Any, Any], rows: np.ndarray, codes: np.ndarray, shape: Any
     ) -> Any:
@@ -336,11 +282,12 @@ class Training:
             x[0], others[0], mask[0], others[1], settings.method,
             weights1=weights[0], weights2=others[2] if len(others) > 2 else None,
         )  # fmt: skip
-        excluded = _excluded(codes[processes.rank :: processes.size], [
-            codes[rank :: processes.size] for rank in processes.order
-        ])  # fmt: skip
+        left_out = excluded(
+            codes[processes.rank :: processes.size],
+            [codes[rank :: processes.size] for rank in processes.order],
+        )
         return contrastive_loss(
-            similarity, settings.temperature, torch.from_numpy(excluded).to(similarity.device)
+            similarity, settings.temperature, torch.from_numpy(left_out).to(similarity.device)
         )
 
     def _judge(self) -> None:
@@ -369,16 +316,9 @@ class Training:
                 arrays[f"optimizer.{number}.{name}"] = value.cpu().numpy()
         for name, value in (self.best_arrays or {}).items():
             arrays[f"best.{name}"] = value
-        self.checkpoint.save(
-            self.step,
-            arrays,
-            {
-                "settings": asdict(self.settings),
-                "losses": self.losses,
-                "scores": self.scores,
-                "scaler": self.scaler.state_dict(),
-            },
-        )
+        scaler = self.scaler.state_dict()
+        said = {"losses": self.losses, "scores": self.scores, "scaler": scaler}
+        self.checkpoint.save(self.step, arrays, said)
 
     def _resume(self) -> None:
         found = None if self.checkpoint is None else self.checkpoint.load()
@@ -408,36 +348,3 @@ class Training:
         # The first of equal scores is the best, as in `_judge`.
         self.best = max(self.scores, key=lambda score: score.score, default=None)
         self.best_arrays = parts["best"] or None
-
-
-def _excluded(own: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
-    """Tell which candidates are left out of a row's loss, where they would be wrong negatives.
-
-    Rows are (anchor, partner, ...); candidates are the partners of all parts, then their
-    negatives. Left out are the partners of other rows that share a text with the row, and
-    negatives that are a text of the row: to call a known partner wrong would push apart what the
-    rows say belongs together. The row's own partner stays.
-    """
-    rows = np.concatenate(parts)
-    mine = own[:, :2, np.newaxis]
-    is_linked = (mine == rows[:, 0]).any(axis=1) | (mine == rows[:, 1]).any(axis=1)
-    columns = [is_linked, *((mine == rows[:, j]).any(axis=1) for j in range(2, rows.shape[1]))]
-    found = np.concatenate(columns, axis=1)
-    found[np.arange(len(own)), np.arange(len(own))] = False
-    return found
-
-
-def _chunks(
-    lengths: np.ndarray, most_texts: int | None, most_tokens: int | None
-) -> list[tuple[int, int]]:
-    """Cut texts, the longest first, into runs of few enough texts and padded tokens."""
-    found, start = [], 0
-    while start < len(lengths):
-        size = len(lengths) - start
-        if most_texts is not None:
-            size = min(size, most_texts)
-        if most_tokens is not None:
-            size = min(size, max(1, most_tokens // int(lengths[start])))
-        found.append((start, start + size))
-        start += size
-    return found

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.encoders import Transformer
-from estimators.tokens import check_new_folder, write_folder
+from estimators.encoders import Transformer, check_new_folder, write_folder
 
 
 def average_models(
@@ -81,7 +80,7 @@ def average_models(
             for name, values in start.items()
         }
     )
-    write_folder(path, first, None)
+    write_folder(path, first.save)
 
 
 def _form(arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def break_model(encoder, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the model was run")
 
-    monkeypatch.setattr(encoder._loaded(), "forward", refuse)
+    monkeypatch.setattr(encoder.loaded(), "forward", refuse)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])

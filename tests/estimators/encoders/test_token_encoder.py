@@ -54,19 +54,19 @@ def break_model(encoder, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the model was run")
 
-    monkeypatch.setattr(encoder._loaded(), "forward", refuse)
+    monkeypatch.setattr(encoder.loaded(), "forward", refuse)
 
 
 def count_texts(encoder, monkeypatch) -> list[int]:
     """Sizes of the batches that reach the model."""
     sizes = []
-    forward = encoder._loaded().forward
+    forward = encoder.loaded().forward
 
     def counted(tokens, batch):
         sizes.append(len(batch))
         return forward(tokens, batch)
 
-    monkeypatch.setattr(encoder._loaded(), "forward", counted)
+    monkeypatch.setattr(encoder.loaded(), "forward", counted)
     return sizes
 
 
@@ -129,7 +129,7 @@ def test_repeated_texts_are_encoded_once(encoder, monkeypatch):
 
 def test_batches_hold_like_lengths_and_at_most_so_many_tokens(encoder, monkeypatch):
     seen = []
-    transformer = encoder._loaded()
+    transformer = encoder.loaded()
     forward = transformer.forward
 
     def noted(tokens, batch):
@@ -246,7 +246,7 @@ def test_values_that_are_not_finite_are_an_error(tmp_path):
 
 
 def lack_memory(encoder, monkeypatch, most_tokens):
-    transformer, sizes = encoder._loaded(), []
+    transformer, sizes = encoder.loaded(), []
     forward = transformer.forward
 
     def limited(tokens, batch):
@@ -358,7 +358,7 @@ def test_encodings_of_another_size_are_not_used(encoder, tiny_model, tmp_path, n
 
 def test_interrupted_work_is_kept(tiny_model, tmp_path, monkeypatch):
     encoder = cached(tiny_model, tmp_path, batch_size=1)
-    transformer = encoder._loaded()
+    transformer = encoder.loaded()
     forward, done = transformer.forward, []
 
     def interrupted(tokens, batch):

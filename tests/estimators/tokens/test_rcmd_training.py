@@ -11,7 +11,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from estimators import RCMDRegressor
 from estimators.encoders.transformer import Transformer
-from estimators.training.loop import Examples, Settings, Training
+from estimators.training.batches import Examples
+from estimators.training.loop import Training
+from estimators.training.settings import Settings
 from film.tokens.transport import transport_plan
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
@@ -255,7 +257,7 @@ def test_the_weights_of_the_best_score_are_kept(tiny_model, monkeypatch):
     asked: list = []
 
     def judged(self, encoder, table, rows, targets):
-        asked.append(encoder._loaded().arrays())
+        asked.append(encoder.loaded().arrays())
         return [0.1, 0.7, 0.3, 0.7][len(asked) - 1]
 
     monkeypatch.setattr(RCMDRegressor, "_judged", judged)
@@ -263,7 +265,7 @@ def test_the_weights_of_the_best_score_are_kept(tiny_model, monkeypatch):
         PAIRS, SCORES, eval_set=(PAIRS[:4], SCORES[:4])
     )
     assert model.scores_ == [(1, 0.1), (2, 0.7), (3, 0.3), (4, 0.7)]
-    kept = model.encoder_._loaded().arrays()
+    kept = model.encoder_.loaded().arrays()
     assert all(np.array_equal(kept[name], asked[1][name]) for name in kept)
     assert not all(np.array_equal(kept[name], asked[3][name]) for name in kept)
 
@@ -306,7 +308,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(
     monkeypatch.setattr(Training, "_take_step", lambda self: (done.append(1), step(self)))
     again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
     assert len(done) == 9 - stop_at // 2 * 2
-    mine, theirs = (model.encoder_._loaded().arrays() for model in (again, whole))
+    mine, theirs = (model.encoder_.loaded().arrays() for model in (again, whole))
     assert all(np.array_equal(mine[name], theirs[name]) for name in theirs)
     assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
     done.clear()
@@ -388,7 +390,7 @@ def test_eval_set_through_metadata_routing(tiny_model):
 
 def test_half_precision_trains_float32_weights(tiny_model):
     model = make(tiny_model, dtype="bfloat16").fit(PAIRS, SCORES)
-    transformer = model.encoder_._loaded()
+    transformer = model.encoder_.loaded()
     assert transformer.dtype == "bfloat16" == str(transformer.module.dtype).split(".")[1]
     exact = make(tiny_model).fit(PAIRS, SCORES)
     np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.1)

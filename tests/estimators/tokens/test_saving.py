@@ -60,7 +60,7 @@ def test_the_folder_is_a_model_for_every_encoder(fitted, saved):
         by_encoder.transform([text])[0], fitted.encoder_.transform([text])[0]
     )
     loaded = transformers.AutoModel.from_pretrained(saved, use_safetensors=True)
-    mine = fitted.encoder_._loaded().module.state_dict()
+    mine = fitted.encoder_.loaded().module.state_dict()
     assert all(torch.equal(value, mine[name]) for name, value in loaded.state_dict().items())
     assert not list(saved.glob("*.bin")) and not list(saved.glob("*.pt"))
 

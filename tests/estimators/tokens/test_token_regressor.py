@@ -11,8 +11,10 @@ from sklearn.base import clone, is_regressor
 from sklearn.model_selection import cross_val_score
 from sklearn.utils import get_tags
 
-import estimators.tokens.token_regressor as module
 from estimators import DisjointPairsKFold, RCMDRegressor, TokenMatchingRegressor
+from estimators.tokens import blocks
+from estimators.tokens.targets import fitted_line
+from estimators.tokens.token_regressor import TokenRegressor
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -98,7 +100,7 @@ def test_blocks_batches_and_other_pairs_change_nothing(make, monkeypatch, weight
     np.testing.assert_allclose(shuffled, expected[order], rtol=0, atol=1e-6)
     alone = [model.similarity([pair])[0] for pair in PAIRS]
     np.testing.assert_allclose(alone, expected, rtol=0, atol=1e-6)
-    monkeypatch.setattr(module, "BLOCK", 3)
+    monkeypatch.setattr(blocks, "BLOCK", 3)
     again = make(weights=weights, batch_size=1).fit(PAIRS)
     np.testing.assert_allclose(again.similarity(PAIRS), expected, rtol=0, atol=1e-6)
     found = again.explain(PAIRS)
@@ -109,14 +111,14 @@ def test_blocks_batches_and_other_pairs_change_nothing(make, monkeypatch, weight
 def test_a_block_is_full_by_different_texts_which_are_encoded_once(make, monkeypatch):
     model = make().fit(PAIRS)
     seen = []
-    encode = model.encoder_._tokens
+    encode = model.encoder_.encode
 
     def noted(texts, **settings):
         seen.append(list(texts))
         return encode(texts, **settings)
 
-    monkeypatch.setattr(model.encoder_, "_tokens", noted)
-    monkeypatch.setattr(module, "BLOCK", 4)
+    monkeypatch.setattr(model.encoder_, "encode", noted)
+    monkeypatch.setattr(blocks, "BLOCK", 4)
     grid = [(a, b) for a in ("a", "b") for b in ("cat", "a")] * 50
     assert len(model.similarity(grid)) == 200
     assert seen == [["a", "cat", "b"]]
@@ -138,7 +140,7 @@ def test_predict_is_the_least_squares_line(make, weights):
 
 def test_without_y_predict_is_the_similarity_and_nothing_is_encoded(make, monkeypatch):
     model = make()
-    monkeypatch.setattr(module.TokenRegressor, "_scores", None)
+    monkeypatch.setattr(TokenRegressor, "_scores", None)
     model.fit(PAIRS)
     monkeypatch.undo()
     assert (model.slope_, model.intercept_) == (1.0, 0.0)
@@ -155,9 +157,9 @@ def test_equal_similarities_give_a_level_line(make):
 
 
 def test_nearly_equal_similarities_are_told_apart_from_rounding():
-    assert module.fitted_line(np.array([1.0, 1 + 3e-7]), np.array([0.0, 1.0])) == (0.0, 0.5)
-    assert module.fitted_line(np.array([-900.0, -900.0002]), np.array([0.0, 1.0])) == (0.0, 0.5)
-    slope, intercept = module.fitted_line(np.array([0.5, 0.50001]), np.array([0.0, 1.0]))
+    assert fitted_line(np.array([1.0, 1 + 3e-7]), np.array([0.0, 1.0])) == (0.0, 0.5)
+    assert fitted_line(np.array([-900.0, -900.0002]), np.array([0.0, 1.0])) == (0.0, 0.5)
+    slope, intercept = fitted_line(np.array([0.5, 0.50001]), np.array([0.0, 1.0]))
     assert slope == pytest.approx(1e5) and intercept == pytest.approx(-5e4)
 
 
@@ -226,7 +228,7 @@ def test_progress_is_shown_only_when_asked(make, capsys):
     "call", [lambda m, p: m.similarity(p), lambda m, p: m.predict(p), lambda m, p: m.explain(p)]
 )
 def test_cut_texts_are_counted_in_one_warning(make, monkeypatch, call):
-    monkeypatch.setattr(module, "BLOCK", 3)
+    monkeypatch.setattr(blocks, "BLOCK", 3)
     long = "a b a b a b"
     pairs = [(long, long), ("a", "b"), ("b", long), ("cat", "dog"), ("a b cat dog dog", long)]
     with warnings.catch_warnings():
@@ -320,9 +322,9 @@ def test_a_text_without_tokens_is_named_before_any_is_encoded(make, monkeypatch)
     kept = vars(model).copy()
     text = r"pairs row 3, column 1 is ' \\u200d', which.* no token.*or give special_tokens=True"
     for block in (2, 8192):
-        monkeypatch.setattr(module, "BLOCK", block)
+        monkeypatch.setattr(blocks, "BLOCK", block)
         with monkeypatch.context() as patch:
-            patch.setattr(type(model.encoder_), "_tokens", None)
+            patch.setattr(type(model.encoder_), "encode", None)
             for call in (model.similarity, model.predict, model.explain):
                 with pytest.raises(ValueError, match=text):
                     call(pairs)
@@ -373,7 +375,7 @@ def test_parameters_reach_the_encoder(make, tmp_path):
 
 
 def test_chunks_align_by_the_cosine_of_their_summed_vectors(make, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 2)
+    monkeypatch.setattr(blocks, "BLOCK", 2)
     pairs = [PAIRS[0], PAIRS[1], PAIRS[1]]
     chunks = [
         (["How do I", "learn chess"], ["what is", "to learn chess"]),

@@ -24,13 +24,13 @@ def fitted(folder, **parameters) -> RCMDRegressor:
 
 
 def vocabulary(model) -> dict[str, int]:
-    return model.encoder_._loaded().tokenizer.get_vocab()
+    return model.encoder_.loaded().tokenizer.get_vocab()
 
 
 @pytest.mark.parametrize("max_length", [MAX_TOKENS, 5])
 def test_idf_is_that_of_scikit_learn_over_different_texts(tiny_model, max_length, monkeypatch):
     model = fitted(tiny_model, weights="idf", max_length=max_length)
-    tokenizer = model.encoder_._loaded().tokenizer
+    tokenizer = model.encoder_.loaded().tokenizer
 
     def tokens(text):
         ids = tokenizer(text, truncation=True, max_length=max_length).input_ids
@@ -42,7 +42,7 @@ def test_idf_is_that_of_scikit_learn_over_different_texts(tiny_model, max_length
     ).fit(sorted({text for pair in PAIRS for text in pair}))
     np.testing.assert_allclose(model.token_weights_, expected.idf_)
     assert model.token_weights_[names["[CLS]"]] == 1.0
-    monkeypatch.setattr("estimators.tokens.token_regressor.BLOCK", 3)
+    monkeypatch.setattr("estimators.tokens.blocks.BLOCK", 3)
     again = fitted(tiny_model, weights="idf", max_length=max_length)
     np.testing.assert_array_equal(again.token_weights_, model.token_weights_)
 

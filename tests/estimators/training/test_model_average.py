@@ -22,7 +22,7 @@ def trained(tiny_model, tmp_path) -> str:
 
 def arrays(model) -> dict[str, np.ndarray]:
     regressor = RCMDRegressor(model, max_length=MAX_TOKENS, device="cpu").fit(PAIRS)
-    return regressor.encoder_._loaded().arrays()
+    return regressor.encoder_.loaded().arrays()
 
 
 @pytest.mark.parametrize(

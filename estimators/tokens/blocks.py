@@ -1,0 +1,130 @@
+"""Pairs of texts in blocks: cut into tokens, encoded once per text, and weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from reprlib import repr as shortened
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimators.encoders import TokenEncoder, warn_of_cuts, warn_of_unknown
+from estimators.tokens.vocabulary import vocabulary_weights, weights_of_tokens
+from film.tokens import Ragged
+
+BLOCK = 8192
+"""Different texts whose tokens are held at once: some 250 MB at 20 tokens of width 384."""
+
+
+class Block(NamedTuple):
+    """Some of the pairs: their different texts, tokens, and weights of tokens if there are any."""
+
+    texts: list[str]
+    tokens: Ragged
+    weights: np.ndarray | None
+    codes: np.ndarray  # (n, 2) each pair as numbers of texts
+    advance: Callable[[int], Any]
+
+
+def coded_blocks(pairs: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield different texts and pairs as numbers of them; a block is full by its texts."""
+    numbers: dict[str, int] = {}
+    codes: list[tuple[int, int]] = []
+    for row, (text1, text2) in enumerate(pairs.tolist(), start=1):
+        first = numbers.setdefault(str(text1), len(numbers))
+        codes.append((first, numbers.setdefault(str(text2), len(numbers))))
+        if len(numbers) >= BLOCK or row == len(pairs):
+            yield list(numbers), np.array(codes, dtype=np.intp)
+            numbers, codes = {}, []
+
+
+def encoded_blocks(
+    encoder: TokenEncoder,
+    table: np.ndarray | None,
+    pairs: np.ndarray,
+    *,
+    special_tokens: bool,
+    verbose: int,
+    title: str,
+) -> Iterator[Block]:
+    """Yield all pairs, then warn once of what was cut or not known in all of them.
+
+    Parameters
+    ----------
+    encoder : TokenEncoder
+        Fitted.
+    table : ndarray of float64, shape (n_vocabulary,), or None
+        Weight of each entry of the vocabulary.
+    pairs : ndarray of str, shape (n_pairs, 2)
+        Checked.
+    special_tokens : bool
+        Whether special tokens are among the tokens.
+    verbose : int
+        Whether a bar with ``title`` shows the progress.
+    title : str
+        Of the bar.
+    """
+    from tqdm.auto import tqdm
+
+    check_tokens(encoder, pairs, special_tokens)
+    transformer = encoder.loaded()
+    n_cut, unknown = 0, []
+    with tqdm(total=len(pairs), desc=title, disable=not verbose) as bar:
+        for texts, codes in coded_blocks(pairs):
+            tokens, is_cut = encoder.encode(texts, warns=False)
+            n_cut += int(is_cut[codes].sum())
+            unknown.append(transformer.unknown_shares(tokens)[codes].ravel())
+            if not special_tokens:
+                tokens = tokens.without_special()
+            weights = None
+            if table is not None:
+                weights = weights_of_tokens(table, np.asarray(tokens.ids), tokens.starts)
+            yield Block(texts, tokens, weights, codes, bar.update)
+    warn_of_cuts(n_cut, pairs.size, encoder.max_length, transformer.most_tokens, stacklevel=5)
+    warn_of_unknown(np.concatenate(unknown), stacklevel=5)
+
+
+def each_pair(blocks: Iterator[Block]) -> Iterator[tuple[Block, list[int]]]:
+    """Yield each pair as the numbers of its texts, with its block, and advance the bar."""
+    for block in blocks:
+        for sides in block.codes.tolist():
+            yield block, sides
+            block.advance(1)
+
+
+def check_tokens(encoder: TokenEncoder, rows: np.ndarray, special_tokens: bool) -> None:
+    """Raise where a text has no token, before any is encoded."""
+    transformer = encoder.loaded()
+    has_special = transformer.tokenizer.num_special_tokens_to_add() > 0
+    if special_tokens and has_special:
+        return
+    remedy = ", or give special_tokens=True" if has_special else ""
+    for first in range(0, len(rows), BLOCK):
+        block = rows[first : first + BLOCK]
+        tokens = transformer.tokenize(block.ravel().tolist(), encoder.max_length)
+        before = np.concatenate([[0], np.cumsum(~tokens.is_special)])
+        empty = np.argwhere(np.diff(before[tokens.starts]).reshape(block.shape) == 0)
+        if len(empty):
+            row, column = empty[0]
+            raise ValueError(
+                f"pairs row {first + row}, column {column} is {shortened(block[row, column])}, "
+                f"which has no token but special ones: drop the pair{remedy}."
+            )
+
+
+def vocabulary_table(encoder: TokenEncoder, weights: Any, rows: np.ndarray) -> np.ndarray | None:
+    """Weight of each entry of the encoder's vocabulary; "idf" counts the different texts."""
+    if weights is None:
+        return None
+    transformer = encoder.loaded()
+    texts = sorted(set(rows.ravel().tolist()))
+
+    def documents() -> Iterator[np.ndarray]:
+        for first in range(0, len(texts), BLOCK):
+            tokens = transformer.tokenize(texts[first : first + BLOCK], encoder.max_length)
+            yield from np.split(tokens.ids, tokens.starts[1:-1])
+
+    tokenizer = transformer.tokenizer
+    return vocabulary_weights(
+        weights, tokenizer.get_vocab(), tokenizer.convert_tokens_to_string, documents()
+    )

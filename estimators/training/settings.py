@@ -1,0 +1,75 @@
+"""What a run of training is made of, checked and taken from an estimator's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from estimators.encoders import DTYPES
+from estimators.inputs import check_choice, check_integer, check_real, check_seed
+from estimators.training.checkpoint import check_checkpoint_folder, saved_seed
+from film.training import Trainable
+
+OBJECTIVES = ("regression", "binary", "contrastive")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is made of; with the examples it determines the result on a CPU."""
+
+    method: Trainable
+    is_contrastive: bool
+    temperature: float
+    learning_rate: float
+    epochs: float
+    batch_size: int
+    micro_batch_size: int | None
+    accumulation_steps: int
+    eval_steps: int
+    patience: int | None
+    special_tokens: bool
+    dtype: str
+    seed: int
+
+
+def check_training_parameters(estimator: Any) -> None:
+    """Raise where a parameter of training is wrong, by its name."""
+    check_choice("objective", estimator.objective, OBJECTIVES)
+    if estimator.dtype is not None:
+        check_choice("dtype", estimator.dtype, DTYPES)
+    check_seed(estimator.random_state)
+    for name, low in (("epochs", 0), ("temperature", 1e-6), ("learning_rate", 0)):
+        check_real(name, getattr(estimator, name), low)
+    least = 2 if estimator.objective == "contrastive" else 1
+    check_integer("train_batch_size", estimator.train_batch_size, least)
+    for name in ("train_max_length", "accumulation_steps", "eval_steps"):
+        check_integer(name, getattr(estimator, name), 1)
+    for name in ("micro_batch_size", "patience"):
+        if getattr(estimator, name) is not None:
+            check_integer(name, getattr(estimator, name), 1)
+    if estimator.checkpoint is not None:
+        check_checkpoint_folder(estimator.checkpoint)
+
+
+def training_settings(estimator: Any) -> Settings:
+    """Give the settings of a run; without a seed, that of the run in the checkpoint goes on."""
+    seed = None
+    if estimator.random_state is None and estimator.checkpoint is not None:
+        seed = saved_seed(estimator.checkpoint)
+    if seed is None:
+        seed = int(check_seed(estimator.random_state).randint(2**31 - 1))
+    return Settings(
+        method=estimator.plan,
+        is_contrastive=estimator.objective == "contrastive",
+        temperature=float(estimator.temperature),
+        learning_rate=float(estimator.learning_rate),
+        epochs=float(estimator.epochs),
+        batch_size=estimator.train_batch_size,
+        micro_batch_size=estimator.micro_batch_size,
+        accumulation_steps=estimator.accumulation_steps,
+        eval_steps=estimator.eval_steps,
+        patience=estimator.patience,
+        special_tokens=bool(estimator.special_tokens),
+        dtype=estimator.dtype or "float32",
+        seed=seed,
+    )
