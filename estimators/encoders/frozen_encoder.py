@@ -53,7 +53,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         transformer.check_max_length(self.max_length)
         return transformer
 
-    def take(self, transformer: Transformer) -> Self:
+    def set_transformer(self, transformer: Transformer) -> Self:
         """Encode by this model from now on: one just loaded, or trained since."""
         self._transformer = transformer
         self.model_digest_, self._file_digest = transformer.digest, transformer.file_digest

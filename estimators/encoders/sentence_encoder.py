@@ -187,7 +187,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         if whitens:
             assert vectors is not None
             mean, components = _whitening(vectors, None if self.whiten is True else self.whiten)
-        self.take(transformer)
+        self.set_transformer(transformer)
         self.mean_, self.components_ = mean, components
         self.n_features_out_ = width if components is None else len(components)
         return self._whitened(vectors) if wanted else None

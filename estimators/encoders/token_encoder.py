@@ -117,7 +117,7 @@ class TokenEncoder(FrozenEncoder):
         check_texts(texts, encodable=True)
         transformer = self._load()
         self.n_features_out_ = transformer.width
-        return self.take(transformer)
+        return self.set_transformer(transformer)
 
     def transform(self, texts: Any) -> Ragged:
         """Encode texts.

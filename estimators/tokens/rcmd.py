@@ -250,7 +250,7 @@ class RCMDRegressor(TokenRegressor):
                 evaluate=None if held is None else lambda: self._judged(encoder, table, *held),
             )
             losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
-            encoder.take(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
+            encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, units = (rows, targets) if held is None or held[1] is None else held
         line = 1.0, 0.0
         if units is not None:
