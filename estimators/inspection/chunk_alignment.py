@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from estimators.inspection.printable import printable_text
 from film.tokens import chunk_membership, mutual_maxima
 
-__all__ = ["ChunkAlignment"]
-
 _SHOWN_CHARACTERS = 200
 
 

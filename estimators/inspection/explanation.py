@@ -16,8 +16,6 @@ from estimators.inspection.pages.fragment import explanation_html
 from estimators.inspection.printable import printable_text
 from film.tokens import chunk_scores
 
-__all__ = ["Explanation"]
-
 _SHOWN_PAIRS = 10
 _SHOWN_CHARACTERS = 200
 

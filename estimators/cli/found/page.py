@@ -66,8 +66,8 @@ def page_data(
         "texts": texts,
         "merges": _merges(groups.merges, len(finder.texts_), of_row, len(texts)),
         "pairs": [
-            (a, b, score)
-            for (a, b), score in zip(pairs, found.scores[similar].tolist(), strict=True)
+            (*pair, score)
+            for pair, score in zip(pairs, found.scores[similar].tolist(), strict=True)
         ],
         "alignments": aligned,
         "tokens": tokens,

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from estimators.inspection.displays.plotting import Display, token_font
 from estimators.inspection.printable import printable_text
 
-__all__ = ["AlignmentDisplay"]
-
 LABEL_CHARACTERS = 20
 """Longer tokens are cut, with an ellipsis."""
 NUMBERED_TOKENS = 12
@@ -109,15 +107,14 @@ class AlignmentDisplay(Display):
         """
         rows, columns = (np.flatnonzero(~s) for s in (explanation.special1, explanation.special2))
         hides = explanation.special1.any() or explanation.special2.any()
+        note = f"special tokens, not shown: {explanation.special_contribution:+.4f}"
         heading = f"{printable_text(explanation.title, 80)}\n" if explanation.title else ""
         display = cls(
             explanation.contributions[rows][:, columns],
             [explanation.tokens1[i] for i in rows.tolist()],
             [explanation.tokens2[j] for j in columns.tolist()],
             title=f"{heading}similarity {explanation.similarity:.4f}",
-            note=f"special tokens, not shown: {explanation.special_contribution:+.4f}"
-            if hides
-            else "",
+            note=note if hides else "",
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -128,14 +125,11 @@ class AlignmentDisplay(Display):
         self.text_: Any = None
         self.colorbar_: Any = None
         self.ax_.set_title(self.title, parse_math=False)
-        n1, n2 = len(self.labels1), len(self.labels2)
-        left_out = (
-            f"{len(rows):,} of {n1:,} and {len(columns):,} of {n2:,} words, which add "
-            f"{shown.sum():+.4f}"
-            if len(rows) < n1 or len(columns) < n2
-            else ""
-        )
-        self.ax_.set_xlabel("\n".join(filter(None, [left_out, self.note])))
+        lines = [self.note] if self.note else []
+        if shown.shape != (n := (len(self.labels1), len(self.labels2))):
+            counts = f"{len(rows):,} of {n[0]:,} and {len(columns):,} of {n[1]:,} words"
+            lines.insert(0, f"{counts}, which add {shown.sum():+.4f}")
+        self.ax_.set_xlabel("\n".join(lines))
         if shown.size == 0:
             self.ax_.set(xticks=[], yticks=[])
             self.ax_.text(0.5, 0.5, "no tokens to show", ha="center", transform=self.ax_.transAxes)

@@ -7,8 +7,6 @@ from typing import Any, Self
 from estimators.inspection.displays.plotting import Display, checked_method, panel_below
 from film.pairs import Rates, rates_over_k
 
-__all__ = ["KCurveDisplay"]
-
 _RATES = (
     ("tpr", "duplicates recognised (TPR)"),
     ("tnr", "other pairs recognised (TNR)"),

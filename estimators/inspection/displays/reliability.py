@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from estimators.inspection.displays.plotting import Display, panel_below, scores_of_pairs
 from film.pairs import ReliabilityCurve, calibration_error, calibration_interval, reliability_curve
 
-__all__ = ["ReliabilityDisplay"]
-
 _REFERENCE = "perfectly calibrated"
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from estimators.inspection.displays.plotting import Display, scores_of_pairs
 from film.pairs import binary_labels
 
-__all__ = ["ScoreHistogramDisplay"]
-
 
 class ScoreHistogramDisplay(Display):
     """Scores of duplicates and of other pairs, each as shares of its class.

@@ -8,8 +8,6 @@ from estimators.inputs import question_groups
 from estimators.inspection.displays.plotting import Display, scores_of_pairs
 from film.pairs import ThresholdCurve, threshold_curve, threshold_for_precision
 
-__all__ = ["ThresholdDisplay"]
-
 _FIGURES = (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
 
 

@@ -11,8 +11,6 @@ from estimators.inspection.displays.plotting import Display, token_font
 from estimators.inspection.printable import printable_text
 from estimators.metric import words_of_dimension
 
-__all__ = ["WordsDisplay"]
-
 _EDGE_SPACE = re.compile(r"^ | $|(?<=__) ")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from estimators.inspection.pages.base import escaped, whole_page
 
-__all__ = ["evaluation_page"]
-
 
 def evaluation_page(title: str, figures: Sequence[tuple[str, Any]], texts: Sequence[str]) -> str:
     """Make a page of drawings and blocks of text, without scripts and without network.

@@ -14,8 +14,6 @@ from estimators.inspection.pages.shown_words import shown_words
 from estimators.inspection.verdict import Verdict
 from film.datasets import atomic_writer
 
-__all__ = ["duplicates_page", "explanations_page", "write_page"]
-
 
 def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> str:
     """Make a page that shows groups of duplicates and regroups them by a threshold.
@@ -62,10 +60,8 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
 
     Raises
     ------
-    TypeError
-        If a value is neither text nor number.
-    ValueError
-        If a number is NaN or infinite.
+    TypeError, ValueError
+        If a value is neither text nor a finite number.
 
     Notes
     -----
@@ -127,8 +123,7 @@ def explanations_page(
 
     Examples
     --------
-    >>> from estimators.inspection import Explanation
-    >>> from estimators.inspection import explanations_page
+    >>> from estimators.inspection import Explanation, explanations_page
     >>> explanation = Explanation(
     ...     text1="a cat",
     ...     text2="cats",

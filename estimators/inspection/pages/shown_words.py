@@ -34,8 +34,8 @@ def shown_words(explanation: Any) -> dict[str, Any]:
     places = (rows[shown], columns[shown])
     matrix = sp.coo_array((entries.data[shown], places), shape=(len(spans1), len(spans2))).tocsr()
     if explanation.n_rest:
-        sums1 = _sums(explanation.totals1, of_token1, len(spans1))
-        sums2 = _sums(explanation.totals2, of_token2, len(spans2))
+        sums1 = np.bincount(of_token1 + 1, explanation.totals1, len(spans1) + 1)[1:]
+        sums2 = np.bincount(of_token2 + 1, explanation.totals2, len(spans2) + 1)[1:]
     else:
         sums1, sums2 = (np.asarray(matrix.sum(axis=axis), np.float64).ravel() for axis in (1, 0))
     kept = matrix.tocoo()
@@ -54,10 +54,6 @@ def shown_words(explanation: Any) -> dict[str, Any]:
         "hidden": explanation.similarity - float(sums1.sum()) if hides else None,
         "truncation": explanation.truncation,
     }
-
-
-def _sums(totals: NDArray[np.float64], of_token: NDArray[np.int64], n: int) -> Any:
-    return np.bincount(of_token[of_token >= 0], totals[of_token >= 0], minlength=n)
 
 
 def _stretches(

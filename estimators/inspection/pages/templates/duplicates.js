@@ -258,7 +258,6 @@ function memberList(group, reference = group.members[0]) {
     item.addEventListener("focusout", clear);
     return item;
   };
-  const more = element("button", { type: "button", class: "more" });
   const extend = () => {
     const shown = list.children.length;
     list.append(...members.slice(shown, shown + MEMBERS).map(entry));
@@ -266,7 +265,7 @@ function memberList(group, reference = group.members[0]) {
     more.textContent = `Show ${whole(Math.min(left, MEMBERS))} of ${plural(left, "more text", "more texts")}`;
     if (!left) more.remove();
   };
-  more.addEventListener("click", extend);
+  const more = moreButton("", extend);
   extend();
   return members.length > MEMBERS ? [list, more] : [list];
 }

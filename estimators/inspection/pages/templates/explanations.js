@@ -32,8 +32,8 @@ function heatMap(pair, { rows, columns, ofRow, ofColumn, most }) {
   const table = element("table", {}, element("thead", {}, head), body);
   const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Heat map of contributions" }, table);
   if (ks.length === rows.length && ls.length === columns.length) return scroll;
-  const said = `The words with the largest contributions: ${ks.length} of ${whole(rows.length)} of the first text, ${ls.length} of ${whole(columns.length)} of the second.`;
-  return element("div", {}, element("p", { class: "quiet" }, said), scroll);
+  const note = `The words with the largest contributions: ${ks.length} of ${whole(rows.length)} of the first text, ${ls.length} of ${whole(columns.length)} of the second.`;
+  return element("div", {}, element("p", { class: "quiet" }, note), scroll);
 }
 
 function toggled(name, make) {
@@ -81,28 +81,23 @@ function waterfall(verdict) {
     const [low, high] = [Math.min(...path, end), Math.max(...path, end)];
     const pad = Math.max(0.25, (high - low) * 0.04);
     const at = (z) => (100 * (z - low + pad)) / (high - low + 2 * pad);
-    const percentAt = (z) => `${at(z).toFixed(2)}%`;
     const ticks = [];
     for (const z of TICKS.map(logOdds)) {
       const free = ticks.every((other) => Math.abs(at(other) - at(z)) >= APART);
       if (at(z) > 3 && at(z) < 97 && free) ticks.push(z);
     }
-    const grid = () => ticks.map((z) => {
-      const line = element("span", { class: "tick" });
-      line.style.setProperty("--at", percentAt(z));
-      return line;
-    });
-    const rowOf = (className, label, values, marks, p) =>
-      element("tr", { class: className }, element("th", { scope: "row" }, ...label), ...values.map((value) => element("td", { class: "number" }, value)), element("td", { class: "effect" }, ...grid(), ...marks), element("td", { class: "number result" }, p));
-    const point = (z) => {
-      const mark = element("span", { class: "point" });
-      mark.style.setProperty("--at", percentAt(z));
+    const placed = (attributes, z, ...children) => {
+      const mark = element("span", attributes, ...children);
+      mark.style.setProperty("--at", `${at(z).toFixed(2)}%`);
       return mark;
     };
+    const grid = () => ticks.map((z) => placed({ class: "tick" }, z));
+    const point = (z) => placed({ class: "point" }, z);
+    const rowOf = (className, label, values, marks, p) =>
+      element("tr", { class: className }, element("th", { scope: "row" }, ...label), ...values.map((value) => element("td", { class: "number" }, value)), element("td", { class: "effect" }, ...grid(), ...marks), element("td", { class: "number result" }, p));
     const body = element("tbody", {}, rowOf("end", ["A typical pair"], ["", ""], [point(start)], percent(verdict.baseline)));
     steps.forEach(({ kind, name, value, typical, effect }, i) => {
-      const bar = element("span", { class: "bar", "data-sign": effect < 0 ? "-" : "+" });
-      bar.style.setProperty("--at", percentAt(Math.min(path[i], path[i + 1])));
+      const bar = placed({ class: "bar", "data-sign": effect < 0 ? "-" : "+" }, Math.min(path[i], path[i + 1]));
       bar.style.setProperty("--length", `${(at(path[i + 1]) - at(path[i])) * Math.sign(effect)}%`);
       const label = [element("bdi", {}, visible(name))];
       if (kind === "member") label.push(element("span", { class: "kind" }, "member"));
@@ -113,9 +108,7 @@ function waterfall(verdict) {
     const scale = element("td", { class: "effect scale" });
     for (const z of ticks) {
       const p = probability(z);
-      const tick = element("span", {}, `${Number((100 * p).toPrecision(p > 0.5 ? 6 : 2))}%`);
-      tick.style.setProperty("--at", percentAt(z));
-      scale.append(tick);
+      scale.append(placed({}, z, `${Number((100 * p).toPrecision(p > 0.5 ? 6 : 2))}%`));
     }
     const foot = element("tfoot", { "aria-hidden": "true" }, element("tr", {}, element("td"), element("td"), element("td"), scale, element("td")));
     const head = ["Input", "This pair", "Typical", "Less likely \u2190 \u2192 more likely", "Probability so far"].map((name) => element("th", { scope: "col" }, name));
@@ -123,9 +116,7 @@ function waterfall(verdict) {
     const table = element("table", { class: "verdict" }, caption, element("thead", {}, element("tr", {}, ...head)), body, foot);
     holder.replaceChildren(table);
     if (!others.length) return;
-    const more = element("button", { type: "button", class: "more" }, `Show all ${whole(verdict.steps.length)} inputs`);
-    more.addEventListener("click", () => draw(Infinity));
-    holder.append(more);
+    holder.append(moreButton(`Show all ${whole(verdict.steps.length)} inputs`, () => draw(Infinity)));
   };
   draw(STEPS);
   return holder;

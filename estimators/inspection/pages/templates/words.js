@@ -56,6 +56,12 @@ function shade(node, weight, most) {
 
 const largest = (weights) => weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0);
 
+function moreButton(name, act) {
+  const button = element("button", { type: "button", class: "more" }, name);
+  button.addEventListener("click", () => act(button));
+  return button;
+}
+
 // A block of text, of which only the beginning shows until more is asked for.
 function textBlock(text, attributes, fill) {
   const block = element("p", { dir: "auto", ...attributes });
@@ -66,12 +72,10 @@ function textBlock(text, attributes, fill) {
     const shown = rest ? beginning(all, length) : all;
     fill(block, shown, rest ? shown.length - 1 : shown.length);
     if (!rest) return;
-    const more = element("button", { type: "button", class: "more" }, `Show all ${whole(text.length)} characters`);
-    more.addEventListener("click", () => {
-      more.remove();
+    block.after(moreButton(`Show all ${whole(text.length)} characters`, (button) => {
+      button.remove();
       show(Infinity);
-    });
-    block.after(more);
+    }));
   };
   show(FOLD);
   return { block, holder };
