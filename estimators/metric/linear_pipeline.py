@@ -15,7 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import check_integer
-from estimators.metric.film import FILM
+from estimators.metric.triplet_metric import TripletMetric
 
 SUPPORTED = (
     "a TfidfVectorizer, a CountVectorizer or a FeatureUnion of such; then TfidfTransformer, "
@@ -70,7 +70,7 @@ def take_apart(embedder: Any) -> LinearPipeline:
     rescalers: list[Any] = []
     maps: list[Any] = []
     for name, step in later:
-        if isinstance(step, (FILM, TruncatedSVD)):
+        if isinstance(step, (TripletMetric, TruncatedSVD)):
             maps.append(step)
         elif not maps and _rescales(step):
             rescalers.append(step)

@@ -27,7 +27,7 @@ from estimators.persistence.archive import (
 )
 from estimators.persistence.compact_schema import compact_schema
 from estimators.persistence.model_checks import LEAVES, check_content, check_restorable
-from estimators.persistence.old_names import rename_parameters
+from estimators.persistence.old_names import read_as_today
 from estimators.persistence.trusted import audit, listed
 from film.datasets import atomic_writer
 
@@ -252,8 +252,8 @@ def _parts(model: Any) -> Iterator[Any]:
 def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
     """Give back what skops lost, and take away what must not come from a file."""
     for part in parts:
+        read_as_today(part)
         state = getattr(part, "__dict__", {})
-        rename_parameters(type(part).__name__, state)
         for name in _PLACES:
             if state.get(name) is not None:
                 setattr(part, name, None)

@@ -1,4 +1,4 @@
-"""Parameters that have another name than when models were saved with them."""
+"""Classes, parameters and attributes that had another name when models were saved with them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,32 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+from estimators.persistence.registry import find_savable
+
 _RENAMED = {"RCMDRegressor": {"similarity": "plan"}}
 """By class: the name in older files, and the name of today."""
 _Init = ParamSpec("_Init")
+
+
+def read_as_today(part: Any) -> None:
+    """Bring an object of an earlier version to its class, parameters and attributes of today."""
+    if type(part).__name__ == "FILM":
+        _read_film(part)
+    rename_parameters(type(part).__name__, getattr(part, "__dict__", {}))
+
+
+def _read_film(model: Any) -> None:
+    """FILM had mini-batches as a solver, and kept their settings whatever the solver."""
+    state = vars(model)
+    state.pop("_n_batches", None)
+    if state.get("solver") != "minibatch":
+        state.pop("batch_size", None)
+        return
+    model.__class__ = find_savable("estimators.metric.MiniBatchFILM")
+    for gone in ("solver", "whitening", "objective_", "lower_bound_", "gradient_norm_curve_"):
+        state.pop(gone, None)
+    if "n_iter_" in state:
+        state["n_steps_"] = state.pop("n_iter_")
 
 
 def rename_parameters(kind: str, params: dict[str, Any]) -> None:

@@ -73,7 +73,7 @@ def smoothed_hinge(x: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import smoothed_hinge
+    >>> from film.metric.factor import smoothed_hinge
     >>> smoothed_hinge(np.array([-1.0, 0.0, 1.0]), 1.0)
     (array([0.   , 0.125, 1.   ]), array([0. , 0.5, 1. ]))
     """
@@ -113,7 +113,7 @@ def rank_bound(
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import rank_bound
+    >>> from film.metric.factor import rank_bound
     >>> bound, s, P = rank_bound(np.diag([1.0, 2.0]), np.ones(4), 1.0, 1)
     >>> bound, s
     (2.0, array([2.]))

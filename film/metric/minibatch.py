@@ -8,7 +8,6 @@ import numpy as np
 import scipy.linalg
 
 from film.metric.objective import (
-    active_anchors,
     curvatures,
     hinge_arguments,
     leading_eigenvectors,
@@ -137,7 +136,7 @@ def batch_step(
     total = float(s.sum())
     m = margin * total / n
     z = hinge_arguments(P, s, points, sums)
-    active = active_anchors(z, m)
+    active = z + m > 0
     share = float(active.mean())
     loss = float((z + m)[active].sum()) / len(anchors) * n / total if total > 0 else margin
     K_all = pull_matrix(points, sums, np.ones(len(anchors), dtype=bool))
@@ -183,7 +182,7 @@ def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import retract_step
+    >>> from film.metric.minibatch import retract_step
     >>> P = retract_step(np.eye(2, 1), np.diag([0.0, -1.0]), 0.0)
     >>> P.ravel()
     array([1., 0.])
@@ -193,3 +192,71 @@ def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
     if not norm > 0:
         return P
     return polar_retraction(P - P.dtype.type(step * np.sqrt(P.shape[1]) / norm) * direction)
+
+
+def anchor_batches(
+    triplets: np.ndarray, size: int, random_state: int | np.random.Generator | None
+) -> list[np.ndarray]:
+    """Part triplets into batches of whole anchors, in random order.
+
+    Parameters
+    ----------
+    triplets : ndarray of int, shape (T, 3)
+        Checked triplets.
+    size : int
+        Triplets per batch, about.
+    random_state : int, Generator or None
+        Seeds the order.
+
+    Returns
+    -------
+    batches : list of ndarray of int, shape (T_b, 3)
+        An anchor is in one of them alone: split, its average would be two others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import anchor_batches
+    >>> triplets = np.array([[0, 1, 2], [0, 1, 3], [1, 0, 2], [1, 0, 3]])
+    >>> [len(batch) for batch in anchor_batches(triplets, 1, 0)]
+    [2, 2]
+    """
+    rng = np.random.default_rng(random_state)
+    anchors, position = np.unique(triplets[:, 0], return_inverse=True)
+    place = rng.permutation(len(anchors))[position]
+    order = np.argsort(place, kind="stable")
+    n_batches = max(1, round(len(triplets) / size))
+    counts = np.bincount(place)
+    # An anchor goes where its first triplet would.
+    batch = (np.cumsum(counts) - counts) * n_batches // len(triplets)
+    edges = np.flatnonzero(np.diff(batch[place[order]])) + 1
+    return np.split(triplets[order], edges)
+
+
+def pass_settled(losses: np.ndarray, start: int, tol: float) -> bool:
+    """Whether the mean loss of a pass fell by less than tol / 3 of the pass before.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_steps,)
+        Loss of every batch.
+    start : int
+        The first batch of the pass.
+    tol : float
+        Relative tolerance.
+
+    Returns
+    -------
+    settled : bool
+        False where there was no pass of as many batches before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import pass_settled
+    >>> pass_settled(np.array([1.0, 0.8, 0.9, 0.9]), 2, 0.1)
+    True
+    """
+    now = losses[start:]
+    before = losses[max(0, start - len(now)) : start]
+    return len(before) == len(now) and bool(before.mean() - now.mean() <= tol / 3 * before.mean())

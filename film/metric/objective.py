@@ -38,36 +38,11 @@ def hinge_arguments(
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import hinge_arguments
+    >>> from film.metric.objective import hinge_arguments
     >>> hinge_arguments(np.eye(2, 1), np.array([3.0]), np.array([[1.0, 5.0]]), np.eye(1, 2))
     array([-3.])
     """
     return -np.einsum("il,il,l->i", anchors @ P, pulls @ P, s)
-
-
-def active_anchors(z: np.ndarray, margin: float) -> np.ndarray:
-    """Anchors whose hinge is active: z_i + m > 0.
-
-    Parameters
-    ----------
-    z : ndarray of shape (m,)
-        Hinge arguments.
-    margin : float
-        m, in the units of z.
-
-    Returns
-    -------
-    active : ndarray of bool, shape (m,)
-        λ(z_i + m).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric import active_anchors
-    >>> active_anchors(np.array([-2.0, -1.0, 0.5]), 1.0)
-    array([False, False,  True])
-    """
-    return z + margin > 0
 
 
 def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) -> np.ndarray:
@@ -88,7 +63,7 @@ def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import pull_matrix
+    >>> from film.metric.objective import pull_matrix
     >>> pull_matrix(np.eye(2), np.ones((2, 2)), np.array([True, False]))
     array([[-1., -0.],
            [-1., -0.]])
@@ -120,7 +95,7 @@ def curvatures(P: np.ndarray, K: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import curvatures
+    >>> from film.metric.objective import curvatures
     >>> curvatures(np.eye(2), np.diag([-2.0, 1.0]))
     array([ 2., -1.])
     """
@@ -150,7 +125,7 @@ def smooth_objective(P: np.ndarray, K: np.ndarray) -> tuple[float, np.ndarray]:
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import smooth_objective
+    >>> from film.metric.objective import smooth_objective
     >>> value, gradient = smooth_objective(np.eye(2, 1), np.diag([-1.0, 0.0]))
     >>> round(value, 4), gradient.round(4).tolist()
     (-0.6566, [[-2.0443], [0.0]])
@@ -182,7 +157,7 @@ def true_objective(z: np.ndarray, s: np.ndarray, margin: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import true_objective
+    >>> from film.metric.objective import true_objective
     >>> true_objective(np.array([-3.0, 1.0]), np.array([2.0]), 1.0)
     4.0
     """
@@ -213,7 +188,7 @@ def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import leading_eigenvectors
+    >>> from film.metric.objective import leading_eigenvectors
     >>> leading_eigenvectors(np.diag([-1.0, -3.0]), 1)
     (array([3.]), array([[0.],
            [1.]]))

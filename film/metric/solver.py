@@ -16,16 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
-from typing import Literal
 
 import numpy as np
 import scipy.linalg
 
-from film.metric.descent import ConvergenceReason, minimize_on_stiefel
+from film.metric.descent import minimize_on_stiefel
 from film.metric.factor import descend_factor, rank_bound
 from film.metric.objective import (
-    active_anchors,
     curvatures,
     fix_signs,
     hinge_arguments,
@@ -35,55 +32,13 @@ from film.metric.objective import (
     true_objective,
 )
 from film.metric.stiefel import random_point, tangent_gradient
+from film.metric.stopping import StopReason
 from film.threads import one_blas_thread
-
-Method = Literal["eigen", "cayley"]
 
 # Rounds in a row that may gain little: progress comes in phases where d is small.
 _PATIENCE = 8
-
-
-class StopReason(Enum):
-    """Why the alternation ended; the value says what happened and what to do."""
-
-    ALL_ACTIVE = (
-        "converged: every anchor stays active at this margin, so the first map is the minimum; "
-        "a smaller margin would let satisfied anchors go"
-    )
-    BOUND = (
-        "converged: the objective is within tol of a lower bound, so of its minimum; nothing "
-        "needs doing"
-    )
-    CHANGE = (
-        "converged: rounds lower the objective by less than a tenth of tol; nothing needs doing, "
-        "and the lower bound says how far below the minimum can be"
-    )
-    PASSES = (
-        "converged: a pass over the batches lowered their mean loss by less than a third of tol; "
-        "nothing needs doing"
-    )
-    STALLED = (
-        "not converged: rounds no longer lower the objective, whose lower bound is more than tol "
-        "away; loosen tol, or take solver='eigen', which goes further than 'cayley'"
-    )
-    MAX_ITER = "not converged: max_iter was reached; raise max_iter or loosen tol"
-    NO_MARGIN = (
-        "not converged: with no margin the map of zeros costs nothing, so the first map was kept; "
-        "give a margin above 0"
-    )
-    NO_DIRECTION = (
-        "not converged: no direction brings similar points closer than dissimilar ones, so the "
-        "leading singular directions were kept with equal weights; check the triplets"
-    )
-    INTERRUPTED = (
-        "not converged: interrupted from the keyboard and the best map so far was kept; fit "
-        "again to go on"
-    )
-
-    @property
-    def converged(self) -> bool:
-        """Whether the map is a solution within the tolerance."""
-        return self.value.startswith("converged")
+# Descent steps per round of "cayley".
+_DESCENT_STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +83,10 @@ def solve(
     second_moment: np.ndarray,
     d: int,
     *,
-    margin: float = 1.0,
-    method: Method = "eigen",
-    max_iter: int = 30,
-    tol: float = 1e-3,
-    inner_iter: int = 20,
+    margin: float,
+    solver: str,
+    max_iter: int,
+    tol: float,
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Solution:
@@ -148,9 +102,9 @@ def solve(
         Dimensions to learn, 1 … r.
     margin : float
         Margin relative to the mean of ‖y‖² under the closed-form map of full activity. Frozen
-        from then on, and the same for both methods: large margins keep all anchors active, small
+        from then on, and the same for both solvers: large margins keep all anchors active, small
         ones those violated.
-    method : {"eigen", "cayley"}
+    solver : {"eigen", "cayley"}
         Steps towards the closed form, or the paper's descent on the Stiefel manifold.
     max_iter : int
         Most rounds.
@@ -158,8 +112,6 @@ def solve(
         Stop when the objective is above its lower bound by this share, or less, of itself and of
         what the map lowers it by; "eigen" also when eight rounds lowered it by less than a tenth
         of that, "cayley" then with `StopReason.STALLED`.
-    inner_iter : int
-        Descent steps per round, for "cayley".
     random_state : int, Generator or None
         Seeds the starting point of "cayley".
     progress : callable, optional
@@ -173,14 +125,15 @@ def solve(
     Notes
     -----
     A round costs O(m r d + c r² + r³) (eigen), c the anchors whose activity changed, or
-    O(#active r² + m r d + inner_iter r² d + r³) (cayley).
+    O(#active r² + m r d + r² d + r³) (cayley).
 
     Examples
     --------
     >>> import numpy as np
     >>> from film.metric import solve
     >>> V, A = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[2.0, 0.0], [0.0, -1.0]])
-    >>> solve(V, A, np.array([0.5, 0.5]), 1).P.ravel()
+    >>> settings = {"margin": 1.0, "solver": "eigen", "max_iter": 10, "tol": 1e-2}
+    >>> solve(V, A, np.array([0.5, 0.5]), 1, **settings).P.ravel()
     array([1., 0.])
     """
     everyone = np.ones(len(anchors), dtype=bool)
@@ -195,12 +148,12 @@ def solve(
     s = np.maximum(k / k.dtype.type(scale), 0)
     # z is in units of 1/scale since the pulls are, and m has to share them.
     m = margin * float(np.einsum("rl,rl,r,l->", P, P, second_moment, s)) / scale
-    if method == "eigen":
+    if solver == "eigen":
         rounds = _eigen_rounds(anchors, pulls, scale, K_all, P, s, m)
     else:
-        inner = _Inner(d, inner_iter, np.random.default_rng(random_state))
-        rounds = _cayley_rounds(anchors, pulls, scale, K_all, inner, m)
-    return _best_of(rounds, max_iter, tol, m * len(anchors), method == "eigen", progress)
+        start = random_point(len(P), d, random_state, P.dtype)
+        rounds = _cayley_rounds(anchors, pulls, scale, K_all, start, m)
+    return _best_of(rounds, max_iter, tol, m * len(anchors), solver == "eigen", progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +246,7 @@ def _eigen_rounds(
     """Begin with the closed form of full activity and descend on the objective."""
     if m == 0:
         z = hinge_arguments(P, s, anchors, pulls) / anchors.dtype.type(scale)
-        share = float(active_anchors(z, m).mean())
+        share = float((z + m > 0).mean())
         yield _Round(P, s, true_objective(z, s, m), 0.0, 0.0, share, reason=StopReason.NO_MARGIN)
         return
     dtype = anchors.dtype
@@ -323,17 +276,17 @@ def _cayley_rounds(
     pulls: np.ndarray,
     scale: float,
     K_all: np.ndarray,
-    inner: _Inner,
+    P: np.ndarray,
     m: float,
 ) -> Iterator[_Round]:
-    """Descend on f2 as in the paper; move activities part of the way to the active set."""
+    """Descend on f2 from P as in the paper; move activities part of the way to the active set."""
     unit = anchors.dtype.type(scale)
-    K, activity = K_all, np.ones(len(anchors), dtype=np.float64)
+    K, activity, step = K_all, np.ones(len(anchors), dtype=np.float64), None
     while True:
-        bound = rank_bound(-(K + K.T).astype(np.float64) / 2, activity, m, inner.d)[0]
-        P, s, norm = inner.step(K)
+        bound = rank_bound(-(K + K.T).astype(np.float64) / 2, activity, m, P.shape[1])[0]
+        P, s, norm, step = _descend(K, P, step)
         z = hinge_arguments(P, s, anchors, pulls) / unit
-        active = active_anchors(z, m)
+        active = z + m > 0
         reason = StopReason.NO_MARGIN if m == 0 else None
         yield _Round(
             P, s, true_objective(z, s, m), bound, norm, float(active.mean()), reason=reason
@@ -343,33 +296,22 @@ def _cayley_rounds(
         K, activity = _move_activity(K, K_all, activity, active, (anchors, pulls, unit), P, s, m)
 
 
-class _Inner:
-    """Best (P, s) for a K by descent from the last P."""
-
-    def __init__(self, d: int, n_iter: int, rng: np.random.Generator) -> None:
-        self.d, self._n_iter, self._rng = d, n_iter, rng
-        self._P: np.ndarray | None = None
-        self._step: float | None = None
-
-    def step(self, K: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """(P, s, ‖F‖ of f2 at the point the round began with)."""
-        start = random_point(len(K), self.d, self._rng, K.dtype) if self._P is None else self._P
-        norm = float(np.linalg.norm(tangent_gradient(start, smooth_objective(start, K)[1])))
-        result = minimize_on_stiefel(
-            lambda point: smooth_objective(point, K),
-            start,
-            max_iter=self._n_iter,
-            initial_step=self._step,
-        )
-        if result.reason is ConvergenceReason.INTERRUPTED:
-            raise KeyboardInterrupt
-        P, self._step = result.point, result.step
-        k = curvatures(P, K)
-        if not (k > 0).any():
-            # Softplus is flat far below zero, so a descent that starts there stays there.
-            k, P = leading_eigenvectors(K, self.d)
-        self._P = P
-        return P, np.maximum(k, 0), norm
+def _descend(
+    K: np.ndarray, start: np.ndarray, first_step: float | None
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Give the best (P, s) for K by descent, ‖F‖ of f2 at the start, and the step to go on with."""
+    norm = float(np.linalg.norm(tangent_gradient(start, smooth_objective(start, K)[1])))
+    result = minimize_on_stiefel(
+        lambda point: smooth_objective(point, K),
+        start,
+        max_iter=_DESCENT_STEPS,
+        initial_step=first_step,
+    )
+    P, k = result.point, curvatures(result.point, K)
+    if not (k > 0).any():
+        # Softplus is flat far below zero, so a descent that starts there stays there.
+        k, P = leading_eigenvectors(K, P.shape[1])
+    return P, np.maximum(k, 0), norm, result.step
 
 
 def _move_activity(

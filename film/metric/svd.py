@@ -20,6 +20,8 @@ Matrix = Any
 
 DENSE_ENTRIES = 4_000_000
 """Up to this size a matrix of almost full rank is factorised whole, which is exact."""
+# Columns beyond the rank that are carried through the iteration.
+_LEAST_OVERSAMPLING = 10
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class LowRank:
     right: np.ndarray
 
 
-def threaded_product(left: Matrix, right: np.ndarray, n_threads: int | None = None) -> np.ndarray:
+def threaded_product(left: Matrix, right: np.ndarray) -> np.ndarray:
     """Product of a sparse matrix with a dense one, its rows shared among threads.
 
     SciPy's sparse-times-dense product uses one core. It releases the interpreter lock, so
@@ -54,8 +56,6 @@ def threaded_product(left: Matrix, right: np.ndarray, n_threads: int | None = No
         Dense input goes straight to BLAS, which has threads of its own.
     right : ndarray of shape (D, k)
         Dense factor.
-    n_threads : int, optional
-        All usable cores when None.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def threaded_product(left: Matrix, right: np.ndarray, n_threads: int | None = No
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
-    >>> from film.metric import threaded_product
+    >>> from film.metric.svd import threaded_product
     >>> threaded_product(sp.eye_array(3, format="csr"), np.arange(6.0).reshape(3, 2))
     array([[0., 1.],
            [2., 3.],
@@ -73,7 +73,7 @@ def threaded_product(left: Matrix, right: np.ndarray, n_threads: int | None = No
     """
     if not sp.issparse(left):
         return left @ right
-    threads = usable_cores() if n_threads is None else n_threads
+    threads = usable_cores()
     rows = left.shape[0]
     if threads < 2 or left.nnz * right.shape[1] < 1_000_000:
         return left @ right
@@ -125,7 +125,7 @@ def usable_cores() -> int:
 
     Examples
     --------
-    >>> from film.metric import usable_cores
+    >>> from film.metric.svd import usable_cores
     >>> usable_cores() >= 1
     True
     """
@@ -139,7 +139,6 @@ def truncated_svd(
     rank: int,
     *,
     n_iter: int = 4,
-    oversampling: int | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> LowRank:
@@ -159,8 +158,6 @@ def truncated_svd(
     n_iter : int
         Subspace iterations. 4 gives the leading subspace of text to about a percent of the
         trailing kept singular values.
-    oversampling : int, optional
-        Extra columns carried through the iteration; r/10, at least 10, when None.
     random_state : int, Generator or None
         Seeds the starting block.
     progress : callable, optional
@@ -180,8 +177,8 @@ def truncated_svd(
     Notes
     -----
     Cost O(n_iter (nnz r + D r²) + n r²). Subspace iteration: Halko, Martinsson and Tropp (2011),
-    algorithm 4.4. Where r is half of min(n, D) or more, a dense SVD of X is taken instead, which
-    is exact.
+    algorithm 4.4, with r/10 extra columns, at least 10. Where r is half of min(n, D) or more, a
+    dense SVD of X is taken instead, which is exact.
 
     Examples
     --------
@@ -201,7 +198,7 @@ def truncated_svd(
         X = sp.csr_array(X, dtype=dtype)
     else:
         X = np.asarray(X, dtype=dtype)
-    width = rank + (max(10, rank // 10) if oversampling is None else oversampling)
+    width = rank + max(_LEAST_OVERSAMPLING, rank // 10)
     if 2 * width >= min(n, D) and n * D <= DENSE_ENTRIES:
         return _exact_svd(X, rank)
     width = min(width, n, D)

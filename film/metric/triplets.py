@@ -10,9 +10,8 @@ import scipy.sparse as sp
 
 from film.corpus import connected_groups
 
-NearestDissimilar = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
-"""Called as ``nearest(anchors, labels, count)``; gives ``(len(anchors), count)`` row indices of
-the closest points with another label, −1 where there are too few."""
+MAX_SIMILAR = 10
+"""Most mates an anchor meets, so that a cluster of m points costs m · MAX_SIMILAR."""
 
 
 def check_triplets(triplets: Any, n_points: int) -> np.ndarray:
@@ -84,10 +83,7 @@ def triplets_from_pairs(
     y: np.ndarray,
     n_points: int,
     *,
-    n_nearest: int = 0,
-    n_random: int = 1,
-    max_similar: int = 10,
-    nearest: NearestDissimilar | None = None,
+    n_random: int,
     null: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> np.ndarray:
@@ -95,8 +91,8 @@ def triplets_from_pairs(
 
     Positive pairs are closed transitively into clusters. Each point of a cluster of two or more
     is an anchor, so both orders of a pair are used; it meets its cluster mates (a random
-    ``max_similar`` of them in a large cluster) and, as dissimilar points, those of its labelled
-    negative pairs, its nearest points outside the cluster and random points outside the cluster.
+    `MAX_SIMILAR` of them in a large cluster) and, as dissimilar points, those of its labelled
+    negative pairs and random points outside the cluster.
 
     Parameters
     ----------
@@ -106,12 +102,8 @@ def triplets_from_pairs(
         1 similar, 0 dissimilar.
     n_points : int
         Number of points.
-    n_nearest, n_random : int
-        Nearest and random dissimilar points an anchor.
-    max_similar : int
-        At most this many mates an anchor, so that a cluster of m costs m · max_similar.
-    nearest : callable, optional
-        Finds nearest dissimilar points; needed when ``n_nearest`` > 0.
+    n_random : int
+        Random dissimilar points per anchor.
     null : int, optional
         Row of a zero point, in no pair. Where given, a labelled negative pair counts even if an
         end has no known similar point: as (end, null, other end), which asks that the ends be no
@@ -128,7 +120,7 @@ def triplets_from_pairs(
     Raises
     ------
     ValueError
-        If ``n_nearest`` > 0 without ``nearest``, y is not 0 or 1, or an index is out of range.
+        If y is not 0 or 1, or an index is out of range.
 
     Examples
     --------
@@ -153,7 +145,7 @@ def triplets_from_pairs(
     negatives = pairs[~y]
     negatives = negatives[clusters[negatives[:, 0]] != clusters[negatives[:, 1]]]
     labelled = np.vstack([negatives, negatives[:, ::-1]])
-    triplets = _combine(clusters, labelled, n_nearest, n_random, max_similar, nearest, random_state)
+    triplets = _combine(clusters, labelled, n_random, None, random_state)
     if null is None:
         return triplets
     alone = np.unique(labelled[~np.isin(labelled[:, 0], triplets[:, 0])], axis=0)
@@ -164,10 +156,8 @@ def triplets_from_pairs(
 def triplets_from_labels(
     labels: np.ndarray,
     *,
-    n_nearest: int = 0,
-    n_random: int = 1,
-    max_similar: int = 10,
-    nearest: NearestDissimilar | None = None,
+    n_random: int,
+    nearest: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> np.ndarray:
     """Mine triplets from group labels.
@@ -176,12 +166,12 @@ def triplets_from_labels(
     ----------
     labels : ndarray of shape (n_points,)
         Points with the same label are similar, all others dissimilar.
-    n_nearest, n_random : int
-        Nearest and random dissimilar points an anchor.
-    max_similar : int
-        At most this many mates an anchor.
+    n_random : int
+        Random dissimilar points per anchor.
     nearest : callable, optional
-        Finds nearest dissimilar points; needed when ``n_nearest`` > 0.
+        Called once as ``nearest(anchors, groups)``, with the number of each point's group; returns
+        the row indices of further dissimilar points, of shape (len(anchors), count), such as
+        `nearest_dissimilar` finds; −1 stands for none.
     random_state : int, Generator or None
         Seeds the choice of mates and of random dissimilar points.
 
@@ -191,54 +181,93 @@ def triplets_from_labels(
         Sorted by anchor, without repeats; empty when no label has two points or there is only
         one label.
 
-    Raises
-    ------
-    ValueError
-        If ``n_nearest`` > 0 without ``nearest``.
-
     Examples
     --------
     >>> import numpy as np
     >>> from film.metric import triplets_from_labels
-    >>> triplets_from_labels(np.array([0, 0, 1]), random_state=0)
+    >>> triplets_from_labels(np.array([0, 0, 1]), n_random=1, random_state=0)
     array([[0, 1, 2],
            [1, 0, 2]])
     """
     _, clusters = np.unique(labels, return_inverse=True)
     nothing = np.empty((0, 2), dtype=np.intp)
-    return _combine(
-        clusters.ravel(), nothing, n_nearest, n_random, max_similar, nearest, random_state
-    )
+    return _combine(clusters.ravel(), nothing, n_random, nearest, random_state)
+
+
+def nearest_dissimilar(
+    points: np.ndarray, anchors: np.ndarray, labels: np.ndarray, count: int
+) -> np.ndarray:
+    """Closest points by cosine that carry another label.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, r)
+        Rows; zero rows are nobody's neighbour.
+    anchors : ndarray of int, shape (m,)
+        Rows to find neighbours of.
+    labels : ndarray of shape (n,)
+        Group of each point.
+    count : int
+        Neighbours per anchor.
+
+    Returns
+    -------
+    neighbours : ndarray of intp, shape (m, count)
+        Nearest first, −1 where there are too few. Costs O(m n r) in blocks of bounded memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import nearest_dissimilar
+    >>> points = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]])
+    >>> nearest_dissimilar(points, np.array([0]), np.array([0, 0, 1, 2]), 1)
+    array([[2]])
+    """
+    norms = np.linalg.norm(points, axis=1, keepdims=True)
+    unit = np.divide(points, norms, out=np.zeros_like(points), where=norms > 0)
+    known = np.flatnonzero(norms.ravel() > 0)
+    order = known[np.argsort(labels[known], kind="stable")]
+    ordered, ordered_labels = unit[order], labels[order]
+    starts = np.searchsorted(ordered_labels, labels[anchors], side="left")
+    stops = np.searchsorted(ordered_labels, labels[anchors], side="right")
+
+    found = np.full((len(anchors), count), -1, dtype=np.intp)
+    width = min(count, len(order))
+    block = max(1, 32_000_000 // max(1, len(order)))
+    for first in range(0, len(anchors), block):
+        rows = anchors[first : first + block]
+        similarity = unit[rows] @ ordered.T
+        for position in range(len(rows)):
+            own = slice(starts[first + position], stops[first + position])
+            similarity[position, own] = -np.inf
+        best = np.argpartition(-similarity, width - 1, axis=1)[:, :width]
+        values = np.take_along_axis(similarity, best, axis=1)
+        rank = np.lexsort((best, -values), axis=1)
+        best = np.take_along_axis(best, rank, axis=1)
+        values = np.take_along_axis(values, rank, axis=1)
+        found[first : first + block, :width] = np.where(np.isfinite(values), order[best], -1)
+    return found
 
 
 def _combine(
     clusters: np.ndarray,
     labelled: np.ndarray,
-    n_nearest: int,
     n_random: int,
-    max_similar: int,
-    nearest: NearestDissimilar | None,
+    nearest: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
     random_state: int | np.random.Generator | None,
 ) -> np.ndarray:
     rng = np.random.default_rng(random_state)
-    similar = _mates(clusters, max_similar, rng)
+    similar = _mates(clusters, rng)
     anchors = np.unique(similar[:, 0])
     dissimilar = [labelled[np.isin(labelled[:, 0], anchors)]]
-    if n_nearest:
-        if nearest is None:
-            raise ValueError(
-                f"n_nearest={n_nearest} needs the argument nearest, a function that finds "
-                "nearest dissimilar points; set n_nearest=0 or pass one"
-            )
-        found = nearest(anchors, clusters, n_nearest)
-        dissimilar.append(_listed(anchors, found))
+    if nearest is not None:
+        dissimilar.append(_listed(anchors, nearest(anchors, clusters)))
     if n_random and len(anchors):
-        drawn = _random_outside(anchors, clusters, n_random, rng)
-        dissimilar.append(_listed(anchors, drawn))
+        dissimilar.append(_listed(anchors, _random_outside(anchors, clusters, n_random, rng)))
     return _join(similar, np.unique(np.vstack(dissimilar), axis=0), len(clusters))
 
 
-def _mates(clusters: np.ndarray, max_similar: int, rng: np.random.Generator) -> np.ndarray:
+def _mates(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Ordered pairs (anchor, similar) inside each cluster."""
     order = np.argsort(clusters, kind="stable")
     starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
@@ -248,8 +277,8 @@ def _mates(clusters: np.ndarray, max_similar: int, rng: np.random.Generator) -> 
     for size in np.unique(sizes[sizes > 1]):
         members = order[starts[sizes == size][:, None] + np.arange(size)]
         shifts = np.arange(1, size)
-        if size - 1 > max_similar:
-            shifts = np.sort(rng.choice(shifts, max_similar, replace=False))
+        if size - 1 > MAX_SIMILAR:
+            shifts = np.sort(rng.choice(shifts, MAX_SIMILAR, replace=False))
             members = rng.permuted(members, axis=1)
         for shift in shifts:
             found.append(

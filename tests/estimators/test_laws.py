@@ -30,6 +30,7 @@ from estimators import (
     DuplicateClassifier,
     DuplicateFinder,
     LexicalFeatures,
+    MiniBatchFILM,
     PairwiseKNNClassifier,
     RCMDRegressor,
     SentenceEncoder,
@@ -109,9 +110,7 @@ TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "rand
 LAWS = {
     "FILM": Law(FILM(random_state=0), "matrix", "transform components_"),
     "FILM cayley": Law(FILM(solver="cayley", random_state=0), "matrix", "transform"),
-    "FILM minibatch": Law(
-        FILM(solver="minibatch", random_state=0), "matrix", "transform components_"
-    ),
+    "MiniBatchFILM": Law(MiniBatchFILM(random_state=0), "matrix", "transform components_"),
     "FILM triplets": Law(FILM(3, rank=5, random_state=0), "triplets", "transform"),
     "LexicalFeatures": Law(LexicalFeatures(), "pairs", "transform"),
     "WordDifferences": Law(WordDifferences(), "pairs", "transform"),

@@ -26,6 +26,7 @@ from estimators import (
     DisjointPairsKFold,
     DuplicateFinder,
     LexicalFeatures,
+    MiniBatchFILM,
     PairwiseKNNClassifier,
     RCMDRegressor,
     SentenceEncoder,
@@ -54,6 +55,8 @@ EXPECTED = {
 }
 ARCHIVES = [(folder, name) for folder, name in EXPECTED if (folder / f"{name}.film").exists()]
 FOLDERS = [(folder, name) for folder, name in EXPECTED if (folder / name).is_dir()]
+# FILM(solver="minibatch") has become a class of its own.
+NOW_CLASSES = {"film_steps": "MiniBatchFILM", "unfitted_film": "MiniBatchFILM"}
 NEURAL = ("encoder", "token", "rcmd", "folder", "mixed")
 # Nothing is fitted here, only weights of a file applied. Sums of some hundred float64 or float32
 # terms, and the few that a probability is made of, are good to 1e-6 on any CPU; two layers of a
@@ -100,7 +103,7 @@ def test_13_archives_saved_before_load_and_predict_the_same(folder, name, monkey
     expected = EXPECTED[folder, name]
     needs_neural(name)
     model = load_model(f"{name}.film")
-    assert type(model).__name__ == expected["class"]
+    assert type(model).__name__ == NOW_CLASSES.get(name, expected["class"])
     assert_gives(name, model, calls_of(expected))
 
 
@@ -115,8 +118,24 @@ def test_13_parameters_of_unfitted_models_saved_before_come_back():
     assert (rcmd["plan"], rcmd["epochs"]) == ("avg", 2.0)
     rcmd = load_model(LATER / "unfitted_rcmd.film").get_params()
     assert (rcmd["plan"], rcmd["epochs"], rcmd["max_length"]) == ("cmd", 0.5, 64)
-    film = load_model(LATER / "unfitted_film.film").get_params()
-    assert (film["d"], film["batch_size"], film["max_iter"]) == (7, 8, 3)
+    film = load_model(LATER / "unfitted_film.film")
+    assert (film.d, film.batch_size, film.max_iter) == (7, 8, 3)
+
+
+@pytest.mark.parametrize("folder", [GOLDEN, LATER])
+def test_13_a_film_of_batches_is_read_as_the_estimator_it_is_now(folder):
+    batches = load_model(folder / "film_minibatch.film").steps[-1][1]
+    steps = batches.n_steps_
+    assert vars(batches).keys() == (
+        batches.get_params().keys()
+        | {"components_", "n_features_in_", "n_steps_", "loss_curve_", "active_share_"}
+        | {"convergence_reason_", "n_triplets_"}
+    )
+    assert len(batches.loss_curve_) == steps > 0
+    rows = np.random.default_rng(0).normal(size=(30, batches.n_features_in_))
+    assert batches.partial_fit(rows, np.arange(30) % 3).n_steps_ == steps + 1
+    full = load_model(folder / "film_eigen.film").steps[-1][1]
+    assert {name for name in vars(full) if not name.endswith("_")} == full.get_params().keys()
 
 
 @pytest.mark.parametrize(("folder", "name"), FOLDERS, ids=lambda part: Path(part).name)
@@ -158,6 +177,10 @@ CASES: dict[str, tuple[Any, Any]] = {
     "FILM": (
         lambda tiny: make_pipeline(TfidfVectorizer(), FILM(d=5, rank=20)).fit(TEXTS, GROUPS),
         lambda model: model.transform(SHORT),
+    ),
+    "MiniBatchFILM": (
+        lambda tiny: MiniBatchFILM(d=2, rank=3, random_state=0).partial_fit(X, np.arange(60) % 3),
+        lambda model: [model.transform(X), model.loss_curve_],
     ),
     "LexicalFeatures": (
         lambda tiny: LexicalFeatures().fit(DATA.pairs),

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh, svd
 
-from film.metric.descent import ConvergenceReason, DescentOptions, minimize_on_stiefel
-from film.metric.stiefel import check_point, random_point, tangent_gradient
+import film.metric.descent as descent
+from film.metric.descent import minimize_on_stiefel
+from film.metric.stiefel import random_point, tangent_gradient
+from film.metric.stopping import StopReason
+from tests.film.metric.manifold import on_manifold
 
 SHAPES = [(2, 1), (12, 1), (12, 4), (12, 6), (12, 9), (8, 8)]
 shapes = pytest.mark.parametrize(("r", "d"), SHAPES)
@@ -42,6 +45,22 @@ def procrustes(r, d, seed=0):
     return objective, B
 
 
+@pytest.fixture
+def steps(monkeypatch):
+    """The point and length of every step that is taken."""
+    taken = []
+    search = descent._search
+
+    def watched(*args):
+        found, blocked = search(*args)
+        if found is not None:
+            taken.append((found[0].point, found[1]))
+        return found, blocked
+
+    monkeypatch.setattr(descent, "_search", watched)
+    return taken
+
+
 @shapes
 def test_brockett_gives_the_eigenvectors(r, d):
     objective, A, weights = brockett(r, d)
@@ -49,7 +68,7 @@ def test_brockett_gives_the_eigenvectors(r, d):
     values, vectors = eigh(A)
     expected = vectors[:, ::-1][:, :d]
     signs = np.sign(np.sum(result.point * expected, axis=0))
-    assert result.reason is ConvergenceReason.GRADIENT
+    assert result.reason is StopReason.GRADIENT
     assert np.abs(result.point * signs - expected).max() < 1e-6
     assert result.value == pytest.approx(-0.5 * weights @ values[::-1][:d], rel=1e-12)
 
@@ -63,22 +82,19 @@ def test_procrustes_gives_the_polar_factor(r, d):
         # A Cayley step keeps the determinant, so begin in the solution's component.
         start[:, 0] *= -1
     result = minimize_on_stiefel(objective, start, gtol=1e-10, xtol=0, ftol=0)
-    assert result.reason is ConvergenceReason.GRADIENT
+    assert result.reason is StopReason.GRADIENT
     assert np.abs(result.point - left @ right).max() < 1e-6
 
 
 @dtypes
 @shapes
-def test_every_point_is_on_the_manifold_in_the_dtype_of_the_start(r, d, dtype):
+def test_every_point_is_on_the_manifold_in_the_dtype_of_the_start(r, d, dtype, steps):
     objective, _, _ = brockett(r, d, dtype=dtype)
-    points = []
-    result = minimize_on_stiefel(
-        objective, random_point(r, d, 1, dtype), callback=lambda state: points.append(state.point)
-    )
-    assert len(points) == result.n_iter > 1
-    for point in [*points, result.point]:
+    result = minimize_on_stiefel(objective, random_point(r, d, 1, dtype))
+    assert len(steps) == result.n_iter > 1
+    for point in [*(point for point, _ in steps), result.point]:
         assert point.dtype == dtype
-        assert check_point(point) == (True, "")
+        assert on_manifold(point)
 
 
 def test_float32_reaches_what_float32_can():
@@ -112,20 +128,18 @@ def test_values_fall_on_average_and_the_best_is_returned(seed):
     # A far first step and a long memory make single steps rise.
     objective, _, _ = brockett(20, 5, seed)
     result = minimize_on_stiefel(objective, random_point(20, 5, seed), max_iter=40, gtol=0)
-    assert result.reason is ConvergenceReason.MAX_ITER
+    assert result.reason is StopReason.MAX_ITER
     assert result.value == result.values.min()
     decades = result.values[1:].reshape(4, 10).mean(axis=1)
     assert (np.diff(decades) < 0).all()
 
 
-def test_memory_zero_is_monotone_and_the_default_is_not():
+def test_memory_zero_is_monotone_and_the_default_is_not(monkeypatch):
     rises = {}
     for memory in (0.0, 0.85):
-        options = DescentOptions(memory=memory)
+        monkeypatch.setattr(descent, "_MEMORY", memory)
         objective, _, _ = brockett(20, 5)
-        result = minimize_on_stiefel(
-            objective, random_point(20, 5, 0), max_iter=60, gtol=0, options=options
-        )
+        result = minimize_on_stiefel(objective, random_point(20, 5, 0), max_iter=60, gtol=0)
         rises[memory] = np.diff(result.values).max()
     # Below the size of values, about 100, times rounding the comparison is not made.
     assert rises[0.0] < 1e-11
@@ -134,7 +148,7 @@ def test_memory_zero_is_monotone_and_the_default_is_not():
 
 @pytest.mark.parametrize("decrease", [1e-4, 0.3, 0.6])
 @pytest.mark.parametrize(("r", "d"), [(20, 5), (9, 9)])
-def test_the_first_trial_under_zhang_and_hagers_reference_is_taken(r, d, decrease):
+def test_the_first_trial_under_zhang_and_hagers_reference_is_taken(r, d, decrease, monkeypatch):
     objective, _, _ = brockett(r, d)
     trials, outcomes = [], []
 
@@ -145,14 +159,18 @@ def test_the_first_trial_under_zhang_and_hagers_reference_is_taken(r, d, decreas
         trials.append((value, np.sum(A * A) / 2))
         return value, gradient
 
-    def callback(state):
-        outcomes.append((list(trials), state.step))
-        trials[:-1] = []
+    search = descent._search
 
+    def accepted(*args):
+        found, blocked = search(*args)
+        outcomes.append((list(trials), found[1]))
+        trials[:-1] = []
+        return found, blocked
+
+    monkeypatch.setattr(descent, "_search", accepted)
+    monkeypatch.setattr(descent, "_DECREASE", decrease)
     # Stopped while decreases are far above rounding.
-    options = DescentOptions(decrease=decrease)
-    start = random_point(r, d, 1)
-    minimize_on_stiefel(watched, start, max_iter=40, options=options, callback=callback)
+    minimize_on_stiefel(watched, random_point(r, d, 1), max_iter=40)
     reference, weight = outcomes[0][0][0][0], 1.0
     for (before, *tried), step in outcomes:
         lengths = step * 0.2 ** -np.arange(len(tried) - 1.0, -1, -1)
@@ -166,16 +184,14 @@ def test_the_first_trial_under_zhang_and_hagers_reference_is_taken(r, d, decreas
     assert max(len(tried) for (_, *tried), _ in outcomes) > 1
 
 
-def test_barzilai_borwein_lengths_alternate():
+def test_barzilai_borwein_lengths_alternate(steps, monkeypatch):
     objective, _, _ = brockett(12, 3)
-    start, options = random_point(12, 3, 0), DescentOptions(first_move=1e-4)
-    states = []
-    result = minimize_on_stiefel(
-        objective, start, max_iter=8, gtol=0, options=options, callback=states.append
-    )
-    points = [start, *(state.point for state in states)]
+    start = random_point(12, 3, 0)
+    monkeypatch.setattr(descent, "_FIRST_MOVE", 1e-4)
+    result = minimize_on_stiefel(objective, start, max_iter=8, gtol=0)
+    points = [start, *(point for point, _ in steps)]
     tangents = [tangent_gradient(P, objective(P)[1]) for P in points]
-    proposed = [*(state.step for state in states[1:]), result.step]
+    proposed = [*(step for _, step in steps[1:]), result.step]
     for k, step in enumerate(proposed):
         S, Y = points[k + 1] - points[k], tangents[k + 1] - tangents[k]
         cross = abs(np.sum(S * Y))
@@ -215,26 +231,23 @@ def test_arguments_and_reused_memory_are_safe():
 
     start = random_point(12, 4, 1)
     before = start.copy()
-    # The callback asks for another gradient, which overwrites the one in use.
-    result = minimize_on_stiefel(reusing, start, callback=lambda state: reusing(-state.point))
+    result = minimize_on_stiefel(reusing, start)
     assert np.array_equal(start, before)
     assert np.array_equal(result.point, minimize_on_stiefel(objective, start).point)
     assert not np.shares_memory(minimize_on_stiefel(objective, start, max_iter=0).point, start)
 
 
-def test_a_descent_goes_on_from_its_result():
+def test_a_descent_goes_on_from_its_result(steps):
     objective, _, _ = brockett(20, 5)
     part = minimize_on_stiefel(objective, random_point(20, 5, 0), max_iter=20)
-    assert part.reason is ConvergenceReason.MAX_ITER
+    assert part.reason is StopReason.MAX_ITER
     assert not part.reason.converged
-    seen = []
-    whole = minimize_on_stiefel(
-        objective, part.point, initial_step=part.step, callback=lambda s: seen.append(s.step)
-    )
-    assert whole.reason is ConvergenceReason.GRADIENT
+    steps.clear()
+    whole = minimize_on_stiefel(objective, part.point, initial_step=part.step)
+    assert whole.reason is StopReason.GRADIENT
     assert whole.values[0] == part.value
     # The first step is the one handed over, or that shrunk by the line search.
-    shrinks = np.log(seen[0] / part.step) / np.log(0.2)
+    shrinks = np.log(steps[0][1] / part.step) / np.log(0.2)
     assert shrinks == pytest.approx(round(shrinks), abs=1e-9)
 
 
@@ -257,22 +270,22 @@ def test_a_swapped_objective_begins_with_its_own_reference():
 
 def test_reason_gradient_at_a_critical_start():
     result = minimize_on_stiefel(lambda P: (3.0, np.zeros_like(P)), np.eye(4, 2))
-    assert result.reason is ConvergenceReason.GRADIENT
+    assert result.reason is StopReason.GRADIENT
     assert (result.n_iter, result.value, result.gradient_norm) == (0, 3.0, 0.0)
     assert np.array_equal(result.point, np.eye(4, 2))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_manifold_of_two_points_has_nowhere_to_go(sign):
-    result = minimize_on_stiefel(lambda P: (float(P[0, 0]), np.ones((1, 1))), [[sign]])
-    assert result.reason is ConvergenceReason.GRADIENT
+    result = minimize_on_stiefel(lambda P: (float(P[0, 0]), np.ones((1, 1))), np.array([[sign]]))
+    assert result.reason is StopReason.GRADIENT
     assert result.point[0, 0] == sign
 
 
 def test_reason_change_where_the_gradient_cannot_fall_further():
     objective, _, _ = brockett(12, 4)
     result = minimize_on_stiefel(objective, random_point(12, 4, 1), gtol=0, xtol=1e-4, ftol=1e-4)
-    assert result.reason is ConvergenceReason.CHANGE
+    assert result.reason is StopReason.STILL
     assert result.reason.converged
     # Five steps in a row, and both changes: the last five values agree to ftol.
     last = result.values[-6:]
@@ -302,7 +315,7 @@ def test_change_needs_five_steps_in_a_row(seed):
 
 
 @pytest.mark.parametrize(
-    ("ftol", "reason"), [(1e-4, ConvergenceReason.CHANGE), (0, ConvergenceReason.LINE_SEARCH)]
+    ("ftol", "reason"), [(1e-4, StopReason.STILL), (0, StopReason.LINE_SEARCH)]
 )
 def test_a_line_search_stuck_where_less_than_ftol_is_to_gain_is_convergence(ftol, reason):
     objective, _, _ = brockett(12, 4)
@@ -333,29 +346,25 @@ def test_the_gradient_is_trusted_where_values_drown_in_rounding(seed):
     result = minimize_on_stiefel(
         drowned, random_point(12, 4, 1), gtol=1e-9, xtol=0, ftol=0, max_iter=2000
     )
-    assert result.reason is ConvergenceReason.GRADIENT
+    assert result.reason is StopReason.GRADIENT
     # Of points whose values cannot be told apart, the one that met gtol is returned.
     assert result.gradient_norm == result.gradient_norms[-1]
 
 
 @pytest.mark.parametrize("initial_step", [1e-300, 1e-20, 1e20, 1e300])
-def test_an_absurd_first_step_is_outgrown(initial_step):
+def test_an_absurd_first_step_is_outgrown(initial_step, monkeypatch):
     objective, _, _ = brockett(12, 4)
     # From 1e-30 it takes many steps that leave P as it is, which must not pass for convergence.
-    result = minimize_on_stiefel(
-        objective,
-        random_point(12, 4, 1),
-        initial_step=initial_step,
-        options=DescentOptions(min_move=1e-30),
-    )
-    assert result.reason is ConvergenceReason.GRADIENT
+    monkeypatch.setattr(descent, "_MIN_MOVE", 1e-30)
+    result = minimize_on_stiefel(objective, random_point(12, 4, 1), initial_step=initial_step)
+    assert result.reason is StopReason.GRADIENT
 
 
 @pytest.mark.parametrize("max_iter", [0, 1, 7])
 def test_reason_max_iter_after_so_many_steps(max_iter):
     objective, _, _ = brockett(12, 4)
     result = minimize_on_stiefel(objective, random_point(12, 4, 1), max_iter=max_iter)
-    assert result.reason is ConvergenceReason.MAX_ITER
+    assert result.reason is StopReason.MAX_ITER
     assert result.n_iter == max_iter
 
 
@@ -370,7 +379,7 @@ def test_reason_line_search_for_a_gradient_of_the_wrong_sign():
 
     start = random_point(12, 4, 1)
     result = minimize_on_stiefel(wrong, start)
-    assert result.reason is ConvergenceReason.LINE_SEARCH
+    assert result.reason is StopReason.LINE_SEARCH
     # The value rises along the step, until the step is so short that rounding decides: a sum of
     # 48 products may then come out an ulp or so lower, and such a step is taken. Whether it does
     # depends on the order in which a CPU's kernels add. What holds on all is that each search
@@ -400,33 +409,30 @@ def test_reason_not_finite_keeps_the_last_good_point(bad, where):
         return value, gradient
 
     result = minimize_on_stiefel(breaking, random_point(12, 4, 1))
-    assert result.reason is ConvergenceReason.NOT_FINITE
+    assert result.reason is StopReason.NOT_FINITE
     assert not result.reason.converged
     assert 1 <= result.n_iter <= 5
-    assert check_point(result.point)[0]
+    assert on_manifold(result.point)
     assert np.isfinite(result.values).all()
     assert np.isfinite([result.value, result.gradient_norm, result.step]).all()
     assert result.value == objective(result.point)[0]
 
 
-def test_a_region_of_nan_is_stepped_around():
+def test_a_region_of_nan_is_stepped_around(steps):
     # NaN wherever a step goes far: the line search shrinks into the region where all is well.
     objective, A, _ = brockett(12, 4)
     seen = []
-    last = [random_point(12, 4, 1)]
+    start = random_point(12, 4, 1)
 
     def nasty(P):
-        if np.linalg.norm(P - last[0]) > 0.2:
+        if np.linalg.norm(P - (steps[-1][0] if steps else start)) > 0.2:
             seen.append(1)
             return np.nan, np.full_like(P, np.nan)
         return objective(P)
 
-    def remember(state):
-        last[0] = state.point
-
-    result = minimize_on_stiefel(nasty, last[0], callback=remember)
+    result = minimize_on_stiefel(nasty, start)
     assert seen
-    assert result.reason is ConvergenceReason.GRADIENT
+    assert result.reason is StopReason.GRADIENT
     expected = -0.5 * np.arange(4, 0, -1) @ eigh(A)[0][::-1][:4]
     assert result.value == pytest.approx(expected)
 
@@ -441,42 +447,9 @@ def test_a_gradient_too_large_for_float32_is_refused_quietly(recwarn):
         return value, gradient * (1e300 if len(calls) > 3 else 1.0)
 
     result = minimize_on_stiefel(exploding, random_point(12, 4, 1, np.float32))
-    assert result.reason is ConvergenceReason.NOT_FINITE
-    assert check_point(result.point)[0]
+    assert result.reason is StopReason.NOT_FINITE
+    assert on_manifold(result.point)
     assert len(recwarn) == 0
-
-
-@pytest.mark.parametrize("place", ["objective", "callback"])
-def test_reason_interrupted_by_the_keyboard_keeps_the_best(place):
-    objective, _, _ = brockett(12, 4)
-    calls, steps = [], []
-
-    def pressed(P):
-        calls.append(1)
-        if place == "objective" and len(calls) == 10:
-            raise KeyboardInterrupt
-        return objective(P)
-
-    def callback(state):
-        steps.append(state)
-        if place == "callback" and state.n_iter == 5:
-            raise KeyboardInterrupt
-
-    result = minimize_on_stiefel(pressed, random_point(12, 4, 1), callback=callback)
-    assert result.reason is ConvergenceReason.INTERRUPTED
-    assert result.n_iter == len(steps) > 0
-    assert result.value == min(result.values) == objective(result.point)[0]
-
-
-def test_reason_interrupted_by_the_callback():
-    def callback(state):
-        if state.n_iter == 3:
-            raise StopIteration
-
-    objective, _, _ = brockett(12, 4)
-    result = minimize_on_stiefel(objective, random_point(12, 4, 1), callback=callback)
-    assert result.reason is ConvergenceReason.INTERRUPTED
-    assert result.n_iter == 3
 
 
 def test_the_users_own_errors_come_through():
@@ -488,59 +461,19 @@ def test_the_users_own_errors_come_through():
 
 
 def test_every_reason_says_what_happened_and_what_to_do():
-    for reason in ConvergenceReason:
+    for reason in StopReason:
         happened, _, remedy = reason.value.partition(";")
         assert happened.startswith("converged" if reason.converged else "not converged")
         assert remedy.strip()
 
 
-@pytest.mark.parametrize(
-    ("P0", "changes", "message"),
-    [
-        (np.ones((3, 2)), {}, "P0 must be a point .* polar_retraction"),
-        (np.full((3, 2), np.nan), {}, "P0 must be a point .* finite"),
-        (np.eye(2, 3), {}, "P0 must be a point .*1 <= d <= r"),
-        (np.eye(3, 2), {"max_iter": -1}, "max_iter must be an integer of 0 or more, got -1"),
-        (np.eye(3, 2), {"max_iter": 2.5}, "max_iter must be an integer of 0 or more, got 2.5"),
-        (np.eye(3, 2), {"gtol": -1.0}, "gtol must be 0 or more and finite, got -1.0"),
-        (np.eye(3, 2), {"xtol": np.nan}, "xtol must be 0 or more and finite, got nan"),
-        (np.eye(3, 2), {"ftol": np.inf}, "ftol must be 0 or more and finite, got inf"),
-        (np.eye(3, 2), {"initial_step": 0.0}, "initial_step must be positive and finite, got 0.0"),
-    ],
-)
-def test_bad_arguments_are_named(P0, changes, message):
-    with pytest.raises(ValueError, match=message):
-        minimize_on_stiefel(lambda P: (0.0, P), P0, **changes)
-
-
 def test_a_bad_objective_is_named():
     with pytest.raises(ValueError, match="objective must be finite at P0"):
         minimize_on_stiefel(lambda P: (np.nan, P), np.eye(3, 2))
-    with pytest.raises(ValueError, match=r"point's shape \(3, 2\), got \(3,\)"):
-        minimize_on_stiefel(lambda P: (0.0, P[:, 0]), np.eye(3, 2))
 
 
 def test_a_start_that_drifted_is_put_right():
     objective, _, _ = brockett(12, 4)
     start = random_point(12, 4, 1) * (1 + 1e-10)
     result = minimize_on_stiefel(objective, start, max_iter=0)
-    assert check_point(result.point)[0]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"decrease": 1.0},
-        {"shrink": 0.0},
-        {"memory": 1.5},
-        {"first_move": 0.0},
-        {"max_shrinks": 0},
-        {"min_move": 0.0},
-        {"max_move": np.inf},
-        {"patience": 0},
-    ],
-)
-def test_options_refuse_what_cannot_work(changes):
-    (name,) = changes
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        DescentOptions(**changes)
+    assert on_manifold(result.point)

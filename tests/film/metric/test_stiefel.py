@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from film.metric.stiefel import (
+    _direct_move,
+    _woodbury_move,
     cayley_curve,
-    cayley_step,
-    check_point,
     orthonormality_tolerance,
     polar_retraction,
     random_point,
     tangent_gradient,
+    without_drift,
 )
+from tests.film.metric.manifold import on_manifold
 
 # d = 1, 2d < r, 2d = r, 2d > r, d = r, and the smallest manifolds.
 SHAPES = [(1, 1), (2, 1), (5, 1), (7, 3), (8, 4), (9, 6), (6, 6), (40, 15), (60, 50)]
@@ -29,6 +31,17 @@ def make_pair(r, d, dtype: type = np.float64, seed=0):
     return random_point(r, d, rng, dtype), rng.standard_normal((r, d)).astype(dtype)
 
 
+def cayley_step(P, G, step):
+    return cayley_curve(P, G)(step)
+
+
+def both_forms(P, G, step):
+    """A step by the small system and by the large one, whichever is taken for the shape."""
+    size = np.linalg.norm(G)
+    moves = (prepare(P, G / size) for prepare in (_woodbury_move, _direct_move))
+    return [without_drift(move(step * size)) for move in moves]
+
+
 def identity_error(P):
     return np.abs(P.T.astype(float) @ P.astype(float) - np.eye(P.shape[1])).max()
 
@@ -39,7 +52,7 @@ def test_random_point_is_on_the_manifold_in_the_asked_dtype(r, d, dtype):
     P = random_point(r, d, 3, dtype)
     assert P.dtype == dtype
     assert P.shape == (r, d)
-    assert check_point(P) == (True, "")
+    assert on_manifold(P)
 
 
 def test_random_point_is_the_same_for_the_same_seed_only():
@@ -48,8 +61,6 @@ def test_random_point_is_the_same_for_the_same_seed_only():
     assert not np.allclose(point, random_point(6, 2, 8))
     # float32 is the float64 point rounded, so that a change of dtype keeps the start.
     assert np.array_equal(random_point(6, 2, 7, np.float32), point.astype(np.float32))
-    first, second = (random_point(6, 2, np.random.RandomState(1)) for _ in range(2))
-    assert np.array_equal(first, second)
 
 
 def test_random_point_does_not_touch_the_global_generator():
@@ -72,53 +83,13 @@ def test_random_point_is_uniform():
     assert np.abs((draws**2).mean(axis=0) - 1 / r).max() < 5 * spread
 
 
-@pytest.mark.parametrize(("r", "d"), [(3, 4), (3, 0), (0, 0)])
-def test_random_point_refuses_impossible_shapes(r, d):
-    with pytest.raises(ValueError, match=f"got d={d} and r={r}"):
-        random_point(r, d, 0)
-
-
-def test_random_point_refuses_other_dtypes():
-    with pytest.raises(ValueError, match="float32 or float64, got int64"):
-        random_point(3, 2, 0, np.int64)
-
-
-@pytest.mark.parametrize(
-    ("P", "reason"),
-    [
-        (np.ones(3), "shape"),
-        (np.eye(2, 3), "1 <= d <= r"),
-        (np.ones((3, 0)), "1 <= d <= r"),
-        (np.full((3, 2), np.nan), "finite"),
-        (np.array([[1.0], [np.inf]]), "finite"),
-        (np.ones((3, 2)), "identity"),
-        (np.eye(3, 2) * (1 + 1e-10), "identity"),
-        (np.full((3, 1), 1e200), "identity"),
-        (np.eye(3, 2) + 0j, "real"),
-        (np.array([["a"], ["b"]]), "real"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:overflow")
-def test_check_point_says_what_is_wrong(P, reason):
-    ok, why = check_point(P)
-    assert ok is False
-    assert reason in why
-
-
-def test_check_point_takes_a_tolerance_and_integers():
-    nearly = np.eye(3, 2) * (1 + 1e-10)
-    assert check_point(nearly, 1e-9)[0]
-    assert not check_point(nearly, 1e-11)[0]
-    assert check_point(np.eye(3, 2, dtype=int)) == (True, "")
-
-
 @dtypes
 @shapes
 def test_polar_retraction_lands_on_the_manifold_and_is_idempotent(r, d, dtype):
     _, G = make_pair(r, d, dtype)
     once = polar_retraction(G)
     assert once.dtype == dtype
-    assert check_point(once) == (True, "")
+    assert on_manifold(once)
     twice = polar_retraction(once)
     assert np.abs(twice - once).max() <= orthonormality_tolerance(r, dtype)
 
@@ -135,8 +106,8 @@ def test_polar_retraction_is_the_nearest_point(r, d):
 
 
 def test_polar_retraction_of_a_rank_deficient_matrix_is_on_the_manifold():
-    assert check_point(polar_retraction(np.zeros((4, 2))))[0]
-    assert check_point(polar_retraction(np.ones((4, 2))))[0]
+    assert on_manifold(polar_retraction(np.zeros((4, 2))))
+    assert on_manifold(polar_retraction(np.ones((4, 2))))
 
 
 @dtypes
@@ -169,13 +140,12 @@ def test_tangent_gradient_points_uphill(r, d):
 
 
 @dtypes
-@pytest.mark.parametrize("form", ["auto", "woodbury", "direct"])
 @shapes
-def test_every_cayley_step_of_a_walk_stays_on_the_manifold(r, d, form, dtype):
+def test_every_cayley_step_of_a_walk_stays_on_the_manifold(r, d, dtype):
     P, _ = make_pair(r, d, dtype)
     rng = np.random.default_rng(1)
     for step in 10.0 ** rng.uniform(-6, 6, size=60):
-        P = cayley_step(P, rng.standard_normal((r, d)).astype(dtype), step, form=form)
+        P = cayley_step(P, rng.standard_normal((r, d)).astype(dtype), step)
         assert P.dtype == dtype
         assert identity_error(P) <= 1.01 * orthonormality_tolerance(r, dtype)
 
@@ -185,8 +155,7 @@ def test_every_cayley_step_of_a_walk_stays_on_the_manifold(r, d, form, dtype):
 @shapes
 def test_woodbury_equals_direct(r, d, step, dtype):
     P, G = make_pair(r, d, dtype)
-    small = cayley_step(P, G, step, form="woodbury")
-    large = cayley_step(P, G, step, form="direct")
+    small, large = both_forms(P, G, step)
     # The small system's condition grows with the square of the step in units of G.
     worst = 1 + (step * np.linalg.norm(G)) ** 2
     assert np.abs(small - large).max() <= orthonormality_tolerance(r, dtype) * worst
@@ -202,24 +171,12 @@ def test_cayley_step_is_equation_24(r, d, step):
     assert np.allclose(cayley_step(P, G, step), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(("r", "d", "form"), [(7, 3, "woodbury"), (9, 6, "direct")])
-def test_auto_takes_the_smaller_system(r, d, form, monkeypatch):
-    sizes = []
-    solve = np.linalg.solve
-    monkeypatch.setattr(np.linalg, "solve", lambda a, b: sizes.append(len(a)) or solve(a, b))
-    P, G = make_pair(r, d)
-    auto = cayley_step(P, G, 0.3)
-    assert sizes == [min(2 * d, r)]
-    assert np.array_equal(auto, cayley_step(P, G, 0.3, form=form))
-
-
-@pytest.mark.parametrize("form", ["woodbury", "direct"])
 @moving_shapes
-def test_the_retraction_is_first_order(r, d, form):
+def test_the_retraction_is_first_order(r, d):
     P, G = make_pair(r, d)
     G /= np.linalg.norm(G)
     Z = tangent_gradient(P, G)
-    curve = cayley_curve(P, G, form=form)
+    curve = cayley_curve(P, G)
     steps = np.array([1e-1, 1e-2, 1e-3])
     central = [(curve(t) - curve(-t)) / (2 * t) for t in steps]
     errors = [np.linalg.norm(slope + Z) for slope in central]
@@ -248,27 +205,25 @@ def test_step_zero_and_a_critical_point_stay(r, d):
     assert np.array_equal(cayley_step(P, np.zeros_like(P), 1.0), P)
 
 
-@pytest.mark.parametrize("form", ["woodbury", "direct"])
 @moving_shapes
-def test_a_step_near_a_critical_point_keeps_its_digits(r, d, form):
+def test_a_step_near_a_critical_point_keeps_its_digits(r, d):
     # G is 1e4 times its tangent part, as at the end of a descent; the step is long for the part.
     P = np.eye(r, d)
     rest = np.random.default_rng(0).standard_normal((r, d))
     G = 1e4 * P * np.arange(1, d + 1) + rest
-    exact = cayley_step(P, G, 1.0, form="direct")
-    single = cayley_step(P.astype(np.float32), G.astype(np.float32), 1.0, form=form)
+    exact = cayley_step(P, G, 1.0)
+    single = cayley_step(P.astype(np.float32), G.astype(np.float32), 1.0)
     # Entries of G carry eps · 1e4 · d at most, of which a step of 1 passes on as much.
     assert np.abs(single - exact).max() <= 1e4 * d * np.finfo(np.float32).eps
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6, 1e30])
-@pytest.mark.parametrize("form", ["woodbury", "direct"])
 @dtypes
 @moving_shapes
-def test_units_of_the_gradient_cancel_against_the_step(r, d, dtype, form, scale):
+def test_units_of_the_gradient_cancel_against_the_step(r, d, dtype, scale):
     P, G = make_pair(r, d, dtype)
-    plain = cayley_step(P, G, 0.3, form=form)
-    scaled = cayley_step(P, (G * scale).astype(dtype), 0.3 / scale, form=form)
+    plain = cayley_step(P, G, 0.3)
+    scaled = cayley_step(P, (G * scale).astype(dtype), 0.3 / scale)
     limit = 10 * orthonormality_tolerance(r, dtype) * np.linalg.norm(G)
     assert np.abs(plain - scaled).max() <= limit
 
@@ -276,9 +231,10 @@ def test_units_of_the_gradient_cancel_against_the_step(r, d, dtype, form, scale)
 def test_drift_is_put_right_and_only_drift():
     P, G = make_pair(7, 3)
     drifted = P * (1 + 1e-6)
-    loose = cayley_step(drifted, G, 1e-3, tolerance=1e-3)
-    assert identity_error(loose) > 1e-7
+    assert identity_error(drifted) > 1e-7
     assert identity_error(cayley_step(drifted, G, 1e-3)) < 1e-14
+    assert identity_error(without_drift(drifted)) < 1e-14
+    assert without_drift(P) is P
 
 
 def test_components_of_the_orthogonal_group_are_never_left():
@@ -296,27 +252,3 @@ def test_no_argument_is_changed_or_kept():
     assert np.array_equal(G, before[1])
     P[:], G[:] = 0, 0
     assert np.array_equal(curve(0.5), expected)
-
-
-def test_the_gradient_takes_the_dtype_of_the_point():
-    P, G = make_pair(7, 3, np.float32)
-    assert tangent_gradient(P, G.astype(np.float64)).dtype == np.float32
-    assert cayley_step(P, G.astype(np.float64), 0.1).dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda P, G: tangent_gradient(P, G[:, :1]), r"G must have the shape of P, \(5, 2\)"),
-        (lambda P, G: tangent_gradient(P.T, G.T), r"P must have shape \(r, d\).*got \(2, 5\)"),
-        (lambda P, G: cayley_step(P, G * np.nan, 0.1), "G must be finite"),
-        (lambda P, G: cayley_step(P, G, np.inf), "step must be finite, got inf"),
-        (lambda P, G: cayley_step(P, G, 0.1, form="fast"), "form must be .* got 'fast'"),  # type: ignore
-        (lambda P, G: polar_retraction(P * np.inf), "P must be finite"),
-        (lambda P, G: polar_retraction([["x"]]), "P must hold real numbers"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_bad_arguments_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(*make_pair(5, 2))

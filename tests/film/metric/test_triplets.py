@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from film.metric.neighbours import nearest_dissimilar
+import film.metric.triplets as triplets_module
 from film.metric.triplets import (
     anchor_sums,
     check_triplets,
+    nearest_dissimilar,
     ordered_share,
     triplets_from_labels,
     triplets_from_pairs,
@@ -54,7 +55,8 @@ def every_triplet(clusters, dissimilar_of):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_labelled_negatives_alone_are_mined_as_a_loop_would(seed):
+def test_labelled_negatives_alone_are_mined_as_a_loop_would(seed, monkeypatch):
+    monkeypatch.setattr(triplets_module, "MAX_SIMILAR", 99)
     pairs, y = random_pairs(seed)
     clusters = closure(pairs, y, 30)
 
@@ -64,7 +66,7 @@ def test_labelled_negatives_alone_are_mined_as_a_loop_would(seed):
         # Negatives inside a cluster contradict the closure.
         return {k for k in others if clusters[k] != clusters[i]}
 
-    mined = rows_of(triplets_from_pairs(pairs, y, 30, n_random=0, max_similar=99))
+    mined = rows_of(triplets_from_pairs(pairs, y, 30, n_random=0))
     assert len(mined) == len(set(mined))
     assert set(mined) == every_triplet(clusters, labelled)
 
@@ -110,23 +112,28 @@ def test_repeated_pairs_and_negatives_met_twice_give_no_repeats():
 
 
 def test_nothing_to_mine_gives_an_empty_table():
-    nothing_similar = triplets_from_pairs(np.array([[0, 1]]), np.array([0]), 3, random_state=0)
-    nothing_outside = triplets_from_pairs(np.array([[0, 1]]), np.array([1]), 2, random_state=0)
-    no_pairs = triplets_from_pairs(np.empty((0, 2), dtype=int), np.empty(0), 3, random_state=0)
-    distinct = triplets_from_labels(np.arange(5), random_state=0)
-    one = triplets_from_labels(np.zeros(5), random_state=0)
+    nothing_similar = triplets_from_pairs(
+        np.array([[0, 1]]), np.array([0]), 3, n_random=1, random_state=0
+    )
+    nothing_outside = triplets_from_pairs(
+        np.array([[0, 1]]), np.array([1]), 2, n_random=1, random_state=0
+    )
+    no_pairs = triplets_from_pairs(
+        np.empty((0, 2), dtype=int), np.empty(0), 3, n_random=1, random_state=0
+    )
+    distinct = triplets_from_labels(np.arange(5), n_random=1, random_state=0)
+    one = triplets_from_labels(np.zeros(5), n_random=1, random_state=0)
     for mined in (nothing_similar, nothing_outside, no_pairs, distinct, one):
         assert mined.shape == (0, 3)
         assert mined.dtype == np.intp
 
 
-def test_mining_is_seeded():
+def test_mining_is_seeded(monkeypatch):
+    monkeypatch.setattr(triplets_module, "MAX_SIMILAR", 3)
     labels = np.arange(60) % 4
-    first = triplets_from_labels(labels, n_random=2, max_similar=3, random_state=1)
-    again = triplets_from_labels(
-        labels, n_random=2, max_similar=3, random_state=np.random.default_rng(1)
-    )
-    other = triplets_from_labels(labels, n_random=2, max_similar=3, random_state=2)
+    first = triplets_from_labels(labels, n_random=2, random_state=1)
+    again = triplets_from_labels(labels, n_random=2, random_state=np.random.default_rng(1))
+    other = triplets_from_labels(labels, n_random=2, random_state=2)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
     pairs, y = random_pairs(0)
@@ -137,9 +144,10 @@ def test_mining_is_seeded():
     )
 
 
-def test_a_large_cluster_costs_no_more_than_max_similar_an_anchor():
+def test_a_large_cluster_costs_no_more_than_max_similar_an_anchor(monkeypatch):
+    monkeypatch.setattr(triplets_module, "MAX_SIMILAR", 6)
     labels = np.repeat([0, 1, 2], [40, 7, 6])
-    mined = triplets_from_labels(labels, n_random=1, max_similar=6, random_state=0)
+    mined = triplets_from_labels(labels, n_random=1, random_state=0)
     mates = [set(mined[mined[:, 0] == i, 1].tolist()) for i in range(len(labels))]
     assert [len(found) for found in mates] == [6] * 47 + [5] * 6
     # As many meet a point as it meets, and it is not always its neighbours in order.
@@ -177,45 +185,35 @@ def test_nearest_points_are_those_the_callable_finds():
     points, labels = rng.standard_normal((20, 3)), np.arange(20) // 3
     asked = []
 
-    def nearest(anchors, groups, count):
-        asked.append((anchors.tolist(), groups.tolist(), count))
-        return nearest_dissimilar(points, anchors, groups, count)
+    def nearest(anchors, groups):
+        asked.append((anchors.tolist(), groups.tolist()))
+        return nearest_dissimilar(points, anchors, groups, 2)
 
-    mined = triplets_from_labels(labels, n_nearest=2, n_random=0, nearest=nearest)
+    mined = triplets_from_labels(labels, n_random=0, nearest=nearest)
     # The last two points share a label; the 20 are all anchors.
-    assert asked == [(list(range(20)), labels.tolist(), 2)]
+    assert asked == [(list(range(20)), labels.tolist())]
     for i in range(20):
         found = set(mined[mined[:, 0] == i, 2].tolist())
         assert found == set(nearest_dissimilar(points, np.array([i]), labels, 2)[0].tolist())
 
 
 def test_missing_nearest_points_are_skipped():
-    def nearest(anchors, groups, count):
+    def nearest(anchors, groups):
         return np.array([[2, -1], [-1, -1]])
 
-    mined = triplets_from_labels(np.array([0, 0, 1]), n_nearest=2, n_random=0, nearest=nearest)
+    mined = triplets_from_labels(np.array([0, 0, 1]), n_random=0, nearest=nearest)
     assert rows_of(mined) == [(0, 1, 2)]
 
 
-def test_nearest_random_and_labelled_come_together():
-    pairs, y = np.array([[0, 1], [0, 2]]), np.array([1, 0])
-
-    def nearest(anchors, groups, count):
+def test_nearest_and_random_points_come_together():
+    def nearest(anchors, groups):
         assert anchors.tolist() == [0, 1]
         assert groups[0] == groups[1] != groups[2]
         return np.array([[3], [3]])
 
-    mined = triplets_from_pairs(pairs, y, 4, n_nearest=1, n_random=0, nearest=nearest)
-    assert rows_of(mined) == [(0, 1, 2), (0, 1, 3), (1, 0, 3)]
-
-
-@pytest.mark.parametrize("mine", ["pairs", "labels"])
-def test_n_nearest_without_a_finder_is_refused(mine):
-    with pytest.raises(ValueError, match="n_nearest=2 needs the argument nearest"):
-        if mine == "pairs":
-            triplets_from_pairs(np.array([[0, 1]]), np.array([1]), 3, n_nearest=2)
-        else:
-            triplets_from_labels(np.array([0, 0, 1]), n_nearest=2)
+    labels = np.array([0, 0, 1, 2])
+    mined = triplets_from_labels(labels, n_random=9, nearest=nearest, random_state=0)
+    assert rows_of(mined) == [(0, 1, 2), (0, 1, 3), (1, 0, 2), (1, 0, 3)]
 
 
 def test_checked_triplets_are_kept():
@@ -353,10 +351,96 @@ def test_contradicted_and_self_negatives_never_meet_the_null_point():
 
 def test_labels_of_pairs_other_than_0_and_1_are_refused():
     with pytest.raises(ValueError, match="similar"):
-        triplets_from_pairs(np.array([[0, 1], [1, 2]]), np.array([1, -1]), 3)
+        triplets_from_pairs(np.array([[0, 1], [1, 2]]), np.array([1, -1]), 3, n_random=1)
 
 
 @pytest.mark.parametrize("pair", [[1, 3], [-1, 2]])
 def test_pairs_out_of_range_are_refused(pair):
     with pytest.raises(ValueError, match="between 0 and 2"):
-        triplets_from_pairs(np.array([[0, 1], pair]), np.array([1, 0]), 3)
+        triplets_from_pairs(np.array([[0, 1], pair]), np.array([1, 0]), 3, n_random=1)
+
+
+def brute(points, anchors, labels, count):
+    found = np.full((len(anchors), count), -1)
+    for row, anchor in enumerate(anchors):
+        scored = []
+        for other in range(len(points)):
+            lengths = np.linalg.norm(points[anchor]) * np.linalg.norm(points[other])
+            if labels[other] != labels[anchor] and np.any(points[other]):
+                cosine = points[anchor] @ points[other] / lengths if lengths else 0.0
+                scored.append((-cosine, other))
+        nearest = [other for _, other in sorted(scored)[:count]]
+        found[row, : len(nearest)] = nearest
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_are_those_of_a_loop(seed, dtype):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((40, 5)).astype(dtype)
+    # Lengths must not matter.
+    points *= rng.uniform(0.1, 10, (40, 1)).astype(dtype)
+    labels = rng.integers(0, 6, 40)
+    anchors = rng.permutation(40)[:15]
+    found = nearest_dissimilar(points, anchors, labels, 7)
+    assert found.dtype == np.intp
+    assert np.array_equal(found, brute(points.astype(float), anchors, labels, 7))
+
+
+def test_labels_may_be_of_any_order_and_gaps():
+    points = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]])
+    found = nearest_dissimilar(points, np.array([3, 0]), np.array([900, -5, 900, 7]), 2)
+    assert found.tolist() == [[2, 1], [1, 3]]
+
+
+def test_zero_rows_are_nobodys_neighbour():
+    rng = np.random.default_rng(0)
+    points = -np.abs(rng.standard_normal((9, 3)))
+    points[0] *= -1
+    points[[2, 5]] = 0
+    # Every cosine with point 0 is negative, so that zero rows would come first as neighbours.
+    found = nearest_dissimilar(points, np.array([0]), np.arange(9), 8)
+    assert sorted(found[0].tolist()) == [-1, -1, 1, 3, 4, 6, 7, 8]
+    assert found[0, -2:].tolist() == [-1, -1]
+
+
+def test_missing_neighbours_are_minus_one_at_the_end():
+    points = np.random.default_rng(0).standard_normal((4, 2))
+    found = nearest_dissimilar(points, np.arange(4), np.array([0, 0, 0, 1]), 3)
+    assert found[:3].tolist() == [[3, -1, -1]] * 3
+    assert sorted(found[3].tolist()) == [0, 1, 2]
+    assert (nearest_dissimilar(points, np.arange(4), np.zeros(4, dtype=int), 2) == -1).all()
+    assert (nearest_dissimilar(points, np.arange(4), np.arange(4), 9)[:, 3:] == -1).all()
+
+
+def test_only_zeros_leave_no_neighbour():
+    assert nearest_dissimilar(np.zeros((3, 2)), np.array([0]), np.arange(3), 2).tolist() == [
+        [-1, -1]
+    ]
+
+
+def test_an_anchor_of_zeros_gets_valid_neighbours():
+    points = np.vstack([np.zeros((1, 2)), np.eye(2)])
+    found = nearest_dissimilar(points, np.array([0]), np.array([0, 1, 2]), 2)
+    assert sorted(found[0].tolist()) == [1, 2]
+
+
+def test_blocks_of_anchors_change_nothing():
+    # 32 million cosines are a block; the anchors on either side of its edge are compared.
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((60_000, 3)).astype(np.float32)
+    labels = rng.integers(0, 3, 60_000)
+    edge = 32_000_000 // len(points)
+    anchors = rng.permutation(60_000)[: edge + 3]
+    whole = nearest_dissimilar(points, anchors, labels, 2)
+    around = slice(edge - 3, edge + 3)
+    assert np.array_equal(whole[around], nearest_dissimilar(points, anchors[around], labels, 2))
+    assert (labels[whole] != labels[anchors][:, None]).all()
+
+
+def test_points_are_not_changed():
+    points = np.random.default_rng(0).standard_normal((6, 2))
+    kept = points.copy()
+    nearest_dissimilar(points, np.arange(6), np.arange(6), 2)
+    assert np.array_equal(points, kept)

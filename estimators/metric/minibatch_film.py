@@ -1,0 +1,189 @@
+"""FILM by mini-batches as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimators.inputs import check_integer, progress_bar
+from estimators.metric.triplet_metric import TripletMetric
+from estimators.persistence import savable
+from film.metric import StopReason, anchor_batches, batch_step, initial_components, pass_settled
+
+
+@savable
+class MiniBatchFILM(TripletMetric):
+    """FILM by mini-batches of triplets, which never decomposes all of X.
+
+    L begins as a random projection. Each batch decomposes its own rows alone and moves L inside
+    their row space by a projected gradient step, by less the more batches there were.
+
+    Parameters
+    ----------
+    d : int, default=100
+        Dimensions of the learned space.
+    rank : int, default=600
+        Most singular directions of a batch to use. ``rank`` > min(n_samples, n_features) and
+        ``d`` > ``rank`` are reduced with one warning, which names what was too large.
+    margin : float, default=0.2
+        By how much a similar point must be closer, relative to the batch's mean squared length
+        ‖y‖².
+    n_random : int, default=5
+        Random dissimilar points per anchor, where triplets are mined from labels.
+    n_nearest : int, default=0
+        Nearest dissimilar points per anchor, where triplets are mined from labels; they are found
+        in a decomposition of all rows given.
+    max_iter : int, default=50
+        Most passes over the triplets.
+    tol : float, default=1e-2
+        Stop when a pass lowered the mean loss by less than a third of this share.
+    batch_size : int, default=1024
+        Triplets per batch, about: an anchor's triplets stay together.
+    random_state : int, RandomState or None, default=None
+        Seeds the first map, mining, batches and their decompositions.
+    verbose : int, default=0
+        Above 0, a progress bar.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, n_features)
+        L.
+    n_steps_ : int
+        Batches taken, by `fit` and `partial_fit`.
+    n_iter_ : int
+        Passes over the triplets that `fit` began; not set by `partial_fit`.
+    loss_curve_ : ndarray of shape (n_steps_,)
+        Mean hinge of a batch's anchors before its step, in units of the batch's mean ‖y‖².
+    active_share_ : float
+        Share of the last batch's anchors whose hinge was active.
+    convergence_reason_ : str
+        Why fitting ended, and what to do about it.
+    n_triplets_ : int
+        Triplets of the last call of `fit` or `partial_fit`.
+    n_features_in_ : int
+        Features of X.
+
+    See Also
+    --------
+    FILM : On all triplets at once, which reaches a better map where X can be decomposed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import MiniBatchFILM
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = rng.normal(size=(40, 6)) + 3 * np.outer(y, [1, 0, 0, 0, 0, 0])
+    >>> metric = MiniBatchFILM(d=2, rank=6, random_state=0)
+    >>> for batch in np.split(rng.permutation(40), 4):
+    ...     metric = metric.partial_fit(X[batch], y[batch])
+    >>> metric.n_steps_, metric.transform(X).shape
+    (4, (40, 2))
+    """
+
+    def __init__(
+        self,
+        d: int = 100,
+        *,
+        rank: int = 600,
+        margin: float = 0.2,
+        n_random: int = 5,
+        n_nearest: int = 0,
+        max_iter: int = 50,
+        tol: float = 1e-2,
+        batch_size: int = 1024,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.d = d
+        self.rank = rank
+        self.margin = margin
+        self.n_random = n_random
+        self.n_nearest = n_nearest
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def partial_fit(self, X: Any, y: Any = None) -> MiniBatchFILM:
+        """Take one mini-batch step, from a random projection or the map fitted so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Triplets
+            The batch's rows.
+        y : array-like of shape (n_samples,) or of int, shape (n_triplets, 3)
+            Labels or triplets of the batch, as in `fit`.
+
+        Returns
+        -------
+        self : MiniBatchFILM
+            With the step taken.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "components_")
+        with self._unchanged_on_error():
+            points, labels, triplets = self._check_data(X, y, reset=first)
+            rng = self._generator()
+            triplets = self._mined(points, labels, rng) if triplets is None else triplets
+            if first:
+                D = points.shape[1]
+                d = min(self.d, D)
+                if d < self.d:
+                    self._warn_reduced(min(self.rank, D), d, points.shape, stacklevel=3)
+                self._begin(d, points, rng)
+            self._take_batch(points, triplets, rng)
+            self.n_triplets_ = len(triplets)
+            self.convergence_reason_ = "partial_fit: one step a call; convergence is the caller's"
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_integer("batch_size", self.batch_size, 1)
+
+    def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
+        triplets = self._mined(points, labels, rng) if triplets is None else triplets
+        rank = min(self.rank, *points.shape)
+        d = min(self.d, rank)
+        self._warn_reduced(rank, d, points.shape)
+        self._begin(d, points, rng)
+        reason = StopReason.MAX_ITER
+        with progress_bar(self.verbose, "MiniBatchFILM") as progress:
+            try:
+                for passes in range(1, self.max_iter + 1):
+                    self.n_iter_, before = passes, self.n_steps_
+                    for batch in anchor_batches(triplets, self.batch_size, rng):
+                        rows, local = np.unique(batch, return_inverse=True)
+                        self._take_batch(points[rows], local.reshape(-1, 3), rng)
+                        if progress is not None:
+                            progress(f"loss {self.loss_curve_[-1]:.4g}")
+                    if pass_settled(self.loss_curve_, before, self.tol):
+                        reason = StopReason.PASSES
+                        break
+            except KeyboardInterrupt:
+                if not self.n_steps_:
+                    raise
+                reason = StopReason.INTERRUPTED
+        self.n_triplets_ = len(triplets)
+        self._set_reason(reason)
+
+    def _begin(self, d: int, points: Any, rng: np.random.Generator) -> None:
+        self.components_ = initial_components(d, points.shape[1], rng, points.dtype)
+        self.n_steps_, self.loss_curve_ = 0, np.empty(0)
+
+    def _take_batch(self, points: Any, triplets: np.ndarray, rng: np.random.Generator) -> None:
+        step = batch_step(
+            self.components_,
+            points,
+            triplets,
+            n_steps=self.n_steps_ + 1,
+            margin=float(self.margin),
+            rank=self.rank,
+            random_state=rng,
+        )
+        self.n_steps_ += 1
+        self.components_ = step.components
+        self.active_share_ = step.active_share
+        self.loss_curve_ = np.append(self.loss_curve_, step.loss)

@@ -1,0 +1,265 @@
+"""What metrics learned from triplets share: their data, and the space that they map to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from estimators.inputs import Triplets, check_integer, check_real, check_seed, check_verbose
+from film.metric import (
+    StopReason,
+    check_triplets,
+    nearest_dissimilar,
+    ordered_share,
+    project,
+    triplets_from_labels,
+    truncated_svd,
+)
+
+
+class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of linear maps L, in ``components_``, that are learned from triplets.
+
+    A subclass has these parameters, and ``_learn``.
+    """
+
+    d: int
+    rank: int
+    margin: float
+    n_random: int
+    n_nearest: int
+    max_iter: int
+    tol: float
+    random_state: Any
+    verbose: int
+    components_: np.ndarray
+
+    def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
+        """Set what is learned, from either labels or triplets."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Triplets
+            Rows; float32 stays float32. `Triplets` carries its own triplets.
+        y : array-like of shape (n_samples,) or of int, shape (n_triplets, 3)
+            Group labels, from which triplets are mined, or triplets of row indices (anchor,
+            similar, dissimilar). None with `Triplets`.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If X holds NaN or infinity, a triplet is out of range or repeats a point, no triplet
+            can be mined, or a parameter is out of range. A fitted state stays as it was.
+        """
+        self._check_parameters()
+        with self._unchanged_on_error():
+            points, labels, triplets = self._check_data(X, y, reset=True)
+            if not _any_nonzero(points):
+                raise ValueError(
+                    "X has only zeros, so there is nothing to learn from; check the data"
+                )
+            self._learn(points, labels, triplets, self._generator())
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Map rows to the learned space.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples, d)
+            L x; compare by cosine. Rows of zeros stay zeros.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return project(X, self.components_.astype(X.dtype, copy=False))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Share of triplets that cosine in the learned space orders rightly.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or Triplets
+            Rows.
+        y : array-like of shape (n_samples,) or of int, shape (n_triplets, 3)
+            Triplets, or labels from which they are mined, seeded by ``random_state`` (0 if None).
+
+        Returns
+        -------
+        share : float
+            From 0 to 1; a tie counts one half.
+        """
+        check_is_fitted(self)
+        points, labels, triplets = self._check_data(X, y, reset=False)
+        if triplets is None:
+            triplets = self._mined(points, labels, self._generator(default=0))
+        used, triplets = np.unique(triplets, return_inverse=True)
+        Y = project(points[used], self.components_.astype(points.dtype, copy=False))
+        return ordered_share(Y, triplets.reshape(-1, 3))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        for name in ("d", "rank", "max_iter"):
+            check_integer(name, getattr(self, name), 1)
+        for name in ("n_random", "n_nearest"):
+            check_integer(name, getattr(self, name), 0)
+        if self.n_random + self.n_nearest == 0:
+            raise ValueError("n_random=0 and n_nearest=0 leave nothing to mine; raise one of them")
+        check_real("margin", self.margin, 0)
+        check_real("tol", self.tol, 0)
+        check_verbose(self.verbose)
+
+    def _check_data(
+        self, X: Any, y: Any, *, reset: bool
+    ) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """Points, and either labels or checked triplets."""
+        if isinstance(X, Triplets):
+            if y is not None:
+                raise ValueError("y must be None where X is Triplets, which holds its triplets")
+            points, targets = X.points, X.triplets
+            if points.shape[0] != X.n_points:
+                raise ValueError(
+                    f"the points of Triplets now have {points.shape[0]} rows, not the "
+                    f"{X.n_points} its triplets were made for; slice the Triplets, not its points"
+                )
+        elif y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give "
+                "group labels, or triplets of shape (n_triplets, 3)"
+            )
+        else:
+            points, targets = X, y
+        points: Any = validate_data(
+            self,
+            points,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_min_samples=2,
+        )
+        array = np.asarray(targets)
+        if array.ndim == 2 and array.shape[1] == 3:
+            return points, None, check_triplets(array, points.shape[0])
+        labels = column_or_1d(targets, warn=True)
+        if len(labels) != points.shape[0]:
+            raise ValueError(
+                f"y has {len(labels)} labels for {points.shape[0]} rows of X; give one label per "
+                "row, or triplets of shape (n_triplets, 3)"
+            )
+        with warnings.catch_warnings():
+            # Groups of duplicates are small, so there may be nearly as many as samples.
+            warnings.filterwarnings(
+                "ignore", "The number of unique classes is greater", UserWarning
+            )
+            check_classification_targets(labels)
+        counts = np.unique(labels, return_counts=True)[1]
+        if len(counts) < 2 or counts.max() < 2:
+            raise _nothing_mined(labels)
+        return points, labels, None
+
+    def _mined(
+        self, points: Any, labels: Any, rng: np.random.Generator, space: Any = None
+    ) -> np.ndarray:
+        """Triplets of labels; nearest points are those in ``space``, or in an SVD made for it."""
+
+        def nearest(anchors: np.ndarray, groups: np.ndarray) -> np.ndarray:
+            coordinates = space
+            if coordinates is None:
+                low = truncated_svd(points, min(self.rank, *points.shape), random_state=rng)
+                coordinates = low.left * low.singular_values
+            return nearest_dissimilar(coordinates, anchors, groups, self.n_nearest)
+
+        triplets = triplets_from_labels(
+            labels,
+            n_random=self.n_random,
+            nearest=nearest if self.n_nearest else None,
+            random_state=rng,
+        )
+        if len(triplets) == 0:
+            raise _nothing_mined(labels)
+        return triplets
+
+    def _generator(self, default: int | None = None) -> np.random.Generator:
+        seed = default if self.random_state is None else self.random_state
+        return np.random.default_rng(check_seed(seed).randint(2**31 - 1))
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Give back the state before, where fitting raises."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _set_reason(self, reason: StopReason) -> None:
+        self.convergence_reason_ = reason.value
+        if not reason.converged:
+            note = f"{type(self).__name__}: {reason.value}"
+            warnings.warn(note, ConvergenceWarning, stacklevel=4)
+
+    def _warn_reduced(self, rank: int, d: int, shape: tuple[int, int], stacklevel: int = 4) -> None:
+        if rank < self.rank or rank < d < self.d:
+            note = (
+                f"rank={self.rank} and d={self.d} were reduced to {rank} and {d}: X of shape "
+                f"{shape} has no higher rank; set rank and d lower to silence this"
+            )
+        elif d < self.d:
+            note = (
+                f"d={self.d} was reduced to {d}, for rank={self.rank} leaves no more dimensions; "
+                "set d lower or rank higher"
+            )
+        else:
+            return
+        warnings.warn(note, UserWarning, stacklevel=stacklevel)
+
+
+def _nothing_mined(labels: np.ndarray) -> ValueError:
+    n_classes = len(np.unique(labels))
+    return ValueError(
+        f"no triplet can be mined from y: it has {n_classes} class"
+        f"{'' if n_classes == 1 else 'es'} for {len(labels)} samples; at least two "
+        "classes are needed, one of them with two samples or more"
+    )
+
+
+def _any_nonzero(X: Any) -> bool:
+    if not sp.issparse(X):
+        return bool(np.any(X))
+    # SciPy sums duplicates in place before it counts, and the matrix is the caller's.
+    return bool((X if X.has_canonical_format else X.copy()).count_nonzero())

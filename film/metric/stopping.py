@@ -1,0 +1,70 @@
+"""Why an iteration ended, in words for its caller."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class StopReason(Enum):
+    """Why rounds, batches or descent steps ended; the value says what happened and what to do.
+
+    Examples
+    --------
+    >>> from film.metric import StopReason
+    >>> StopReason.MAX_ITER.converged
+    False
+    >>> StopReason.MAX_ITER.value
+    'not converged: max_iter was reached; raise max_iter or loosen tol'
+    """
+
+    ALL_ACTIVE = (
+        "converged: every anchor stays active at this margin, so the first map is the minimum; "
+        "a smaller margin would let satisfied anchors go"
+    )
+    BOUND = (
+        "converged: the objective is within tol of a lower bound, so of its minimum; nothing "
+        "needs doing"
+    )
+    CHANGE = (
+        "converged: rounds lower the objective by less than a tenth of tol; nothing needs doing, "
+        "and the lower bound says how far below the minimum can be"
+    )
+    PASSES = (
+        "converged: a pass over the batches lowered their mean loss by less than a third of tol; "
+        "nothing needs doing"
+    )
+    GRADIENT = "converged: the gradient on the manifold fell within gtol; nothing needs doing"
+    STILL = (
+        "converged: point and value stopped changing (xtol, ftol) before the gradient fell within "
+        "gtol; for a smaller gradient lower xtol and ftol, or work in float64"
+    )
+    STALLED = (
+        "not converged: rounds no longer lower the objective, whose lower bound is more than tol "
+        "away; loosen tol, or take solver='eigen', which goes further than 'cayley'"
+    )
+    MAX_ITER = "not converged: max_iter was reached; raise max_iter or loosen tol"
+    NO_MARGIN = (
+        "not converged: with no margin the map of zeros costs nothing, so the first map was kept; "
+        "give a margin above 0"
+    )
+    NO_DIRECTION = (
+        "not converged: no direction brings similar points closer than dissimilar ones, so the "
+        "leading singular directions were kept with equal weights; check the triplets"
+    )
+    LINE_SEARCH = (
+        "not converged: no step along the gradient lowered the objective; check the gradient "
+        "against finite differences, or work in float64"
+    )
+    NOT_FINITE = (
+        "not converged: the objective became NaN or infinite along the step and the last good "
+        "point was kept; check the scale of the data"
+    )
+    INTERRUPTED = (
+        "not converged: interrupted from the keyboard and the best map so far was kept; fit "
+        "again to go on"
+    )
+
+    @property
+    def converged(self) -> bool:
+        """Whether the result is a solution within the tolerance."""
+        return self.value.startswith("converged")
