@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from collections import defaultdict
 from pathlib import Path
@@ -11,7 +12,6 @@ import numpy as np
 
 from benchmarks.support.quora_data import Splits
 from estimators import SentenceEncoder, question_groups
-from estimators.cli import read_table
 from film.datasets import ScoredPairs, drop_excluded, read_sick, read_sts_benchmark
 from film.text import normalize_text, text_hash
 
@@ -131,7 +131,12 @@ def read_triplets(path: Path) -> np.ndarray:
     ValueError
         If a column is missing.
     """
-    table = read_table(path)
-    columns = [table.column(name) for name in ("sent0", "sent1", "hard_neg")]
-    rows = np.array(columns, dtype=object).T
+    names = ("sent0", "sent1", "hard_neg")
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        if missing := [name for name in names if name not in (reader.fieldnames or ())]:
+            raise ValueError(
+                f"{path} has no column {', '.join(map(repr, missing))}; it has {reader.fieldnames}"
+            )
+        rows = np.array([[row[name] for name in names] for row in reader], dtype=object)
     return rows[[len(set(row)) == 3 for row in rows.tolist()]]

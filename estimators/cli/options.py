@@ -1,18 +1,23 @@
-"""Kinds of numbers that options take."""
+"""Options that several commands take, each declared once."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import click
+
+PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
+LABEL_COLUMNS = ("is_duplicate", "label")
+TEXT_COLUMNS = ("text", "question", "title", "body")
 
 
 class FiniteRange(click.FloatRange):
     """A range of numbers; nan, which lies outside of no range, is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Give the number."""
+        """Return the number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is no number; give one such as 0.5.", param, ctx)
@@ -33,3 +38,81 @@ SEED = click.IntRange(0, 2**32 - 1)
 seed_option = click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Seed of what is drawn at random."
 )
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Encoding of the files. Without, it is told from them: UTF-8, UTF-16, Windows-1252.",
+)
+label_option = click.option(
+    "-l",
+    "--label",
+    metavar="COLUMN",
+    help=f"Labels, 1 for duplicates and 0 for others. Without: {' or '.join(LABEL_COLUMNS)}.",
+)
+
+
+def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--text1``, ``--text2`` and ``--encoding``."""
+    both = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
+    first = f"First text of a pair. Without: {both} where just one such couple is there."
+    for option in (
+        encoding_option,
+        click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair, likewise."),
+        click.option("-1", "--text1", metavar="COLUMN", help=first),
+    ):
+        command = option(command)
+    return command
+
+
+def _one_or_several(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
+    return value if len(value) > 1 else value[0] if value else None
+
+
+def text_column_option(help: str) -> Any:
+    """Return an option ``--text``: None, a column, or a tuple of columns that are joined."""
+    return click.option(
+        "-t", "--text", metavar="COLUMN", multiple=True, callback=_one_or_several, help=help
+    )
+
+
+text_option = text_column_option(
+    f"Texts. Without: {', '.join(TEXT_COLUMNS)} where just one of them is there. Given several "
+    "times, such as --text title --text body, the cells are joined by a space."
+)
+
+
+def id_option(help: str) -> Any:
+    """Return an option ``--id``."""
+    return click.option("--id", "name", metavar="COLUMN", help=help)
+
+
+def model_option(help: str = "A model of film train.", required: bool = True) -> Any:
+    """Return an option ``--model``."""
+    return click.option("-m", "--model", metavar="FILE", required=required, help=help)
+
+
+def prior_option(help: str, type: click.ParamType = PRIOR) -> Any:
+    """Return an option ``--prior``."""
+    return click.option("--prior", type=type, help=help)
+
+
+def html_option(help: str) -> Any:
+    """Return an option ``--html``."""
+    return click.option("--html", metavar="FILE", help=help)
+
+
+def report_format_option(
+    *forms: str,
+    default: str | None = None,
+    help: str = "Form of the result.",
+) -> Any:
+    """Return an option ``--format`` of a command whose result is no table of rows."""
+    return click.option(
+        "-f",
+        "--format",
+        "form",
+        type=click.Choice(forms),
+        default=default,
+        show_default=default is not None,
+        help=help,
+    )

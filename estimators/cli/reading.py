@@ -4,81 +4,27 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cli.console import Failure, note
+from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from estimators.cli.tables import Table, read_table
 
-PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
-LABEL_COLUMNS = ("is_duplicate", "label")
-TEXT_COLUMNS = ("text", "question", "title", "body")
 ID_COLUMNS = ("id",)
 TEST_ID_COLUMNS = ("test_id", "id")
 
-_LABELS = {"0": 0, "0.0": 0, "false": 0, "no": 0, "n": 0} | {
-    "1": 1,
-    "1.0": 1,
-    "true": 1,
-    "yes": 1,
-    "y": 1,
+_LABELS: dict[str, int] = {
+    word: label
+    for label, words in enumerate(("0 0.0 false no n", "1 1.0 true yes y"))
+    for word in words.split()
 }
 _SHOWN = 5
 _LOOKED_AT_TEXTS, _LOOKED_AT_LETTERS = 1000, 200
-
-
-def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--text1``, ``--text2`` and ``--encoding``."""
-    both = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
-    for option in (
-        encoding_option,
-        click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair, likewise."),
-        click.option(
-            "-1",
-            "--text1",
-            metavar="COLUMN",
-            help=f"First text of a pair. Without: {both} where just one such couple is there.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-encoding_option = click.option(
-    "--encoding",
-    metavar="NAME",
-    help="Encoding of the files. Without, it is told from them: UTF-8, UTF-16, Windows-1252.",
-)
-label_option = click.option(
-    "-l",
-    "--label",
-    metavar="COLUMN",
-    help=f"Labels, 1 for duplicates and 0 for others. Without: {' or '.join(LABEL_COLUMNS)}.",
-)
-
-
-def _one_or_several(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
-    return value if len(value) > 1 else value[0] if value else None
-
-
-def text_column_option(help: str) -> Any:
-    """Give an option ``--text``: None, a column, or a tuple of columns that are joined."""
-    return click.option(
-        "-t", "--text", metavar="COLUMN", multiple=True, callback=_one_or_several, help=help
-    )
-
-
-text_option = text_column_option(
-    f"Texts. Without: {', '.join(TEXT_COLUMNS)} where just one of them is there. Given several "
-    "times, such as --text title --text body, the cells are joined by a space."
-)
-model_option = click.option(
-    "-m", "--model", metavar="FILE", required=True, help="A model of film train."
-)
 
 
 def open_table(source: str, encoding: str | None) -> Table:
@@ -90,7 +36,7 @@ def open_table(source: str, encoding: str | None) -> Table:
 
 
 def choose_column(table: Table, given: Any, choices: Sequence[str], option: str, what: str) -> Any:
-    """Give the column or columns that were asked for, or the only one of the usual names."""
+    """Return the column or columns that were asked for, or the only one of the usual names."""
     if given is not None:
         table.column(given)
         if not isinstance(given, str) and len(set(given)) < len(given):
@@ -102,8 +48,20 @@ def choose_column(table: Table, given: Any, choices: Sequence[str], option: str,
     raise Failure(_unclear(table, found, choices, option, what))
 
 
+def choose_text_column(table: Table, given: Any) -> Any:
+    """Return the column or columns of texts."""
+    return choose_column(table, given, TEXT_COLUMNS, "--text", "the texts")
+
+
+def choose_id_column(table: Table, given: str | None) -> str | None:
+    """Return the column of ids; None where none is asked for and none has the usual name."""
+    if given is None and not any(name.strip().lower() in ID_COLUMNS for name in table.columns):
+        return None
+    return choose_column(table, given, ID_COLUMNS, "--id", "the ids")
+
+
 def choose_pair_columns(table: Table, text1: str | None, text2: str | None) -> tuple[str, str]:
-    """Give both columns of a pair."""
+    """Return both columns of a pair."""
     if (text1 is None) != (text2 is None):
         raise click.UsageError("give both --text1 and --text2, or neither")
     if text1 is not None and text2 is not None:
@@ -139,13 +97,40 @@ def _unclear(
     )
 
 
-def pairs_of(table: Table, columns: tuple[str, str]) -> NDArray[np.object_]:
-    """Give the pairs as an array, shape (n, 2), with notes on what is odd about them."""
-    pairs = np.empty((len(table), 2), dtype=object)
-    for side, name in enumerate(columns):
-        pairs[:, side] = table.column(name)
+def pairs_of(table: Table, text1: str | None, text2: str | None) -> NDArray[np.object_]:
+    """Return the pairs as an array, shape (n, 2), with notes on what is odd about them."""
+    columns = map(table.column, choose_pair_columns(table, text1, text2))
+    pairs = np.array([*zip(*columns, strict=True)], dtype=object)
     note_on_texts(table, pairs)
     return pairs
+
+
+class LabelledPairs(NamedTuple):
+    """The rows of a table that have a label."""
+
+    table: Table
+    column: str
+    pairs: NDArray[np.object_]
+    y: NDArray[np.int64]
+
+    def check_labels(self, what: str) -> None:
+        """Raise where all labels are the same, which `what` cannot use."""
+        if self.y.min() == self.y.max():
+            raise Failure(
+                f"{self.table.source}: all {len(self.y)} labels in column {self.column!r} are "
+                f"{self.y[0]}; {what} needs duplicates and others"
+            )
+
+
+def read_labelled_pairs(
+    source: str, text1: str | None, text2: str | None, label: str | None, encoding: str | None
+) -> LabelledPairs:
+    """Read a table of pairs and labels."""
+    table = open_table(source, encoding)
+    columns = choose_pair_columns(table, text1, text2)
+    column = choose_column(table, label, LABEL_COLUMNS, "--label", "the labels")
+    rows, y = labels_of(table, column)
+    return LabelledPairs(table, column, pairs_of(table, *columns)[rows], y)
 
 
 def note_on_texts(table: Table, texts: NDArray[np.object_]) -> None:
@@ -177,7 +162,7 @@ def mostly_latin(texts: NDArray[np.object_]) -> bool:
 
 
 def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Give the rows that have a label, and their labels."""
+    """Return the rows that have a label, and their labels."""
     cells = [cell.strip().lower() for cell in table.column(column)]
     wrong = [row for row, cell in enumerate(cells) if cell and cell not in _LABELS]
     if wrong:
@@ -195,8 +180,14 @@ def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.i
     return np.array(rows), np.array([_LABELS[cells[row]] for row in rows])
 
 
-def unique_ids(table: Table, column: str) -> list[str]:
-    """Give the ids of the rows as they stand, or say which are empty or there twice."""
+def unique_ids(table: Table, column: str) -> list[Any]:
+    """Return the ids of the rows: numbers where all came as numbers, else texts.
+
+    Raises
+    ------
+    Failure
+        When one is empty or there twice.
+    """
     ids = table.column(column)
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
@@ -208,7 +199,10 @@ def unique_ids(table: Table, column: str) -> list[str]:
                 "tell rows apart: correct them, or name another column by --id"
             )
         first[name] = row
-    return ids
+    values = [cells[table.columns.index(column)] for cells in table.rows]
+    are_numbers = all(type(value) in (int, float) for value in values)
+    # As numbers 1 and 1.0 are the same.
+    return values if are_numbers and len(set(values)) == len(values) else ids
 
 
 def _lines(table: Table, rows: Sequence[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +12,17 @@ from typing import Any, TypeGuard
 import click
 
 from estimators.cli.console import leaves, note, wrote
-from estimators.cli.tables import Table, format_of, write_table
-from estimators.cli.tables.files import FORMATS, check_library
+from estimators.cli.tables import (
+    BINARY_FORMATS,
+    FORMATS,
+    Table,
+    check_library,
+    format_of,
+    write_table,
+)
 from film.datasets import atomic_writer
 
 _TABLES = ("--out", "--labels")
-_BINARY = ("xlsx", "parquet")
 _NOT_WRITTEN = (".xls", ".ods", ".xz", ".zst", ".7z", ".rar", ".feather", ".pkl", ".db")
 _META = "estimators.cli.escape"
 
@@ -34,7 +40,7 @@ def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
             "name that ends otherwise"
         )
     chosen = by_name or form
-    if chosen in _BINARY:
+    if chosen in BINARY_FORMATS:
         check_library(chosen, "--out" if by_name else "--format")
         if not is_file(out) and sys.stdout.isatty():
             raise click.UsageError(
@@ -149,21 +155,30 @@ def write_result(
         number = write_table(out, columns, rows, format=chosen, escape_formulas=escape)
         note_written(out, f"{number} rows")
         return
-    if form is None and chosen in _BINARY:
+    if form is None and chosen in BINARY_FORMATS:
         chosen = "csv"
+    write_table(standard_output(), columns, rows, format=chosen, escape_formulas=escape)
+
+
+def standard_output() -> Any:
+    """Return the stream, which an interruption from here on may cut short."""
     leaves("standard output may be cut short")
-    write_table(sys.stdout, columns, rows, format=chosen, escape_formulas=escape)
+    return sys.stdout
 
 
 def write_text(out: str | None, text: str) -> None:
     """Write lines of text to a file or to standard output."""
     if not is_file(out):
-        leaves("standard output may be cut short")
-        sys.stdout.write(text)
+        standard_output().write(text)
         return
     with atomic_writer(out, newline="\n") as handle:
         handle.write(text)
     note_written(out)
+
+
+def write_report(out: str | None, form: str, record: Any, text: str) -> None:
+    """Write a record as JSON where `form` asks for it, else as text."""
+    write_text(out, json.dumps(record, indent=1) + "\n" if form == "json" else text)
 
 
 def note_written(path: str, what: str | None = None) -> None:

@@ -1,11 +1,9 @@
 from .generator.questions import make_question_pairs as make_question_pairs
 from .intents import IntentTexts as IntentTexts
-from .intents import make_intent_pairs as make_intent_pairs
 from .intents import read_banking77 as read_banking77
 from .intents import read_clinc150 as read_clinc150
 from .ists import read_ists as read_ists
 from .ists import read_wa as read_wa
-from .ists import write_wa as write_wa
 from .pairs import QuestionPairs as QuestionPairs
 from .pairs import ScoredPairs as ScoredPairs
 from .pairs import drop_excluded as drop_excluded

@@ -1,4 +1,4 @@
-"""Reader and writer of interpretable STS: sentence pairs with gold chunks and their alignments."""
+"""Reader of interpretable STS: sentence pairs with gold chunks and their alignments."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from pathlib import Path
 
 from film.datasets.chunk_lines import read_chunk_line
 from film.datasets.lines import Line, read_lines, wrong_line
-from film.datasets.writing import atomic_writer
 from film.tokens import AlignedPair, Alignment, misplaced
-
-__all__ = ["read_ists", "read_wa", "write_wa"]
 
 _PREFIXES = ("STSint.input", "STSint.testinput")
 # In hand-corrected lines of the official files the blank before the colon is missing.
@@ -76,15 +73,9 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from film.tokens import AlignedPair
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     stem = Path(folder) / "STSint.input.own"
-    ...     write_wa(f"{stem}.wa", [AlignedPair("1", ("A", "cat", "sat"), ("It", "sat"))])
-    ...     for side, line in ((1, "[ A cat ] [ sat ]"), (2, "[ It ] [ sat ]")):
-    ...         _ = Path(f"{stem}.sent{side}.chunk.txt").write_text(line)
-    ...     read_ists(folder, "own")[0].chunks1
-    ((0, 1), (2,))
+    >>> read_ists("nowhere", "images")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    FileNotFoundError: source='images': nowhere holds neither STSint.input.images.wa nor ...
     """
     stems = [Path(folder) / f"{prefix}.{source}" for prefix in _PREFIXES]
     found = [stem for stem in stems if Path(f"{stem}.wa").exists()]
@@ -111,7 +102,7 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
 
 
 def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
-    """Read a file of word alignments, as `write_wa` and the official task write them.
+    r"""Read a file of word alignments in the form of the official task.
 
     Parameters
     ----------
@@ -143,13 +134,16 @@ def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
     Examples
     --------
     >>> import tempfile
-    >>> from film.tokens import AlignedPair, Alignment
-    >>> same = Alignment((0, 1, 2), (0,), "EQUI", 5.0, "Tom & Ann <==> They")
-    >>> pair = AlignedPair("1", ("Tom", "&", "Ann"), ("They",), alignments=(same,))
+    >>> lines = ['<sentence id="1" status="">', "// A cat", "// It"]
+    >>> lines += ["<source>", "1 A :", "2 cat :", "</source>"]
+    >>> lines += ["<translation>", "1 It :", "</translation>"]
+    >>> lines += ["<alignment>", "1 2 <==> 1 // EQUI // 5 // A cat <==> It", "</alignment>"]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_wa(f"{folder}/own.wa", [pair])
-    ...     read_wa(f"{folder}/own.wa") == [pair]
-    True
+    ...     path = Path(folder) / "own.wa"
+    ...     _ = path.write_text("\n".join([*lines, "</sentence>"]))
+    ...     (pair,) = read_wa(path)
+    >>> pair.words1, pair.alignments[0].positions1, pair.alignments[0].score
+    (('A', 'cat'), (0, 1), 5.0)
     """
     pairs = _pairs_of(path)
     _warn_of_repairs(pairs, path)
@@ -190,42 +184,6 @@ def _pairs_of(path: str | os.PathLike[str]) -> list[AlignedPair]:
     if not pairs:
         raise ValueError(f'{path} has no pairs; expected blocks <sentence id="1" status=""> …')
     return pairs
-
-
-def write_wa(path: str | os.PathLike[str], pairs: Sequence[AlignedPair]) -> None:
-    r"""Write word alignments in the form of the official task, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file to make or to replace.
-    pairs : sequence of AlignedPair
-        At least one, with distinct ids. Chunks are not written: the format has no place for them.
-
-    Raises
-    ------
-    ValueError
-        When there is no pair or an id comes twice; before anything is written.
-    OSError
-        As in `atomic_writer`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from film.tokens import AlignedPair
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_wa(f"{folder}/own.wa", [AlignedPair("7", ("A", "cat"), ("It",))])
-    ...     Path(f"{folder}/own.wa").read_text().split("\n")[:5]
-    ['<sentence id="7" status="">', '// A cat', '// It', '<source>', '1 A : ']
-    """
-    ids = [pair.id for pair in pairs]
-    if not ids or len(set(ids)) < len(ids):
-        raise ValueError(
-            f"pairs must be at least one, with distinct ids, got {len(ids)} with {len(set(ids))} "
-            "distinct ids"
-        )
-    with atomic_writer(path, newline="\n") as handle:
-        handle.writelines("\n".join([*_block(pair), "", "", ""]) for pair in pairs)
 
 
 class _Lines:
@@ -358,22 +316,3 @@ def _read_chunks(
             raise wrong_line(path, line.number, reason, line.text) from error
         chunked.append((chunks, _named(path, line, *repairs)))
     return chunked
-
-
-def _block(pair: AlignedPair) -> Iterator[str]:
-    yield f'<sentence id="{pair.id}" status="">'
-    yield from (f"// {' '.join(words)}" for words in (pair.words1, pair.words2))
-    for tag, words in (("source", pair.words1), ("translation", pair.words2)):
-        yield f"<{tag}>"
-        yield from (f"{number} {word} : " for number, word in enumerate(words, start=1))
-        yield f"</{tag}>"
-    yield "<alignment>"
-    for alignment in pair.alignments:
-        sides = (alignment.positions1, alignment.positions2)
-        first, second = (" ".join(str(place + 1) for place in side) or "0" for side in sides)
-        score = (
-            "NIL" if alignment.score is None else repr(float(alignment.score)).removesuffix(".0")
-        )
-        yield f"{first} <==> {second} // {alignment.type} // {score} // {alignment.comment} "
-    yield "</alignment>"
-    yield "</sentence>"

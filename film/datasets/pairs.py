@@ -13,8 +13,6 @@ import numpy as np
 from film.datasets.lines import sound_lines, wrong_line
 from film.text import text_hash
 
-__all__ = ["QuestionPairs", "ScoredPairs", "drop_excluded", "read_excluded"]
-
 _HASH = re.compile(r"[0-9a-f]{16}")
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from film.datasets.lines import Line, read_lines, wrong_line, wrong_rows
 from film.datasets.pairs import QuestionPairs
 
-__all__ = ["read_quora"]
-
 _QUESTIONS = ("question1", "question2")
 _IDS = ("test_id", "id")
 _WHOLE_NUMBERS = (*_IDS, "qid1", "qid2")

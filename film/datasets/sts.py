@@ -12,8 +12,6 @@ import numpy as np
 from film.datasets.lines import Line, read_lines, wrong_line, wrong_rows
 from film.datasets.pairs import ScoredPairs
 
-__all__ = ["read_sick", "read_sts_benchmark", "read_sts_sets", "read_sts_year"]
-
 _YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 _STS_B, _SICK_TEST = "STSBenchmark/sts-test.csv", "SICK/SICK_test_annotated.txt"
 _BENCHMARK = (

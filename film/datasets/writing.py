@@ -21,8 +21,6 @@ try:
 except ImportError:  # Windows has none, and keeps open files from being removed itself.
     fcntl = None
 
-__all__ = ["atomic_writer", "write_submission"]
-
 _STALE = 60
 """Seconds after which a temporary file without a lock is one that a killed process left."""
 

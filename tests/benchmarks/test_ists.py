@@ -8,10 +8,10 @@ from scipy.optimize import linear_sum_assignment
 from benchmarks import ists
 from benchmarks.ists import RCMD, SOURCES, alignments, main
 from benchmarks.support import records
-from film.datasets import write_wa
 from film.tokens import AlignedPair, Alignment
 from film.tokens.alignment_score import score_alignments
 from film.tokens.ragged import Ragged
+from tests.film.datasets.wa_files import write_wa
 
 METHODS = ("AVG", "dense (all cosines)", RCMD, "CMD", "matching", "chunk vectors")
 GOLD = (

@@ -597,6 +597,49 @@ def test_13_a_collection_grows_by_what_is_added(shop, tmp_path):
     assert len(load_model(known).ids_) == 9
 
 
+def of_json(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("numbers", [[7, 1, 300], [1.5, 2, -3], ["7", "1", "300"], [7, "1", 2]])
+def test_13_ids_that_come_as_numbers_stay_numbers(tmp_path, numbers):
+    kept = numbers if {type(n) for n in numbers} <= {int, float} else [*map(str, numbers)]
+    source, out, mapping = tmp_path / "t.jsonl", tmp_path / "out.jsonl", tmp_path / "m.jsonl"
+    texts = ["Red tea cup", "red tea cup", "garden chair"]
+    lines = (json.dumps({"id": n, "text": t}) for n, t in zip(numbers, texts, strict=True))
+    source.write_text("\n".join(lines), encoding="utf-8")
+    assert film("duplicates", source, "--out", out)[0] == 0
+    (pair,) = of_json(out)
+    assert [pair["id1"], pair["id2"]] == kept[:2]
+    assert [type(pair[name]) for name in ("id1", "id2")] == [*map(type, kept[:2])]
+    assert film("duplicates", source, "--groups", "--out", out)[0] == 0
+    assert [row["id"] for row in of_json(out)] == kept[:2]
+    ran = film("duplicates", source, "--keep", "first", "--mapping", mapping, "--out", out)
+    assert ran[0] == 0, ran[2]
+    assert [(row["id"], row["kept"]) for row in of_json(mapping)] == [(kept[1], kept[0])]
+    assert [row["id"] for row in of_json(out)] == [numbers[0], numbers[2]]
+    # A file of labels names rows by numbers or by texts.
+    labels = write(tmp_path / "labels.csv", ["id1", "id2", "label"], [[numbers[0], numbers[2], 1]])
+    code, _, err = film("duplicates", source, "--groups", "--not-same", labels, "--out", out)
+    assert code == 0 and [row["id"] for row in of_json(out)] == kept, err
+    # A collection keeps them too, and knows a number from its text only by how it looks.
+    known = tmp_path / "known.film"
+    assert film("duplicates", source, "--save", known, "--out", out)[0] == 0
+    assert load_model(known).ids_.tolist() == kept
+    assert film("duplicates", source, "--against", known, "--out", out)[0] == 0
+    assert {(type(row["id2"]), row["id2"]) for row in of_json(out)} <= {(type(x), x) for x in kept}
+    other = write(tmp_path / "t.csv", ["id", "text"], [[numbers[0], "zebra"]])
+    code, _, err = film("duplicates", other, "--against", known, "--add")
+    assert code == 2 and f"has a row with the id '{numbers[0]}' already" in err
+
+
+def test_13_ids_that_are_one_number_but_two_texts_stay_texts(tmp_path):
+    source, out = tmp_path / "t.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"id": 1, "text": "a b"}\n{"id": 1.0, "text": "A  b"}\n')
+    assert film("duplicates", source, "--out", out)[0] == 0
+    assert [(row["id1"], row["id2"]) for row in of_json(out)] == [("1", "1.0")]
+
+
 def test_13_a_collection_that_changed_meanwhile_is_not_overwritten(shop, tmp_path, monkeypatch):
     old, new = shop
     known = tmp_path / "known.film"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -24,7 +25,16 @@ from estimators.cli.found.tables import (
     pair_table,
     sort_values,
 )
-from estimators.cli.options import POSITIVE_SHARE, PRIOR
+from estimators.cli.options import (
+    POSITIVE_SHARE,
+    PRIOR,
+    encoding_option,
+    html_option,
+    id_option,
+    model_option,
+    prior_option,
+    text_option,
+)
 from estimators.cli.tables import Table
 from estimators.cli.writing import (
     check_places,
@@ -38,6 +48,7 @@ from estimators.inspection import duplicates_page, write_page
 
 PROBABILITY, SIMILARITY = 0.5, 0.8
 LEAST = 0.01
+_OUTPUTS = ("--out", "--html", "--save", "--mapping")
 
 
 class _ShareOrEstimate(click.ParamType):
@@ -59,13 +70,8 @@ class _ShareOrEstimate(click.ParamType):
     short_help="Find the duplicates of a table.",
 )
 @click.argument("table", metavar="TABLE")
-@reading.text_option
-@click.option(
-    "--id",
-    "name",
-    metavar="COLUMN",
-    help="Ids of the rows. Without: id where it is there, else the numbers of the rows from 1.",
-)
+@text_option
+@id_option("Ids of the rows. Without: id where it is there, else the numbers of the rows from 1.")
 @click.option(
     "--against",
     metavar="FILE",
@@ -106,7 +112,7 @@ class _ShareOrEstimate(click.ParamType):
     help="With --keep: write the rows left out as a table of id, kept (the id of the row that "
     "stands for it), group and score.",
 )
-@click.option("-m", "--model", metavar="FILE", help="A model: scores are then probabilities.")
+@model_option("A model of film train: scores are then probabilities.", required=False)
 @click.option(
     "--threshold",
     type=POSITIVE_SHARE,
@@ -135,11 +141,10 @@ class _ShareOrEstimate(click.ParamType):
     type=click.Choice(["average", "complete"]),
     help="Score of two parts of a group: the mean of their pairs (the default), or the lowest.",
 )
-@click.option(
-    "--prior",
-    type=_ShareOrEstimate(),
-    help="Share of duplicates among the candidate pairs, to shift the model's probabilities to, "
+@prior_option(
+    "Share of duplicates among the candidate pairs, to shift the model's probabilities to, "
     "or estimate. Without, they stay.",
+    type=_ShareOrEstimate(),
 )
 @click.option(
     "--index",
@@ -150,33 +155,10 @@ class _ShareOrEstimate(click.ParamType):
 )
 @out_option
 @format_option
-@click.option("--html", metavar="FILE", help="Write a page of the groups; a table only with --out.")
-@reading.encoding_option
+@html_option("Write a page of the groups; a table only with --out.")
+@encoding_option
 @quiet_option
-def duplicates(
-    table: str,
-    text: Any,
-    name: str | None,
-    against: str | None,
-    save: str | None,
-    add: bool,
-    within: tuple[str, ...],
-    not_same: str | None,
-    keep: str | None,
-    mapping: str | None,
-    model: str | None,
-    threshold: float | None,
-    precision: float | None,
-    budget: int | None,
-    grouped: bool,
-    linkage: str | None,
-    prior: Any,
-    index: Any,
-    out: str | None,
-    form: str | None,
-    html: str | None,
-    encoding: str | None,
-) -> None:
+def duplicates(**given: Any) -> None:
     """Find rows of a TABLE that mean the same, without labels or with a model of film train.
 
     Pairs are a table of id1, id2, score, kind, text1, text2. The kind is copy (equal but for case,
@@ -184,109 +166,110 @@ def duplicates(
     cannot see how. Groups are a table of group, id, score (of the last merge), weakest (score of
     its weakest pair) and the columns of TABLE.
     """
-    known = _check_tables(against, save, add, keep, mapping, not_same, model, grouped, prior, index)
-    _check_options(
-        threshold, precision, budget, grouped or bool(keep), linkage, prior, model or known, html
-    )
-    outputs = {"--out": out, "--html": html, "--save": save, "--mapping": mapping}
-    check_places(outputs, [table, model, against, not_same])
-    collection = None
-    if known:
-        check_places({"--against": against}, [table])
-        collection = Collection(str(against))
-        _check_blocks(collection.finder, within, str(against))
-    classifier = None if model is None else reading.open_model(model)
+    options = SimpleNamespace(**given)
+    collection = _checked_collection(options)
+    classifier = None if options.model is None else reading.open_model(options.model)
     if collection:
-        classifier, prior = collection.finder.classifier, collection.finder.prior
-        if precision is not None and classifier is None:
-            raise click.UsageError(f"--precision: {against} was saved without a --model")
-    if precision is not None and prior != "estimate":
-        threshold = _threshold_for(precision, classifier, prior)
-    rows = reading.open_table(table, encoding)
-    column = reading.choose_column(rows, text, reading.TEXT_COLUMNS, "--text", "the texts")
-    named = _id_column(rows, name)
-    start = len(collection.finder.ids_) if collection and add else 0
-    ids = [str(start + 1 + row) for row in range(len(rows))]
-    if named is not None:
-        ids = reading.unique_ids(rows, named)
+        classifier, options.prior = collection.finder.classifier, collection.finder.prior
+        if options.precision is not None and classifier is None:
+            raise click.UsageError(f"--precision: {options.against} was saved without a --model")
+    if options.precision is not None and options.prior != "estimate":
+        options.threshold = _threshold_for(options.precision, classifier, options.prior)
+    rows = reading.open_table(options.table, options.encoding)
+    column = reading.choose_text_column(rows, options.text)
+    named = reading.choose_id_column(rows, options.name)
+    ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and options.add else 0)
     carried = [other for other in rows.columns if other != named]
-    if grouped:
+    if options.grouped:
         check_carried(rows, carried)
-    values = keep if keep in (None, "first", "longest") else sort_values(rows, str(keep))
-    if collection and add:
+    sort_by = options.keep
+    if sort_by not in (None, "first", "longest"):
+        sort_by = sort_values(rows, sort_by)
+    if collection and options.add:
         collection.check_new(ids)
     texts = rows.column(column)
     reading.note_on_texts(rows, np.array(texts, dtype=object))
-    blocks = blocks_of(rows, within)
+    blocks = blocks_of(rows, options.within)
     must, cannot = [], []
-    if not_same is not None:
-        must, cannot = known_pairs(not_same, encoding, texts, ids, blocks)
+    if options.not_same is not None:
+        must, cannot = known_pairs(options.not_same, options.encoding, texts, ids, blocks)
     leaves("nothing was written; the same command starts from the beginning")
-    finder = DuplicateFinder(classifier, prior=prior, index=index, verbose=verbosity())
     if collection:
         finder = collection.finder.set_params(verbose=verbosity())
-    elif against is not None:
-        other = reading.open_table(against, encoding)
-        its = _id_column(other, name)
-        its_text = reading.choose_column(other, text, reading.TEXT_COLUMNS, "--text", "the texts")
-        its_ids = [str(1 + row) for row in range(len(other))]
-        finder.fit(
-            other.column(its_text),
-            its_ids if its is None else reading.unique_ids(other, its),
-            blocks_of(other, within),
-        )
     else:
-        finder.fit(texts, ids, blocks)
-        _note_on_texts(finder)
-    if precision is not None and prior == "estimate":
-        threshold = _threshold_for(precision, classifier, finder.find(threshold=1.0).prior)
-    lowest = threshold or (SIMILARITY if classifier is None else PROBABILITY)
-    method = linkage or "average"
+        finder = DuplicateFinder(
+            classifier, prior=options.prior, index=options.index, verbose=verbosity()
+        )
+        if options.against is None:
+            finder.fit(texts, ids, blocks)
+            _note_on_texts(finder)
+        else:
+            finder.fit(*_other_table(options))
+    if options.precision is not None and options.prior == "estimate":
+        prior = finder.find(threshold=1.0).prior
+        options.threshold = _threshold_for(options.precision, classifier, prior)
+    lowest = options.threshold or (SIMILARITY if classifier is None else PROBABILITY)
+    linkage = options.linkage or "average"
     constraints = {"must_link": must, "cannot_link": cannot}
+    limits = {"threshold": None if options.budget else lowest, "budget": options.budget}
     mapped: Any = None
-    limits = {"threshold": None if budget else lowest, "budget": budget}
     try:
-        if against is not None:
+        if options.against is not None:
             found = finder.match(texts, ids, blocks=blocks, **limits)
             result = pair_table(found)
-        elif keep is not None or grouped:
-            found = finder.groups(lowest, linkage=method, **constraints)
+        elif options.grouped or options.keep is not None:
+            found = finder.groups(lowest, linkage=linkage, **constraints)
             result = group_table(found, rows, carried)
-            if keep is not None:
-                result, mapped = kept_tables(found, found.keep(values or "first"), ids, rows)
+            if sort_by is not None:
+                result, mapped = kept_tables(found, found.keep(sort_by), ids, rows)
         else:
             finder.known_pairs(**constraints)
             found = finder.find(**limits, cannot_link=cannot)
             result = pair_table(found)
     except ValueError as error:
-        if not_same is None:
+        if options.not_same is None:
             raise
-        raise refuse_contradictions(error, not_same) from error
-    if budget and isinstance(found, DuplicatePairs):
+        raise refuse_contradictions(error, options.not_same) from error
+    if options.budget and isinstance(found, DuplicatePairs):
         lowest = max(LEAST, float(found.scores.min(initial=1.0)))
     _note_on(found, lowest, len(rows))
-    if out is not None or html is None:
-        write_result(out, form, *result, like=rows)
-    if mapping is not None:
-        write_result(mapping, None, *mapped, like=rows)
-    if html is not None:
-        title = f"Duplicates in {rows.source}"
-        if against is not None:
+    if options.out is not None or options.html is None:
+        write_result(options.out, options.form, *result, like=rows)
+    if options.mapping is not None:
+        write_result(options.mapping, None, *mapped, like=rows)
+    if options.html is not None:
+        if options.against is not None:
             data = match_data(found, lowest, len(rows))
-            title = f"Rows of {rows.source} in {against}"
+            title = f"Rows of {rows.source} in {options.against}"
         else:
-            data = page_data(finder, lowest, method, **constraints)
-        write_page(duplicates_page(data, title=title), html)
-        note_written(html)
-    if save is not None:
+            data = page_data(finder, lowest, linkage, **constraints)
+            title = f"Duplicates in {rows.source}"
+        write_page(duplicates_page(data, title=title), options.html)
+        note_written(options.html)
+    if options.save is not None:
         from estimators.persistence import save_model
 
-        save_model(finder, save)
-        note_written(save, f"{len(finder.ids_)} rows")
-    if collection and add:
+        save_model(finder, options.save)
+        note_written(options.save, f"{len(finder.ids_)} rows")
+    if collection and options.add:
         finder.add(texts, ids, blocks)
         collection.save()
         note_written(collection.path, f"{len(finder.ids_)} rows")
+
+
+def _ids_of(rows: Table, named: str | None, n_before: int = 0) -> list[Any]:
+    """Return the ids of a column, or the numbers of the rows after those that are there."""
+    if named is None:
+        return [str(n_before + number) for number in range(1, len(rows) + 1)]
+    return reading.unique_ids(rows, named)
+
+
+def _other_table(options: SimpleNamespace) -> tuple[list[str], list[Any], list[str] | None]:
+    """Return texts, ids and blocks of the table of --against."""
+    other = reading.open_table(options.against, options.encoding)
+    named = reading.choose_id_column(other, options.name)
+    texts = other.column(reading.choose_text_column(other, options.text))
+    return texts, _ids_of(other, named), blocks_of(other, options.within)
 
 
 def _threshold_for(precision: float, classifier: Any, prior: float | None) -> float:
@@ -299,76 +282,62 @@ def _threshold_for(precision: float, classifier: Any, prior: float | None) -> fl
     return threshold
 
 
-def _check_tables(
-    against: str | None,
-    save: str | None,
-    add: bool,
-    keep: str | None,
-    mapping: str | None,
-    not_same: str | None,
-    model: str | None,
-    grouped: bool,
-    prior: Any,
-    index: str,
-) -> bool:
-    """Check what needs what, and tell whether --against is a collection."""
+def _checked_collection(options: SimpleNamespace) -> Collection | None:
+    """Raise where options do not go together, and open the collection of --against if it is one."""
+    against, grouped = options.against, options.grouped or options.keep is not None
     known = against is not None and is_collection(against)
     if against is not None:
-        for option, given in (("--groups", grouped), ("--keep", keep), ("--not-same", not_same)):
-            if given:
+        for option, one_table in (
+            ("--groups", options.grouped),
+            ("--keep", options.keep),
+            ("--not-same", options.not_same),
+        ):
+            if one_table:
                 raise click.UsageError(
                     f"{option} is about the rows of one table; leave out {option} or --against"
                 )
-        if save is not None:
+        if options.save is not None:
             raise click.UsageError("--save keeps one table; leave out --against, or give --add")
-    if add and not known:
+    if options.add and not known:
         raise click.UsageError("--add needs a collection; give --against a file of --save")
-    if known and model is not None:
-        raise click.UsageError("--model is part of a collection; give it with --save instead")
-    if known and prior is not None:
-        raise click.UsageError("--prior is part of a collection; give it with --save instead")
-    if known and index != "auto":
-        raise click.UsageError("--index is part of a collection; give it with --save instead")
-    if mapping is not None and keep is None:
+    for option, fixed in (
+        ("--model", options.model is not None),
+        ("--prior", options.prior is not None),
+        ("--index", options.index != "auto"),
+    ):
+        if known and fixed:
+            raise click.UsageError(f"{option} is part of a collection; give it with --save instead")
+    if options.mapping is not None and options.keep is None:
         raise click.UsageError("--mapping lists what --keep leaves out; give --keep too")
-    return known
-
-
-def _check_blocks(finder: Any, within: tuple[str, ...], path: str) -> None:
-    if finder.has_blocks_ != bool(within):
-        remedy = "give it here too" if finder.has_blocks_ else "leave it out, or save it with it"
-        state = "with" if finder.has_blocks_ else "without"
-        raise click.UsageError(f"--within: {path} was saved {state} it; {remedy}")
-
-
-def _check_options(
-    threshold: float | None,
-    precision: float | None,
-    budget: int | None,
-    grouped: bool,
-    linkage: str | None,
-    prior: Any,
-    model: str | bool | None,
-    html: str | None,
-) -> None:
-    limits = {"--threshold": threshold, "--precision": precision, "--budget": budget}
-    given = [option for option, value in limits.items() if value is not None]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} take each other's place; give one")
-    if precision is not None and not model:
+    limits = {
+        "--threshold": options.threshold,
+        "--precision": options.precision,
+        "--budget": options.budget,
+    }
+    limited = [option for option, value in limits.items() if value is not None]
+    if len(limited) > 1:
+        raise click.UsageError(f"{' and '.join(limited)} take each other's place; give one")
+    has_model = options.model is not None or known
+    if options.precision is not None and not has_model:
         raise click.UsageError("--precision is about the probabilities of a model; give --model")
-    if grouped and budget is not None:
+    if grouped and options.budget is not None:
         raise click.UsageError("--budget counts pairs; give --threshold with --groups")
-    if linkage is not None and not grouped and html is None:
+    if options.linkage is not None and not grouped and options.html is None:
         raise click.UsageError("--linkage is about groups; give --groups or --html too")
-    if prior is not None and not model:
+    if options.prior is not None and not has_model:
         raise click.UsageError("--prior is about the probabilities of a model; give --model too")
-
-
-def _id_column(table: Table, given: str | None) -> str | None:
-    if given is None and not any(n.strip().lower() in reading.ID_COLUMNS for n in table.columns):
+    outputs = {option: getattr(options, option[2:]) for option in _OUTPUTS}
+    check_places(outputs, [options.table, options.model, against, options.not_same])
+    if against is None or not known:
         return None
-    return reading.choose_column(table, given, reading.ID_COLUMNS, "--id", "the ids")
+    check_places({"--against": against}, [options.table])
+    collection = Collection(against)
+    has_blocks = collection.finder.has_blocks_
+    if has_blocks != bool(options.within):
+        remedy = "give it here too" if has_blocks else "leave it out, or save it with it"
+        state = "with" if has_blocks else "without"
+        raise click.UsageError(f"--within: {against} was saved {state} it; {remedy}")
+    return collection
 
 
 def _note_on_texts(finder: Any) -> None:
@@ -380,16 +349,16 @@ def _note_on_texts(finder: Any) -> None:
 
 
 def _note_on(found: Any, lowest: float, n_rows: int) -> None:
-    said = f"{len(found)} {'groups' if hasattr(found, 'groups') else 'pairs'}"
-    said += f" by {found.score_name} from {lowest:g}"
+    text = f"{len(found)} {'groups' if hasattr(found, 'groups') else 'pairs'}"
+    text += f" by {found.score_name} from {lowest:g}"
     if found.prior is not None:
-        said += f", at a share of {found.prior:.2%} duplicates among candidates"
+        text += f", at a share of {found.prior:.2%} duplicates among candidates"
     if found.index != "exact":
-        said += f"; neighbours by {found.index}, which found {found.recall:.1%} of them"
+        text += f"; neighbours by {found.index}, which found {found.recall:.1%} of them"
     if hasattr(found, "groups"):
         n_duplicates = sum(group.size - 1 for group in found)
-        said += f"; {n_duplicates} of {n_rows} rows repeat another"
-    note(said)
+        text += f"; {n_duplicates} of {n_rows} rows repeat another"
+    note(text)
     n_indistinct = int((getattr(found, "kind", np.empty(0)) == "indistinct").sum())
     if n_indistinct:
         note(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import PurePath
 from typing import Any
 
@@ -10,11 +9,18 @@ import click
 import numpy as np
 
 from estimators.cli import reading
-from estimators.cli.console import Failure, examples, note, progress, quiet_option
-from estimators.cli.figures import as_text, figures
-from estimators.cli.options import PRIOR
-from estimators.cli.thresholds import Thresholds, thresholds_of
-from estimators.cli.writing import check_places, note_written, out_option, write_text
+from estimators.cli.console import examples, note, progress, quiet_option
+from estimators.cli.figures import Thresholds, as_text, figures, thresholds_of
+from estimators.cli.options import (
+    PRIOR,
+    html_option,
+    label_option,
+    model_option,
+    pair_options,
+    prior_option,
+    report_format_option,
+)
+from estimators.cli.writing import check_places, note_written, out_option, write_report
 from estimators.inputs import question_groups
 from estimators.inspection import (
     ReliabilityDisplay,
@@ -38,14 +44,12 @@ IMAGES = (".png", ".svg", ".pdf")
     short_help="Measure a model on labelled pairs.",
 )
 @click.argument("pairs", metavar="PAIRS")
-@reading.pair_options
-@reading.label_option
-@reading.model_option
-@click.option(
-    "--prior",
-    type=PRIOR,
-    help="Share of duplicates where the model will be used: also give the log loss there, and "
-    "the thresholds for it. Without, thresholds hold for the share in PAIRS.",
+@pair_options
+@label_option
+@model_option()
+@prior_option(
+    "Share of duplicates where the model will be used: also give the log loss there, and "
+    "the thresholds for it. Without, thresholds hold for the share in PAIRS."
 )
 @click.option(
     "--precision",
@@ -53,22 +57,12 @@ IMAGES = (".png", ".svg", ".pdf")
     help="Suggest the lowest threshold that keeps at least this precision, by the low end of its "
     "95 % interval.",
 )
-@click.option(
-    "--html",
-    metavar="FILE",
-    help="Draw precision and recall by threshold, and calibration: a page, or an image where FILE "
-    "ends in .png, .svg or .pdf.",
+@html_option(
+    "Draw precision and recall by threshold, and calibration: a page, or an image where FILE "
+    "ends in .png, .svg or .pdf."
 )
 @out_option
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Form of the result.",
-)
+@report_format_option("table", "json", default="table")
 @quiet_option
 def evaluate(
     pairs: str,
@@ -95,32 +89,25 @@ def evaluate(
     if html is not None:
         import_pyplot()
     classifier = reading.open_model(model)
-    table = reading.open_table(pairs, encoding)
-    columns = reading.choose_pair_columns(table, text1, text2)
-    named = reading.choose_column(table, label, reading.LABEL_COLUMNS, "--label", "the labels")
-    rows, y = reading.labels_of(table, named)
-    texts = reading.pairs_of(table, columns)[rows]
-    if y.min() == y.max() and (precision is not None or html is not None):
-        option = "--html" if precision is None else "--precision"
-        raise Failure(
-            f"{table.source}: all {len(y)} labels in column {named!r} are {y[0]}; {option} needs "
-            "duplicates and others"
-        )
+    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
+    _, _, texts, y = labelled
+    if precision is not None or html is not None:
+        labelled.check_labels("--html" if precision is None else "--precision")
     _note_on_known(classifier, texts)
     with progress(len(texts), "evaluate") as advance:
         p = duplicate_probabilities(classifier, texts, advance=advance)
     held = classifier.prior_
-    found: dict[str, Any] = figures(y, p, prior_from=held, prior=prior)
-    text, by_threshold = as_text(found), None
+    record: dict[str, Any] = figures(y, p, prior_from=held, prior=prior)
+    text, by_threshold = as_text(record), None
     if y.min() < y.max():
         by_threshold = thresholds_of(
             y, p, question_groups(texts), prior_from=held, prior=prior, precision=precision
         )
-        found = found | {"thresholds": by_threshold.as_record()}
+        record["thresholds"] = by_threshold.as_record()
         text += "\n" + by_threshold.as_text()
-    write_text(out, json.dumps(found, indent=1) + "\n" if form == "json" else text)
+    write_report(out, form, record, text)
     if html is not None and by_threshold is not None:
-        _draw(html, f"{model} on {table.source}", text, by_threshold, y, p)
+        _draw(html, f"{model} on {labelled.table.source}", text, by_threshold, y, p)
         note_written(html)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import numpy as np
 
 from estimators.cli import reading
 from estimators.cli.console import examples, progress, quiet_option
+from estimators.cli.options import html_option, model_option, pair_options, report_format_option
 from estimators.cli.tables import format_of
 from estimators.cli.writing import check_places, note_written, out_option, write_text
 from estimators.inspection import explanations_page, write_page
@@ -28,17 +28,15 @@ BLOCK = 32
 )
 @click.argument("pairs", metavar="PAIRS", required=False)
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, in place of a table.")
-@reading.pair_options
-@reading.model_option
+@pair_options
+@model_option()
 @out_option
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["text", "jsonl"]),
+@report_format_option(
+    "text",
+    "jsonl",
     help="Form of the result; jsonl holds all numbers. Without: jsonl where --out is so called.",
 )
-@click.option("--html", metavar="FILE", help="Write a page; the text result then only with --out.")
+@html_option("Write a page; the text result then only with --out.")
 @quiet_option
 def explain(
     pairs: str | None,
@@ -65,13 +63,14 @@ def explain(
     classifier = reading.open_model(model)
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
-        texts = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+        texts = reading.pairs_of(table, text1, text2)
     else:
         texts = np.empty((1, 2), dtype=object)
         texts[0] = _checked(text_pair)
     verdicts: list[Any] = []
     with progress(len(texts), "film explain") as advance:
-        for block in _blocks(texts):
+        for start in range(0, len(texts), BLOCK):
+            block = texts[start : start + BLOCK]
             verdicts += classifier.explain(block)
             advance(len(block))
     if html is not None:
@@ -84,11 +83,6 @@ def explain(
         write_text(out, "".join(lines))
     else:
         write_text(out, "\n".join(f"{verdict}\n" for verdict in verdicts))
-
-
-def _blocks(texts: Any) -> Iterator[Any]:
-    for start in range(0, len(texts), BLOCK):
-        yield texts[start : start + BLOCK]
 
 
 def _checked_form(form: str | None, out: str | None) -> str:

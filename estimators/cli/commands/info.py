@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -10,7 +9,9 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import examples, quiet_option
-from estimators.cli.writing import check_places, out_option, write_text
+from estimators.cli.figures import two_columns
+from estimators.cli.options import report_format_option
+from estimators.cli.writing import check_places, out_option, write_report
 from estimators.inspection import printable_text
 from film import __version__
 
@@ -23,15 +24,7 @@ from film import __version__
 )
 @click.argument("model", metavar="MODEL")
 @out_option
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Form of the result.",
-)
+@report_format_option("table", "json", default="table")
 @quiet_option
 def info(model: str, out: str | None, form: str) -> None:
     """Show what a MODEL file holds: its kind, what it was trained on and when, and how good it is.
@@ -43,8 +36,8 @@ def info(model: str, out: str | None, form: str) -> None:
     loaded = reading.load_model(model)
     from estimators.persistence import read_metadata
 
-    found = _facts(loaded, read_metadata(model), model)
-    write_text(out, json.dumps(found, indent=1) + "\n" if form == "json" else _as_text(found))
+    facts = _facts(loaded, read_metadata(model), model)
+    write_report(out, form, facts, _as_text(facts))
 
 
 def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
@@ -82,14 +75,13 @@ def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _as_text(facts: dict[str, Any]) -> str:
-    lines: list[tuple[str, str]] = []
+    lines: dict[str, str] = {}
     for name, value in facts.items():
         if isinstance(value, dict) and name == "out of fold":
-            lines += [(f"out of fold, {inner}", _shown(cell)) for inner, cell in value.items()]
+            lines |= {f"out of fold, {inner}": _shown(cell) for inner, cell in value.items()}
         else:
-            lines.append((name, _shown(value)))
-    width = max(len(name) for name, _ in lines)
-    return "".join(f"{name:<{width}}  {text}\n" for name, text in lines)
+            lines[name] = _shown(value)
+    return two_columns(lines)
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option
 from estimators.cli.labelling.answers import Answers, pair_key
 from estimators.cli.labelling.candidates import candidate_pairs
-from estimators.cli.options import seed_option
+from estimators.cli.options import model_option, pair_options, seed_option, text_option
 from estimators.cli.writing import check_places
 from estimators.inputs import usable_folds
 from estimators.inspection import printable_text
@@ -39,17 +39,15 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
     short_help="Label the pairs most worth it.",
 )
 @click.argument("table", metavar="TABLE")
-@reading.text_option
-@reading.pair_options
+@text_option
+@pair_options
 @click.option(
     "--labels",
     metavar="FILE",
     required=True,
     help="Where answers are kept: .csv, .tsv or .jsonl with text1, text2, label.",
 )
-@click.option(
-    "-m", "--model", metavar="FILE", help=f"Where a model goes, fitted anew every {BATCH} answers."
-)
+@model_option(f"Where a model goes, fitted anew every {BATCH} answers.", required=False)
 @click.option(
     "-n", "n", type=click.IntRange(1), default=20, show_default=True, help="Pairs to ask now."
 )

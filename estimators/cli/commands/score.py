@@ -6,7 +6,7 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, progress, quiet_option
-from estimators.cli.options import SHARE
+from estimators.cli.options import SHARE, model_option, pair_options
 from estimators.cli.writing import check_places, format_option, out_option, write_result
 
 
@@ -17,8 +17,8 @@ from estimators.cli.writing import check_places, format_option, out_option, writ
     ),
 )
 @click.argument("pairs", metavar="PAIRS")
-@reading.pair_options
-@reading.model_option
+@pair_options
+@model_option()
 @out_option
 @format_option
 @click.option(
@@ -62,8 +62,8 @@ def score(
         raise Failure(
             f"{table.source} has a column {taken[0]!r} already; name the new one by --as NAME"
         )
-    texts = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+    texts = reading.pairs_of(table, text1, text2)
     with progress(len(texts), "score") as advance:
-        said = duplicate_probabilities(classifier, texts, advance=advance).tolist()
-    rows = ([*row, p, int(p > threshold)] for row, p in zip(table.rows, said, strict=True))
+        scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
+    rows = ([*row, p, int(p > threshold)] for row, p in zip(table.rows, scores, strict=True))
     write_result(out, form, [*table.columns, *added], rows, like=table)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from estimators.cli import reading
-from estimators.cli.console import examples, leaves, note, progress, quiet_option
-from estimators.cli.options import PRIOR
+from estimators.cli.console import examples, note, progress, quiet_option
+from estimators.cli.options import id_option, model_option, pair_options, prior_option
 from estimators.cli.tables import format_of
-from estimators.cli.writing import check_places, is_file, note_written
+from estimators.cli.writing import check_places, is_file, note_written, standard_output
 
 
 @click.command(
@@ -19,19 +17,10 @@ from estimators.cli.writing import check_places, is_file, note_written
     ),
 )
 @click.argument("test", metavar="TEST")
-@reading.pair_options
-@click.option(
-    "--id",
-    "name",
-    metavar="COLUMN",
-    help=f"Ids of the pairs. Without: {' or '.join(reading.TEST_ID_COLUMNS)}.",
-)
-@reading.model_option
-@click.option(
-    "--prior",
-    type=PRIOR,
-    help="Share of duplicates in TEST, 0.1746 in Kaggle's. Without: that of the model.",
-)
+@pair_options
+@id_option(f"Ids of the pairs. Without: {' or '.join(reading.TEST_ID_COLUMNS)}.")
+@model_option()
+@prior_option("Share of duplicates in TEST, 0.1746 in Kaggle's. Without: that of the model.")
 @click.option(
     "-o",
     "--out",
@@ -58,12 +47,10 @@ def submit(
     table = reading.open_table(test, encoding)
     column = reading.choose_column(table, name, reading.TEST_ID_COLUMNS, "--id", "the ids")
     ids = reading.unique_ids(table, column)
-    texts = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+    texts = reading.pairs_of(table, text1, text2)
     from estimators.pairs import write_predictions
 
-    if not is_file(out):
-        leaves("standard output may be cut short")
-    target = out if is_file(out) else sys.stdout
+    target = out if is_file(out) else standard_output()
     with progress(len(texts), "submit") as advance:
         p = write_predictions(classifier, texts, ids, target, prior=prior, advance=advance)
     note(f"{len(p)} predictions, mean {p.mean():.4f}")

@@ -11,7 +11,15 @@ import numpy as np
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli.figures import as_text, figures
-from estimators.cli.options import PRIOR, seed_option
+from estimators.cli.options import (
+    LABEL_COLUMNS,
+    label_option,
+    model_option,
+    pair_options,
+    prior_option,
+    seed_option,
+    text_column_option,
+)
 from estimators.cli.writing import check_places, note_written
 from estimators.inputs import usable_folds
 from estimators.pairs import fast_duplicates
@@ -26,9 +34,9 @@ from film.pairs import calibration_error, shift_prior
     ),
 )
 @click.argument("pairs", metavar="PAIRS")
-@reading.pair_options
-@reading.label_option
-@click.option("-m", "--model", metavar="FILE", required=True, help="Where the model goes.")
+@pair_options
+@label_option
+@model_option("Where the model goes.")
 @click.option(
     "--more-duplicates",
     metavar="FILE",
@@ -40,12 +48,8 @@ from film.pairs import calibration_error, shift_prior
     help="The texts that will be judged, where they are known: neighbours are then counted among "
     "them too. Without, a probability depends on its own pair alone.",
 )
-@reading.text_column_option("Texts of --corpus, else as in film duplicates.")
-@click.option(
-    "--prior",
-    type=PRIOR,
-    help="Share of duplicates where the model will be used. Without: as in PAIRS.",
-)
+@text_column_option("Texts of --corpus, else as in film duplicates.")
+@prior_option("Share of duplicates where the model will be used. Without: as in PAIRS.")
 @seed_option
 @click.option(
     "--rank",
@@ -95,16 +99,9 @@ def train(
         _check_folder(cache)
         kept += f"; finished folds are in {cache}: run the same command to go on"
     leaves(kept)
-    table = reading.open_table(pairs, encoding)
-    columns = reading.choose_pair_columns(table, text1, text2)
-    named = reading.choose_column(table, label, reading.LABEL_COLUMNS, "--label", "the labels")
-    rows, y = reading.labels_of(table, named)
-    texts = reading.pairs_of(table, columns)[rows]
-    if y.min() == y.max():
-        raise Failure(
-            f"{table.source}: all {len(y)} labels in column {named!r} are {y[0]}; training needs "
-            "duplicates and others"
-        )
+    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
+    labelled.check_labels("training")
+    table, _, texts, y = labelled
     usable = usable_folds(texts, y, folds, seed)
     if usable < folds:
         remedy = f"give --folds {usable}" if usable else "two folds are too many already: give"
@@ -154,8 +151,7 @@ def _corpus(path: str | None, text: Any, encoding: str | None) -> list[str] | No
     if path is None:
         return None
     table = reading.open_table(path, encoding)
-    column = reading.choose_column(table, text, reading.TEXT_COLUMNS, "--text", "the texts")
-    return table.column(column)
+    return table.column(reading.choose_text_column(table, text))
 
 
 def _similar(
@@ -171,8 +167,8 @@ def _similar(
     if text1 not in table.columns or text2 not in table.columns:
         # Often another table than the pairs, with names of its own.
         text1 = text2 = None
-    pairs = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
-    usual = [name for name in table.columns if name.strip().lower() in reading.LABEL_COLUMNS]
+    pairs = reading.pairs_of(table, text1, text2)
+    usual = [name for name in table.columns if name.strip().lower() in LABEL_COLUMNS]
     named = label if label in table.columns else usual[0] if usual else None
     if named is None:
         return pairs

@@ -11,11 +11,12 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note
+from estimators.cli.options import LABEL_COLUMNS
 from estimators.cli.tables import escape_formula
 from estimators.persistence import HEADER
 from film.text import copy_key
 
-Pairs = list[tuple[str, str]]
+Pairs = list[tuple[Any, Any]]
 
 
 class Collection:
@@ -40,10 +41,10 @@ class Collection:
                 "table, or a file that film duplicates --save wrote"
             )
 
-    def check_new(self, ids: Sequence[str]) -> None:
-        """Raise where a new row has the id of one that is there."""
-        there = set(self.finder.ids_.tolist())
-        taken = [name for name in ids if name in there]
+    def check_new(self, ids: Sequence[Any]) -> None:
+        """Raise where a new row has the id of one that is there, be it a number or a text."""
+        there = {str(name) for name in self.finder.ids_.tolist()}
+        taken = [str(name) for name in ids if str(name) in there]
         if taken:
             raise Failure(
                 f"{self.path} has a row with the id {taken[0][:60]!r} already, and {len(taken)} of "
@@ -64,7 +65,7 @@ class Collection:
 
 
 def is_collection(path: str) -> bool:
-    """Whether a file is one of `estimators.save_model`, rather than a table."""
+    """Whether a file holds a model, rather than a table."""
     if path == "-" or not os.path.isfile(path) or not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -93,7 +94,7 @@ def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:
 
 
 def known_pairs(
-    path: str, encoding: str | None, texts: list[str], ids: list[str], blocks: list[str] | None
+    path: str, encoding: str | None, texts: list[str], ids: list[Any], blocks: list[str] | None
 ) -> tuple[Pairs, Pairs]:
     """Read judged pairs: ids of rows that mean the same, and of rows that do not.
 
@@ -101,7 +102,7 @@ def known_pairs(
     id2. Labels are as for ``film train``; a row without one says nothing.
     """
     table = reading.open_table(path, encoding)
-    label = reading.choose_column(table, None, reading.LABEL_COLUMNS, "--not-same", "the labels")
+    label = reading.choose_column(table, None, LABEL_COLUMNS, "--not-same", "the labels")
     rows, labels = reading.labels_of(table, label)
     columns = reading.pair_columns_of(table)
     named = {name.strip().lower(): name for name in table.columns}
@@ -109,7 +110,7 @@ def known_pairs(
         holders = _rows_by_text(texts, blocks)
         names = columns[0]
     elif {"id1", "id2"} <= named.keys():
-        holders = {name: {"": row} for row, name in enumerate(ids)}
+        holders = {str(name): {"": row} for row, name in enumerate(ids)}
         names = named["id1"], named["id2"]
     else:
         raise Failure(
@@ -150,6 +151,6 @@ def _rows_by_text(texts: list[str], blocks: list[str] | None) -> dict[str, dict[
 
 def refuse_contradictions(error: ValueError, path: str) -> Failure:
     """Say what contradicts in the words of a file of labels."""
-    said = str(error).replace("cannot_link parts", "label 0 parts")
-    said = said.replace("must_link joins", "label 1 joins").replace("that pair", "that line")
-    return Failure(f"--not-same {path}: {said.replace('one of these pairs', 'one of their lines')}")
+    text = str(error).replace("cannot_link parts", "label 0 parts")
+    text = text.replace("must_link joins", "label 1 joins").replace("that pair", "that line")
+    return Failure(f"--not-same {path}: {text.replace('one of these pairs', 'one of their lines')}")

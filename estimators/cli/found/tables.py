@@ -58,7 +58,7 @@ def group_table(groups: Any, table: Table, carried: list[str]) -> Result:
 
 
 def kept_tables(
-    groups: Any, kept: np.ndarray, ids: list[str], table: Table
+    groups: Any, kept: np.ndarray, ids: list[Any], table: Table
 ) -> tuple[Result, Result]:
     """Give the table without its duplicates, and what became of the rows left out.
 
@@ -68,7 +68,7 @@ def kept_tables(
         Of the table's rows.
     kept : ndarray of int, shape (n_rows,)
         Row that stands for each row.
-    ids : list of str
+    ids : list
         Ids of the rows.
     table : Table
         Its columns and the order of its rows stay.

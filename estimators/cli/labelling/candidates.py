@@ -32,7 +32,7 @@ def candidate_pairs(
         )
     scores = None
     if pairs_given or (text is None and reading.pair_columns_of(table)):
-        pairs = reading.pairs_of(table, reading.choose_pair_columns(table, text1, text2))
+        pairs = reading.pairs_of(table, text1, text2)
     else:
         pairs, scores = _neighbours(table, text)
     first: dict[Key, int] = {}
@@ -57,8 +57,7 @@ def _even(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _neighbours(table: Table, text: str | None) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
-    column = reading.choose_column(table, text, reading.TEXT_COLUMNS, "--text", "the texts")
-    texts = table.column(column)
+    texts = table.column(reading.choose_text_column(table, text))
     reading.note_on_texts(table, np.array(texts, dtype=object))
     found = DuplicateFinder(verbose=verbosity()).fit(texts).find(threshold=0)
     return found.texts, found.scores

@@ -12,7 +12,7 @@ _LINE_END = re.compile("\r\n|\r|\n")
 
 
 def decoded(data: bytes, encoding: str | None, source: str, notes: list[str]) -> tuple[str, str]:
-    """Give the text and the encoding it was in, as `film.datasets.read_table` documents."""
+    """Give the text and the encoding it was in, as `read_table` documents."""
     if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     elif encoding is None and data.startswith(codecs.BOM_UTF8):

@@ -7,8 +7,6 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["Draws"]
-
 _Item = TypeVar("_Item")
 
 

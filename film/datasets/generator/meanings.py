@@ -8,8 +8,6 @@ from film.datasets.generator.draws import Draws
 from film.datasets.generator.lexicon import AUDIENCES, INTENTS, PLACES, UNITS
 from film.datasets.generator.topics import TOPICS
 
-__all__ = ["SWITCH", "Meaning", "draw_meaning", "near_miss"]
-
 SWITCH = "switch"
 
 

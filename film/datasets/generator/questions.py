@@ -13,8 +13,6 @@ from film.datasets.generator.wording import misspell, sentence
 from film.datasets.pairs import QuestionPairs
 from film.text import normalize_text
 
-__all__ = ["make_question_pairs"]
-
 _DUPLICATE_SHARE = 0.37
 _MOST_TRIES = 50
 
@@ -59,7 +57,7 @@ def make_question_pairs(
 
     Notes
     -----
-    Cost: linear in n, some 0.1 s a thousand pairs.
+    Cost: linear in n, some 0.1 s per thousand pairs.
 
     Examples
     --------
@@ -67,10 +65,9 @@ def make_question_pairs(
     >>> data.pairs.shape, int(data.y.sum())
     ((100, 2), 37)
     """
-    if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)):
+    is_integer = isinstance(n_samples, (int, np.integer)) and not isinstance(n_samples, bool)
+    if not is_integer or n_samples < 1:
         raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples!r}")
-    if n_samples < 1:
-        raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples}")
     draws = Draws(_generator(random_state))
     wanted = {1: round(_DUPLICATE_SHARE * n_samples), 0: 0}
     wanted[0] = int(n_samples) - wanted[1]

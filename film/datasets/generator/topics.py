@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from film.datasets.generator.lexicon import table
 
-__all__ = ["TOPICS", "Topic"]
-
 
 @dataclass(frozen=True)
 class Topic:

@@ -20,8 +20,6 @@ from film.datasets.generator.lexicon import (
 from film.datasets.generator.meanings import SWITCH, Meaning
 from film.datasets.generator.topics import TOPICS
 
-__all__ = ["misspell", "sentence"]
-
 _Pick = Callable[[object, Sequence[str]], str]
 
 

@@ -1,26 +1,11 @@
-"""Readers of intents and the maker of pairs, on small files and against their definition."""
+"""Readers of intents, on small files."""
 
 import json
 
-import numpy as np
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
 
-from film.datasets import IntentTexts, make_intent_pairs, read_banking77, read_clinc150
-from film.datasets.intents import _tfidf
+from film.datasets import read_banking77, read_clinc150
 from film.text import text_hash
-
-
-def objects(values):
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-WORDS = "red blue green card bank fly song rain train tea milk bread".split()
-RNG = np.random.default_rng(0)
-TEXTS = sorted({" ".join(RNG.choice(WORDS, 5)) for _ in range(160)})
-DATA = IntentTexts(objects(TEXTS), objects([text.split()[0] for text in TEXTS]))
 
 
 def test_clinc150_is_read_without_what_is_out_of_scope(tmp_path):
@@ -58,46 +43,8 @@ def test_banking77_is_read_from_several_files(tmp_path):
     second.write_text("question,label\nWho?,a\n")
     with pytest.raises(ValueError, match="expected text and category"):
         read_banking77([second])
+    second.write_text("text,category\nWho,a\rb\n", newline="")
+    with pytest.raises(ValueError, match=r"test\.csv, line 2: broken quoting or line end"):
+        read_banking77([second])
     with pytest.raises(TypeError, match="one path"):
         read_banking77(str(first))
-
-
-def test_weights_are_those_of_tfidf():
-    wanted = TfidfVectorizer(token_pattern=r"\S+").fit_transform(TEXTS)
-    assert np.allclose((_tfidf(TEXTS) @ _tfidf(TEXTS).T).toarray(), (wanted @ wanted.T).toarray())
-
-
-def test_half_share_an_intent_and_half_of_the_rest_is_near():
-    data = make_intent_pairs(DATA, 200, n_nearest=3, random_state=1)
-    intent = dict(zip(TEXTS, DATA.intents, strict=True))
-    same = np.array([intent[a] == intent[b] for a, b in data.pairs])
-    assert np.array_equal(same, data.y == 1)
-    assert data.y.sum() == 100
-    assert len({frozenset(pair) for pair in data.pairs.tolist()}) == 200
-    vectors = TfidfVectorizer(token_pattern=r"\S+").fit_transform(TEXTS)
-    cosine = (vectors @ vectors.T).toarray()
-    number = {text: row for row, text in enumerate(TEXTS)}
-    near = 0
-    for a, b in data.pairs[data.y == 0]:
-        i, j = number[a], number[b]
-        others = np.array([intent[text] != intent[a] for text in TEXTS])
-        third = np.sort(cosine[i][others])[-3]
-        near += cosine[i, j] >= third - 1e-12
-    assert near >= 50
-
-
-def test_the_same_seed_gives_the_same_pairs():
-    one, two = (make_intent_pairs(DATA, 40, random_state=5) for _ in range(2))
-    assert np.array_equal(one.pairs, two.pairs) and np.array_equal(one.y, two.y)
-    assert not np.array_equal(make_intent_pairs(DATA, 40, random_state=6).pairs, one.pairs)
-
-
-def test_what_gives_no_pairs_is_refused():
-    alone = IntentTexts(objects(["a b", "c d"]), objects(["x", "y"]))
-    with pytest.raises(ValueError, match="at least two intents, one of them with two texts"):
-        make_intent_pairs(alone, 4)
-    few = IntentTexts(objects(["a b", "a c", "d e"]), objects(["x", "x", "y"]))
-    with pytest.raises(ValueError, match="ask for fewer pairs"):
-        make_intent_pairs(few, 100)
-    with pytest.raises(ValueError, match="n_pairs must be at least 4"):
-        make_intent_pairs(few, 3)

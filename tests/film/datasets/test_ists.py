@@ -4,8 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from film.datasets.ists import read_ists, read_wa, write_wa
+from film.datasets import read_ists, read_wa
 from film.tokens.alignments import AlignedPair, Alignment, align_chunks
+from tests.film.datasets.wa_files import write_wa
 
 # As the official files have it: a blank at the end of lines, two empty lines after a pair.
 BLOCK = """<sentence id="1" status="">
@@ -176,13 +177,6 @@ def test_an_id_used_twice_a_file_cut_short_an_empty_file_and_wrong_bytes(tmp_pat
         read_wa(put(tmp_path, BLOCK, encoding="utf-16-le"))
     with pytest.raises(FileNotFoundError):
         read_wa(tmp_path / "none.wa")
-
-
-def test_writing_needs_pairs_with_distinct_ids(tmp_path):
-    for pairs in ([], [PAIR, PAIR]):
-        with pytest.raises(ValueError, match="at least one, with distinct ids"):
-            write_wa(tmp_path / "own.wa", pairs)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("prefix", ["input", "testinput"])

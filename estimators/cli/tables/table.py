@@ -1,0 +1,143 @@
+"""A table of texts, and the formats of files that hold one."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal
+
+from estimators.cli.tables.cells import cell_text
+from estimators.cli.tables.compression import inner_name
+
+Format = Literal["csv", "tsv", "jsonl", "json", "xlsx", "parquet"]
+FORMATS: tuple[Format, ...] = ("csv", "tsv", "jsonl", "json", "xlsx", "parquet")
+
+FORMAT_OF_SUFFIX: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".xlsx": "xlsx",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+BINARY_FORMATS = ("xlsx", "parquet")
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""A table of texts, as its file gives it.
+
+    Parameters
+    ----------
+    columns : list of str
+        Names of the columns, all different.
+    rows : list of list
+        Cells, as many per row as there are columns: texts of CSV and TSV, values of JSON, Excel and
+        Parquet, with None for null, an empty cell of Excel, and a key that an object lacks.
+    lines : list of int
+        Line of the file (row of a sheet), counted from 1, at which each row starts.
+    encoding : str
+        How the bytes were read: "utf-8", "utf-8-sig" (with byte order mark), "utf-16", "cp1252",
+        what the caller asked for, or "binary" of Excel and Parquet.
+    format : {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}
+        Kind of file. Semicolons between cells are "csv".
+    notes : list of str
+        Sentences that whoever brought the file should read.
+    source : str
+        Name of the file, for messages.
+
+    Examples
+    --------
+    >>> import io
+    >>> from estimators.cli.tables import read_table
+    >>> table = read_table(io.BytesIO(b"id,text\n1,Is tea hot?\n"))
+    >>> len(table), table.column("text")
+    (1, ['Is tea hot?'])
+    """
+
+    columns: list[str]
+    rows: list[list[Any]]
+    lines: list[int]
+    encoding: str
+    format: Format
+    notes: list[str]
+    source: str
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def column(self, name: str | Sequence[str]) -> list[str]:
+        """Return the cells of one column, or of several joined, as texts.
+
+        Parameters
+        ----------
+        name : str or sequence of str
+            As in `columns`. Cells of several columns are joined by a space, empty ones left out.
+
+        Returns
+        -------
+        cells : list of str
+            One per row: texts as they are, nothing for None, dates by ISO 8601, other values as
+            JSON.
+
+        Raises
+        ------
+        ValueError
+            When there is no such column, with those that there are and the nearest in name.
+        """
+        if isinstance(name, str):
+            place = self._place(name)
+            return [cell_text(row[place]) for row in self.rows]
+        places = [self._place(one) for one in name]
+        texts = [[cell_text(row[place]) for place in places] for row in self.rows]
+        return [" ".join(cell for cell in cells if cell.strip()) for cells in texts]
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            lowered = {column.lower(): column for column in self.columns}
+            near = difflib.get_close_matches(str(name).lower(), lowered, n=1)
+            hint = f"did you mean {lowered[near[0]]!r}? " if near else ""
+            raise ValueError(
+                f"{self.source} has no column {name!r}: {hint}its first line names "
+                f"{shown_names(self.columns, 30)}"
+            )
+        return self.columns.index(name)
+
+
+def format_of(path: str | os.PathLike[str]) -> Format | None:
+    """Tell the format of a table from the name of its file, or None where it says none.
+
+    Examples
+    --------
+    >>> format_of("pairs.tsv.gz"), format_of("pairs")
+    ('tsv', None)
+    """
+    return FORMAT_OF_SUFFIX.get(PurePath(inner_name(os.fspath(path))).suffix.lower())
+
+
+def check_columns(columns: list[str], source: str) -> None:
+    """Raise unless there is a column, and all have names of their own."""
+    header = "its first line must name the columns" if source != "columns" else "name each once"
+    for place, name in enumerate(columns):
+        if not name.strip():
+            raise ValueError(
+                f"{source}: column {place + 1} of {len(columns)} has no name; {header}"
+            )
+        if name in columns[:place]:
+            raise ValueError(f"{source}: two columns have the name {name[:60]!r}; {header}")
+    if not columns:
+        raise ValueError(f"{source}: there is no column; {header}")
+
+
+def shown_names(names: list[str], most: int) -> str:
+    """Name the first columns, and count the others."""
+    more = len(names) - most
+    listed = ", ".join(repr(name[:60]) for name in names[:most])
+    return listed + (f" and {more} more" if more > 0 else "")

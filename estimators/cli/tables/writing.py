@@ -1,0 +1,152 @@
+"""Writing of tables, whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, Any
+
+from estimators.cli.tables.cells import escape_formula
+from estimators.cli.tables.compression import compressor
+from estimators.cli.tables.delimited import write_delimited
+from estimators.cli.tables.json_tables import write_array, write_lines
+from estimators.cli.tables.sheets import check_library, write_parquet, write_workbook
+from estimators.cli.tables.table import BINARY_FORMATS, FORMATS, Format, check_columns, format_of
+from film.datasets import atomic_writer
+
+
+def write_table(
+    target: str | os.PathLike[str] | IO[str],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    format: Format | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    r"""Write a table as CSV, TSV, JSON, Excel or Parquet, in UTF-8.
+
+    `read_table` gives back the same cells: JSON and Parquet with their types, CSV and TSV as texts.
+
+    Parameters
+    ----------
+    target : str, path-like or text stream
+        A file, made or replaced whole or not at all, compressed where its name ends in ``.gz``,
+        ``.bz2`` or ``.zip``; or a stream such as standard output, whose ``buffer`` takes Excel and
+        Parquet.
+    columns : sequence of str
+        Names of the columns, all different and none empty.
+    rows : iterable of sequence
+        Cells, as many per row as there are columns: texts, numbers, dates, None for an empty one,
+        lists and dicts, which all but JSON and Parquet hold as JSON. Rows of text formats are
+        written as they come.
+    format : {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}, optional
+        Kind of file. When None, as the name of `target` says, else CSV.
+    escape_formulas : bool, default=False
+        Whether texts in CSV and TSV that a spreadsheet would run as a formula get an apostrophe in
+        front, see `escape_formula`. Without, they are written as they are, since altered data is no
+        longer the data. Excel files hold them as texts in any case.
+
+    Returns
+    -------
+    n_rows : int
+
+    Raises
+    ------
+    ImportError
+        When openpyxl or pyarrow is needed and not installed.
+    ValueError
+        When the format is unknown or another one than the name of `target` says, columns are
+        wrong, a row has another number of cells (named by its position from 0), or a cell cannot
+        be held: NUL in CSV, NaN in JSON, a control character or 32,768 characters in Excel.
+    OSError
+        As in `film.datasets.atomic_writer`, for a path.
+
+    Examples
+    --------
+    >>> import sys
+    >>> rows = iter([["1", 'A "B", C', 0.5]])
+    >>> write_table(sys.stdout, ["id", "text", "score"], rows, format="jsonl")
+    {"id": "1", "text": "A \"B\", C", "score": 0.5}
+    1
+    """
+    path = os.fspath(target) if isinstance(target, str | os.PathLike) else None
+    by_name = None if path is None else format_of(path)
+    format = format or by_name or "csv"
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}, got {format!r}")
+    if by_name not in (None, format):
+        raise ValueError(
+            f"format={format!r} does not go with the name {path!r}, which says "
+            f"{by_name!r}; leave format out, or give another name"
+        )
+    names = list(columns)
+    check_columns(names, "columns")
+    check_library(format, path or "the stream")
+    counted = _Counted(rows, len(names))
+    if escape_formulas and format in ("csv", "tsv"):
+        counted.change = _escaped
+        names = [escape_formula(name) for name in names]
+    if path is not None:
+        with atomic_writer(path, "wb") as handle, compressor(handle, path) as packed:
+            _write(packed, names, counted, format)
+    elif format in BINARY_FORMATS:
+        _write(target.buffer, names, counted, format)  # type: ignore[union-attr]
+    else:
+        _WRITERS[format](target, names, counted)
+    return counted.number
+
+
+class _Counted:
+    """Rows on their way to a file, each checked and counted."""
+
+    def __init__(self, rows: Iterable[Sequence[Any]], width: int) -> None:
+        self._rows, self._width = rows, width
+        self.number = 0
+        self.change: Any = None
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        for row in self._rows:
+            if len(row) != self._width:
+                raise ValueError(
+                    f"rows[{self.number}] has {len(row)} cells for {self._width} columns; give one "
+                    "a column"
+                )
+            self.number += 1
+            yield self.change(row) if self.change else row
+
+
+def _escaped(row: Sequence[Any]) -> list[Any]:
+    return [escape_formula(cell) if isinstance(cell, str) else cell for cell in row]
+
+
+_WRITERS: dict[str, Any] = {
+    "csv": partial(write_delimited, delimiter=","),
+    "tsv": partial(write_delimited, delimiter="\t"),
+    "jsonl": write_lines,
+    "json": write_array,
+    "xlsx": write_workbook,
+    "parquet": write_parquet,
+}
+
+
+def _write(handle: IO[Any], columns: list[str], rows: _Counted, format: Format) -> None:
+    """Write to a stream of bytes."""
+    if format in BINARY_FORMATS:
+        _WRITERS[format](handle, columns, rows)
+        return
+    with _as_text(handle) as text:
+        _WRITERS[format](text, columns, rows)
+
+
+@contextmanager
+def _as_text(handle: IO[bytes]) -> Iterator[IO[str]]:
+    text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
+    try:
+        yield text
+        text.flush()
+    finally:
+        # The stream below is closed by whoever opened it.
+        text.detach()
