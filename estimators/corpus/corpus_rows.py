@@ -56,20 +56,9 @@ class CorpusRows:
         none, nothing = np.empty(0, dtype=object), np.empty(0, dtype=np.intp)
         return cls(none, none, nothing, nothing, {} if has_blocks else None)
 
-    @property
-    def ids(self) -> np.ndarray:
-        """Ids of the rows."""
-        return self._content()[0]
-
-    @property
-    def texts(self) -> np.ndarray:
-        """Texts of the rows."""
-        return self._content()[1]
-
-    @property
-    def places(self) -> dict[Hashable, int] | None:
-        """Number of each block."""
-        return self._content()[2]
+    ids = property(lambda self: self._content()[0], doc="Ids of the rows.")
+    texts = property(lambda self: self._content()[1], doc="Texts of the rows.")
+    places = property(lambda self: self._content()[2], doc="Number of each block.")
 
     def block_numbers(self, blocks: list[Any] | None, n_rows: int) -> list[int]:
         """Give the number of each block, −1 where it is new; or of the one that all rows are in."""
