@@ -139,7 +139,6 @@ def test_no_module_is_in_a_circle():
     assert not left, f"circle among {sorted(left)}"
 
 
-@pytest.mark.xfail(strict=False, reason="one arrow is to be turned")
 @pytest.mark.parametrize("package", PACKAGES)
 def test_arrows_between_rooms_go_down(package):
     rooms = ROOMS[package]
