@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
@@ -24,16 +23,6 @@ TABLE = "CREATE TABLE IF NOT EXISTS encodings (key BLOB PRIMARY KEY, bytes BLOB,
 def text_key(text: str) -> bytes:
     """Name a text by its content."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
-
-
-def check_cache_folder(folder: Any) -> None:
-    """Raise unless ``folder`` is None or can be a folder."""
-    if folder is None:
-        return
-    if not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"cache={folder!r} must be the path of a folder of your own, or None")
-    if Path(folder).exists() and not Path(folder).is_dir():
-        raise NotADirectoryError(f"cache={os.fspath(folder)!r} is a file; give a folder")
 
 
 class EncodingCache:
@@ -57,8 +46,9 @@ class EncodingCache:
 
     def __init__(self, folder: Any, settings: list[Any]) -> None:
         name = hashlib.blake2b(json.dumps([FORMAT, *settings]).encode(), digest_size=12).hexdigest()
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        self.path = Path(folder) / f"{name}.sqlite"
+        place = Path(folder).expanduser()
+        place.mkdir(parents=True, exist_ok=True)
+        self.path = place / f"{name}.sqlite"
         self._connection: sqlite3.Connection | None = None
         self._added: list[tuple[bytes, bytes, bytes]] = []
         self._n_bytes = 0

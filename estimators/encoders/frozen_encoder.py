@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders.encoding_cache import EncodingCache, check_cache_folder, text_key
+from estimators.encoders.encoding_cache import EncodingCache, text_key
 from estimators.encoders.transformer import Tokens, Transformer
-from estimators.inputs import check_integer, check_verbose
+from estimators.inputs import check_folder, check_integer, check_verbose
 
 
 class FrozenEncoder(TransformerMixin, BaseEstimator):
@@ -48,7 +48,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         check_integer("batch_size", self.batch_size, 1)
         check_verbose(self.verbose)
         check_integer("max_length", self.max_length, 1)
-        check_cache_folder(self.cache)
+        check_folder("cache", self.cache)
         transformer = Transformer(self.model, self.device, self.dtype, self.verbose)
         transformer.check_max_length(self.max_length)
         return transformer

@@ -11,6 +11,7 @@ from .pairs import conflicting_pairs as conflicting_pairs
 from .pairs import tags_of_pairs as tags_of_pairs
 from .parameters import check_bool as check_bool
 from .parameters import check_choice as check_choice
+from .parameters import check_folder as check_folder
 from .parameters import check_integer as check_integer
 from .parameters import check_real as check_real
 from .parameters import check_seed as check_seed

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,18 @@ def check_seed(value: Any) -> np.random.RandomState:
         raise ValueError(
             f"random_state={value!r} must be an integer from 0 to 2**32 - 1, a RandomState or None"
         ) from None
+
+
+def check_folder(name: str, value: Any) -> Path | None:
+    """Give ``value`` as a path, or raise unless it is None or can be a folder."""
+    if value is None:
+        return None
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}={value!r} must be the path of a folder of your own, or None")
+    path = Path(value).expanduser()
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{name}={os.fspath(value)!r} is a file; give a folder")
+    return path
 
 
 def checked_memory(value: Any) -> Any:

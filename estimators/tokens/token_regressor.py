@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import TokenEncoder, check_cache_folder
-from estimators.inputs import check_bool, check_pairs, check_real, check_verbose
+from estimators.encoders import TokenEncoder
+from estimators.inputs import check_bool, check_folder, check_pairs, check_real, check_verbose
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
 from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blocks
 from estimators.tokens.targets import check_judged
@@ -264,7 +264,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_weights(self.weights)
         check_bool("special_tokens", self.special_tokens)
-        check_cache_folder(self.cache)
+        check_folder("cache", self.cache)
         check_verbose(self.verbose)
 
     def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:

@@ -27,8 +27,8 @@ class Checkpoint:
         What the run is made of, by name, as JSON: model, data, settings.
     """
 
-    def __init__(self, folder: Any, run: dict[str, Any]) -> None:
-        self.folder = check_checkpoint_folder(folder)
+    def __init__(self, folder: str | os.PathLike[str], run: dict[str, Any]) -> None:
+        self.folder = Path(folder).expanduser()
         self.run = json.loads(json.dumps(run))
 
     def save(self, step: int, arrays: dict[str, np.ndarray], said: dict[str, Any]) -> None:
@@ -116,9 +116,9 @@ def run_of(model: str, settings: Any, **data: tuple[np.ndarray, Any] | None) -> 
     return {"model": model, **digests, **asdict(settings)}
 
 
-def saved_seed(folder: Any) -> int | None:
+def saved_seed(folder: str | os.PathLike[str]) -> int | None:
     """Give the seed of the run in a folder, with which one without a seed goes on."""
-    for newest in _steps(check_checkpoint_folder(folder))[-1:]:
+    for newest in _steps(Path(folder).expanduser())[-1:]:
         try:
             found = json.loads((newest / PROGRESS).read_text(encoding="utf-8"))
             return int(found["run"]["seed"])
@@ -129,13 +129,3 @@ def saved_seed(folder: Any) -> int | None:
 
 def _steps(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("step-*") if path.is_dir())
-
-
-def check_checkpoint_folder(folder: Any) -> Path:
-    """Give the folder as a path, or raise unless it could be one."""
-    if not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"checkpoint={folder!r} must be a folder of your own, or None")
-    path = Path(folder).expanduser()
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"checkpoint={os.fspath(folder)!r} is a file; give a folder")
-    return path

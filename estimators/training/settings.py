@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimators.encoders import DTYPES
-from estimators.inputs import check_choice, check_integer, check_real, check_seed
-from estimators.training.checkpoint import check_checkpoint_folder, saved_seed
+from estimators.inputs import check_choice, check_folder, check_integer, check_real, check_seed
+from estimators.training.checkpoint import saved_seed
 from film.training import Trainable
 
 OBJECTIVES = ("regression", "binary", "contrastive")
@@ -47,8 +47,7 @@ def check_training_parameters(estimator: Any) -> None:
     for name in ("micro_batch_size", "patience"):
         if getattr(estimator, name) is not None:
             check_integer(name, getattr(estimator, name), 1)
-    if estimator.checkpoint is not None:
-        check_checkpoint_folder(estimator.checkpoint)
+    check_folder("checkpoint", estimator.checkpoint)
 
 
 def training_settings(estimator: Any) -> Settings:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import estimators.encoders.encoding_cache as module
-from estimators.encoders.encoding_cache import EncodingCache, check_cache_folder, text_key
+from estimators.encoders.encoding_cache import EncodingCache, text_key
+from estimators.inputs import check_folder
 
 KEYS = [text_key(str(i)) for i in range(1200)]
 
@@ -170,9 +171,9 @@ def test_no_file_without_anything_to_keep(tmp_path):
 
 def test_folders_are_checked(tmp_path):
     (tmp_path / "file").write_text("")
-    check_cache_folder(None)
-    check_cache_folder(tmp_path / "new")
+    assert check_folder("cache", None) is None
+    assert check_folder("cache", str(tmp_path / "new")) == tmp_path / "new"
     with pytest.raises(NotADirectoryError, match="is a file; give a folder"):
-        check_cache_folder(tmp_path / "file")
+        check_folder("cache", tmp_path / "file")
     with pytest.raises(TypeError, match="cache=3 must be"):
-        check_cache_folder(3)
+        check_folder("cache", 3)

@@ -446,7 +446,7 @@ def test_bad_eval_sets_and_checkpoints_are_named(tiny_model, tmp_path):
     with pytest.raises(ValueError, match=r"y of eval_set\[0\] is None"):
         make(tiny_model).fit(PAIRS, SCORES, eval_set=(PAIRS, None))
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match=r"checkpoint=.* is a file"):
+    with pytest.raises(NotADirectoryError, match=r"checkpoint=.* is a file"):
         make(tiny_model, checkpoint=tmp_path / "file").fit(PAIRS, SCORES)
     with pytest.raises(TypeError, match="checkpoint=3"):
         make(tiny_model, checkpoint=3).fit(PAIRS, SCORES)
