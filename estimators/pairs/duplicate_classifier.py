@@ -27,8 +27,13 @@ from estimators.pairs.stack.features import (
     names_of_features,
     with_corpus,
 )
-from estimators.pairs.stack.final_model import checked_final, fit_default
-from estimators.pairs.stack.final_prior import check_weights, prior_of, reaching_weights
+from estimators.pairs.stack.final_model import (
+    check_weights,
+    checked_final,
+    fit_default,
+    prior_of,
+    reaching_weights,
+)
 from estimators.pairs.stack.members import (
     checked_members,
     columns_of,

@@ -27,7 +27,7 @@ from estimators.metric import FILM
 from estimators.pairs.pair_problem import PairProblem, checked_problem, digest
 from estimators.pairs.stack.members import embed, fit_embedder
 from estimators.persistence import savable
-from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k, rule
+from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k
 
 MODES = ("both", "either")
 
@@ -116,7 +116,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         embedder: Any = None,
         k: int = 36,
         *,
-        mode: str = "both",
+        mode: Any = "both",
         corpus: Any = None,
         cv: Any = 5,
         count: str = "texts",
@@ -188,7 +188,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
         self._counted_rows = counted
-        rates = rates_over_k(effective_ranks(out_of_fold, self._mode), problem.labels, [self.k])
+        rates = rates_over_k(effective_ranks(out_of_fold, self.mode), problem.labels, [self.k])
         self.inside_rate_ = float(rates.inside_rate[0])
         self.outside_rate_ = float(rates.outside_rate[0])
         return self
@@ -245,8 +245,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_pairs,)
             The second class where the ranks are below k.
         """
-        inside = rule(self.rank(pairs), self.k, self._mode)
-        return self.classes_[inside.astype(int)]
+        return self.classes_[self._inside(pairs).astype(int)]
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Share of duplicates that training showed inside or outside k.
@@ -261,8 +260,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n_pairs, 2)
             Columns as in `classes_`.
         """
-        inside = rule(self.rank(pairs), self.k, self._mode)
-        duplicate = np.where(inside, self.inside_rate_, self.outside_rate_)
+        duplicate = np.where(self._inside(pairs), self.inside_rate_, self.outside_rate_)
         return np.column_stack([1 - duplicate, duplicate])
 
     def k_curve(self, pairs: Any, y: Any, ks: Any = range(1, 56)) -> Rates:
@@ -282,13 +280,14 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         rates : Rates
             Arrays over ks. Its inside and outside rates are those of the given pairs.
         """
-        ranks = effective_ranks(self.rank(pairs), self._mode)
+        ranks = effective_ranks(self.rank(pairs), self.mode)
         labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
         return rates_over_k(ranks, labels, list(ks))
 
-    @property
-    def _mode(self) -> Any:
-        return self.mode
+    def _inside(self, pairs: Any) -> np.ndarray:
+        """Which pairs the rule calls duplicates (FILM paper, section 3.3)."""
+        k = check_integer("k", self.k, 1)
+        return effective_ranks(self.rank(pairs), self.mode) < k
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_pairs(super().__sklearn_tags__())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from estimators.inputs import TextIndex, check_integer, check_pair_labels, check_pairs
 from estimators.pairs.lexical import LexicalFeatures
-from film.pairs import select_representative, standard_scores
+from film.pairs import checked_integers, select_representative, standard_scores
 
 CANDIDATES = 2000
 """So many pairs, drawn at random, stand for a larger pool: an answer takes a few seconds."""
@@ -76,7 +76,7 @@ def suggest_pairs(
     pairs = check_pairs(pairs)
     n = check_integer("n", n, 1)
     seed = check_integer("random_state", random_state, 0)
-    asked = _checked_rows(labelled, len(pairs))
+    asked = checked_integers("labelled", [] if labelled is None else labelled, below=len(pairs))
     answered = _answered(y, asked)
 
     codes = np.sort(TextIndex().add_pairs(pairs), axis=1)
@@ -90,7 +90,7 @@ def suggest_pairs(
     rows = np.concatenate([drawn, asked])
     features = LexicalFeatures().fit(pairs[rows]).transform(pairs[rows])
     chosen = select_representative(
-        standard_scores(features, features),
+        standard_scores(features),
         n,
         weights=np.repeat([len(left) / len(drawn), 1.0], [len(drawn), len(asked)]),
         known=len(drawn) + np.flatnonzero(_alike(codes, asked, answered)),
@@ -115,25 +115,6 @@ def _alike(
     """Say which rows read like one of the others."""
     read = {tuple(code) for code in codes[others].tolist()}
     return np.array([tuple(code) in read for code in codes[rows].tolist()], dtype=bool)
-
-
-def _checked_rows(labelled: Any, n_pairs: int) -> NDArray[np.intp]:
-    rows = np.asarray([] if labelled is None else labelled)
-    if rows.ndim != 1:
-        raise ValueError(f"labelled must have shape (n_labelled,), got {rows.shape}: give rows")
-    if rows.size == 0:
-        return np.empty(0, dtype=np.intp)
-    if rows.dtype.kind not in "iu":
-        raise TypeError(
-            f"labelled must hold row numbers, got dtype {rows.dtype}; of a mask give "
-            "numpy.flatnonzero(mask)"
-        )
-    outside = (rows < 0) | (rows >= n_pairs)
-    if outside.any():
-        raise ValueError(
-            f"labelled holds row {rows[outside][0]}, but pairs have rows 0 to {n_pairs - 1}"
-        )
-    return rows.astype(np.intp)
 
 
 def _answered(y: Any, asked: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -5,6 +5,7 @@ from .calibration import calibration_error as calibration_error
 from .calibration import calibration_interval as calibration_interval
 from .calibration import reliability_curve as reliability_curve
 from .checks import binary_labels as binary_labels
+from .checks import checked_integers as checked_integers
 from .differences import shared_and_unshared as shared_and_unshared
 from .lexical import EDIT_NAMES as EDIT_NAMES
 from .lexical import OVERLAP_NAMES as OVERLAP_NAMES
@@ -24,7 +25,6 @@ from .ranks import Rates as Rates
 from .ranks import effective_ranks as effective_ranks
 from .ranks import neighbour_ranks as neighbour_ranks
 from .ranks import rates_over_k as rates_over_k
-from .ranks import rule as rule
 from .suggestion import select_representative as select_representative
 from .suggestion import standard_scores as standard_scores
 from .thresholds import ThresholdCurve as ThresholdCurve

@@ -16,6 +16,9 @@ from film.pairs.checks import (
     checked_probabilities,
 )
 
+DRAWS = 1000
+"""Draws behind `calibration_band`."""
+
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
@@ -209,7 +212,6 @@ def calibration_band(
     p: ArrayLike,
     groups: ArrayLike | None = None,
     n_bins: int = 15,
-    n_draws: int = 1000,
     confidence: float = 0.95,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[float, float]:
@@ -228,8 +230,6 @@ def calibration_band(
         As in `reliability_curve`. Without groups y is checked and has no effect.
     groups : array-like of shape (n,), default=None
         Rows of one group have equal entries. None takes rows for independent.
-    n_draws : int, default=1000
-        Draws, at least 1.
     confidence : float in (0, 1), default=0.95
         Share of a perfect model's errors inside the band.
     random_state : int, Generator or None, default=None
@@ -243,7 +243,7 @@ def calibration_band(
     Raises
     ------
     TypeError, ValueError
-        As in `calibration_error`; if n_draws < 1, confidence lies outside (0, 1), or groups do
+        As in `calibration_error`; if confidence lies outside (0, 1), or groups do
         not have one entry per row.
 
     See Also
@@ -253,7 +253,7 @@ def calibration_band(
     Notes
     -----
     Turned signs keep what dependence there is within a group, whatever its form, and need many
-    groups; a few that hold most rows make the band wide. O(n log n + n_draws n).
+    groups; a few that hold most rows make the band wide. O(n log n + `DRAWS` n).
 
     Examples
     --------
@@ -268,7 +268,6 @@ def calibration_band(
     """
     rows = _grouped(y, p)
     check_at_least_one("n_bins", n_bins)
-    check_at_least_one("n_draws", n_draws)
     check_share("confidence", confidence)
     rng = np.random.default_rng(random_state)
     n = len(rows.cell_of_row)
@@ -277,13 +276,13 @@ def calibration_band(
     value_of_row, outcome = np.divmod(rows.cell_of_row, 2)
     probability, bins = rows.values[value_of_row], bin_of_value[value_of_row]
     if groups is None:
-        residuals = ((rng.random(n) < probability) - probability for _ in range(n_draws))
+        residuals = ((rng.random(n) < probability) - probability for _ in range(DRAWS))
     else:
         labels = np.asarray(groups)
         check_length("groups", labels, n)
         names, group = np.unique(labels, return_inverse=True)
         own = outcome - probability
-        residuals = (own * rng.choice([-1.0, 1.0], len(names))[group] for _ in range(n_draws))
+        residuals = (own * rng.choice([-1.0, 1.0], len(names))[group] for _ in range(DRAWS))
     errors = [
         np.abs(np.bincount(bins, weights=residual, minlength=n_bins)).sum() / n
         for residual in residuals

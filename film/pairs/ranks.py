@@ -150,39 +150,6 @@ def effective_ranks(ranks: ArrayLike, mode: Mode = "both") -> NDArray[np.int64]:
     raise ValueError(f"mode must be 'both' or 'either', got {mode!r}: choose one of the two.")
 
 
-def rule(ranks: ArrayLike, k: int, mode: Mode = "both") -> NDArray[np.bool_]:
-    """Call pairs similar that are among each other's k nearest: the Pairwise kNN rule.
-
-    Parameters
-    ----------
-    ranks : array-like of int, shape (n, 2)
-        From `neighbour_ranks`.
-    k : int
-        Neighbours looked at, at least 1.
-    mode : {"both", "either"}, default="both"
-        Whether the rank must be below k from both sides (FILM paper, section 3.3) or from one.
-
-    Returns
-    -------
-    similar : ndarray of bool, shape (n,)
-        The decision for each pair.
-
-    Raises
-    ------
-    TypeError
-        If ranks do not hold integers, or k is not one.
-    ValueError
-        If k < 1, or as in `effective_ranks`.
-
-    Examples
-    --------
-    >>> from film.pairs import rule
-    >>> rule([[0, 4], [2, 1]], k=3), rule([[0, 4], [2, 1]], k=3, mode="either")
-    (array([False,  True]), array([ True,  True]))
-    """
-    return effective_ranks(ranks, mode) < check_at_least_one("k", k)
-
-
 @dataclass(frozen=True)
 class Rates:
     """What the Pairwise kNN rule does at each k; all arrays have shape (len(ks),).

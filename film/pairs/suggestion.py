@@ -18,15 +18,13 @@ _BLOCK = 512
 _SAMPLE = 1000
 
 
-def standard_scores(features: ArrayLike, pool: ArrayLike) -> NDArray[np.float64]:
-    """Give features the mean 0 and standard deviation 1 that they have over a pool.
+def standard_scores(features: ArrayLike) -> NDArray[np.float64]:
+    """Give features the mean 0 and standard deviation 1.
 
     Parameters
     ----------
     features : array-like of float, shape (n, d)
-        Points to convert.
-    pool : array-like of float, shape (m, d)
-        Points whose mean and standard deviation are taken. A constant column becomes 0.
+        Points. A constant column becomes 0.
 
     Returns
     -------
@@ -40,20 +38,20 @@ def standard_scores(features: ArrayLike, pool: ArrayLike) -> NDArray[np.float64]
 
     Notes
     -----
-    O((n + m) d).
+    O(n d).
 
     Examples
     --------
     >>> from film.pairs import standard_scores
-    >>> standard_scores([[2.0, 7.0]], [[0.0, 7.0], [2.0, 7.0]]) * 2**0.5
-    array([[1., 0.]])
+    >>> standard_scores([[0.0, 7.0], [2.0, 7.0]]) * 2**0.5
+    array([[-1.,  0.],
+           [ 1.,  0.]])
     """
-    reference = _matrix("pool", pool, None)
-    X = _matrix("features", features, reference.shape[1])
-    deviation = reference.std(axis=0)
-    centred = X - reference.mean(axis=0)
+    X = _matrix("features", features)
+    deviation = X.std(axis=0)
+    centred = X - X.mean(axis=0)
     # Rounding leaves a constant column a deviation of some ulps of its size.
-    varies = deviation > 1e-12 * np.abs(reference).max(axis=0, initial=0)
+    varies = deviation > 1e-12 * np.abs(X).max(axis=0, initial=0)
     scores = np.divide(centred, deviation, out=np.zeros_like(X), where=varies)
     return np.clip(scores, -LARGEST, LARGEST) / np.sqrt(X.shape[1])
 
@@ -123,7 +121,7 @@ def select_representative(
     >>> select_representative(pool, 1, known=[1, 3, 4]).tolist()
     [2]
     """
-    X = _matrix("points", points, None)
+    X = _matrix("points", points)
     m = len(X)
     check_at_least_one("n", n)
     share = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -179,11 +177,10 @@ def _typical_distance(X: NDArray[np.float64]) -> float:
     return float(np.median(positive)) if len(positive) else 1.0
 
 
-def _matrix(name: str, values: ArrayLike, n_columns: int | None) -> NDArray[np.float64]:
+def _matrix(name: str, values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 2 or array.shape[1] == 0 or array.shape[1] != (n_columns or array.shape[1]):
-        wanted = "(n, d)" if n_columns is None else f"(n, {n_columns})"
-        raise ValueError(f"{name} must have shape {wanted}, got {array.shape}: one row per point.")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (n, d), got {array.shape}: one row per point.")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, but holds NaN or infinity: drop or fill them.")
     return array

@@ -377,7 +377,7 @@ def test_12_suggested_pairs_stand_for_the_pool(questions):
     """Their features' means are nearer to the pool's than those of 19 in 20 random draws."""
     pairs = questions.pairs[:400]
     X = LexicalFeatures().fit(pairs).transform(pairs)
-    Z = standard_scores(X, X)
+    Z = standard_scores(X)
 
     def error(rows):
         return np.linalg.norm(Z[rows].mean(axis=0) - Z.mean(axis=0))

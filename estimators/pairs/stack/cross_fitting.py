@@ -14,7 +14,7 @@ from sklearn.base import clone
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack import members as members_of
-from estimators.pairs.stack.final_prior import prior_of, reaching_weights
+from estimators.pairs.stack.final_model import prior_of, reaching_weights
 from film.pairs import shift_prior
 
 Advance = Callable[[str], None] | None

@@ -1,4 +1,4 @@
-"""The final model of a stack: the default ones, and which inputs they are monotone in."""
+"""The final model of a stack: the default ones, weights of rows, and the prior it learned at."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metadata_routing import process_routing
 
 from estimators.inputs import cloned
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS, PREDICTOR_COLUMNS
@@ -84,3 +87,117 @@ def fit_default(
         falling = [name in DIFFERENCES for name in names]
         final.set_params(monotonic_cst=(np.array(rising, int) - np.array(falling, int)).tolist())
     final.fit(inputs, labels, **{weight_parameter(final): weights})
+
+
+def reaching_weights(final: Any, fit_params: dict[str, Any]) -> Any:
+    """Give the row weights that reach the model at the end of a pipeline, None if none do.
+
+    ``fit_params`` are those of ``final.fit``: "sample_weight", as "step__sample_weight" for a
+    pipeline unless metadata routing is on.
+    """
+    if not isinstance(final, Pipeline):
+        return fit_params.get("sample_weight")
+    name, last = final.steps[-1]
+    if sklearn.get_config().get("enable_metadata_routing"):
+        if not fit_params:
+            return None
+        routed: Any = process_routing(final, "fit", **fit_params)
+        return reaching_weights(last, routed[name].fit)
+    start = f"{name}__"
+    own = {key[len(start) :]: value for key, value in fit_params.items() if key.startswith(start)}
+    return reaching_weights(last, own)
+
+
+def prior_of(
+    final: Any,
+    labels: NDArray[Any],
+    inputs: NDArray[np.float64],
+    weights: Any = None,
+) -> float:
+    """Share of class 1 that a fitted classifier's probabilities hold at.
+
+    It is the weighted share of class 1 among the training rows, weights being the products of
+    ``sample_weight`` and ``class_weight``. A prior that the model was given (`priors` of
+    `GaussianNB` and discriminant analysis, `class_prior` of other naive Bayes) comes before them.
+    Of a pipeline the last step counts, of a search the best estimator.
+
+    Parameters
+    ----------
+    final : classifier
+        Fitted to ``inputs`` and ``labels``, with row ``weights`` from `reaching_weights`.
+    labels : ndarray of int, shape (n,)
+        0 and 1, both present.
+    inputs : ndarray of float64, shape (n, n_features)
+        What it was fitted to.
+
+    Returns
+    -------
+    prior : float
+        In (0, 1), unless weights leave a class without weight.
+
+    Notes
+    -----
+    "balanced" classes count weights in some models of scikit-learn (logistic regression, forests)
+    and rows in others (trees, boosting), which matters with ``sample_weight`` alone. Which of the
+    two a model did shows in its probabilities: with rows weighted to prior π, the mean of a model's
+    probabilities at π is π.
+    """
+    model = _model_behind(final)
+    given = _given_prior(model)
+    if given is not None:
+        return given
+    rows = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    classes = getattr(model, "class_weight", None)
+    if classes is None:
+        return float(np.average(labels, weights=rows))
+    if not isinstance(classes, str):
+        return float(np.average(labels, weights=rows * compute_sample_weight(classes, labels)))
+    counted = float(np.average(labels, weights=rows * compute_sample_weight("balanced", labels)))
+    if weights is None:
+        return counted
+    p = final.predict_proba(inputs)[:, 1]
+    low, high = (np.average(p[labels == c], weights=rows[labels == c]) for c in (0, 1))
+    return min((0.5, counted), key=lambda prior: abs(prior * high + (1 - prior) * low - prior))
+
+
+def _model_behind(final: Any) -> Any:
+    """Give the model behind a pipeline or a search, whose probabilities these are."""
+    while True:
+        if isinstance(final, Pipeline):
+            final = final.steps[-1][1]
+        elif hasattr(final, "best_estimator_"):
+            final = final.best_estimator_
+        else:
+            return final
+
+
+def _given_prior(model: Any) -> float | None:
+    """Give the prior that a generative model holds, whether told or learned."""
+    for name in ("class_prior_", "priors_"):
+        prior = getattr(model, name, None)
+        if prior is not None and np.shape(prior) == (2,):
+            return float(prior[1])
+    logarithm = getattr(model, "class_log_prior_", None)
+    if logarithm is not None and np.shape(logarithm) == (2,):
+        return float(np.exp(logarithm[1]))
+    return None
+
+
+def check_weights(weights: Any, labels: NDArray[Any]) -> None:
+    """Raise ValueError unless row weights are finite, not negative, and some in both classes."""
+    if weights is None:
+        return
+    rows = np.asarray(weights, dtype=np.float64)
+    wrong = ~(np.isfinite(rows) & (rows >= 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"sample_weight[{row}] is {rows[row]}; weights must be finite and not negative: drop "
+            "the row, or give it weight 0"
+        )
+    for label in (0, 1):
+        if not rows[labels == label].any():
+            raise ValueError(
+                f"sample_weight leaves the {'duplicates' if label else 'other pairs'} without any "
+                "weight: give some of them a positive one"
+            )

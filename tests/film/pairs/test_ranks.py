@@ -15,7 +15,7 @@ from film.pairs.rank_search import (
     tie_width,
     unit_rows,
 )
-from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k, rule
+from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
 
 
 def _closeness(x, z):
@@ -190,7 +190,7 @@ def test_zero_rows_are_nobodys_neighbours():
     assert (ranks[1:3] == INFINITE_RANK).all()
     np.testing.assert_array_equal(ranks[3:], 0)
     np.testing.assert_array_equal(neighbour_ranks(points, [[0, 1]], [2, 3]), [[0, 0]])
-    assert not rule(ranks[1:2], k=10**15).any()
+    assert not (effective_ranks(ranks[1:2]) < 10**15).any()
 
 
 def test_no_pairs():
@@ -321,9 +321,9 @@ RANKS = np.array([[0, 4], [2, 1], [9, 0], [3, 3], [INFINITE_RANK, 0]])
 
 
 def test_rule_by_hand():
-    np.testing.assert_array_equal(rule(RANKS, k=4), [False, True, False, True, False])
-    np.testing.assert_array_equal(rule(RANKS, k=5), [True, True, False, True, False])
-    np.testing.assert_array_equal(rule(RANKS, k=1, mode="either"), [True, False, True, False, True])
+    assert (effective_ranks(RANKS) < 4).tolist() == [False, True, False, True, False]
+    assert (effective_ranks(RANKS) < 5).tolist() == [True, True, False, True, False]
+    assert (effective_ranks(RANKS, "either") < 1).tolist() == [True, False, True, False, True]
     np.testing.assert_array_equal(effective_ranks(RANKS), [4, 2, 9, 3, INFINITE_RANK])
     np.testing.assert_array_equal(effective_ranks(RANKS, "either"), [0, 1, 0, 3, 0])
 
@@ -333,9 +333,8 @@ def test_one_effective_rank_answers_every_k(mode):
     combine = np.logical_and if mode == "both" else np.logical_or
     for k in range(1, 12):
         expected = combine(RANKS[:, 0] < k, RANKS[:, 1] < k)
-        np.testing.assert_array_equal(rule(RANKS, k, mode), expected)
-        np.testing.assert_array_equal(rule(RANKS[:, ::-1], k, mode), expected)
         np.testing.assert_array_equal(effective_ranks(RANKS, mode) < k, expected)
+        np.testing.assert_array_equal(effective_ranks(RANKS[:, ::-1], mode) < k, expected)
 
 
 def _judged(seed=0, n=400):
@@ -409,9 +408,11 @@ def test_no_ks_and_frozen():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: rule(RANKS, 0), ValueError, "k must be at least 1, got 0"),
-        (lambda: rule(RANKS, 1.0), TypeError, "k must be an integer, got 1.0"),  # type: ignore
-        (lambda: rule(RANKS, 1, "all"), ValueError, "mode must be 'both' or 'either', got 'all'"),  # type: ignore
+        (
+            lambda: effective_ranks(RANKS, "all"),
+            ValueError,
+            "mode must be 'both' or 'either', got 'all'",
+        ),  # type: ignore
         (lambda: effective_ranks([1, 2]), ValueError, r"ranks must have shape \(n, 2\)"),
         (lambda: effective_ranks([[0.5, 1]]), TypeError, "ranks must hold integers"),
         (
