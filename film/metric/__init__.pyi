@@ -1,4 +1,3 @@
-from .contributions import cosine_contributions as cosine_contributions
 from .contributions import largest_contributions as largest_contributions
 from .minibatch import anchor_batches as anchor_batches
 from .minibatch import batch_step as batch_step

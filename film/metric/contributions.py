@@ -10,8 +10,6 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LargestContributions", "cosine_contributions", "largest_contributions"]
-
 BLOCK_CELLS = 1_000_000
 """Contributions computed at once: 8 MB, which leaves a matrix product fast."""
 
@@ -39,10 +37,10 @@ class LargestContributions:
     n_rest: int
 
 
-def cosine_contributions(
-    tokens1: Any, tokens2: Any, components: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """Share a cosine out among pairs of tokens.
+def largest_contributions(
+    tokens1: Any, tokens2: Any, components: ArrayLike | None = None, *, keep: int
+) -> LargestContributions:
+    """Share a cosine out among pairs of tokens, and keep the pairs that count most.
 
     With A₁ and A₂ the features of each token and x₁, x₂ their sums over tokens, the features of
     the texts, ``C = (A₁ Lᵀ)(A₂ Lᵀ)ᵀ / (‖L x₁‖ ‖L x₂‖)`` sums to the cosine of L x₁ and L x₂. Where
@@ -54,51 +52,7 @@ def cosine_contributions(
     tokens1, tokens2 : array-like or sparse matrix of float, shapes (t1, D) and (t2, D)
         How much of each feature each token brings into its text. A text may have no token.
     components : array-like of float, shape (d, D), optional
-        L; without it, the identity.
-
-    Returns
-    -------
-    contributions : ndarray of float64, shape (t1, t2)
-        Zeros where one of the texts is mapped to zero, which has no direction.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, or an entry in use is NaN or infinite.
-
-    See Also
-    --------
-    largest_contributions : For long texts, whose matrix would not fit into memory.
-
-    Notes
-    -----
-    Summed in float64. O((t1 + t2) u d + t1 t2 d) time for u features in use; only their columns of
-    L are read.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric import cosine_contributions
-    >>> cosine_contributions(np.eye(2), [[3.0, 0.0], [0.0, 4.0]]) * np.sqrt(2) * 5
-    array([[3., 0.],
-           [0., 4.]])
-    >>> cosine_contributions(np.eye(2), np.eye(2), components=[[1.0, 1.0]])
-    array([[0.25, 0.25],
-           [0.25, 0.25]])
-    """
-    (first, _), (second, _) = _both_directed(tokens1, tokens2, components)
-    return _dense(first @ second.T)
-
-
-def largest_contributions(
-    tokens1: Any, tokens2: Any, components: ArrayLike | None = None, *, keep: int
-) -> LargestContributions:
-    """Share a cosine out among pairs of tokens, and keep the pairs that count most.
-
-    Parameters
-    ----------
-    tokens1, tokens2, components
-        As in `cosine_contributions`.
+        L; without it, the identity. Only columns of features in use are read.
     keep : int
         Most contributions kept, at least 1: those largest in absolute value, ties in the order of
         the texts.
@@ -106,18 +60,18 @@ def largest_contributions(
     Returns
     -------
     largest : LargestContributions
-        Equal to the matrix of `cosine_contributions` where it has no more than ``keep`` entries
-        other than 0.
+        All of C where it has no more than ``keep`` entries other than 0. Zeros where one of the
+        texts is mapped to zero, which has no direction.
 
     Raises
     ------
     ValueError
-        If keep < 1, or as in `cosine_contributions`.
+        If keep < 1, a shape does not fit, or an entry in use is NaN or infinite.
 
     Notes
     -----
-    The matrix is computed by blocks of rows. Memory O((t1 + t2) d + keep) beside one block of
-    `BLOCK_CELLS`; time as in `cosine_contributions`.
+    Summed in float64, by blocks of rows. O((t1 + t2) u d + t1 t2 d) time for u features in use,
+    and O((t1 + t2) d + keep) memory beside one block of `BLOCK_CELLS`.
 
     Examples
     --------

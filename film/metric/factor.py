@@ -56,19 +56,8 @@ class FactorRound:
 def smoothed_hinge(x: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """max(0, x), rounded off where |x| < width/2.
 
-    h(x) = (x + w/2)² / 2w inside; from 0 to w/8 above max(0, x).
-
-    Parameters
-    ----------
-    x : ndarray
-        Hinge arguments with the margin added.
-    width : float
-        w > 0, in the units of x.
-
-    Returns
-    -------
-    values, slopes : ndarray of x's shape
-        h(x), and its derivative clip(x/w + ½, 0, 1): the anchor's activity.
+    h(x) = (x + w/2)² / 2w inside, w = ``width``; from 0 to w/8 above max(0, x).
+    Returns h(x) and its derivative clip(x/w + ½, 0, 1), the anchor's activity.
 
     Examples
     --------
@@ -109,14 +98,6 @@ def rank_bound(
         [k_l]₊.
     P : ndarray of shape (r, d)
         Their eigenvectors; costs O(r³).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric.factor import rank_bound
-    >>> bound, s, P = rank_bound(np.diag([1.0, 2.0]), np.ones(4), 1.0, 1)
-    >>> bound, s
-    (2.0, array([2.]))
     """
     r = len(S)
     with one_blas_thread():

@@ -178,14 +178,6 @@ def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
     -------
     P : ndarray of shape (r, d)
         The new point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric.minibatch import retract_step
-    >>> P = retract_step(np.eye(2, 1), np.diag([0.0, -1.0]), 0.0)
-    >>> P.ravel()
-    array([1., 0.])
     """
     direction = tangent_gradient(P, smooth_objective(P, K)[1])
     norm = np.linalg.norm(direction)
@@ -236,19 +228,8 @@ def anchor_batches(
 def pass_settled(losses: np.ndarray, start: int, tol: float) -> bool:
     """Whether the mean loss of a pass fell by less than tol / 3 of the pass before.
 
-    Parameters
-    ----------
-    losses : ndarray of shape (n_steps,)
-        Loss of every batch.
-    start : int
-        The first batch of the pass.
-    tol : float
-        Relative tolerance.
-
-    Returns
-    -------
-    settled : bool
-        False where there was no pass of as many batches before.
+    ``losses`` holds the loss of every batch, and the pass begins at ``start``. False where there
+    was no pass of as many batches before.
 
     Examples
     --------

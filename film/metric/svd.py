@@ -116,19 +116,7 @@ def project(X: Matrix, components: np.ndarray) -> np.ndarray:
 
 
 def usable_cores() -> int:
-    """Count the cores that this process may use.
-
-    Returns
-    -------
-    n_cores : int
-        At least 1.
-
-    Examples
-    --------
-    >>> from film.metric.svd import usable_cores
-    >>> usable_cores() >= 1
-    True
-    """
+    """Count the cores that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from estimators import FILM, MiniBatchFILM, Triplets, fast_duplicates
 from estimators.cli.tables import write_table
 from film.datasets import make_question_pairs, read_quora
-from film.metric.contributions import cosine_contributions
+from film.metric.contributions import largest_contributions
 from film.metric.minibatch import batch_step
 from film.metric.objective import hinge_arguments, leading_eigenvectors, true_objective
 from film.metric.solver import solve as solve_with
@@ -212,7 +212,7 @@ USES = {
     "batch": lambda metric, X, y: batch_step(
         np.eye(2, 30), sp.csr_array(X), np.array([[0, 4, 1]]), n_steps=1, margin=0.2, rank=5
     ),
-    "contributions": lambda metric, X, y: cosine_contributions(X, X, np.ones((2, 30))),
+    "contributions": lambda metric, X, y: largest_contributions(X, X, np.ones((2, 30)), keep=9),
 }
 
 

@@ -20,7 +20,7 @@ from estimators.inspection import Evidence, Explanation, explain_words
 from estimators.inspection.pages.page import duplicates_page, explanations_page
 from estimators.inspection.words import KEPT_CONTRIBUTIONS
 from film.datasets import make_question_pairs
-from film.metric.contributions import cosine_contributions, largest_contributions
+from film.metric.contributions import largest_contributions
 from tests.estimators.cli.commands import run, write_csv
 from tests.estimators.inspection.conftest import browser, chromium, unchecked_browser
 
@@ -75,7 +75,8 @@ def test_04_the_largest_contributions_are_those_of_the_whole_matrix(mapped, keep
     rng = np.random.default_rng(keep)
     one, other = (sp.random_array((t, 30), density=0.2, rng=rng, format="csr") for t in (23, 17))
     L = rng.normal(size=(5, 30)) if mapped else None
-    whole = cosine_contributions(one, other, L)
+    a, b = (text.toarray() @ (np.eye(30) if L is None else L.T) for text in (one, other))
+    whole = a @ b.T / np.linalg.norm(a.sum(axis=0)) / np.linalg.norm(b.sum(axis=0))
     found = largest_contributions(one, other, L, keep=keep)
     kept = found.contributions.toarray()
     assert found.contributions.nnz == min(keep, np.count_nonzero(whole))
