@@ -172,7 +172,7 @@ quiet_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_set_quiet,
-    help="No notes and no progress; errors are still told.",
+    help="No notes and no progress; errors are still shown.",
 )
 
 

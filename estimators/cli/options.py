@@ -41,7 +41,7 @@ seed_option = click.option(
 encoding_option = click.option(
     "--encoding",
     metavar="NAME",
-    help="Encoding of the files. Without, it is told from them: UTF-8, UTF-16, Windows-1252.",
+    help="Encoding of the files. Without, it is detected: UTF-8, UTF-16, Windows-1252.",
 )
 label_option = click.option(
     "-l",
@@ -54,7 +54,7 @@ label_option = click.option(
 def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--text1``, ``--text2`` and ``--encoding``."""
     both = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
-    first = f"First text of a pair. Without: {both} where just one such couple is there."
+    first = f"First text of a pair. Without: {both} where there is exactly one such pair."
     for option in (
         encoding_option,
         click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair, likewise."),
@@ -76,7 +76,7 @@ def text_column_option(help: str) -> Any:
 
 
 text_option = text_column_option(
-    f"Texts. Without: {', '.join(TEXT_COLUMNS)} where just one of them is there. Given several "
+    f"Texts. Without: {', '.join(TEXT_COLUMNS)} where there is exactly one of them. Given several "
     "times, such as --text title --text body, the cells are joined by a space."
 )
 

@@ -38,7 +38,7 @@ class CorpusIndex:
     embedder : callable, fitted transformer or None
         As in `TextSpace`.
     n_neighbors : int
-        Candidates a text.
+        Candidates per text.
     index : {"auto", "exact", "approximate"}
         How neighbours are searched.
     seed : int
@@ -139,7 +139,7 @@ class CorpusIndex:
         texts : list of str
             Any texts, at least one.
         k : int
-            Neighbours a text.
+            Neighbours per text.
         blocks : list of int or None
             Block that each is looked for in, −1 for none of those here; None for all of them.
 

@@ -42,7 +42,7 @@ class DuplicateFinder(BaseEstimator):
     Every unique text is compared with its nearest neighbours, and these candidate pairs are
     scored. Without a classifier a score is a similarity, and no probability is claimed. Texts are
     copies where they are equal but for case, white space and Unicode form; a similarity of two
-    others is at most 0.999, and where it cannot tell them apart, the pair's kind says so.
+    others is at most 0.999, and where it cannot tell them apart, the pair's kind states so.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class DuplicateFinder(BaseEstimator):
     n_unique_ : int
         Number of different texts, by `film.text.copy_key`; the same text counts in each block.
     n_empty_ : int
-        Rows without a text; nobody's duplicates.
+        Rows without a text; duplicates of no row.
     codes_ : ndarray of int, shape (n_rows,)
         Number of the unique text of each row, −1 where it is empty.
     has_blocks_ : bool
@@ -100,7 +100,7 @@ class DuplicateFinder(BaseEstimator):
     Notes
     -----
     O(n_unique² · 256) for the exact search, done by the first `find`, `groups` or, where a prior is
-    estimated, `query`. Ctrl-C keeps finished blocks, and the next call goes on from there.
+    estimated, `query`. Ctrl-C keeps finished blocks, and the next call continues from there.
 
     The default score was chosen on 100,000 Quora questions, 9 % of them edited copies of others:
     the precision of pairs with a copy was 98.5 % at a recall of 60 %, and 94.5 % at 80 %, against

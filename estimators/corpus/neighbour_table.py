@@ -60,7 +60,7 @@ class NeighbourTable:
     Parameters
     ----------
     k : int
-        Neighbours a point; fewer where its block has fewer others.
+        Neighbours per point; fewer where its block has fewer others.
     approximate : bool
         Whether to search by faiss.
     seed : int

@@ -98,7 +98,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         kind : str
             Names ``reduce`` in the cache.
         one_row : bool
-            Whether ``reduce`` gives one row a text, or one a token.
+            Whether ``reduce`` gives one row per text, or one per token.
         warns : bool, default=True
             Whether to warn of what ``max_length`` cut and of unknown tokens.
 
@@ -167,7 +167,7 @@ def warn_of_unknown(shares: np.ndarray, stacklevel: int) -> None:
         warnings.warn(
             f"{n_some} of {len(shares)} texts have tokens that the model does not know, and "
             f"{n_all} of them no others: all unknown tokens read alike, so that texts of them are "
-            "as close as copies, whatever they say; see unknown_shares, or give a model of their "
+            "as close as copies, whatever they mean; see unknown_shares, or give a model of their "
             "language",
             UserWarning,
             stacklevel=stacklevel,

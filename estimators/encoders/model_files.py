@@ -1,4 +1,4 @@
-"""Files of a transformers model: found, refused where unsafe or broken, named by content."""
+"""Files of a transformers model: located, refused where unsafe or broken, named by content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One vector a text from a frozen transformers model."""
+"""One vector per text from a frozen transformers model."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class TokenEncoder(FrozenEncoder):
         touched. None is the packaged all-MiniLM-L6-v2 (extra ``minilm``). Weights are read from
         safetensors only; code of the model's own is never run.
     max_length : int, default=128
-        Most tokens a text, special ones included. What is cut is counted in one warning.
+        Most tokens per text, special ones included. What is cut is counted in one warning.
     batch_size : int, default=32
         A batch has at most ``32 * batch_size`` tokens, so about ``batch_size`` short sentences
         and fewer long ones. Where a GPU has too little memory for it, batches are halved.
@@ -54,12 +54,12 @@ class TokenEncoder(FrozenEncoder):
 
     See Also
     --------
-    SentenceEncoder : One vector a text.
+    SentenceEncoder : One vector per text.
 
     Notes
     -----
-    Speed is that of the model, some hundreds of short sentences a second for MiniLM on two
-    cores. Memory: 4 h bytes a token for the result.
+    Speed is that of the model, some hundreds of short sentences per second for MiniLM on two
+    cores. Memory: 4 h bytes per token for the result.
 
     Examples
     --------

@@ -119,7 +119,7 @@ class Transformer:
         texts : list of str
             Texts that can be written as UTF-8.
         max_length : int
-            Most tokens a text; the rest is cut off.
+            Most tokens per text; the rest is cut off.
 
         Returns
         -------

@@ -37,7 +37,7 @@ class DisjointPairsKFold(BaseCrossValidator):
     shuffle : bool, default=True
         Whether to shuffle groups before they are dealt to folds.
     random_state : int, RandomState or None, default=None
-        Order of the shuffle. None draws anew at every call of ``split``; pass an int for
+        Order of the shuffle. None draws again at every call of ``split``; pass an int for
         the same folds each time. Must be None when ``shuffle`` is False.
 
     See Also
@@ -191,7 +191,7 @@ class DisjointPairsKFold(BaseCrossValidator):
 
 @savable
 class AllowSharedQuestions(BaseCrossValidator):
-    """Folds in which a question may stand in training and in test, because one means it.
+    """Folds in which a question may stand in training and in test, on purpose.
 
     Estimators that learn out of fold (`DuplicateClassifier`, `PairwiseKNNClassifier`) refuse a
     splitter whose folds share questions, since what they then measure flatters. Wrapped in this,

@@ -49,7 +49,7 @@ class Explanation:
         Sum of all contributions of each token, those left out included. Where nothing is left
         out, they are computed.
     unknown1, unknown2 : array-like of bool, shapes (t1,) and (t2,), optional
-        Tokens that the model does not know, which read alike whatever they say. By default there
+        Tokens that the model does not know, which read alike whatever they mean. By default there
         are none.
 
     Attributes

@@ -37,7 +37,7 @@ class Word:
 def split_words(text: str) -> list[Word]:
     """Find the words of a text, as written.
 
-    Text is parted at white space. In each part, a word is a run of letters, numbers, combining
+    Text is split at white space. In each part, a word is a run of letters, numbers, combining
     marks and underscores, with apostrophes or joiners allowed inside; an ideograph or kana is a
     word of its own. Other characters go to the word before them, or to the first word after them
     where none is before. A part without words, such as a lone dash or emoji, is one token.

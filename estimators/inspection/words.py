@@ -56,7 +56,7 @@ def explain_words(
 
     Notes
     -----
-    Words are parted at white space and punctuation; case and accents stay as written, apostrophes
+    Words are split at white space and punctuation; case and accents stay as written, apostrophes
     belong to a word, an ideograph or kana is a word of its own. Punctuation around a word counts
     with that word.
 

@@ -19,7 +19,7 @@ class FILM(TripletMetric):
     """Fast, interpretable, low-rank metric learning from triplets.
 
     Learns a linear map L in whose space similar rows of X have a higher cosine than dissimilar
-    ones. X is reduced to X ≈ V diag(σ) Uᵀ first; the map is found inside that space and written
+    ones. X is reduced to X ≈ V diag(σ) Uᵀ first; the map is learned inside that space and written
     back as weights of the original features, so each of its dimensions can be read.
 
     Parameters

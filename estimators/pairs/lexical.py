@@ -43,7 +43,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
 
     Nothing is learned from labels: `fit` counts how rare words are. A word that it did not see is
     as rare as the rarest that it saw. Stop words, negation and question words are English; on
-    other languages those few features say little and the rest work.
+    other languages those few features carry little and the rest work.
 
     Attributes
     ----------

@@ -218,7 +218,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ranks : ndarray of int64, shape (n_pairs, 2)
-            rank(x → x′) and rank(x′ → x). A text without any known word is nobody's neighbour:
+            rank(x → x′) and rank(x′ → x). A text without any known word is no text's neighbour:
             `film.pairs.ranks.INFINITE_RANK`. Texts that read alike after normalisation have rank 0.
         """
         check_is_fitted(self)

@@ -1,4 +1,4 @@
-"""Pairs of texts that are most worth a label."""
+"""Pairs of texts that are most useful to label."""
 
 from __future__ import annotations
 

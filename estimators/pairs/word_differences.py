@@ -18,7 +18,7 @@ from film.text import token_text
 
 @savable
 class WordDifferences(TransformerMixin, BaseEstimator):
-    """Turn pairs into sparse features "both texts say it" and "only one text says it".
+    """Turn pairs into sparse features "in both texts" and "in one text only".
 
     A logistic regression on them learns which words matter when they are missing on one side,
     something that no similarity of the two texts can tell.
@@ -101,7 +101,7 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         Returns
         -------
         features : csr_array of shape (n_pairs, 2 D)
-            First what both texts say, then what only one does.
+            First what is in both texts, then what is in one only.
 
         Raises
         ------

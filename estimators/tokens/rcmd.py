@@ -31,7 +31,7 @@ from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, tran
 
 @savable
 class RCMDRegressor(TokenRegressor):
-    """Judge pairs by transport between the tokens of a transformers model, and say why.
+    """Judge pairs by transport between the tokens of a transformers model, and explain why.
 
     Tokens of one text are matched with those of the other by their cosines; a plan says how much
     each match counts. This is RCMD of Lee et al., "Toward interpretable semantic textual similarity
@@ -62,7 +62,7 @@ class RCMDRegressor(TokenRegressor):
     train_batch_size : int, default=128
         Rows of a batch: with "contrastive" B texts meet B partners and B hard negatives.
     train_max_length : int, default=32
-        Most tokens a text in training.
+        Most tokens per text in training.
     micro_batch_size : int, default=None
         Texts that are encoded at once in training. A number bounds the memory of the encoder and
         costs one more encoding; gradients stay exact, with other draws of dropout. None: all of a
@@ -109,7 +109,7 @@ class RCMDRegressor(TokenRegressor):
 
     See Also
     --------
-    TokenMatchingRegressor : Also minds how unique a match is.
+    TokenMatchingRegressor : Also considers how unique a match is.
     film.tokens.transport : The equations.
 
     Notes
@@ -292,7 +292,7 @@ class RCMDRegressor(TokenRegressor):
         Returns
         -------
         model : RCMDRegressor
-            Fitted. Its ``model`` is the folder, so that another `fit` goes on from its weights.
+            Fitted. Its ``model`` is the folder, so that another `fit` continues from its weights.
 
         Raises
         ------
@@ -367,7 +367,7 @@ class RCMDRegressor(TokenRegressor):
             )
         check_integer("n_jobs", self.n_jobs, 1)
         if self.plan == "cls" and self.weights is not None:
-            raise ValueError("plan='cls' compares one token a text; give weights=None")
+            raise ValueError("plan='cls' compares one token per text; give weights=None")
         if self.plan == "cls" and not self.special_tokens:
             raise ValueError("plan='cls' compares [CLS] tokens; give special_tokens=True")
         if self.plan == "cmd":

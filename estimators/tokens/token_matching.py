@@ -16,7 +16,7 @@ from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
 
 @savable
 class TokenMatchingRegressor(TokenRegressor):
-    """Judge pairs by how well, and how uniquely, their tokens match, and say why.
+    """Judge pairs by how well, and how uniquely, their tokens match, and explain why.
 
     A token's score is its best match on the other side, and what that match has over the second
     best: significance and uniqueness, ``2 max - 2nd max`` together. A text's score is the weighted

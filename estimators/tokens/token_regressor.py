@@ -132,8 +132,8 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         """Share of each text that the model cannot read.
 
         Tokens that are not in the vocabulary, such as words of another script or emoji, all read
-        alike: two texts of nothing else have the similarity of copies, whatever they say. Where
-        both shares are near 1, a similarity says nothing about the pair.
+        alike: two texts of nothing else have the similarity of copies, whatever they mean. Where
+        both shares are near 1, a similarity carries no information about the pair.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ class TokenWeights(BaseEstimator):
 
     Every text is encoded twice with dropout, and the mean of its token vectors by the weights is
     to be closer to its own other mean than to those of other texts: unsupervised SimCSE (Gao et
-    al., 2021) with one weight a vocabulary entry, as in Wang and Yu, "Going beyond sentence
+    al., 2021) with one weight per vocabulary entry, as in Wang and Yu, "Going beyond sentence
     embeddings: a token-level matching algorithm" (2023). The weights go to
     `TokenMatchingRegressor` or `RCMDRegressor`, of any model with the same vocabulary.
 
@@ -48,7 +48,7 @@ class TokenWeights(BaseEstimator):
     temperature : float, default=0.5
         Of the contrast. Lower ones count only texts that are nearly confused.
     max_length : int, default=32
-        Most tokens a text, special ones included; the rest is not read.
+        Most tokens per text, special ones included; the rest is not read.
     random_state : int, RandomState instance or None, default=None
         Seeds order and dropout. With an int, a fit on a CPU gives the same to the bit.
     device : str, default=None
@@ -74,7 +74,7 @@ class TokenWeights(BaseEstimator):
     -----
     The paper trains the model along with the weights, and weights of special tokens too. Here both
     stay as they are: learned, special tokens lost weight, and matching judged worse. At
-    SimCSE's temperature of 0.05 a trained sentence encoder tells all texts of a batch apart, so
+    SimCSE's temperature of 0.05 a trained sentence encoder separates all texts of a batch, so
     that hardly anything is learned but chance; the default was chosen with all-MiniLM-L6-v2 on
     Quora questions, captions and STS-B rows outside of all test sets.
 

@@ -56,7 +56,7 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
         links = np.empty((0, 2), dtype=np.intp)
     if links.ndim != 2 or links.shape[1] != 2:
         raise ValueError(
-            f"index_pairs must have shape (m, 2), one link a row, got shape {links.shape}: "
+            f"index_pairs must have shape (m, 2), one link per row, got shape {links.shape}: "
             "stack the two ends as columns."
         )
     if links.dtype.kind not in "iu":

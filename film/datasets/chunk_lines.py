@@ -36,7 +36,7 @@ def read_chunk_line(
     Raises
     ------
     ValueError
-        If letters or digits are other than the sentence's, a word is parted between two chunks,
+        If letters or digits are other than the sentence's, a word is split between two chunks,
         or the line does not tell which chunk a word is of.
 
     Examples
@@ -110,7 +110,7 @@ def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
         # A mark that was cut off from its word does not take the word along.
         chunks = of_letters or of_marks
         if len(chunks) > 1:
-            raise ValueError(f"the word {word!r} is parted between two chunks")
+            raise ValueError(f"the word {word!r} is split between two chunks")
         found.append(next(iter(chunks), None))
     for place, chunk in enumerate(found):
         if chunk is None:

@@ -30,11 +30,11 @@ _MOST_LINES_OF_A_RECORD = 100
 def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> QuestionPairs:
     r"""Read question pairs from any of the public forms of the Quora set.
 
-    The form is told from the first line: Kaggle's ``train.csv`` (``id, qid1, qid2,
+    The form is detected from the first line: Kaggle's ``train.csv`` (``id, qid1, qid2,
     question1, question2, is_duplicate``) and ``test.csv`` (``test_id, question1,
     question2``), the original tab-separated ``quora_duplicate_questions.tsv``, the
     tokenised files of Wang et al. 2017 (no header, no quoting: label, question, question,
-    id, parted by tabs), and files of the two question columns alone. Quoted records may
+    id, separated by tabs), and files of the two question columns alone. Quoted records may
     run over several lines; a byte order mark and Windows line ends are accepted.
 
     Parameters

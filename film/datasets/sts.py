@@ -25,7 +25,7 @@ _SICK = f"expected a header and tab-separated columns, {', '.join(_SICK_COLUMNS)
 def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read a file of the STS Benchmark: ``sts-train.csv``, ``sts-dev.csv`` or ``sts-test.csv``.
 
-    Despite their name the files are parted by tabs, without header and without quoting: a
+    Despite their name the files are separated by tabs, without header and without quoting: a
     quotation mark is an ordinary character. Columns are genre, file, year, id, score,
     sentence1, sentence2, and in some rows licence notes after them, which are dropped. A byte
     order mark and Windows line ends are accepted, blank lines passed over.
@@ -73,7 +73,7 @@ def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
 def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read a file of SICK, such as ``SICK_test_annotated.txt``.
 
-    Its columns are parted by tabs without quoting and found by the header. A byte order mark and
+    Its columns are separated by tabs without quoting and found by the header. A byte order mark and
     Windows line ends are accepted, blank lines passed over.
 
     Parameters
@@ -136,7 +136,7 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
 def read_sts_year(folder: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read the test set of one year of STS, 2012 to 2016, in SentEval's layout.
 
-    A subset is ``STS.input.<subset>.txt``, two sentences a line parted by a tab and without
+    A subset is ``STS.input.<subset>.txt``, two sentences per line separated by a tab and without
     quoting, and ``STS.gs.<subset>.txt``, the score of the same line. Pairs whose score line is
     blank were never scored and are dropped. Other files are passed over, also ``STS.gs.ALL.txt``,
     which repeats the rest, and ``STS.gs.SMT.txt`` of 2013, whose sentences are not public.

@@ -166,7 +166,7 @@ def write_submission(
         )
     if names.shape != values.shape:
         raise ValueError(
-            f"ids and probabilities must have one entry a pair, got shapes {names.shape} "
+            f"ids and probabilities must have one entry per pair, got shapes {names.shape} "
             f"and {values.shape}"
         )
     wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))

@@ -127,7 +127,7 @@ def _both_directed(tokens1: Any, tokens2: Any, components: Any) -> Any:
         L = np.asarray(components)
         if L.ndim != 2 or L.shape[1] != first.shape[1]:
             raise ValueError(
-                f"components must have shape (d, {first.shape[1]}), one column a feature of the "
+                f"components must have shape (d, {first.shape[1]}), one column per feature of the "
                 f"tokens, got shape {L.shape}."
             )
         columns = L[:, used].T

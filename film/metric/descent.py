@@ -79,7 +79,7 @@ class _Place:
     tangent: FloatArray
     gradient_norm: float  # of the Euclidean gradient
     tangent_norm: float  # ‖F(P)‖
-    slope: float  # decrease of the value a unit of step, where the Cayley curve begins
+    slope: float  # decrease of the value per unit of step, where the Cayley curve begins
 
 
 def minimize_on_stiefel(

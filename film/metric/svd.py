@@ -35,7 +35,7 @@ class LowRank:
     singular_values : ndarray of shape (r,)
         σ, decreasing, all positive.
     right : ndarray of shape (D, r)
-        U, orthonormal columns, one row a feature.
+        U, orthonormal columns, one row per feature.
     """
 
     left: np.ndarray

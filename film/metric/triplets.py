@@ -272,7 +272,7 @@ def _mates(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     order = np.argsort(clusters, kind="stable")
     starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(order)))
-    # Clusters of one size together: one array operation a size, not one a cluster.
+    # Clusters of one size together: one array operation a size, not one per cluster.
     found = [np.empty((0, 2), dtype=np.intp)]
     for size in np.unique(sizes[sizes > 1]):
         members = order[starts[sizes == size][:, None] + np.arange(size)]

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say: calibration in bins of equal mass."""
+"""Calibration of probabilities in bins of equal mass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two texts share and what only one of them says, feature by feature."""
+"""What two texts share and what only one of them has, feature by feature."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import scipy.sparse as sp
 def shared_and_unshared(first: Any, second: Any) -> sp.csr_array:
     """Split the features of each pair into the shared and the unshared part.
 
-    A linear model over the two halves learns what a cosine cannot: a common "India" says little,
-    an "India" on one side only says that the questions differ.
+    A linear model over the two halves learns what a cosine cannot: a common "India" means little,
+    an "India" on one side only means that the questions differ.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def shared_and_unshared(first: Any, second: Any) -> sp.csr_array:
     x, z = sp.csr_array(first), sp.csr_array(second)
     if x.shape != z.shape:
         raise ValueError(
-            f"first has shape {x.shape} and second {z.shape}: give one row a pair and the same "
+            f"first has shape {x.shape} and second {z.shape}: give one row per pair and the same "
             "features on both sides"
         )
     shared = x.minimum(z)

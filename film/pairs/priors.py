@@ -135,7 +135,7 @@ def estimate_prior(probabilities: ArrayLike, prior_from: float) -> float:
     if even.ndim != 1 or len(even) == 0:
         raise ValueError(
             f"probabilities must have shape (n,) with n at least 1, got shape {even.shape}: give "
-            "one probability a row"
+            "one probability per row"
         )
     signs = 2 * even - 1
 

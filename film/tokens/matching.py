@@ -64,7 +64,7 @@ def match(
     mask1: ArrayLike | None = None,
     mask2: ArrayLike | None = None,
 ) -> Matching:
-    """Match the tokens of two texts, and say what each pair of tokens contributes.
+    """Match the tokens of two texts, and show what each pair of tokens contributes.
 
     With S the similarities of tokens, a token t of one text has, over the tokens j of the other,
 
@@ -84,7 +84,7 @@ def match(
     function : {"significance", "uniqueness", "both"}
         Matching function.
     weights1, weights2 : array-like of float, shapes (..., L1) and (..., L2), optional
-        w, not negative and with a positive sum a text; ones when None. A token of weight 0 is
+        w, not negative and with a positive sum per text; ones when None. A token of weight 0 is
         not scored, yet may still be the partner of another.
     cosine : bool, default=True
         Whether S is the cosine, or the raw product as in the paper. A zero vector has cosine 0.
@@ -107,7 +107,7 @@ def match(
 
     Notes
     -----
-    O(L1 L2 h) time and O(L1 L2) memory a pair.
+    O(L1 L2 h) time and O(L1 L2) memory per pair.
 
     References
     ----------
@@ -162,7 +162,7 @@ def ragged_matching(
         As for `match`.
     weights1, weights2 : array-like of float, shapes (N1,) and (N2,), optional
         Weight of each row of ``tokens1.values`` and ``tokens2.values``, not negative and with a
-        positive sum a text; ones when None.
+        positive sum per text; ones when None.
     cosine : bool, default=True
         As for `match`.
     pairs : array-like of int, shape (n, 2), optional
@@ -187,7 +187,7 @@ def ragged_matching(
 
     Notes
     -----
-    Pairs go one by one, O(L1 L2 h) time each, with memory of one number a token beside the input.
+    Pairs go one by one, O(L1 L2 h) time each, with memory of one number per token beside the input.
     Similarities of float32 tokens are multiplied in float32, which moves cosines by some 1e-7.
 
     Examples

@@ -71,7 +71,7 @@ class Ragged:
         values, starts = np.asarray(self.values), np.asarray(self.starts)
         if values.ndim != 2:
             raise ValueError(
-                f"values must have shape (N, h), one row a token, got shape {values.shape}."
+                f"values must have shape (N, h), one row per token, got shape {values.shape}."
             )
         if values.dtype.kind != "f":
             raise TypeError(f"values must be of a float type, got {values.dtype}.")
@@ -98,7 +98,7 @@ class Ragged:
             column = np.asarray(getattr(self, name))
             if column.shape != shape:
                 raise ValueError(
-                    f"{name} must have shape {shape}, one row a token, got shape {column.shape}."
+                    f"{name} must have shape {shape}, one row per token, got shape {column.shape}."
                 )
             if column.dtype.kind not in kinds:
                 wanted = "boolean" if kinds == "b" else "integers"
@@ -140,7 +140,7 @@ class Ragged:
             if row.ndim != 2 or row.shape[1] != arrays[0].shape[1]:
                 width = arrays[0].shape[1] if arrays[0].ndim == 2 else "h"
                 raise ValueError(
-                    f"rows[{i}] must have shape (L, {width}), one row a token and all texts of "
+                    f"rows[{i}] must have shape (L, {width}), one row per token and all texts of "
                     f"one width, got shape {row.shape}."
                 )
         values = np.concatenate(arrays) if arrays else np.zeros((0, 0))
@@ -260,7 +260,7 @@ class Ragged:
         Parameters
         ----------
         length : int, optional
-            Tokens a text; the longest text's when None.
+            Tokens per text; the longest text's when None.
 
         Returns
         -------
@@ -336,7 +336,7 @@ class Ragged:
             )
         if index.dtype.kind == "b":
             if len(index) != n:
-                raise IndexError(f"a mask must have {n} entries, one a text, got {len(index)}.")
+                raise IndexError(f"a mask must have {n} entries, one per text, got {len(index)}.")
             return np.flatnonzero(index)
         out = (index < -n) | (index >= n)
         if out.any():

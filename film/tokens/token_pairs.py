@@ -50,7 +50,7 @@ def checked_batch(
     for name, x in (("x1", first), ("x2", second)):
         if x.ndim < 2 or x.dtype.kind not in "fiu":
             raise ValueError(
-                f"{name} must be real numbers of shape (..., L, h), one row a token, got "
+                f"{name} must be real numbers of shape (..., L, h), one row per token, got "
                 f"{x.dtype} of shape {x.shape}."
             )
     if first.shape[:-2] != second.shape[:-2] or first.shape[-1] != second.shape[-1]:
@@ -98,7 +98,7 @@ def _checked_weights(
         return mask.astype(np.float64)
     w = np.asarray(weights, dtype=np.float64)
     if w.shape != mask.shape:
-        raise ValueError(f"{name} must have shape {mask.shape}, one a token, got {w.shape}.")
+        raise ValueError(f"{name} must have shape {mask.shape}, one per token, got {w.shape}.")
     w = np.where(mask, w, 0)
     _check_not_negative(name, w)
     greatest = w.max(axis=-1, keepdims=True, initial=0)
@@ -166,7 +166,7 @@ class TokenPairs:
     """Pairs of texts, checked when made and read one by one.
 
     Iterating gives `Rows`: unit vectors where ``unit``, else those given, in float64 if either
-    side is and in float32 otherwise. Beside the input it holds one number a token, and one more
+    side is and in float32 otherwise. Beside the input it holds one number per token, and one more
     where there are weights.
     """
 
@@ -291,7 +291,7 @@ def _flat_weights(
     flat = np.asarray(weights, dtype=np.float64)
     if flat.shape != (len(tokens.values),):
         raise ValueError(
-            f"{name} must have shape ({len(tokens.values)},), one a row of the token values, got "
+            f"{name} must have shape ({len(tokens.values)},), one per row of the token values, got "
             f"{flat.shape}."
         )
     _check_not_negative(name, flat)

@@ -94,7 +94,7 @@ def transport_plan(
     mask1, mask2 : array-like of bool, shapes (..., L1) and (..., L2), optional
         True at tokens; all are tokens when None. Padding may hold anything.
     weights1, weights2 : array-like of float, shapes (..., L1) and (..., L2), optional
-        w, not negative and with a positive sum a text; ones when None. They are masses of the
+        w, not negative and with a positive sum per text; ones when None. They are masses of the
         sender: a token of weight 0 may still be the best partner of another. "rcmd1" uses
         weights1 alone, "rcmd2" weights2 alone, and "cls" takes none.
 
@@ -125,7 +125,7 @@ def transport_plan(
     meant. The latter holds for all methods but "avg", where 1 − M is not S; T ∘ S sums to the
     similarity for all.
 
-    O(L1 L2 h) time and O(L1 L2) memory a pair; "cmd" adds an exact network simplex.
+    O(L1 L2 h) time and O(L1 L2) memory per pair; "cmd" adds an exact network simplex.
 
     References
     ----------
@@ -265,7 +265,7 @@ def ragged_similarities(
     Notes
     -----
     Pairs go one by one, which at 8 to 48 tokens was faster than padded batches: O(L1 L2 h) time a
-    pair, and memory of one number a token beside the input and, with n_jobs above 1, a few blocks
+    pair, and memory of one number per token beside the input and, with n_jobs above 1, a few blocks
     of cost matrices. Cosines of float32 tokens are multiplied in float32.
 
     Examples

@@ -18,7 +18,7 @@ __all__ = ["fused_allpairs"]
 TOKENS = 128
 """Tokens of each side in a block of the product; a power of 2."""
 FEWEST = 16
-"""Fewest tokens a side of a product of Triton."""
+"""Fewest tokens per side of a product of Triton."""
 ROWS, COLUMNS, WIDTH = 64, 32, 64
 """Block of the gradient: these numbers alone fit into the registers from Turing to Hopper."""
 WARPS = 8

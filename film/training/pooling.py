@@ -1,4 +1,4 @@
-"""One vector a text from those of its tokens, differentiable in tokens and weights."""
+"""One vector per text from those of its tokens, differentiable in tokens and weights."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
     if weights is None:
         weights = mask.to(exact)
     else:
-        _check_each_token(f"weights{side}", weights, x, "one a token")
+        _check_each_token(f"weights{side}", weights, x, "one per token")
         weights = weights.detach().to(exact).masked_fill(~mask, 0)
         if bool((~torch.isfinite(weights) | (weights < 0)).any()):
             raise ValueError(f"weights{side} must be finite and not negative")

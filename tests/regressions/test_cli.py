@@ -406,7 +406,7 @@ def test_18_info_tells_what_a_model_is(shelf):
 
 def test_18_info_says_what_an_older_model_does_not_tell(tmp_path):
     told = run("info", ROOT / "tests" / "golden" / "fast_trees.film").stdout
-    assert re.search(r"saved +unknown: the file does not tell", told)
+    assert re.search(r"saved +unknown: not recorded in the file", told)
     assert re.search(r"trained on +unknown", told) and re.search(r"pairs +\d+", told)
 
 

@@ -109,7 +109,7 @@ def test_11_odd_lines_of_chunks_are_read_where_there_is_one_way(line, words, chu
         ("[ b a ]", "a b", "not those of the sentence"),
         ("[ A ]", "a", "not those of the sentence"),
         ("", "a", "not those of the sentence"),
-        ("[ clo ] [ sed ]", "closed", "'closed' is parted between two chunks"),
+        ("[ clo ] [ sed ]", "closed", "'closed' is split between two chunks"),
         ("[ a ] [ b ]", "a , b", "nothing tells the chunk of the word ','"),
         ("[ a b ]", "a b .", r"nothing tells the chunk of the word '\.'"),
     ],

@@ -203,7 +203,7 @@ def test_16_arrays_of_json(tmp_path):
         ('[{"a": NaN}]', "NaN is no number of JSON"),
         ('[{"a": 1e999}]', "1e999 is no number of JSON, or too large"),
         ("[]", "there is no column"),
-        ('{"a": {"0": 1},\n"b": {"0": 2}}', "give one object a line, or an array"),
+        ('{"a": {"0": 1},\n"b": {"0": 2}}', "give one object per line, or an array"),
     ],
 )
 def test_16_broken_json_names_the_line(tmp_path, text, message):
@@ -223,7 +223,7 @@ def test_16_tsv_with_and_without_quoting():
     ):
         table = read_table(io.BytesIO(text.encode()))
         assert table.rows == [line.split("\t") for line in text.splitlines()[1:]]
-        assert "parted by tabs without quoting" in table.notes[0]
+        assert "separated by tabs without quoting" in table.notes[0]
     # Here neither way makes a table.
     with pytest.raises(ValueError, match=r"line 2 on has broken quoting"):
         read_table(io.BytesIO(b'id\ttext\n1\t"never ends\n2\n'))

@@ -128,7 +128,7 @@ class _ShareOrEstimate(click.ParamType):
     "-b",
     "--budget",
     type=click.IntRange(1),
-    help="The best so many pairs, in place of a threshold.",
+    help="Number of best pairs, instead of a threshold.",
 )
 @click.option(
     "--groups/--pairs",

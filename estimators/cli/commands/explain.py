@@ -24,17 +24,17 @@ BLOCK = 32
         'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.skops',
         "film explain pairs.csv --model duplicates.skops --html reasons.html",
     ),
-    short_help="Say why pairs are judged as they are.",
+    short_help="Explain the probabilities of pairs.",
 )
 @click.argument("pairs", metavar="PAIRS", required=False)
-@click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, in place of a table.")
+@click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
 @pair_options
 @model_option()
 @out_option
 @report_format_option(
     "text",
     "jsonl",
-    help="Form of the result; jsonl holds all numbers. Without: jsonl where --out is so called.",
+    help="Form of the result; jsonl holds all numbers. Without: jsonl where --out ends so.",
 )
 @html_option("Write a page; the text result then only with --out.")
 @quiet_option
@@ -49,7 +49,7 @@ def explain(
     html: str | None,
     encoding: str | None,
 ) -> None:
-    """Say for each of PAIRS how its probability comes about, and which words meet.
+    """Explain for each of PAIRS how its probability comes about, and which words match.
 
     Each explanation starts at the probability of a typical pair, whose inputs have their medians
     in training, sets one input after the other to its value in this pair, the strongest first, and

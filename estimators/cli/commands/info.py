@@ -86,7 +86,7 @@ def _as_text(facts: dict[str, Any]) -> str:
 
 def _shown(value: Any) -> str:
     if value is None:
-        return "unknown: the file does not tell"
+        return "unknown: not recorded in the file"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(cell)}" for name, cell in value.items()) or "none"
     if isinstance(value, list):

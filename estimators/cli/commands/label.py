@@ -36,7 +36,7 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
         "film label pairs.csv -1 left -2 right --labels labels.csv -n 50",
         "film train labels.csv --model duplicates.skops",
     ),
-    short_help="Label the pairs most worth it.",
+    short_help="Label the pairs that help most.",
 )
 @click.argument("table", metavar="TABLE")
 @text_option
@@ -47,7 +47,7 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
     required=True,
     help="Where answers are kept: .csv, .tsv or .jsonl with text1, text2, label.",
 )
-@model_option(f"Where a model goes, fitted anew every {BATCH} answers.", required=False)
+@model_option(f"Where to save a model, fitted every {BATCH} answers.", required=False)
 @click.option(
     "-n", "n", type=click.IntRange(1), default=20, show_default=True, help="Pairs to ask now."
 )
@@ -66,9 +66,10 @@ def label(
 ) -> None:
     """Ask, pair by pair, whether two texts of a TABLE mean the same.
 
-    TABLE holds texts (--text) or pairs (--text1, --text2). Asked are the pairs most worth a label.
-    Every answer is on the disk before the next question comes; the same command goes on where it
-    was. Answers are y, n, s (skip), u (undo) and q (quit), one a line, from the terminal or a pipe.
+    TABLE holds texts (--text) or pairs (--text1, --text2). It asks about those that help most.
+    Every answer is on the disk before the next question comes; the same command continues where
+    it was. Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal or a
+    pipe.
 
     Several sessions may share one FILE of answers, and rows may be added to it by hand meanwhile:
     answers are added to what is there, other columns stay, and a hidden lock file beside it keeps
@@ -236,5 +237,5 @@ def _kept(answers: Answers) -> str:
     many = "answer is" if len(answers) == 1 else "answers are"
     return (
         f"{len(answers)} {many} in {answers.path} ({counts['1']} same, {counts['0']} different, "
-        f"{counts['']} skipped); the same command goes on from there"
+        f"{counts['']} skipped); the same command continues from there"
     )

@@ -68,7 +68,7 @@ from film.pairs import calibration_error, shift_prior
 @click.option(
     "--cache",
     metavar="FOLDER",
-    help="Keep finished folds in a folder of your own: after Ctrl-C the same command goes on.",
+    help="Keep finished folds in a folder of your own: after Ctrl-C the same command continues.",
 )
 @quiet_option
 def train(
@@ -89,7 +89,7 @@ def train(
 ) -> None:
     """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
 
-    Tells on standard error how good the model is on pairs whose questions it has not seen.
+    Reports on standard error how good the model is on pairs whose questions it has not seen.
     """
     if text is not None and corpus is None:
         raise click.UsageError("--text names a column of --corpus; give that too")
@@ -97,7 +97,7 @@ def train(
     kept = "no model was written"
     if cache is not None:
         _check_folder(cache)
-        kept += f"; finished folds are in {cache}: run the same command to go on"
+        kept += f"; finished folds are in {cache}: run the same command to continue"
     leaves(kept)
     labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
     labelled.check_labels("training")

@@ -99,7 +99,7 @@ def known_pairs(
     """Read judged pairs: ids of rows that mean the same, and of rows that do not.
 
     Pairs are known by their texts, whichever rows have them; where the file has none, by id1 and
-    id2. Labels are as for ``film train``; a row without one says nothing.
+    id2. Labels are as for ``film train``; a row without one is ignored.
     """
     table = reading.open_table(path, encoding)
     label = reading.choose_column(table, None, LABEL_COLUMNS, "--not-same", "the labels")

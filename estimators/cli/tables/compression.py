@@ -1,4 +1,4 @@
-"""Compressed files: told by their first bytes when read, by their suffix when written."""
+"""Compressed files: recognised by their first bytes when read, by their suffix when written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of text whose cells are parted by commas, semicolons or tabs."""
+"""Tables of text whose cells are separated by commas, semicolons or tabs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def delimiter_of(text: str, suffix: str) -> str:
 def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) -> Parsed:
     """Give columns, rows and the line at which each row starts.
 
-    Text parted by tabs may be written without any quoting, where a cell may begin with a
+    Text separated by tabs may be written without any quoting, where a cell may begin with a
     quotation mark that never ends. So it is read without where quoting makes no table of it, or
     where quotes would join lines that are rows of the right width by themselves.
     """
@@ -55,7 +55,7 @@ def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) ->
         if bare is None or len(bare[1]) <= len(rows):
             return columns, rows, lines
     notes.append(
-        f"{source} is parted by tabs without quoting, so quotation marks in it are read as they "
+        f"{source} is separated by tabs without quoting, so quotation marks in it are read as they "
         "stand"
     )
     return bare

@@ -36,7 +36,7 @@ def parse_lines(text: str, source: str) -> tuple[list[str], list[list[Any]], lis
         except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"{source}, line {number}: {line.strip()[:60]!r} is no JSON object ({error}); give "
-                "one object a line, or an array of objects in a file that ends in .json"
+                "one object per line, or an array of objects in a file that ends in .json"
             ) from error
         lines.append(number)
     return *_laid_out(records), lines

@@ -30,10 +30,10 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     The format comes from the suffix: ``.csv``, ``.tsv`` or ``.tab``, ``.jsonl`` or ``.ndjson`` (an
     object per line), ``.json`` (an array of objects, or one per line), ``.xlsx`` and ``.parquet``,
     each with ``.gz``, ``.bz2`` or ``.zip`` (of one file) or without. Without a known suffix it is
-    told from the content. Tabs in the header part cells whatever the suffix, else semicolons where
-    there are more of them than commas, as in Excel's CSV of many European countries. Quoted cells
-    may hold line breaks and doubled quotes; where tabs part cells and quoting makes no table of the
-    text, it is read without, and a note says so.
+    detected from the content. Tabs in the header separate cells whatever the suffix, else
+    semicolons where there are more of them than commas, as in Excel's CSV of many European
+    countries. Quoted cells may hold line breaks and doubled quotes; where tabs separate cells and
+    quoting makes no table of the text, it is read without, and a note says so.
 
     Parameters
     ----------

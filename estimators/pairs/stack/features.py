@@ -34,7 +34,7 @@ def dense_features(fitted: Any, pairs: np.ndarray) -> np.ndarray:
     if hasattr(features, "toarray"):
         raise TypeError(
             "features gives a sparse matrix; give a transformer of a few dense features, and make "
-            "a sparse one a member: make_pipeline(transformer, LogisticRegression())"
+            "a sparse one per member: make_pipeline(transformer, LogisticRegression())"
         )
     return np.asarray(features, dtype=np.float64)
 

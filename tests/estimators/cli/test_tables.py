@@ -228,7 +228,7 @@ def test_json_lines():
     ],
 )
 def test_lines_that_are_no_objects_are_named(line, message):
-    with pytest.raises(ValueError, match=r"the stream, line 3: .*give one object a line") as info:
+    with pytest.raises(ValueError, match=r"the stream, line 3: .*give one object per line") as info:
         read('{"a": "\\u00e9"}\n\n' + line + "\n")
     assert message in str(info.value) and len(str(info.value)) < 300
 

@@ -372,7 +372,7 @@ def test_an_inductive_prediction_depends_on_no_other_pair(fitted):
 def test_ranks_count_as_many_texts_at_prediction_as_in_a_fold():
     model = cheap(WordSum(), cv=3).fit(PAIRS, Y)
     (train, _), *_ = DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)
-    # A text without words is nobody's neighbour: all counted texts stand before it.
+    # A text without words is no text's neighbour: all counted texts stand before it.
     said = model.inputs([("", "some words")])
     fold = len({*map(normalize_text, PAIRS[train].flat)})
     assert np.allclose(said, [[0, *[np.log1p(fold)] * 2]])

@@ -176,7 +176,7 @@ def test_two_processes_change_nothing_and_reach_the_solver(tiny_model, monkeypat
         ({"epochs": -1}, ValueError, "epochs=-1"),
         ({"epochs": "1"}, TypeError, "epochs='1'"),
         ({"n_jobs": 0}, ValueError, "n_jobs=0"),
-        ({"plan": "cls", "weights": "idf"}, ValueError, "one token a text.*weights=None"),
+        ({"plan": "cls", "weights": "idf"}, ValueError, "one token per text.*weights=None"),
         ({"plan": "cls", "special_tokens": False}, ValueError, "give special_tokens=True"),
         ({"weights": "all"}, ValueError, "weights='all'"),
     ],

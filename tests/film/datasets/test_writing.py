@@ -194,7 +194,7 @@ def test_submission_takes_ids_of_question_pairs_and_other_names(tmp_path):
 @pytest.mark.parametrize(
     ("ids", "probabilities", "message"),
     [
-        (["1"], [0.5, 0.5], "one entry a pair"),
+        (["1"], [0.5, 0.5], "one entry per pair"),
         (["1", "2"], [[0.5, 0.5], [0.1, 0.9]], r"proba\[:, 1\]"),
         (["1", "2"], [0.5, np.nan], r"got nan at position 1 \(id '2'\); 1 such of 2"),
         (["1", "2"], [np.inf, 0.5], "got inf at position 0"),

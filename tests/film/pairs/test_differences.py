@@ -66,5 +66,5 @@ def test_nothing_to_compare(shape):
 
 @pytest.mark.parametrize("shape", [(1, 3), (2, 4), (2, 1), (1, 1)])
 def test_shapes_that_differ_are_named(shape):
-    with pytest.raises(ValueError, match=r"first has shape \(2, 3\) and second .*one row a pair"):
+    with pytest.raises(ValueError, match=r"first has shape \(2, 3\) and second .*one row per pair"):
         shared_and_unshared(sp.csr_array((2, 3)), sp.csr_array(shape))

@@ -276,7 +276,7 @@ def test_one_byte_a_token_and_text_is_kept_for_the_gradient(length, size):
         (3 * length * 5, 1),
         (3 * 5 * 8, size),
     ]
-    # The tokens are those given, not a copy; the rest is one number a token.
+    # The tokens are those given, not a copy; the rest is one number per token.
     kept = [part for part in saved(similarity) if part.is_floating_point()]
     assert {part.data_ptr() for part in kept} >= {x1.data_ptr(), x2.data_ptr()}
     own = [part for part in kept if part.data_ptr() not in (x1.data_ptr(), x2.data_ptr())]
@@ -408,7 +408,7 @@ MASK = torch.ones(2, 3, dtype=torch.bool)
         ({"mask2": MASK.to("meta")}, ValueError, "mask2 must .* on cpu, .* on meta"),
         ({"mask1": MASK.numpy()}, ValueError, "mask1 must be a tensor of shape .* got bool of"),
         ({"mask1": MASK & False}, ValueError, r"x1\[0\] has no token, or only tokens without"),
-        ({"weights2": MASK[:1]}, ValueError, r"weights2 must be .* one a token, got .*\(1, 3\)"),
+        ({"weights2": MASK[:1]}, ValueError, r"weights2 must be .* one per token, got .*\(1, 3\)"),
         ({"weights1": -MASK.float()}, ValueError, "weights1 must be finite and not negative"),
         ({"weights1": MASK * torch.nan}, ValueError, "weights1 must be finite and not negative"),
         ({"weights2": MASK * torch.inf}, ValueError, "weights2 must be finite and not negative"),
