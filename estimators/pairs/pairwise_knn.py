@@ -245,6 +245,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_pairs,)
             The second class where the ranks are below k.
         """
+        check_is_fitted(self)
         return self.classes_[self._inside(pairs).astype(int)]
 
     def predict_proba(self, pairs: Any) -> np.ndarray:

@@ -5,6 +5,5 @@ from .archive import read_metadata as read_metadata
 from .archive import versions as versions
 from .models import load_model as load_model
 from .models import save_model as save_model
-from .old_names import refuses_old_names as refuses_old_names
 from .old_names import rename_parameters as rename_parameters
 from .registry import savable as savable

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder
 from estimators.inputs import check_choice, check_integer
-from estimators.persistence import refuses_old_names, savable
+from estimators.persistence import savable
 from estimators.tokens.blocks import check_tokens, vocabulary_table
 from estimators.tokens.saving import Fitted, read_regressor, upload, write_regressor
 from estimators.tokens.targets import (
@@ -133,7 +133,6 @@ class RCMDRegressor(TokenRegressor):
     [('guitar', 'guitar', 0.1...)]
     """
 
-    @refuses_old_names
     def __init__(
         self,
         model: Any = None,
