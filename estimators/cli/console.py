@@ -1,4 +1,4 @@
-"""What the commands say, and how they end."""
+"""Messages of the commands, and their exit status."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ class DuplicateFinder(BaseEstimator):
 
         Returns
         -------
-        found : DuplicatePairs
+        pairs : DuplicatePairs
             Exact copies first, at score 1: each row with the first row of its text, so that n rows
             of one text are n − 1 pairs. Then pairs of different texts, each by its first row.
 
@@ -299,7 +299,7 @@ class DuplicateFinder(BaseEstimator):
 
         Returns
         -------
-        found : DuplicatePairs
+        pairs : DuplicatePairs
             First each new row, then a row of the corpus: the first one of its text. A copy has
             score 1.
 

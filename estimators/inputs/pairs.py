@@ -23,7 +23,7 @@ _short = _shortener.repr
 def check_pairs(
     pairs: Any, *, n_columns: int = 2, name: str = "pairs", encodable: bool = False
 ) -> NDArray[np.object_]:
-    """Convert rows of texts to an object array of str, or say which row is wrong.
+    """Convert rows of texts to an object array of str, or name the row that is wrong.
 
     Parameters
     ----------

@@ -216,5 +216,5 @@ class PairProblem:
         return texts[np.unique(clusters, return_index=True)[1]]
 
     def _has_words(self, pairs: np.ndarray) -> np.ndarray:
-        """Pairs that say something: all texts without words are one, and duplicates of none."""
+        """Pairs that carry information: all texts without words are one, and duplicates of none."""
         return (pairs != self.null).all(axis=1)

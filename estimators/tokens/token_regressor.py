@@ -58,7 +58,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         -------
         similarity : ndarray of float64, shape (n_pairs,)
             The greater, the closer. Always finite: where the model does not know the words of a
-            text, it says little, and `unknown_shares` tells such pairs apart.
+            text, it means little, and `unknown_shares` points such pairs out.
 
         Raises
         ------

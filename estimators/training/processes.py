@@ -1,4 +1,4 @@
-"""Several processes that train one model: who they are, and what they tell each other."""
+"""Several processes that train one model: who they are, and what they exchange."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def read_chunk_line(
     ------
     ValueError
         If letters or digits are other than the sentence's, a word is split between two chunks,
-        or the line does not tell which chunk a word is of.
+        or the line does not show which chunk a word is in.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
             before = found[place - 1] if place else None
             after = next((later for later in found[place + 1 :] if later is not None), None)
             if before is None or before != after:
-                raise ValueError(f"nothing tells the chunk of the word {words[place]!r}")
+                raise ValueError(f"nothing shows the chunk of the word {words[place]!r}")
             found[place] = before
     return [chunk for chunk in found if chunk is not None]
 

@@ -48,7 +48,7 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
         When a file is missing; the sources of the folder are named.
     ValueError
         When the folder holds the source from both sets, or as in `read_wa`; when a line of
-        chunks has other letters or digits than the sentence or does not tell which chunk a word
+        chunks has other letters or digits than the sentence or does not show which chunk a word
         is of, named by file and line; when there are more or fewer lines than pairs.
 
     Warns

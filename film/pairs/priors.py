@@ -106,7 +106,7 @@ def estimate_prior(probabilities: ArrayLike, prior_from: float) -> float:
     prior : float
         Estimated share, at least half a row away from none and all: in [1/(2n), 1 − 1/(2n)], so
         that `film.pairs.shift_prior` takes it. Where every probability equals ``prior_from``,
-        rows say nothing of their share, and ``prior_from`` comes back within those bounds.
+        rows carry nothing about their share, and ``prior_from`` comes back within those bounds.
 
     Raises
     ------

@@ -93,7 +93,7 @@ def match(
 
     Returns
     -------
-    found : Matching
+    matching : Matching
         Token scores, plan, similarity and contributions, all of float64. The plan has a row's
         best similarity +2 times and its runner-up −1 times (or as the function asks), times
         w / (2 Σ w), and so for columns; of equal similarities the first counts as the best and

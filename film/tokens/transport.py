@@ -100,7 +100,7 @@ def transport_plan(
 
     Returns
     -------
-    found : Transport
+    plan : Transport
         Cost, plan, similarity and contributions, all of float64.
 
     Raises

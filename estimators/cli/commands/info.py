@@ -41,7 +41,7 @@ def info(model: str, out: str | None, form: str) -> None:
 
 
 def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Gather what is known; None where the file does not tell."""
+    """Gather what is known; None where the file does not record it."""
     told = saved["metadata"]
     facts: dict[str, Any] = {
         "file": path,

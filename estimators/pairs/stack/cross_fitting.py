@@ -147,7 +147,7 @@ def cross_fitted_probabilities(
         if len(np.unique(labels[train])) < 2:
             raise ValueError(
                 f"outside of fold {fold} all {len(train)} training pairs have one label, so that "
-                "nothing can be told out of fold: train on more pairs, or with fewer folds"
+                "nothing can be measured out of fold: train on more pairs, or with fewer folds"
             )
         sliced = {key: members_of.take_rows(value, train, n) for key, value in fit_params.items()}
         with sklearn.config_context(enable_metadata_routing=routing):

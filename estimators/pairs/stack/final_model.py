@@ -172,7 +172,7 @@ def _model_behind(final: Any) -> Any:
 
 
 def _given_prior(model: Any) -> float | None:
-    """Give the prior that a generative model holds, whether told or learned."""
+    """Give the prior that a generative model holds, whether given or learned."""
     for name in ("class_prior_", "priors_"):
         prior = getattr(model, name, None)
         if prior is not None and np.shape(prior) == (2,):

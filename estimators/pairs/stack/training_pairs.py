@@ -1,4 +1,4 @@
-"""What a fitted stack tells by its training pairs: probabilities out of fold, and thresholds."""
+"""What a fitted stack measures on its training pairs: probabilities out of fold, and thresholds."""
 
 from __future__ import annotations
 
