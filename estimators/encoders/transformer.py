@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from estimators.encoders.loading import (
+    check_device,
+    import_torch,
+    most_tokens_of,
+    quiet,
+    read_head,
+    read_model,
+)
 from estimators.encoders.model_files import HEAD, check_folder, find_model, model_digest
 from estimators.inputs import check_choice, check_integer
 from film.tokens import Ragged
@@ -69,16 +75,16 @@ class Transformer:
     def __init__(self, model: Any, device: Any, dtype: Any, verbose: int) -> None:
         torch = import_torch()
         self.dtype = check_choice("dtype", "float32" if dtype is None else dtype, DTYPES)
-        self.device = _check_device(torch, device)
-        with _quiet(verbose):
+        self.device = check_device(torch, device)
+        with quiet(verbose):
             folder = find_model(model)
             weights = check_folder(folder)
-            self.tokenizer, self.module = _load(folder, getattr(torch, self.dtype))
+            self.tokenizer, self.module = read_model(folder, getattr(torch, self.dtype))
         self.module.requires_grad_(False).to(self.device)
         self.head: Any = None
         if (folder / HEAD).is_file():
-            self._take_head(_read_head(folder / HEAD, self.module.config.hidden_size))
-        self.most_tokens = _most_tokens(self.tokenizer, self.module)
+            self._take_head(read_head(folder / HEAD, self.module.config.hidden_size))
+        self.most_tokens = most_tokens_of(self.tokenizer, self.module)
         self.width = self._probe(folder)
         self.file_digest = model_digest(folder, weights)
         self.digest = self.file_digest
@@ -283,7 +289,7 @@ class Transformer:
         """Write model, tokenizer and head in transformers' layout, as safetensors and JSON."""
         from safetensors.numpy import save_file
 
-        with _quiet(0):
+        with quiet(0):
             self.module.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
         if self.head is not None:
@@ -321,130 +327,3 @@ class Transformer:
                 f"a text ({error}); give an encoder of text, such as BERT or RoBERTa"
             ) from error
         return features.shape[-1]
-
-
-def import_torch() -> Any:
-    """Import torch, or say which extra brings it."""
-    try:
-        import torch
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{error.name or 'torch'} is not installed; neural encoders need the extra neural "
-            "(pip install 'film-metric[neural]')"
-        ) from error
-    return torch
-
-
-def _check_device(torch: Any, device: Any) -> str:
-    if device is None:
-        # Launched with several processes, each has a GPU of its own.
-        own = os.environ.get("LOCAL_RANK")
-        gpu = "cuda" if own is None else f"cuda:{own}"
-        return gpu if torch.cuda.is_available() else "cpu"
-    try:
-        name = torch.device(device)
-        torch.empty(1, device=name)
-    except Exception as error:
-        raise ValueError(
-            f"device={device!r} cannot be used here ({str(error).splitlines()[0]}); give 'cpu', "
-            "'cuda', or None to choose"
-        ) from error
-    return str(name)
-
-
-def _read_head(path: Path, width: int) -> dict[str, np.ndarray]:
-    from safetensors.numpy import load_file
-
-    try:
-        found = load_file(path)
-        shapes = {name: value.shape for name, value in found.items()}
-    except Exception as error:
-        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
-    if shapes != {"weight": (width, width), "bias": (width,)}:
-        raise ValueError(f"{path} is not a head of width {width}, but {shapes}; save it again")
-    return {name: value.astype(np.float32) for name, value in found.items()}
-
-
-def _load(folder: Path, dtype: Any) -> tuple[Any, Any]:
-    from transformers import AutoModel, AutoTokenizer
-
-    safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **safe)
-        module, report = AutoModel.from_pretrained(
-            folder,
-            dtype=dtype,
-            use_safetensors=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-            **safe,
-        )
-    except Exception as error:
-        raise ValueError(
-            f"model folder {folder} cannot be loaded as a transformers model with its tokenizer "
-            f"({type(error).__name__}: {str(error)[:500]}); fetch or save it again"
-        ) from error
-    _check_weights_used(folder, report)
-    if not tokenizer.is_fast:
-        raise ValueError(
-            f"model folder {folder} has a slow tokenizer, {type(tokenizer).__name__}, which gives "
-            "no character offsets; save a fast one there (tokenizer.json)"
-        )
-    entries = module.get_input_embeddings().num_embeddings
-    if len(tokenizer) > entries:
-        raise ValueError(
-            f"model folder {folder}: the tokenizer has {len(tokenizer)} entries and the model "
-            f"only {entries}; give the model its own tokenizer"
-        )
-    return tokenizer, module
-
-
-def _check_weights_used(folder: Path, report: dict[str, Any]) -> None:
-    """Raise where transformers would leave weights random; the pooler's are never used here."""
-    misfits = [entry if isinstance(entry, str) else entry[0] for entry in report["mismatched_keys"]]
-    for problem, names in (
-        ("of another shape than config.json says", misfits),
-        ("missing", sorted(name for name in report["missing_keys"] if "pooler" not in name)),
-    ):
-        if names:
-            raise ValueError(
-                f"model folder {folder}: weights of {len(names)} parts are {problem}, such as "
-                f"{names[0]}; config.json and weights are not of one model"
-            )
-
-
-def _most_tokens(tokenizer: Any, module: Any) -> int | None:
-    limits = [getattr(module.config, "max_position_embeddings", None), tokenizer.model_max_length]
-    table: Any = getattr(getattr(module, "embeddings", None), "position_embeddings", None)
-    if getattr(table, "padding_idx", None) is not None:
-        # RoBERTa counts positions from the one after the padding's.
-        limits.append(table.num_embeddings - table.padding_idx - 1)
-    known = [int(limit) for limit in limits if limit is not None and 0 < limit < 10**9]
-    return min(known, default=None)
-
-
-@contextmanager
-def _quiet(verbose: int) -> Iterator[None]:
-    """Keep transformers from writing to the terminal: what matters is raised as an error here."""
-    from huggingface_hub.utils import (
-        are_progress_bars_disabled,
-        disable_progress_bars,
-        enable_progress_bars,
-    )
-    from transformers.utils import logging
-
-    level, shows_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    shows_download = not are_progress_bars_disabled()
-    # transformers' switch turns the hub's as well.
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    if verbose and shows_download:
-        enable_progress_bars()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shows_bar:
-            logging.enable_progress_bar()
-        (enable_progress_bars if shows_download else disable_progress_bars)()

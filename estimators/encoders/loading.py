@@ -1,0 +1,142 @@
+"""Reading a transformers model from its folder: whole, safe, and without a word on the terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def import_torch() -> Any:
+    """Import torch, or say which extra brings it."""
+    try:
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{error.name or 'torch'} is not installed; neural encoders need the extra neural "
+            "(pip install 'film-metric[neural]')"
+        ) from error
+    return torch
+
+
+def check_device(torch: Any, device: Any) -> str:
+    """Give the name of a device that torch can use here; None chooses."""
+    if device is None:
+        # Launched with several processes, each has a GPU of its own.
+        own = os.environ.get("LOCAL_RANK")
+        gpu = "cuda" if own is None else f"cuda:{own}"
+        return gpu if torch.cuda.is_available() else "cpu"
+    try:
+        name = torch.device(device)
+        torch.empty(1, device=name)
+    except Exception as error:
+        raise ValueError(
+            f"device={device!r} cannot be used here ({str(error).splitlines()[0]}); give 'cpu', "
+            "'cuda', or None to choose"
+        ) from error
+    return str(name)
+
+
+def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
+    """Read the weights of a head, or raise where they are damaged or of another width."""
+    from safetensors.numpy import load_file
+
+    try:
+        found = load_file(path)
+        shapes = {name: value.shape for name, value in found.items()}
+    except Exception as error:
+        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
+    if shapes != {"weight": (width, width), "bias": (width,)}:
+        raise ValueError(f"{path} is not a head of width {width}, but {shapes}; save it again")
+    return {name: value.astype(np.float32) for name, value in found.items()}
+
+
+def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
+    """Give tokenizer and model of a folder, or raise where one is not whole or not safe."""
+    from transformers import AutoModel, AutoTokenizer
+
+    safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **safe)
+        module, report = AutoModel.from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **safe,
+        )
+    except Exception as error:
+        raise ValueError(
+            f"model folder {folder} cannot be loaded as a transformers model with its tokenizer "
+            f"({type(error).__name__}: {str(error)[:500]}); fetch or save it again"
+        ) from error
+    _check_weights_used(folder, report)
+    if not tokenizer.is_fast:
+        raise ValueError(
+            f"model folder {folder} has a slow tokenizer, {type(tokenizer).__name__}, which gives "
+            "no character offsets; save a fast one there (tokenizer.json)"
+        )
+    entries = module.get_input_embeddings().num_embeddings
+    if len(tokenizer) > entries:
+        raise ValueError(
+            f"model folder {folder}: the tokenizer has {len(tokenizer)} entries and the model "
+            f"only {entries}; give the model its own tokenizer"
+        )
+    return tokenizer, module
+
+
+def _check_weights_used(folder: Path, report: dict[str, Any]) -> None:
+    """Raise where transformers would leave weights random; the pooler's are never used here."""
+    misfits = [entry if isinstance(entry, str) else entry[0] for entry in report["mismatched_keys"]]
+    for problem, names in (
+        ("of another shape than config.json says", misfits),
+        ("missing", sorted(name for name in report["missing_keys"] if "pooler" not in name)),
+    ):
+        if names:
+            raise ValueError(
+                f"model folder {folder}: weights of {len(names)} parts are {problem}, such as "
+                f"{names[0]}; config.json and weights are not of one model"
+            )
+
+
+def most_tokens_of(tokenizer: Any, module: Any) -> int | None:
+    """Give the most tokens that both take; None where neither says so."""
+    limits = [getattr(module.config, "max_position_embeddings", None), tokenizer.model_max_length]
+    table: Any = getattr(getattr(module, "embeddings", None), "position_embeddings", None)
+    if getattr(table, "padding_idx", None) is not None:
+        # RoBERTa counts positions from the one after the padding's.
+        limits.append(table.num_embeddings - table.padding_idx - 1)
+    known = [int(limit) for limit in limits if limit is not None and 0 < limit < 10**9]
+    return min(known, default=None)
+
+
+@contextmanager
+def quiet(verbose: int) -> Iterator[None]:
+    """Keep transformers from writing to the terminal: what matters is raised as an error here."""
+    from huggingface_hub.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+    from transformers.utils import logging
+
+    level, shows_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    shows_download = not are_progress_bars_disabled()
+    # transformers' switch turns the hub's as well.
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if verbose and shows_download:
+        enable_progress_bars()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if shows_bar:
+            logging.enable_progress_bar()
+        (enable_progress_bars if shows_download else disable_progress_bars)()
