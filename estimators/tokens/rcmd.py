@@ -110,7 +110,7 @@ class RCMDRegressor(TokenRegressor):
     See Also
     --------
     TokenMatchingRegressor : Also considers how unique a match is.
-    film.tokens.transport : The equations.
+    film.tokens.transport_plan : The equations.
 
     Notes
     -----

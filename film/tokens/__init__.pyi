@@ -16,5 +16,4 @@ from .matching import ragged_matching as ragged_matching
 from .ragged import Ragged as Ragged
 from .transport import METHODS as METHODS
 from .transport import ragged_similarities as ragged_similarities
-from .transport import similarities as similarities
 from .transport import transport_plan as transport_plan

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from film.threads import one_blas_thread
-from film.tokens.token_pairs import Advance, Floats, TokenPairs, shares
+from film.tokens.token_pairs import Advance, Floats, TokenPairs, masses
 
 Weights = NDArray[np.float64] | None
 Solver = Callable[[Floats, Weights, Weights], Floats]
@@ -37,7 +37,10 @@ def exact_plan() -> Solver:
     import ot
 
     def solve(S: Floats, weights1: Weights, weights2: Weights) -> Floats:
-        mass1, mass2 = _masses(weights1, len(S)), _masses(weights2, S.shape[1])
+        mass1, mass2 = (
+            np.full(length, 1 / length) if weights is None else masses(weights)
+            for weights, length in zip((weights1, weights2), S.shape, strict=True)
+        )
         if np.count_nonzero(mass1) < len(mass1) or np.count_nonzero(mass2) < len(mass2):
             # POT would find such tokens as well, and then spend as long again on their duals.
             inside = np.ix_(mass1 > 0, mass2 > 0)
@@ -68,10 +71,6 @@ def exact_score(solve: Solver, S: Floats, weights1: Weights, weights2: Weights) 
     """Similarity of one pair, from its cosines and weights."""
     # No product of BLAS, which sums in another order where it has more threads, as workers do.
     return float((solve(S, weights1, weights2) * S).sum(dtype=np.float64))
-
-
-def _masses(weights: Weights, length: int) -> Floats:
-    return np.full(length, 1 / length) if weights is None else shares(weights)
 
 
 def scores_in_processes(

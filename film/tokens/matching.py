@@ -15,10 +15,9 @@ from film.tokens.token_pairs import (
     Rows,
     TokenPairs,
     average,
-    checked_batch,
-    masked,
-    shares,
-    unit_rows,
+    checked_rows,
+    masses,
+    unit_tokens,
 )
 
 __all__ = ["MATCHING", "Function", "Matching", "match", "ragged_matching"]
@@ -32,25 +31,25 @@ FACTORS = {"significance": (1, 0), "uniqueness": (1, 1), "both": (2, 1)}
 
 
 class Matching(NamedTuple):
-    """How the tokens of two texts, or of a batch of pairs, match.
+    """How the tokens of two texts match.
 
     Attributes
     ----------
-    scores1, scores2 : ndarray of float64, shapes (..., L1) and (..., L2)
-        m, the score of each token before weighting; 0 at padding.
-    plan : ndarray of float64, shape (..., L1, L2)
-        How often each similarity counts in the sentence score; 0 at padding.
-    similarity : ndarray of float64, shape (...)
-        Sum of contributions; a NumPy float for one pair.
-    contributions : ndarray of float64, shape (..., L1, L2)
+    scores1, scores2 : ndarray of float64, shapes (L1,) and (L2,)
+        m, the score of each token before weighting.
+    plan : ndarray of float64, shape (L1, L2)
+        How often each similarity counts in the sentence score.
+    similarity : float64
+        Sum of contributions.
+    contributions : ndarray of float64, shape (L1, L2)
         plan ∘ S for the token similarities S; those of runners-up are negative where S is
-        positive; 0 at padding.
+        positive.
     """
 
     scores1: NDArray[np.float64]
     scores2: NDArray[np.float64]
     plan: NDArray[np.float64]
-    similarity: Any
+    similarity: np.float64
     contributions: NDArray[np.float64]
 
 
@@ -61,8 +60,6 @@ def match(
     weights1: ArrayLike | None = None,
     weights2: ArrayLike | None = None,
     cosine: bool = True,
-    mask1: ArrayLike | None = None,
-    mask2: ArrayLike | None = None,
 ) -> Matching:
     """Match the tokens of two texts, and show what each pair of tokens contributes.
 
@@ -79,17 +76,15 @@ def match(
 
     Parameters
     ----------
-    x1, x2 : array-like of float, shapes (..., L1, h) and (..., L2, h)
-        Token vectors as the model gives them, of one pair or a padded batch.
+    x1, x2 : array-like of float, shapes (L1, h) and (L2, h)
+        Token vectors as the model gives them.
     function : {"significance", "uniqueness", "both"}
         Matching function.
-    weights1, weights2 : array-like of float, shapes (..., L1) and (..., L2), optional
+    weights1, weights2 : array-like of float, shapes (L1,) and (L2,), optional
         w, not negative and with a positive sum per text; ones when None. A token of weight 0 is
         not scored, yet may still be the partner of another.
     cosine : bool, default=True
         Whether S is the cosine, or the raw product as in the paper. A zero vector has cosine 0.
-    mask1, mask2 : array-like of bool, shapes (..., L1) and (..., L2), optional
-        True at tokens; all are tokens when None. Padding may hold anything.
 
     Returns
     -------
@@ -107,7 +102,7 @@ def match(
 
     Notes
     -----
-    O(L1 L2 h) time and O(L1 L2) memory per pair.
+    O(L1 L2 h) time and O(L1 L2) memory.
 
     References
     ----------
@@ -124,17 +119,17 @@ def match(
     (1.1, array([[ 1.25, -0.25]]))
     """
     _check_function(function)
-    batch = checked_batch(x1, x2, mask1, mask2, weights1, weights2, np.float64)
-    w1, w2 = shares(batch.weights1) / 2, shares(batch.weights2) / 2
-    first, second = (unit_rows(batch.x1), unit_rows(batch.x2)) if cosine else batch[:2]
-    S = first @ second.swapaxes(-2, -1)
-    rows = _choices(S, batch.mask2, function)
-    columns = _choices(S.swapaxes(-2, -1), batch.mask1, function).swapaxes(-2, -1)
-    plan = rows * w1[..., :, np.newaxis] + columns * w2[..., np.newaxis, :]
+    first, second, weights1, weights2 = checked_rows(x1, x2, weights1, weights2)
+    if cosine:
+        first, second = unit_tokens(first), unit_tokens(second)
+    S = first @ second.T
+    rows, columns = _choices(S, function), _choices(S.T, function).T
+    w1, w2 = masses(np.asarray(weights1)) / 2, masses(np.asarray(weights2)) / 2
+    plan = rows * w1[:, np.newaxis] + columns * w2
     contributions = plan * S
     return Matching(
-        np.where(batch.mask1, (rows * S).sum(axis=-1), 0),
-        np.where(batch.mask2, (columns * S).sum(axis=-2), 0),
+        (rows * S).sum(axis=-1),
+        (columns * S).sum(axis=-2),
         plan,
         contributions.sum(axis=(-2, -1)),
         contributions,
@@ -209,19 +204,15 @@ def _check_function(function: Any) -> None:
         raise ValueError(f"function={function!r} must be one of {', '.join(map(repr, MATCHING))}.")
 
 
-def _choices(S: Floats, mask: NDArray[np.bool_], function: Function) -> Floats:
+def _choices(S: Floats, function: Function) -> Floats:
     """Count how often each similarity enters the score of its row."""
     best_factor, next_factor = FACTORS[function]
-    inside = masked(S, mask)
-    best = inside.argmax(axis=-1)[..., np.newaxis]
-    rest = inside.copy()
-    np.put_along_axis(rest, best, -np.inf, axis=-1)
-    runner_up = rest.argmax(axis=-1)[..., np.newaxis]
-    lonely = mask.sum(axis=-1)[..., np.newaxis, np.newaxis] == 1
-    runner_up = np.where(lonely, best, runner_up)
+    rows, best = np.arange(len(S)), S.argmax(axis=1)
+    rest = S.copy()
+    rest[rows, best] = -np.inf
+    runner_up = best if S.shape[1] == 1 else rest.argmax(axis=1)
     counts, taken = np.zeros(S.shape), np.zeros(S.shape)
-    np.put_along_axis(counts, best, best_factor, axis=-1)
-    np.put_along_axis(taken, runner_up, next_factor, axis=-1)
+    counts[rows, best], taken[rows, runner_up] = best_factor, next_factor
     return counts - taken
 
 

@@ -160,45 +160,6 @@ class Ragged:
             columns[name] = np.concatenate(parts) if parts else empty
         return cls(values, _starts(lengths), **columns)
 
-    @classmethod
-    def concatenate(cls, parts: Sequence[Ragged]) -> Ragged:
-        """Put the texts of several `Ragged` into one.
-
-        Parameters
-        ----------
-        parts : sequence of Ragged
-            At least one; all of one width and with the same columns.
-
-        Returns
-        -------
-        texts : Ragged
-            The texts of the first part, then those of the second, and so on.
-
-        Raises
-        ------
-        ValueError
-            If there is no part, or widths or columns differ.
-        """
-        if not parts:
-            raise ValueError("parts is empty: give at least one Ragged.")
-        columns, width = parts[0]._columns(), parts[0].values.shape[1]
-        for i, part in enumerate(parts):
-            if part.values.shape[1] != width:
-                raise ValueError(
-                    f"parts[{i}] has width {part.values.shape[1]} and parts[0] {width}: join "
-                    "features of one model."
-                )
-            if part._columns().keys() != columns.keys():
-                raise ValueError(
-                    f"parts[{i}] has columns {list(part._columns())} and parts[0] "
-                    f"{list(columns)}: give all parts the same."
-                )
-        return cls(
-            np.concatenate([part.values for part in parts]),
-            _starts(np.concatenate([part.lengths for part in parts])),
-            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
-        )
-
     def __len__(self) -> int:
         return len(self.starts) - 1
 
@@ -253,39 +214,6 @@ class Ragged:
             i %= len(self)
             return self.values[self.starts[i] : self.starts[i + 1]]
         return self._take(self._integers(np.asarray(index)))
-
-    def pad(self, length: int | None = None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Copy the texts into one array of equal lengths.
-
-        Parameters
-        ----------
-        length : int, optional
-            Tokens per text; the longest text's when None.
-
-        Returns
-        -------
-        features : ndarray of float, shape (n, length, h)
-            Zeros after the last token of a text.
-        mask : ndarray of bool, shape (n, length)
-            Where the tokens are.
-
-        Raises
-        ------
-        ValueError
-            If a text is longer than ``length``: cut it first, where that is meant.
-        """
-        lengths = self.lengths
-        longest = int(lengths.max(initial=0))
-        length = longest if length is None else operator.index(length)
-        if longest > length:
-            raise ValueError(
-                f"length={length} is too short: text {int(lengths.argmax())} has {longest} "
-                "tokens. Raise length, or cut the texts when they are encoded."
-            )
-        mask = np.arange(length) < lengths[:, np.newaxis]
-        features = np.zeros((len(self), length, self.values.shape[1]), dtype=self.values.dtype)
-        features[mask] = self.values
-        return features, mask
 
     def without_special(self) -> Ragged:
         """Leave the special tokens out.

@@ -22,90 +22,55 @@ NOT_FINITE = "holds NaN, infinity or numbers whose squares overflow: encode that
 REMEDY = "a mean needs a weight above zero, so smooth the weights or leave that text out."
 
 
-class Batch(NamedTuple):
-    """One pair or a padded batch of pairs; padding and its weights are zero.
+class Rows(NamedTuple):
+    """The tokens of one pair, and their weights where there are any.
 
     The greatest weight of a text is 1, so that equal weights are ones and no sum overflows.
     """
 
     x1: Floats
     x2: Floats
-    mask1: NDArray[np.bool_]
-    mask2: NDArray[np.bool_]
-    weights1: NDArray[np.float64]
-    weights2: NDArray[np.float64]
+    weights1: NDArray[np.float64] | None
+    weights2: NDArray[np.float64] | None
 
 
-def checked_batch(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    mask1: ArrayLike | None,
-    mask2: ArrayLike | None,
-    weights1: ArrayLike | None,
-    weights2: ArrayLike | None,
-    dtype: Any = None,
-) -> Batch:
-    """Check both sides of pairs, in one float type: the one given, or that of the sides."""
-    first, second = np.asarray(x1), np.asarray(x2)
-    for name, x in (("x1", first), ("x2", second)):
-        if x.ndim < 2 or x.dtype.kind not in "fiu":
+def checked_rows(
+    x1: ArrayLike, x2: ArrayLike, weights1: ArrayLike | None, weights2: ArrayLike | None
+) -> Rows:
+    """Check one pair, and give it in float64; weights are ones where there are none."""
+    sides = []
+    for name, x in (("x1", np.asarray(x1)), ("x2", np.asarray(x2))):
+        if x.ndim != 2 or x.dtype.kind not in "fiu":
             raise ValueError(
-                f"{name} must be real numbers of shape (..., L, h), one row per token, got "
+                f"{name} must be real numbers of shape (L, h), one row per token, got "
                 f"{x.dtype} of shape {x.shape}."
             )
-    if first.shape[:-2] != second.shape[:-2] or first.shape[-1] != second.shape[-1]:
+        if not len(x):
+            raise ValueError(f"{name} has no token: leave that pair out.")
+        x = x.astype(np.float64, copy=False)
+        if not np.isfinite(row_norms(x)).all():
+            raise ValueError(f"{name} {NOT_FINITE}")
+        sides.append(x)
+    if sides[0].shape[1] != sides[1].shape[1]:
         raise ValueError(
-            f"x1 of shape {first.shape} and x2 of shape {second.shape} do not fit: all but the "
-            "number of tokens must be equal."
+            f"x1 of shape {sides[0].shape} and x2 of shape {sides[1].shape} do not fit: give both "
+            "one width."
         )
-    dtype = np.result_type(first, second, np.float32) if dtype is None else dtype
-    first, mask1 = _checked_side("1", first, mask1, dtype)
-    second, mask2 = _checked_side("2", second, mask2, dtype)
-    w1 = _checked_weights("weights1", weights1, mask1)
-    w2 = _checked_weights("weights2", weights2, mask2)
-    return Batch(first, second, mask1, mask2, w1, w2)
+    w1 = _checked_weights("weights1", weights1, len(sides[0]))
+    w2 = _checked_weights("weights2", weights2, len(sides[1]))
+    return Rows(sides[0], sides[1], w1, w2)
 
 
-def _checked_side(
-    side: str, x: Floats, mask: ArrayLike | None, dtype: Any
-) -> tuple[Floats, NDArray[np.bool_]]:
-    if mask is None:
-        inside = np.ones(x.shape[:-1], dtype=bool)
-    else:
-        inside = np.asarray(mask)
-        if inside.dtype != bool or inside.shape != x.shape[:-1]:
-            raise ValueError(
-                f"mask{side} must be boolean of shape {x.shape[:-1]}, True at tokens, got "
-                f"{inside.dtype} of shape {inside.shape}; turn an attention mask into one by "
-                "mask == 1."
-            )
-        # Not a product: padding may hold anything, NaN included.
-        x = np.where(inside[..., np.newaxis], x, 0)
-    x = x.astype(dtype, copy=False)
-    empty = ~inside.any(axis=-1)
-    if empty.any():
-        raise ValueError(f"x{side}{_place(empty)} has no token: leave that pair out.")
-    bad = ~np.isfinite(row_norms(x)).all(axis=-1)
-    if bad.any():
-        raise ValueError(f"x{side}{_place(bad)} {NOT_FINITE}")
-    return x, inside
-
-
-def _checked_weights(
-    name: str, weights: ArrayLike | None, mask: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _checked_weights(name: str, weights: ArrayLike | None, length: int) -> NDArray[np.float64]:
     if weights is None:
-        return mask.astype(np.float64)
+        return np.ones(length)
     w = np.asarray(weights, dtype=np.float64)
-    if w.shape != mask.shape:
-        raise ValueError(f"{name} must have shape {mask.shape}, one per token, got {w.shape}.")
-    w = np.where(mask, w, 0)
+    if w.shape != (length,):
+        raise ValueError(f"{name} must have shape ({length},), one per token, got {w.shape}.")
     _check_not_negative(name, w)
-    greatest = w.max(axis=-1, keepdims=True, initial=0)
-    zero = greatest[..., 0] == 0
-    if zero.any():
-        raise ValueError(f"{name}{_place(zero)} are all zero: {REMEDY}")
-    return w / greatest
+    if not w.max():
+        raise ValueError(f"{name} are all zero: {REMEDY}")
+    return w / w.max()
 
 
 def _check_not_negative(name: str, weights: NDArray[np.float64]) -> None:
@@ -114,12 +79,7 @@ def _check_not_negative(name: str, weights: NDArray[np.float64]) -> None:
         raise ValueError(f"{name} must be finite and not negative, got {weights[bad][0]}.")
 
 
-def _place(found: Any) -> str:
-    index = np.argwhere(found)[0].tolist()
-    return str(index) if index else ""
-
-
-def unit_rows(x: Floats) -> Floats:
+def unit_tokens(x: Floats) -> Floats:
     """Divide rows by their lengths; a zero row stays zero, so that its cosines are 0."""
     return x * _reciprocal(row_norms(x), x.dtype)[..., np.newaxis]
 
@@ -135,14 +95,9 @@ def _reciprocal(norms: NDArray[np.float64], dtype: Any) -> Floats:
     return np.divide(1.0, norms, out=np.zeros_like(norms), where=long).astype(dtype)
 
 
-def masked(S: Floats, mask: NDArray[np.bool_]) -> Floats:
-    """Take padded columns out of every maximum, whatever the sign of the others."""
-    return S if mask.all() else np.where(mask[..., np.newaxis, :], S, -np.inf)
-
-
-def shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide weights by their sum along the last axis."""
-    return weights / weights.sum(axis=-1, keepdims=True)
+def masses(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide weights of a text by their sum."""
+    return weights / weights.sum()
 
 
 def average(scores: Floats, weights: NDArray[np.float64] | None) -> float:
@@ -153,21 +108,12 @@ def average(scores: Floats, weights: NDArray[np.float64] | None) -> float:
     return (weights * scores).sum() / weights.sum()
 
 
-class Rows(NamedTuple):
-    """The tokens of one pair; weights are None or as in `Batch`."""
-
-    x1: Floats
-    x2: Floats
-    weights1: NDArray[np.float64] | None
-    weights2: NDArray[np.float64] | None
-
-
 class TokenPairs:
     """Pairs of texts, checked when made and read one by one.
 
     Iterating gives `Rows`: unit vectors where ``unit``, else those given, in float64 if either
-    side is and in float32 otherwise. Beside the input it holds one number per token, and one more
-    where there are weights.
+    side is and in float32 otherwise; weights are None where none were given. Beside the input it
+    holds one number per token, and one more where there are weights.
     """
 
     def __init__(

@@ -13,16 +13,14 @@ from film.tokens.exact_transport import check_solver, exact_plan, exact_score, s
 from film.tokens.ragged import Ragged
 from film.tokens.token_pairs import (
     Advance,
-    Batch,
     Floats,
     Rows,
     TokenPairs,
     average,
-    checked_batch,
-    masked,
+    checked_rows,
+    masses,
     row_norms,
-    shares,
-    unit_rows,
+    unit_tokens,
 )
 
 __all__ = [
@@ -30,33 +28,32 @@ __all__ = [
     "Method",
     "Transport",
     "ragged_similarities",
-    "similarities",
     "transport_plan",
 ]
 
 Method = Literal["avg", "cmd", "rcmd1", "rcmd2", "rcmd", "cls"]
 METHODS: tuple[Method, ...] = get_args(Method)
-"""Plans, as `transport` defines them."""
+"""Plans, as `transport_plan` defines them."""
 
 
 class Transport(NamedTuple):
-    """A transport between the tokens of two texts, or of a batch of pairs.
+    """A transport between the tokens of two texts.
 
     Attributes
     ----------
-    cost : ndarray of float64, shape (..., L1, L2)
-        M; 1 at padding.
-    plan : ndarray of float64, shape (..., L1, L2)
-        T, mass sent from token to token; 0 at padding.
-    similarity : ndarray of float64, shape (...)
-        Sum of contributions; a NumPy float for one pair.
-    contributions : ndarray of float64, shape (..., L1, L2)
-        T ∘ S for the cosines S; 0 at padding.
+    cost : ndarray of float64, shape (L1, L2)
+        M.
+    plan : ndarray of float64, shape (L1, L2)
+        T, mass sent from token to token.
+    similarity : float64
+        Sum of contributions.
+    contributions : ndarray of float64, shape (L1, L2)
+        T ∘ S for the cosines S.
     """
 
     cost: NDArray[np.float64]
     plan: NDArray[np.float64]
-    similarity: Any
+    similarity: np.float64
     contributions: NDArray[np.float64]
 
 
@@ -64,8 +61,6 @@ def transport_plan(
     x1: ArrayLike,
     x2: ArrayLike,
     method: Method = "rcmd",
-    mask1: ArrayLike | None = None,
-    mask2: ArrayLike | None = None,
     *,
     weights1: ArrayLike | None = None,
     weights2: ArrayLike | None = None,
@@ -87,13 +82,11 @@ def transport_plan(
 
     Parameters
     ----------
-    x1, x2 : array-like of float, shapes (..., L1, h) and (..., L2, h)
-        Token vectors as the model gives them, of one pair or a padded batch.
+    x1, x2 : array-like of float, shapes (L1, h) and (L2, h)
+        Token vectors as the model gives them.
     method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "cls"}
         Plan.
-    mask1, mask2 : array-like of bool, shapes (..., L1) and (..., L2), optional
-        True at tokens; all are tokens when None. Padding may hold anything.
-    weights1, weights2 : array-like of float, shapes (..., L1) and (..., L2), optional
+    weights1, weights2 : array-like of float, shapes (L1,) and (L2,), optional
         w, not negative and with a positive sum per text; ones when None. They are masses of the
         sender: a token of weight 0 may still be the best partner of another. "rcmd1" uses
         weights1 alone, "rcmd2" weights2 alone, and "cls" takes none.
@@ -125,7 +118,7 @@ def transport_plan(
     meant. The latter holds for all methods but "avg", where 1 − M is not S; T ∘ S sums to the
     similarity for all.
 
-    O(L1 L2 h) time and O(L1 L2) memory per pair; "cmd" adds an exact network simplex.
+    O(L1 L2 h) time and O(L1 L2) memory; "cmd" adds an exact network simplex.
 
     References
     ----------
@@ -144,74 +137,20 @@ def transport_plan(
     ([[0.75], [0.25]], 0.75)
     """
     _check_method(method, weights1, weights2)
-    batch = checked_batch(x1, x2, mask1, mask2, weights1, weights2, np.float64)
-    S = _cosines(batch)
+    pair = checked_rows(x1, x2, weights1, weights2)
+    S = unit_tokens(pair.x1) @ unit_tokens(pair.x2).T
     cost = 1 - S
     if method == "avg":
-        plan, cost = _mean_plan(batch, S)
+        plan, cost = _mean_plan(pair, S)
     elif method == "cmd":
-        plan = _exact_plans(batch, S)
+        plan = exact_plan()(S, pair.weights1, pair.weights2)
     elif method == "cls":
-        plan = _first_plan(batch, S)
+        plan = np.zeros(S.shape)
+        plan[0, 0] = 1
     else:
-        plan = _relaxed_plan(batch, S, method)
+        plan = _relaxed_plan(pair, S, method)
     contributions = plan * S
     return Transport(cost, plan, contributions.sum(axis=(-2, -1)), contributions)
-
-
-def similarities(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    method: Method = "rcmd",
-    mask1: ArrayLike | None = None,
-    mask2: ArrayLike | None = None,
-    *,
-    weights1: ArrayLike | None = None,
-    weights2: ArrayLike | None = None,
-) -> Any:
-    """Similarity of `transport` alone, without plans.
-
-    Parameters
-    ----------
-    x1, x2, method, mask1, mask2, weights1, weights2
-        As for `transport`.
-
-    Returns
-    -------
-    similarity : ndarray of float64, shape (...)
-        A NumPy float for one pair.
-
-    Raises
-    ------
-    ImportError, RuntimeError, ValueError
-        As for `transport`.
-
-    Notes
-    -----
-    Cosines of float32 tokens are multiplied in float32, which moves the result by some 1e-7;
-    sums are in float64.
-
-    Examples
-    --------
-    >>> from film.tokens import similarities
-    >>> float(similarities([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0]], method="rcmd2"))
-    1.0
-    """
-    _check_method(method, weights1, weights2)
-    batch = checked_batch(x1, x2, mask1, mask2, weights1, weights2)
-    if method == "avg":
-        return _cosine(_sums(batch.x1, batch.weights1), _sums(batch.x2, batch.weights2))
-    if method == "cls":
-        return _cosine(_first(batch.x1, batch.mask1), _first(batch.x2, batch.mask2))
-    S = _cosines(batch)
-    if method == "cmd":
-        return (_exact_plans(batch, S) * S).sum(axis=(-2, -1))
-    parts = []
-    if method != "rcmd2":
-        parts.append(_mean_of_best(S, batch.weights1, batch.mask2))
-    if method != "rcmd1":
-        parts.append(_mean_of_best(S.swapaxes(-2, -1), batch.weights2, batch.mask1))
-    return sum(parts) / len(parts)
 
 
 def ragged_similarities(
@@ -232,10 +171,10 @@ def ragged_similarities(
     tokens1, tokens2 : Ragged
         Token vectors. They may be the same object.
     method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "cls"}
-        As for `transport`.
+        As for `transport_plan`.
     weights1, weights2 : array-like of float, shapes (N1,) and (N2,), optional
         Weight of each row of ``tokens1.values`` and ``tokens2.values``; otherwise as for
-        `transport`.
+        `transport_plan`.
     pairs : array-like of int, shape (n, 2), optional
         A text of tokens1 and one of tokens2 in a row, so that a text in many pairs is held once.
         When None, pair i is text i of both.
@@ -254,7 +193,7 @@ def ragged_similarities(
     Raises
     ------
     ImportError, RuntimeError
-        As for `transport`.
+        As for `transport_plan`.
     TypeError
         If tokens1 or tokens2 is not a `Ragged`.
     ValueError
@@ -299,32 +238,22 @@ def _check_method(method: Any, weights1: Any, weights2: Any) -> None:
 
 
 def _cosine(first: Floats, second: Floats) -> Any:
-    units = unit_rows(first.astype(np.float64)), unit_rows(second.astype(np.float64))
+    units = unit_tokens(first.astype(np.float64)), unit_tokens(second.astype(np.float64))
     return np.einsum("...i,...i->...", *units)[()]
 
 
-def _cosines(batch: Batch) -> Floats:
-    return unit_rows(batch.x1) @ unit_rows(batch.x2).swapaxes(-2, -1)
-
-
-def _mean_of_best(S: Floats, weights: Floats, columns: NDArray[np.bool_]) -> Any:
-    return (masked(S, columns).max(axis=-1) * shares(weights)).sum(axis=-1)
-
-
-def _relaxed_plan(batch: Batch, S: Floats, method: Method) -> Floats:
+def _relaxed_plan(pair: Rows, S: Floats, method: Method) -> Floats:
     plans = []
     if method != "rcmd2":
-        plans.append(_best_plan(S, batch.weights1, batch.mask2))
+        plans.append(_best_plan(S, pair.weights1))
     if method != "rcmd1":
-        transposed = _best_plan(S.swapaxes(-2, -1), batch.weights2, batch.mask1)
-        plans.append(transposed.swapaxes(-2, -1))
+        plans.append(_best_plan(S.T, pair.weights2).T)
     return np.asarray(sum(plans)) / len(plans)
 
 
-def _best_plan(S: Floats, weights: Floats, columns: NDArray[np.bool_]) -> Floats:
-    best = masked(S, columns).argmax(axis=-1)
+def _best_plan(S: Floats, weights: Any) -> Floats:
     plan = np.zeros(S.shape)
-    np.put_along_axis(plan, best[..., np.newaxis], shares(weights)[..., np.newaxis], axis=-1)
+    plan[np.arange(len(S)), S.argmax(axis=1)] = masses(weights)
     return plan
 
 
@@ -332,44 +261,21 @@ def _sums(x: Floats, weights: Floats) -> Floats:
     return np.einsum("...l,...lh->...h", weights, x)
 
 
-def _mean_plan(batch: Batch, S: Floats) -> tuple[Floats, Floats]:
+def _mean_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
     """Plan and cost of the cosine of means, both from a factor of each side."""
-    sent1, ratios1 = _mean_factors(batch.x1, batch.weights1)
-    sent2, ratios2 = _mean_factors(batch.x2, batch.weights2)
-    ratios = ratios1[..., :, np.newaxis] * ratios2[..., np.newaxis, :]
-    cost = np.where(ratios > 0, ratios, 1) - S
-    return sent1[..., :, np.newaxis] * sent2[..., np.newaxis, :], cost
+    sent1, ratios1 = _mean_factors(pair.x1, pair.weights1)
+    sent2, ratios2 = _mean_factors(pair.x2, pair.weights2)
+    ratios = ratios1[:, np.newaxis] * ratios2
+    return sent1[:, np.newaxis] * sent2, np.where(ratios > 0, ratios, 1) - S
 
 
-def _mean_factors(x: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def _mean_factors(x: Floats, weights: Any) -> tuple[Floats, Floats]:
     """Of each token a ‖x‖ / ‖s‖ and ‖s‖ / ‖x‖; 0 where the definition divides by zero."""
     norms = row_norms(x)
-    total = weights.sum(axis=-1, keepdims=True)
-    length = row_norms(_sums(x, weights))[..., np.newaxis] / total
+    length = row_norms(_sums(x, weights)) / weights.sum()
     sent = np.divide(norms, length, out=np.zeros_like(norms), where=length > 0)
     ratios = np.divide(length, norms, out=np.zeros_like(norms), where=norms > 0)
-    return sent * shares(weights), ratios
-
-
-def _first(x: Floats, mask: NDArray[np.bool_]) -> Floats:
-    return np.take_along_axis(x, mask.argmax(axis=-1)[..., np.newaxis, np.newaxis], axis=-2)[
-        ..., 0, :
-    ]
-
-
-def _first_plan(batch: Batch, S: Floats) -> Floats:
-    row = np.arange(S.shape[-2]) == batch.mask1.argmax(axis=-1)[..., np.newaxis]
-    column = np.arange(S.shape[-1]) == batch.mask2.argmax(axis=-1)[..., np.newaxis]
-    return (row[..., :, np.newaxis] & column[..., np.newaxis, :]).astype(np.float64)
-
-
-def _exact_plans(batch: Batch, S: Floats) -> Floats:
-    """Plan each pair of a batch; padding has no weight, and so no mass."""
-    solve = exact_plan()
-    plans = np.zeros(S.shape)
-    for pair in np.ndindex(S.shape[:-2]):
-        plans[pair] = solve(S[pair], batch.weights1[pair], batch.weights2[pair])
-    return plans
+    return sent * masses(weights), ratios
 
 
 def _pair_score(method: Method) -> Callable[[Rows], float]:

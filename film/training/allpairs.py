@@ -15,10 +15,10 @@ from film.training.text_batches import (
     masses,
     means,
     place_type,
+    scaled,
     scales,
     through_unit,
     unit,
-    unit_rows,
 )
 
 __all__ = ["TRAINABLE", "Trainable", "allpairs_similarity"]
@@ -41,7 +41,7 @@ def allpairs_similarity(
 ) -> Any:
     """Similarity of all pairs of two batches of texts, differentiable in their tokens.
 
-    The similarities are those of `film.tokens.transport`. For "rcmd", "rcmd1" and "rcmd2" the
+    The similarities are those of `film.tokens.transport_plan`. For "rcmd", "rcmd1" and "rcmd2" the
     gradient is that of the cosines chosen by the maxima, the first of equals, as in CLRCMD (Lee et
     al., 2022, Section 3.3).
 
@@ -148,7 +148,7 @@ def _function() -> Any:
             ctx: Any, x1: Any, x2: Any, mask1: Any, mask2: Any, mass1: Any, mass2: Any, tile: int
         ) -> Any:
             scale1, scale2 = scales(x1, mask1), scales(x2, mask2)
-            u1, u2 = unit_rows(x1, scale1), unit_rows(x2, scale2)
+            u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
             (B, L1, _), (C, L2, _) = u1.shape, u2.shape
             padded1, padded2 = not bool(mask1.all()), not bool(mask2.all())
             similarity = u1.new_empty(B, C)
@@ -181,7 +181,7 @@ def _function() -> Any:
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, gradient: Any) -> Any:
             x1, x2, scale1, scale2, mass1, mass2, best1, best2 = ctx.saved_tensors
-            u1, u2 = unit_rows(x1, scale1), unit_rows(x2, scale2)
+            u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
             (B, L1, h), (C, L2, _) = u1.shape, u2.shape
             d1, d2 = torch.zeros_like(u1), torch.zeros_like(u2)
             for rows, columns in _tiles(B, L1, C, L2, ctx.tile):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from film.training.text_batches import place_type, scales, through_unit, unit_rows
+from film.training.text_batches import place_type, scaled, scales, through_unit
 
 __all__ = ["fused_allpairs"]
 
@@ -59,7 +59,7 @@ def fused_allpairs(x1: Any, x2: Any, mask1: Any, mask2: Any, mass1: Any, mass2: 
     return _function().apply(x1, x2, mask1, mask2, mass1, mass2)
 
 
-class Side(NamedTuple):
+class Operand(NamedTuple):
     """What the kernels read of one side."""
 
     x: Any
@@ -80,8 +80,8 @@ def _function() -> Any:
         def forward(
             ctx: Any, x1: Any, x2: Any, mask1: Any, mask2: Any, mass1: Any, mass2: Any
         ) -> Any:
-            side1 = Side(x1, scales(x1, mask1), mask1.byte(), mass1)
-            side2 = Side(x2, scales(x2, mask2), mask2.byte(), mass2)
+            side1 = Operand(x1, scales(x1, mask1), mask1.byte(), mass1)
+            side2 = Operand(x2, scales(x2, mask2), mask2.byte(), mass2)
             similarity, best1, best2 = _maxima(side1, side2)
             ctx.save_for_backward(*side1, *side2, best1, best2)
             return similarity
@@ -89,7 +89,7 @@ def _function() -> Any:
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, gradient: Any) -> Any:
-            side1, side2 = Side(*ctx.saved_tensors[:4]), Side(*ctx.saved_tensors[4:8])
+            side1, side2 = Operand(*ctx.saved_tensors[:4]), Operand(*ctx.saved_tensors[4:8])
             best1, best2 = ctx.saved_tensors[8:]
             found1 = _gradient(gradient, side1, side2, best1, best2)
             found2 = _gradient(
@@ -100,7 +100,7 @@ def _function() -> Any:
     return FusedTransport
 
 
-def _maxima(side1: Side, side2: Side) -> tuple[Any, Any, Any]:
+def _maxima(side1: Operand, side2: Operand) -> tuple[Any, Any, Any]:
     """Similarities, and places of the maxima, (B, C, L1) and (B, C, L2)."""
     import torch
 
@@ -122,7 +122,7 @@ def _maxima(side1: Side, side2: Side) -> tuple[Any, Any, Any]:
 
 
 def _launch(
-    side1: Side, side2: Side, similarity: Any, best1: Any, best2: Any, *, both: bool
+    side1: Operand, side2: Operand, similarity: Any, best1: Any, best2: Any, *, both: bool
 ) -> None:
     import torch
 
@@ -159,7 +159,7 @@ def _launch(
         )
 
 
-def _gradient(gradient: Any, own: Side, other: Side, best: Any, best_other: Any) -> Any:
+def _gradient(gradient: Any, own: Operand, other: Operand, best: Any, best_other: Any) -> Any:
     """Gradient for the tokens of one side; ``gradient`` and places have its texts first."""
     import torch
 
@@ -191,7 +191,7 @@ def _gradient(gradient: Any, own: Side, other: Side, best: Any, best_other: Any)
             num_warps=WARPS,
             num_stages=2,
         )
-    return through_unit(d, unit_rows(own.x, own.scale), own.scale).to(own.x.dtype)
+    return through_unit(d, scaled(own.x, own.scale), own.scale).to(own.x.dtype)
 
 
 def _block(length: int) -> int:

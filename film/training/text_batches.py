@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 Trainable = Literal["rcmd", "rcmd1", "rcmd2", "avg", "cls"]
 TRAINABLE: tuple[Trainable, ...] = get_args(Trainable)
-"""Plans with a gradient here, as `film.tokens.transport` defines them."""
+"""Plans with a gradient here, as `film.tokens.transport_plan` defines them."""
 
 EPSILON = 1e-12
 """Token vectors shorter than this have cosines of 0 and no gradient."""
@@ -145,8 +145,8 @@ def scales(x: Any, mask: Any) -> Any:
     return found.masked_fill_(~mask | (norms <= EPSILON), 0)
 
 
-def unit_rows(x: Any, scale: Any) -> Any:
-    """Rows of length 1, or of 0 where the scale is 0, whatever they hold."""
+def scaled(x: Any, scale: Any) -> Any:
+    """Tokens times their scale: unit rows, and zeros where the scale is 0, whatever they hold."""
     return x.to(scale.dtype).masked_fill((scale == 0)[..., None], 0).mul_(scale[..., None])
 
 

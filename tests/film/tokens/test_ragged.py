@@ -132,29 +132,6 @@ def test_rows_are_joined():
     assert (empty.ids.shape, empty.spans.shape, empty.is_special.shape) == ((0,), (0, 2), (0,))
 
 
-@pytest.mark.parametrize("cuts", [(2,), (0, 1, 4), (5,), (1, 1)])
-def test_parts_are_joined(cuts):
-    texts = _texts()
-    bounds = [0, *cuts, 5]
-    parts = [texts[a:b] for a, b in itertools.pairwise(bounds)]
-    _assert_same(Ragged.concatenate(parts), texts)
-
-
-@pytest.mark.parametrize("length", [None, 5, 8])
-def test_padding_is_zero_and_masked(length):
-    texts = _texts()
-    features, mask = texts.pad(length)
-    assert features.shape == (5, length or 5, 4) and features.dtype == texts.values.dtype
-    assert mask.shape == features.shape[:2] and mask.dtype == bool
-    for row, inside, text in zip(features, mask, texts, strict=True):
-        assert inside.tolist() == [True] * len(text) + [False] * (len(inside) - len(text))
-        np.testing.assert_array_equal(row[: len(text)], text)
-        assert not row[len(text) :].any()
-    with pytest.raises(ValueError, match="length=4 is too short: text 3 has 5 tokens"):
-        texts.pad(4)
-    assert Ragged.from_rows([]).pad()[0].shape == (0, 0, 0)
-
-
 def test_special_tokens_are_left_out():
     texts = _texts()
     found = texts.without_special()
@@ -222,10 +199,3 @@ def test_bad_rows_and_parts_are_named():
         Ragged.from_rows([np.ones(2)])
     with pytest.raises(ValueError, match="ids must be given text by text"):
         Ragged.from_rows([np.ones((1, 2)), np.ones((2, 2))], ids=[[1, 2], [3]])
-    texts = _texts()
-    with pytest.raises(ValueError, match="parts is empty"):
-        Ragged.concatenate([])
-    with pytest.raises(ValueError, match=r"parts\[1\] has width 3 and parts\[0\] 4"):
-        Ragged.concatenate([texts, _texts(h=3)])
-    with pytest.raises(ValueError, match=r"parts\[1\] has columns \[\]"):
-        Ragged.concatenate([texts, Ragged(texts.values, texts.starts)])

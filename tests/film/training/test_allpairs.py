@@ -37,18 +37,18 @@ def weights_of(mask, seed=5):
 
 
 def definition(x1, x2, mask1, mask2, method, weights1=None, weights2=None):
-    """Pair after pair by `film.tokens.transport`."""
+    """Pair after pair by `film.tokens.transport_plan`."""
     found = np.empty((len(x1), len(x2)))
     for b in range(len(x1)):
         for c in range(len(x2)):
+            kept1, kept2 = mask1[b], mask2[c]
             weights = {}
             if weights1 is not None:
-                weights["weights1"] = weights1[b].numpy()
+                weights["weights1"] = weights1[b][kept1].numpy()
             if weights2 is not None:
-                weights["weights2"] = weights2[c].numpy()
-            sides = x1[b].numpy(), x2[c].numpy()
-            masks = mask1[b].numpy(), mask2[c].numpy()
-            found[b, c] = transport_plan(*sides, method, *masks, **weights).similarity
+                weights["weights2"] = weights2[c][kept2].numpy()
+            sides = x1[b][kept1].numpy(), x2[c][kept2].numpy()
+            found[b, c] = transport_plan(*sides, method, **weights).similarity
     return found
 
 
