@@ -117,11 +117,6 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         -------
         features : ndarray of float64, shape (n_pairs, 39)
             Columns `get_feature_names_out`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a text is missing.
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)

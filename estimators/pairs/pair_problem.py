@@ -55,6 +55,11 @@ def checked_problem(
     return classes, PairProblem(pairs.copy(), labels, further, known, random_state, n_random, count)
 
 
+def _part(name: str, position: int, doc: str) -> Any:
+    """Make a property of one entry of an attribute."""
+    return property(lambda self: getattr(self, name)[position], doc=doc)
+
+
 @savable
 class PairProblem:
     """Training pairs as numbers of unique texts.
@@ -109,45 +114,14 @@ class PairProblem:
         asked = np.unique(index.add(sorted(set(corpus)))) if corpus else None
         return index.texts, null, codes, more, asked
 
-    @property
-    def pairs(self) -> np.ndarray:
-        """Texts of the pairs as they came, (n, 2)."""
-        return self._raw[0]
-
-    @property
-    def further_pairs(self) -> np.ndarray:
-        """Texts of further similar pairs as they came, (m, 2)."""
-        return self._raw[1]
-
-    @property
-    def corpus_texts(self) -> list[str]:
-        """Texts of the corpus as they came."""
-        return self._raw[2]
-
-    @property
-    def texts(self) -> list[str]:
-        """Unique texts, one spelling each."""
-        return self._numbered[0]
-
-    @property
-    def null(self) -> int:
-        """Number of the text without words."""
-        return self._numbered[1]
-
-    @property
-    def codes(self) -> np.ndarray:
-        """Numbers of the pairs' texts, (n, 2)."""
-        return self._numbered[2]
-
-    @property
-    def similar(self) -> np.ndarray:
-        """Numbers of the texts of further similar pairs."""
-        return self._numbered[3]
-
-    @property
-    def asked(self) -> np.ndarray | None:
-        """Numbers of the corpus texts in collection mode, the ones to be judged."""
-        return self._numbered[4]
+    pairs = _part("_raw", 0, "Texts of the pairs as they came, (n, 2).")
+    further_pairs = _part("_raw", 1, "Texts of further similar pairs as they came, (m, 2).")
+    corpus_texts = _part("_raw", 2, "Texts of the corpus as they came.")
+    texts = _part("_numbered", 0, "Unique texts, one spelling each.")
+    null = _part("_numbered", 1, "Number of the text without words.")
+    codes = _part("_numbered", 2, "Numbers of the pairs' texts, (n, 2).")
+    similar = _part("_numbered", 3, "Numbers of the texts of further similar pairs, (m, 2).")
+    asked = _part("_numbered", 4, "In collection mode numbers of the corpus texts, to be judged.")
 
     @cached_property
     def corpus(self) -> np.ndarray | None:

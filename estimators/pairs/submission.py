@@ -104,20 +104,18 @@ def write_predictions(
 
     Examples
     --------
-    >>> import pathlib, tempfile
+    >>> import io
     >>> import numpy as np
     >>> from types import SimpleNamespace
     >>> from estimators.pairs import write_predictions
     >>> model = SimpleNamespace(
     ...     prior_=0.5, predict_proba=lambda pairs: np.full((len(pairs), 2), 0.5)
     ... )
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name) / "submission.csv"
-    >>> write_predictions(model, [("a", "b")], ["7"], path, prior=0.25)
+    >>> file = io.StringIO()
+    >>> write_predictions(model, [("a", "b")], ["7"], file, prior=0.25)
     array([0.25])
-    >>> path.read_text(encoding="utf-8").split()
+    >>> file.getvalue().split()
     ['test_id,is_duplicate', '7,0.25']
-    >>> folder.cleanup()
     """
     pairs = check_pairs(pairs)
     if len(ids) != len(pairs):

@@ -102,11 +102,6 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         -------
         features : csr_array of shape (n_pairs, 2 D)
             First what is in both texts, then what is in one only.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a text is missing.
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)

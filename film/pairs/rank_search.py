@@ -21,14 +21,9 @@ _NONE: Integers = np.empty(0, dtype=np.intp)
 class RankSearch:
     """Counts of closer points for tasks (origin, goal), two different directions each.
 
-    Parameters
-    ----------
-    points : ndarray of float32 or float64, shape (n, d)
-        Rows; those named below are not zero.
-    copies : ndarray of int, shape (n,)
-        How many corpus points share each row's direction, at the row that stands for it; else 0.
-    origin, goal : ndarray of int, shape (n_tasks,)
-        Rows that stand for their directions; sorted by origin.
+    ``points`` are rows, those named below not zero; ``copies`` counts the corpus points that share
+    each row's direction, at the row that stands for it (else 0); ``origin`` and ``goal`` are rows
+    that stand for their directions, sorted by origin.
     """
 
     def __init__(self, points: Floats, copies: Integers, origin: Integers, goal: Integers) -> None:
@@ -45,7 +40,7 @@ class RankSearch:
         self.column_of[self.columns] = np.arange(len(self.columns))
         self.corpus_rows = np.empty((len(self.columns), d), dtype=np.float32)
         for part in chunks(len(self.columns), d):
-            self.corpus_rows[part] = unit_rows(points, self.columns[part])
+            self.corpus_rows[part] = exact_units(points, self.columns[part])
 
         self.threshold = exact_cosines(points, origin, goal) + tie_width(d)
         bound = product_bound(d)
@@ -60,13 +55,7 @@ class RankSearch:
         self.block = np.empty((self.block_size, len(self.columns)), dtype=np.float32)
 
     def closer_points(self) -> NDArray[np.int64]:
-        """Corpus points strictly closer to each origin than its goal, copies of the two left out.
-
-        Returns
-        -------
-        closer : ndarray of int64, shape (n_tasks,)
-            One count per task.
-        """
+        """Count, per task, points closer to the origin than its goal, copies of both left out."""
         counts = map(self._count_block, range(0, len(self.queries), self.block_size))
         return np.concatenate(list(counts))
 
@@ -76,7 +65,7 @@ class RankSearch:
 
     def _count_block(self, start: int) -> NDArray[np.int64]:
         queries = self.queries[start : start + self.block_size]
-        units = unit_rows(self.points, queries)
+        units = exact_units(self.points, queries)
         cosines = self.block[: len(queries)]
         np.matmul(units.astype(np.float32), self.corpus_rows.T, out=cosines)
         own = self.column_of[queries]
@@ -98,7 +87,7 @@ class RankSearch:
                 task = np.repeat([t for t, _ in doubtful], [len(c) for _, c in doubtful])
                 columns = np.concatenate([c for _, c in doubtful])
                 for part in chunks(len(columns), units.shape[1]):
-                    terms = unit_rows(self.points, self.columns[columns[part]])
+                    terms = exact_units(self.points, self.columns[columns[part]])
                     terms *= units[query[task[part]]]
                     beats = _tree_sums(terms) > self.threshold[first + task[part]]
                     np.add.at(closer, task[part][beats], self.copies[columns[part][beats]])
@@ -147,7 +136,7 @@ def _tree_sums(terms: Floats) -> Floats:
     return terms[:, 0]
 
 
-def unit_rows(points: Floats, rows: Integers) -> NDArray[np.float64]:
+def exact_units(points: Floats, rows: Integers) -> NDArray[np.float64]:
     """Rows as float64 unit vectors, each a function of its row alone; zero rows stay zero."""
     units = points[rows].astype(np.float64, copy=False)
     largest = np.maximum(units.max(axis=1), -units.min(axis=1))
@@ -164,8 +153,8 @@ def exact_cosines(points: Floats, left: Integers, right: Integers) -> NDArray[np
     """Cosines of listed rows in float64; left may be one row for all."""
     cosines = np.empty(len(right))
     for part in chunks(len(right), points.shape[1]):
-        terms = unit_rows(points, right[part])
-        terms *= unit_rows(points, left if len(left) == 1 else left[part])
+        terms = exact_units(points, right[part])
+        terms *= exact_units(points, left if len(left) == 1 else left[part])
         cosines[part] = _tree_sums(terms)
     return cosines
 
@@ -180,7 +169,7 @@ def directions(points: Floats, rows: Integers) -> Integers:
     hashes = np.empty(len(rows), dtype=np.uint64)
     zero = np.empty(len(rows), dtype=bool)
     for part in chunks(len(rows), d):
-        units = unit_rows(points, rows[part])
+        units = exact_units(points, rows[part])
         units += 0.0  # makes −0 and 0 one
         zero[part] = ~units.any(axis=1)
         bits = units.view(np.uint64)
@@ -193,7 +182,7 @@ def directions(points: Floats, rows: Integers) -> Integers:
     later = np.flatnonzero(model != rows)
     for part in chunks(len(later), d):
         at = later[part]
-        same = (unit_rows(points, rows[at]) == unit_rows(points, model[at])).all(axis=1)
+        same = (exact_units(points, rows[at]) == exact_units(points, model[at])).all(axis=1)
         model[at[~same]] = rows[at[~same]]
     direction = np.full(len(points), -1)
     direction[rows] = np.where(zero, -1, model)

@@ -11,9 +11,9 @@ from film.pairs.priors import prior_weights, shift_prior
 from film.pairs.rank_search import (
     directions,
     exact_cosines,
+    exact_units,
     product_bound,
     tie_width,
-    unit_rows,
 )
 from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
 
@@ -240,7 +240,7 @@ def test_float32_products_stay_within_their_bound(d):
     # All entries positive is the hard case: every term of the product has full weight.
     points = np.abs(rng.standard_normal((400, d)))
     rows = np.arange(400)
-    single = unit_rows(points, rows).astype(np.float32)
+    single = exact_units(points, rows).astype(np.float32)
     products = (single @ single.T).astype(np.float64)
     for i in range(0, 400, 57):
         error = np.abs(products[i] - exact_cosines(points, np.array([i]), rows)).max()
@@ -409,10 +409,10 @@ def test_no_ks_and_frozen():
     ("call", "error", "message"),
     [
         (
-            lambda: effective_ranks(RANKS, "all"),
+            lambda: effective_ranks(RANKS, "all"),  # type: ignore
             ValueError,
             "mode must be 'both' or 'either', got 'all'",
-        ),  # type: ignore
+        ),
         (lambda: effective_ranks([1, 2]), ValueError, r"ranks must have shape \(n, 2\)"),
         (lambda: effective_ranks([[0.5, 1]]), TypeError, "ranks must hold integers"),
         (
