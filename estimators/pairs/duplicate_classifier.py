@@ -18,7 +18,6 @@ from estimators.inputs import (
     splitter_of,
     tags_of_pairs,
 )
-from estimators.inspection import explain_verdicts
 from estimators.pairs.pair_problem import checked_problem
 from estimators.pairs.stack.cross_fitting import fit_members
 from estimators.pairs.stack.features import (
@@ -335,6 +334,9 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         --------
         estimators.inspection.Verdict : What an explanation holds.
         """
+        # Whoever only scores waits for nothing that explains.
+        from estimators.inspection import explain_verdicts
+
         check_is_fitted(self)
         pairs = check_pairs(pairs)
         members = with_columns(self.members_)
