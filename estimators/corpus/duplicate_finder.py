@@ -31,6 +31,7 @@ from estimators.inputs import (
     check_integer,
     check_real,
     check_texts,
+    tags_of_texts,
 )
 from estimators.persistence import savable
 
@@ -394,7 +395,4 @@ class DuplicateFinder(BaseEstimator):
         return hasattr(self, "_rows")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
+        return tags_of_texts(super().__sklearn_tags__())

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders.encoding_cache import EncodingCache, text_key
 from estimators.encoders.transformer import Tokens, Transformer
-from estimators.inputs import check_folder, check_integer, check_verbose
+from estimators.inputs import check_folder, check_integer, check_verbose, tags_of_texts
 
 
 class FrozenEncoder(TransformerMixin, BaseEstimator):
@@ -30,9 +30,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
     _learned: dict[str, np.ndarray]
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
+        return tags_of_texts(super().__sklearn_tags__())
 
     def __getstate__(self) -> Any:
         # Weights are read again from the model's own files: a copy is small and never code. Only

@@ -8,7 +8,6 @@ from .pairs import check_pair_labels as check_pair_labels
 from .pairs import check_pair_scores as check_pair_scores
 from .pairs import check_pairs as check_pairs
 from .pairs import conflicting_pairs as conflicting_pairs
-from .pairs import tags_of_pairs as tags_of_pairs
 from .parameters import check_bool as check_bool
 from .parameters import check_choice as check_choice
 from .parameters import check_folder as check_folder
@@ -26,4 +25,5 @@ from .texts import TextIndex as TextIndex
 from .texts import as_texts as as_texts
 from .texts import check_texts as check_texts
 from .texts import place_pairs as place_pairs
+from .texts import tags_of_texts as tags_of_texts
 from .triplets import Triplets as Triplets

@@ -78,15 +78,6 @@ def check_pairs(
     return table
 
 
-def tags_of_pairs(tags: Any) -> Any:
-    """Say in an estimator's tags that it takes pairs of texts, and of a classifier two classes."""
-    tags.input_tags.two_d_array = False
-    tags.input_tags.string = True
-    if tags.classifier_tags is not None:
-        tags.classifier_tags.multi_class = False
-    return tags
-
-
 def check_pair_labels(y: ArrayLike, n: int, *, allow_one_class: bool = False) -> NDArray[Any]:
     """Check the labels of n pairs: 0 and 1, bool, or any two classes.
 

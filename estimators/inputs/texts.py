@@ -143,3 +143,11 @@ def place_pairs(
     alike = same[position[:, 0]] == same[position[:, 1]]
     codes[alike] = codes[alike].min(axis=1, keepdims=True)
     return [spelt[row] for row in is_new], codes
+
+
+def tags_of_texts(tags: Any) -> Any:
+    """Say in an estimator's tags that it takes texts, and as a classifier two classes."""
+    tags.input_tags.two_d_array, tags.input_tags.string = False, True
+    if tags.classifier_tags is not None:
+        tags.classifier_tags.multi_class = False
+    return tags

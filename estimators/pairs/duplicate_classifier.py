@@ -16,7 +16,7 @@ from estimators.inputs import (
     checked_memory,
     progress_bar,
     splitter_of,
-    tags_of_pairs,
+    tags_of_texts,
 )
 from estimators.pairs.pair_problem import checked_problem
 from estimators.pairs.stack.cross_fitting import fit_members
@@ -386,4 +386,4 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         return member_diagram(self.members, self.final_estimator)
 
     def __sklearn_tags__(self) -> Any:
-        return tags_of_pairs(super().__sklearn_tags__())
+        return tags_of_texts(super().__sklearn_tags__())

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import READINGS, as_texts, check_pairs, tags_of_pairs
+from estimators.inputs import READINGS, as_texts, check_pairs, tags_of_texts
 from estimators.persistence import savable
 from film.pairs import (
     EDIT_NAMES,
@@ -177,7 +177,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         return as_texts(names if older else names + list(SIGN_NAMES))
 
     def __sklearn_tags__(self) -> Any:
-        return tags_of_pairs(super().__sklearn_tags__())
+        return tags_of_texts(super().__sklearn_tags__())
 
 
 def _hashed(**params: Any) -> Pipeline:

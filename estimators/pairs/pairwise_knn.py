@@ -21,7 +21,7 @@ from estimators.inputs import (
     cloned,
     place_pairs,
     splitter_of,
-    tags_of_pairs,
+    tags_of_texts,
 )
 from estimators.metric import FILM
 from estimators.pairs.pair_problem import PairProblem, checked_problem, digest
@@ -291,7 +291,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         return effective_ranks(self.rank(pairs), self.mode) < k
 
     def __sklearn_tags__(self) -> Any:
-        return tags_of_pairs(super().__sklearn_tags__())
+        return tags_of_texts(super().__sklearn_tags__())
 
 
 def _out_of_fold_ranks(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import as_texts, check_pairs, cloned, tags_of_pairs
+from estimators.inputs import as_texts, check_pairs, cloned, tags_of_texts
 from estimators.persistence import savable
 from film.pairs import shared_and_unshared
 from film.text import token_text
@@ -128,4 +128,4 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         return as_texts([f"{where}: {name}" for where in ("both", "one") for name in names])
 
     def __sklearn_tags__(self) -> Any:
-        return tags_of_pairs(super().__sklearn_tags__())
+        return tags_of_texts(super().__sklearn_tags__())

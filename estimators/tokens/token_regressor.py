@@ -12,7 +12,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder
-from estimators.inputs import check_bool, check_folder, check_pairs, check_real, check_verbose
+from estimators.inputs import (
+    check_bool,
+    check_folder,
+    check_pairs,
+    check_real,
+    check_verbose,
+    tags_of_texts,
+)
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
 from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blocks
 from estimators.tokens.targets import check_judged
@@ -245,9 +252,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return found
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
+        tags = tags_of_texts(super().__sklearn_tags__())
         tags.target_tags.required = False
         return tags
 

@@ -14,7 +14,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import Tokens, Transformer, plain_paths
-from estimators.inputs import check_integer, check_real, check_seed, check_texts, check_verbose
+from estimators.inputs import (
+    check_integer,
+    check_real,
+    check_seed,
+    check_texts,
+    check_verbose,
+    tags_of_texts,
+)
 from estimators.persistence import savable
 from film.training import contrastive_loss, weighted_mean
 
@@ -329,6 +336,9 @@ class TokenWeights(BaseEstimator):
         seen[special] = False
         found = (logs * is_learned).detach().cpu().numpy().astype(np.float64)
         return found, seen, losses
+
+    def __sklearn_tags__(self) -> Any:
+        return tags_of_texts(super().__sklearn_tags__())
 
     def _learned_by(self) -> dict[str, Any]:
         """Parameters on which the weights depend."""

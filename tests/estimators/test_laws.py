@@ -22,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks as checks
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 import estimators
@@ -261,6 +262,13 @@ def test_scikit_learns_checks_of_matrices(estimator, check):
 )
 def test_scikit_learns_checks_without_data(law, check):
     check(type(law.model).__name__, clone(law.model))
+
+
+@laws("pairs", "labelled", "scored", "texts", "corpus")
+def test_tags_say_that_it_takes_texts(law):
+    tags = get_tags(law.model)
+    assert tags.input_tags.string and not tags.input_tags.two_d_array
+    assert tags.target_tags.required == (law.kind == "labelled")
 
 
 @laws()

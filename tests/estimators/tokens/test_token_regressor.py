@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import linregress, spearmanr
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import cross_val_score
-from sklearn.utils import get_tags
 
 from estimators import DisjointPairsKFold, RCMDRegressor, TokenMatchingRegressor
 from estimators.tokens import blocks
@@ -183,9 +182,6 @@ def test_contract_of_an_estimator(make):
         fitted = model.fit(PAIRS[:3], Y[:3])
         assert not hasattr(clone(fitted), "encoder_")
         assert is_regressor(model)
-    tags = get_tags(make())
-    assert tags.input_tags.string and not tags.input_tags.two_d_array
-    assert not tags.target_tags.required
 
 
 @pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
