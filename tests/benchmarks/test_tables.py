@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from benchmarks import tables
 from benchmarks.support import records
 
@@ -31,3 +33,17 @@ def test_a_result_names_hardware_versions_and_commit(tmp_path):
 def test_a_bench_without_results_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     assert tables.table("nothing") == "not measured\n"
+
+
+@pytest.mark.parametrize(("less_is_better", "bold"), [(False, "**2.0000**"), (True, "**1.0000**")])
+def test_the_better_side_of_a_headline_is_bold(less_is_better, bold, tmp_path, monkeypatch):
+    records.record("bench", "ours", "seconds", 1.0, folder=tmp_path)
+    records.record("bench", "theirs", "seconds", 2.0, folder=tmp_path)
+    row = tables.Headline(
+        "A task", "bench", ("seconds",), ("`us`", "ours"), ("them", "theirs"), less_is_better
+    )
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(tables, "HEADLINES", (row,))
+    shown = tables.table("headlines")
+    assert "| A task | seconds | " in shown
+    assert shown.count("**") == 2 and bold in shown
