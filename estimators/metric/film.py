@@ -29,11 +29,11 @@ class FILM(TripletMetric):
     rank : int, default=600
         Rank of the decomposition of X. ``rank`` > min(n_samples, n_features) and ``d`` > ``rank``
         are reduced with one warning, which names what was too large.
-    margin : float, default=0.2
+    margin : float, default=0.5
         By how much a similar point must be closer, relative to the mean squared length ‖y‖² of
         the closed-form map of all anchors, which is the same for "eigen" and "cayley". Large
         values keep every anchor in play; small ones concentrate on violated ones.
-    whitening : float in [0, 1], default=0.5
+    whitening : float in [0, 1], default=0.75
         Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the
         data's own scale.
     solver : {"eigen", "cayley"}, default="eigen"
@@ -114,8 +114,8 @@ class FILM(TripletMetric):
         d: int = 100,
         *,
         rank: int = 600,
-        margin: float = 0.2,
-        whitening: float = 0.5,
+        margin: float = 0.5,
+        whitening: float = 0.75,
         solver: str = "eigen",
         n_random: int = 5,
         n_nearest: int = 0,
