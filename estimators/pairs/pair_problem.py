@@ -163,16 +163,16 @@ class PairProblem:
         """Numbers of the texts of some pairs, and triplets of positions among them."""
         pairs, labels = self.supervision(rows)
         used, local = np.unique(np.append(pairs.ravel(), self.null), return_inverse=True)
-        told = self._has_words(pairs)
+        worded = self._has_words(pairs)
         triplets = triplets_from_pairs(
-            local[:-1].reshape(-1, 2)[told],
-            labels[told],
+            local[:-1].reshape(-1, 2)[worded],
+            labels[worded],
             len(used),
             n_random=self.n_random,
             null=int(local[-1]),
             random_state=self.seed,
         )
-        if not labels[told].any() or len(triplets) == 0:
+        if not labels[worded].any() or len(triplets) == 0:
             raise ValueError(
                 f"no triplet can be mined from the {len(rows)} training pairs: they need at least "
                 "one duplicate pair and a third text; give more pairs"

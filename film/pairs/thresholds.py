@@ -99,7 +99,7 @@ def threshold_curve(
     Notes
     -----
     O(n log n) time for all thresholds together, O(n) memory. An interval holds at one threshold,
-    chosen before the rows were seen, not at all of them at once; `threshold_for_precision` says
+    chosen before the rows were seen, not at all of them at once; `threshold_for_precision` tells
     what choosing does.
 
     Examples

@@ -55,7 +55,7 @@ def near_copies(texts: list[str], random_state: int) -> NDArray[np.object_]:
 
 
 class Sameness(Enum):
-    """How far two texts are the same, as far as their spelling says."""
+    """How far two texts are the same by their spelling."""
 
     OTHER = ""
     SPELLED_ALIKE = "the texts differ by one slip of the pen (a letter of one word, or a space)"
