@@ -15,9 +15,9 @@ from estimators.corpus.finder_inputs import (
     KnownPairs,
     check_settings,
     checked_blocks,
+    checked_corpus,
     checked_ids,
     checked_limits,
-    checked_texts,
 )
 from estimators.corpus.found_duplicates import (
     DuplicateGroups,
@@ -183,7 +183,7 @@ class DuplicateFinder(BaseEstimator):
         probabilities = None
         if self.classifier is not None:
             probabilities = PairProbabilities(self.classifier, self.prior, self.classifier_prior)
-        rows = checked_texts(texts)
+        rows = checked_corpus(texts)
         names = checked_ids(ids, len(rows), [])
         inside = checked_blocks(blocks, len(rows))
         index = CorpusIndex(self.embedder, self.n_neighbors, self.index, self.random_state)
@@ -216,7 +216,7 @@ class DuplicateFinder(BaseEstimator):
             As in `fit`; the finder is then as it was.
         """
         known, scores = self._corpus()
-        rows = checked_texts(texts)
+        rows = checked_corpus(texts)
         names = checked_ids(ids, len(rows), self.ids_.tolist())
         self._rows = known.grown(names, rows, checked_blocks(blocks, len(rows)), scores.index)
         return self
@@ -311,7 +311,7 @@ class DuplicateFinder(BaseEstimator):
         """
         rows, scores = self._corpus()
         limits = checked_limits("match", threshold, budget)
-        new = checked_texts(texts)
+        new = checked_corpus(texts)
         names = checked_ids(ids, len(new), [])
         numbers = rows.block_numbers(checked_blocks(blocks, len(new)), len(new))
         return match_rows(

@@ -37,7 +37,7 @@ def check_settings(settings: dict[str, Any]) -> None:
             )
 
 
-def checked_texts(texts: Any) -> list[str]:
+def checked_corpus(texts: Any) -> list[str]:
     """List of the texts of a corpus, whose ids a dict would hold."""
     if isinstance(texts, dict):
         raise TypeError("texts is a dict; give the list of its texts, and its keys as ids")
