@@ -130,10 +130,12 @@ def write_folder(path: Any, write: Callable[[Path], Any]) -> None:
     partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         write(partial)
-        # mkdtemp makes folders for their owner alone.
+        # mkdtemp makes folders, and safetensors files, for their owner alone.
         mask = os.umask(0)
         os.umask(mask)
         partial.chmod(0o777 & ~mask)
+        for file in partial.iterdir():
+            file.chmod(0o666 & ~mask)
         partial.replace(target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

@@ -41,6 +41,12 @@ def test_what_was_saved_comes_back(fitted, saved):
     assert RCMDRegressor.load(str(saved), batch_size=2).batch_size == 2
 
 
+def test_whoever_may_read_the_folder_may_read_its_files(saved, tmp_path):
+    (tmp_path / "usual").write_text("", encoding="utf-8")
+    usual = (tmp_path / "usual").stat().st_mode
+    assert {path.stat().st_mode for path in saved.iterdir()} == {usual}
+
+
 def test_copies_of_a_trained_model_carry_its_weights(fitted):
     for other in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(other.similarity(PAIRS), fitted.similarity(PAIRS))
