@@ -11,13 +11,13 @@ from film import __version__
 
 COMMANDS = {
     "train": "Learn from labelled pairs.",
-    "score": "Give pairs a probability.",
-    "duplicates": "Find the duplicates of a table.",
-    "label": "Label the pairs that help most.",
-    "explain": "Explain the probabilities of pairs.",
+    "score": "Score pairs: the probability that they mean the same.",
+    "duplicates": "Find the duplicates in a table.",
+    "label": "Label the most informative pairs.",
+    "explain": "Explain the scores of pairs.",
     "evaluate": "Measure a model on labelled pairs.",
     "submit": "Write a submission for Kaggle.",
-    "info": "Show what a model file holds.",
+    "info": "Show what a model file contains.",
 }
 """What each command does, by name: its function has that name in the module of that name."""
 
@@ -29,7 +29,7 @@ Or with pairs that are labelled 0 and 1:
   film train pairs.csv --model duplicates.skops
   film score more.csv --model duplicates.skops > scored.csv
 \b
-Columns that go by other names are named: --text1, --text2, --label, --text, --id.
+Name columns that are called otherwise: --text1, --text2, --label, --text, --id.
 Files may be CSV, TSV, JSON, Excel or Parquet, in .gz, .bz2 or .zip; - is standard input.
 Results go to standard output or --out, everything else to standard error.
 Exit status: 0 done, 2 wrong options or data, 130 interrupted, 1 a bug.

@@ -162,14 +162,10 @@ def thresholds_of(
 
     Parameters
     ----------
-    y : ndarray of int, shape (n,)
-        1 for duplicates, 0 for others; both occur.
-    p : ndarray of float, shape (n,)
-        Probability of a duplicate, which holds at ``prior_from``.
+    y, p, prior_from
+        As in `figures`; both labels occur.
     groups : ndarray of shape (n,)
         Groups of dependent pairs.
-    prior_from : float in (0, 1)
-        Prior of the model.
     prior : float in (0, 1), optional
         Share of duplicates to which rows are weighted and probabilities shifted. None leaves both.
     precision : float in (0, 1), optional

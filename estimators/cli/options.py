@@ -20,7 +20,7 @@ class FiniteRange(click.FloatRange):
         """Return the number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no number; give one such as 0.5.", param, ctx)
+            self.fail(f"{value!r} is not a number; give one such as 0.5.", param, ctx)
         return number
 
 
@@ -36,25 +36,25 @@ SEED = click.IntRange(0, 2**32 - 1)
 """What NumPy's random states take."""
 
 seed_option = click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Seed of what is drawn at random."
+    "--seed", type=SEED, default=0, show_default=True, help="Seed of the random numbers."
 )
 encoding_option = click.option(
     "--encoding",
     metavar="NAME",
-    help="Encoding of the files. Without, it is detected: UTF-8, UTF-16, Windows-1252.",
+    help="Encoding of the files. Default: detected (UTF-8, UTF-16 or Windows-1252).",
 )
 label_option = click.option(
     "-l",
     "--label",
     metavar="COLUMN",
-    help=f"Labels, 1 for duplicates and 0 for others. Without: {' or '.join(LABEL_COLUMNS)}.",
+    help=f"Labels, 1 for duplicates and 0 for others. Default: {' or '.join(LABEL_COLUMNS)}.",
 )
 
 
 def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--text1``, ``--text2`` and ``--encoding``."""
     both = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
-    first = f"First text of a pair. Without: {both} where there is exactly one such pair."
+    first = f"First text of a pair. Default: {both}, if only one such pair of columns is there."
     for option in (
         encoding_option,
         click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair, likewise."),
@@ -76,7 +76,7 @@ def text_column_option(help: str) -> Any:
 
 
 text_option = text_column_option(
-    f"Texts. Without: {', '.join(TEXT_COLUMNS)} where there is exactly one of them. Given several "
+    f"Texts. Default: {', '.join(TEXT_COLUMNS)}, if only one of them is there. Given several "
     "times, such as --text title --text body, the cells are joined by a space."
 )
 
@@ -86,7 +86,9 @@ def id_option(help: str) -> Any:
     return click.option("--id", "name", metavar="COLUMN", help=help)
 
 
-def model_option(help: str = "A model of film train.", required: bool = True) -> Any:
+def model_option(
+    help: str = "A model file, as film train writes it.", required: bool = True
+) -> Any:
     """Return an option ``--model``."""
     return click.option("-m", "--model", metavar="FILE", required=required, help=help)
 
@@ -104,7 +106,7 @@ def html_option(help: str) -> Any:
 def report_format_option(
     *forms: str,
     default: str | None = None,
-    help: str = "Form of the result.",
+    help: str = "Format of the result.",
 ) -> Any:
     """Return an option ``--format`` of a command whose result is no table of rows."""
     return click.option(

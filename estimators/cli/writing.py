@@ -44,7 +44,8 @@ def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         check_library(chosen, "--out" if by_name else "--format")
         if not is_file(out) and sys.stdout.isatty():
             raise click.UsageError(
-                f"--format {chosen} is no text for a terminal; give --out, or send it to a program"
+                f"--format {chosen} cannot be shown in a terminal; give --out, or send it to a "
+                "program"
             )
     return value
 
@@ -58,7 +59,7 @@ out_option = click.option(
     "--out",
     metavar="FILE",
     callback=_check_form,
-    help="Where the result goes. Without, or with -: standard output.",
+    help="Where the result goes. Default, or with -: standard output.",
 )
 
 
@@ -79,7 +80,7 @@ def format_option(command: Any) -> Any:
         "form",
         type=click.Choice(FORMATS),
         callback=_check_form,
-        help="Form of the result. Without, it comes from the name of --out, else from the input.",
+        help="Format of the result. Default: by the name of --out, else as the input.",
     )(command)
 
 
@@ -136,7 +137,7 @@ def is_file(out: str | None) -> TypeGuard[str]:
 
 
 def form_of(path: str | None, otherwise: Any = "csv") -> Any:
-    """Give the form of a table that its name asks for."""
+    """Return the form of a table that its name asks for."""
     return format_of(path or "") or otherwise
 
 

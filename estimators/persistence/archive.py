@@ -37,7 +37,7 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     Parameters
     ----------
     path : str or path-like
-        A file of `save_model`, or a folder of `RCMDRegressor.save`.
+        A model file, or a folder of `RCMDRegressor.save`.
 
     Returns
     -------
@@ -81,9 +81,7 @@ def open_archive(
 ) -> tuple[dict[str, Any], dict[str, Any], bytes]:
     """Give header, schema and content of a file that unpacks within limits, as `load_model`."""
     if not Path(path).exists():
-        raise FileNotFoundError(
-            f"path: there is no file {os.fspath(path)!r}; give a file of save_model"
-        )
+        raise FileNotFoundError(f"path: there is no file {os.fspath(path)!r}; give a model file")
     data = Path(path).read_bytes()
     if data[:1] == pickle.PROTO:
         raise ValueError(
@@ -109,7 +107,7 @@ def open_archive(
         ) from None
     except Exception as error:
         raise ValueError(
-            f"{path} is no file of save_model, or was cut short ({type(error).__name__}: {error}); "
+            f"{path} is not a model file, or was cut short ({type(error).__name__}: {error}); "
             "copy it again, or save the model with save_model"
         ) from error
     if not known:

@@ -182,7 +182,7 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
     >>> from estimators.persistence import load_model
     >>> load_model("no-such-file.skops")
     Traceback (most recent call last):
-    FileNotFoundError: path: there is no file 'no-such-file.skops'; give a file of save_model
+    FileNotFoundError: path: there is no file 'no-such-file.skops'; give a model file
     """
     import skops.io
 
@@ -194,7 +194,7 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
         raise ValueError(
             f"{path} was refused: it holds {listed(refused)}, which load_model does not trust, "
             "since building things of unknown type can run code; nothing was loaded. Load only "
-            "files of save_model, or ask for the data and fit the model yourself"
+            "model files, or ask for the data and fit the model yourself"
         )
     if has_changed:
         data = with_schema(data, schema)

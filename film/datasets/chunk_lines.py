@@ -16,7 +16,7 @@ _BLANKS = re.compile(r"[\s\u200b\ufeff]+")
 def read_chunk_line(
     line: str, words: Sequence[str]
 ) -> tuple[tuple[tuple[int, ...], ...], list[str]]:
-    """Give the chunks of a sentence from a line such as ``[ A cat ] [ sat ]``.
+    """Return the chunks of a sentence from a line such as ``[ A cat ] [ sat ]``.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def read_chunk_line(
 
 
 def _pieces(line: str) -> list[tuple[str, int]]:
-    """Give words with the number of the brackets before them."""
+    """Return words with the number of the brackets before them."""
     found, chunk = [], 0
     for piece in _PIECE.findall(line):
         if piece in ("[", "]"):
@@ -87,7 +87,7 @@ def _bracket_repairs(line: str) -> list[str]:
 
 
 def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
-    """Give the chunk of each word: letters and digits must agree, in order, marks need not."""
+    """Return the chunk of each word: letters and digits must agree, in order, marks need not."""
     given = [(sign, chunk) for word, chunk in pieces for sign in _signs(word)]
     wanted = [(sign, place) for place, word in enumerate(words) for sign in _signs(word)]
     letters: list[set[int]] = [set() for _ in words]

@@ -136,7 +136,7 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
 def read_sts_year(folder: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read the test set of one year of STS, 2012 to 2016, in SentEval's layout.
 
-    A subset is ``STS.input.<subset>.txt``, two sentences per line separated by a tab and without
+    A subset is ``STS.input.<subset>.txt``, two sentences per line, separated by a tab and without
     quoting, and ``STS.gs.<subset>.txt``, the score of the same line. Pairs whose score line is
     blank were never scored and are dropped. Other files are passed over, also ``STS.gs.ALL.txt``,
     which repeats the rest, and ``STS.gs.SMT.txt`` of 2013, whose sentences are not public.

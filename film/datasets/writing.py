@@ -30,7 +30,6 @@ def atomic_writer(
     path: str | os.PathLike[str],
     mode: str = "w",
     newline: str | None = None,
-    encoding: str | None = "utf-8",
 ) -> Iterator[IO[Any]]:
     """Open a file for writing that replaces `path` only once it is whole.
 
@@ -46,11 +45,9 @@ def atomic_writer(
         The file to make or to replace; its folder must exist. A symbolic link is
         followed.
     mode : {"w", "wb"}, default="w"
-        Text or bytes.
+        UTF-8 text or bytes.
     newline : str or None, default=None
         As in `open`; the `csv` module wants ``""``.
-    encoding : str, default="utf-8"
-        Of text; left aside when `mode` is "wb".
 
     Yields
     ------
@@ -85,14 +82,9 @@ def atomic_writer(
     _check_place(target)
     _remove_stale(target)
     temporary = target.with_name(f".{target.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    binary = mode == "wb"
+    text: Any = {} if mode == "wb" else {"newline": newline, "encoding": "utf-8"}
     try:
-        handle: IO[Any] = open(
-            temporary,
-            "xb" if binary else "x",
-            newline=None if binary else newline,
-            encoding=None if binary else encoding,
-        )
+        handle: IO[Any] = open(temporary, mode.replace("w", "x"), **text)
     except OSError as error:
         raise _failure(target, error) from error
     try:
@@ -121,9 +113,6 @@ def write_submission(
     path: str | os.PathLike[str] | IO[str],
     ids: Sequence[str] | ArrayLike,
     probabilities: ArrayLike,
-    *,
-    id_name: str = "test_id",
-    value_name: str = "is_duplicate",
 ) -> None:
     """Write duplicate probabilities as a Kaggle submission, whole or not at all.
 
@@ -136,8 +125,6 @@ def write_submission(
     probabilities : array-like of shape (n,)
         Probability that a pair is a duplicate, finite and in [0, 1]. Written with as many
         digits as it takes to read back the same float64.
-    id_name, value_name : str, default="test_id", "is_duplicate"
-        Header of the two columns.
 
     Raises
     ------
@@ -178,7 +165,7 @@ def write_submission(
     is_path = isinstance(path, str | os.PathLike)
     with atomic_writer(path, newline="") if is_path else nullcontext(path) as handle:
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow((id_name, value_name))
+        writer.writerow(("test_id", "is_duplicate"))
         writer.writerows(zip(names.tolist(), values.tolist(), strict=True))
 
 

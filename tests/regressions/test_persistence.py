@@ -540,7 +540,7 @@ def test_18_metadata_is_read_from_sound_files_alone(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file"):
         read_metadata(path)
     path.write_text("notes", encoding="utf-8")
-    with pytest.raises(ValueError, match="is no file of save_model"):
+    with pytest.raises(ValueError, match="is not a model file"):
         read_metadata(path)
     with pytest.raises(FileNotFoundError, match="it is no saved regressor"):
         read_metadata(tmp_path)

@@ -67,32 +67,31 @@ class _ShareOrEstimate(click.ParamType):
         "film duplicates new.csv --against known.film --add --out matches.csv",
         "film duplicates tickets.csv --within customer --keep longest --out clean.csv",
     ),
-    short_help="Find the duplicates of a table.",
 )
 @click.argument("table", metavar="TABLE")
 @text_option
-@id_option("Ids of the rows. Without: id where it is there, else the numbers of the rows from 1.")
+@id_option("Ids of the rows. Default: id if there is one, else row numbers from 1.")
 @click.option(
     "--against",
     metavar="FILE",
-    help="Another table, with the same columns of texts and ids, or a collection of --save: give "
-    "only pairs of a row of TABLE, first, and one of FILE.",
+    help="Another table, with the same columns of texts and ids, or a collection of --save: only "
+    "pairs of a row of TABLE, first, and one of FILE are reported.",
 )
 @click.option(
     "--save",
     metavar="FILE",
-    help="Keep TABLE, with the search that was done, as a collection for --against.",
+    help="Save TABLE and its search index as a collection for --against.",
 )
 @click.option(
     "--add",
     is_flag=True,
-    help="Let the rows of TABLE join the collection of --against, once the result is written.",
+    help="Add the rows of TABLE to the collection of --against, once the result is written.",
 )
 @click.option(
     "--within",
     metavar="COLUMN",
     multiple=True,
-    help="Compare only rows with the same value there; given several times, with all the same.",
+    help="Compare only rows with the same value in this column; given several times, in all.",
 )
 @click.option(
     "--not-same",
@@ -103,38 +102,38 @@ class _ShareOrEstimate(click.ParamType):
 @click.option(
     "--keep",
     metavar="first|longest|COLUMN",
-    help="Give TABLE without its duplicates: of each group the first row, the one with the longest "
-    "text, or the one with the largest number or date in a COLUMN, where empty is least.",
+    help="Write TABLE without its duplicates: of each group the first row, the one with the "
+    "longest text, or the one with the largest number or date in a COLUMN, where empty is least.",
 )
 @click.option(
     "--mapping",
     metavar="FILE",
     help="With --keep: write the rows left out as a table of id, kept (the id of the row that "
-    "stands for it), group and score.",
+    "replaces it), group and score.",
 )
-@model_option("A model of film train: scores are then probabilities.", required=False)
+@model_option("A model file: scores are then probabilities.", required=False)
 @click.option(
     "--threshold",
     type=POSITIVE_SHARE,
-    help=f"Lowest score. Without: {SIMILARITY} for similarities, {PROBABILITY} for probabilities.",
+    help=f"Lowest score. Default: {SIMILARITY} for similarities, {PROBABILITY} for probabilities.",
 )
 @click.option(
     "--precision",
     type=PRIOR,
-    help="In place of a threshold, the lowest probability from which on at least this share are "
-    "duplicates, by what the model of --model showed out of fold (film evaluate --precision).",
+    help="In place of a threshold: the lowest probability from which on at least this share are "
+    "duplicates, measured out of fold when the model was trained (film evaluate --precision).",
 )
 @click.option(
     "-b",
     "--budget",
     type=click.IntRange(1),
-    help="Number of best pairs, instead of a threshold.",
+    help="Number of best pairs to report, in place of a threshold.",
 )
 @click.option(
     "--groups/--pairs",
     "grouped",
     default=False,
-    help="Give groups that hold together, or pairs.  [default: pairs]",
+    help="Report groups that hold together, or pairs.  [default: pairs]",
 )
 @click.option(
     "--linkage",
@@ -143,7 +142,7 @@ class _ShareOrEstimate(click.ParamType):
 )
 @prior_option(
     "Share of duplicates among the candidate pairs, to shift the model's probabilities to, "
-    "or estimate. Without, they stay.",
+    "or estimate. Default: they stay.",
     type=_ShareOrEstimate(),
 )
 @click.option(
@@ -299,7 +298,7 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         if options.save is not None:
             raise click.UsageError("--save keeps one table; leave out --against, or give --add")
     if options.add and not known:
-        raise click.UsageError("--add needs a collection; give --against a file of --save")
+        raise click.UsageError("--add needs a collection; give --against a file written by --save")
     for option, fixed in (
         ("--model", options.model is not None),
         ("--prior", options.prior is not None),

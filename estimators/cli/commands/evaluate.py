@@ -41,7 +41,6 @@ IMAGES = (".png", ".svg", ".pdf")
         "film evaluate dev.csv -m duplicates.skops --prior 0.1746 --format json",
         "film evaluate dev.csv -m duplicates.skops --precision 0.95 --html figures.html",
     ),
-    short_help="Measure a model on labelled pairs.",
 )
 @click.argument("pairs", metavar="PAIRS")
 @pair_options
@@ -49,7 +48,7 @@ IMAGES = (".png", ".svg", ".pdf")
 @model_option()
 @prior_option(
     "Share of duplicates where the model will be used: also give the log loss there, and "
-    "the thresholds for it. Without, thresholds hold for the share in PAIRS."
+    "the thresholds for it. Default: the share in PAIRS, for thresholds alone."
 )
 @click.option(
     "--precision",

@@ -24,7 +24,6 @@ BLOCK = 32
         'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.skops',
         "film explain pairs.csv --model duplicates.skops --html reasons.html",
     ),
-    short_help="Explain the probabilities of pairs.",
 )
 @click.argument("pairs", metavar="PAIRS", required=False)
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
@@ -34,7 +33,7 @@ BLOCK = 32
 @report_format_option(
     "text",
     "jsonl",
-    help="Form of the result; jsonl holds all numbers. Without: jsonl where --out ends so.",
+    help="Format of the result; jsonl holds all numbers. Default: by the name of --out, else text.",
 )
 @html_option("Write a page; the text result then only with --out.")
 @quiet_option
@@ -49,7 +48,7 @@ def explain(
     html: str | None,
     encoding: str | None,
 ) -> None:
-    """Explain for each of PAIRS how its probability comes about, and which words match.
+    """Explain the probability of each of PAIRS, and show which words match.
 
     Each explanation starts at the probability of a typical pair, whose inputs have their medians
     in training, sets one input after the other to its value in this pair, the strongest first, and

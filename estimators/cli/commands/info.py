@@ -42,7 +42,7 @@ def info(model: str, out: str | None, form: str) -> None:
 
 def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
     """Gather what is known; None where the file does not record it."""
-    told = saved["metadata"]
+    metadata = saved["metadata"]
     facts: dict[str, Any] = {
         "file": path,
         "size in bytes": os.path.getsize(path),
@@ -56,20 +56,20 @@ def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
     if isinstance(steps, list):
         facts["parts"] = [name for name, *_ in steps]
     if not hasattr(model, "train_prior_"):
-        return facts | ({"metadata": told} if told else {})
+        return facts | ({"metadata": metadata} if metadata else {})
     kept = getattr(model, "out_of_fold_", None)
     facts |= {
-        "command": told.get("command"),
-        "trained on": told.get("files"),
-        "pairs": told.get("pairs", None if kept is None else len(kept)),
-        "share of duplicates": told.get("share of duplicates", float(model.train_prior_)),
-        "more duplicates": told.get("more duplicates"),
-        "options": told.get("options"),
+        "command": metadata.get("command"),
+        "trained on": metadata.get("files"),
+        "pairs": metadata.get("pairs", None if kept is None else len(kept)),
+        "share of duplicates": metadata.get("share of duplicates", float(model.train_prior_)),
+        "more duplicates": metadata.get("more duplicates"),
+        "options": metadata.get("options"),
         "prior": float(model.prior_),
         "judges pairs": "among the texts of a corpus"
         if getattr(model, "corpus", None) is not None
         else "each by itself",
-        "out of fold": told.get("out of fold"),
+        "out of fold": metadata.get("out of fold"),
     }
     return facts
 

@@ -36,7 +36,6 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
         "film label pairs.csv -1 left -2 right --labels labels.csv -n 50",
         "film train labels.csv --model duplicates.skops",
     ),
-    short_help="Label the pairs that help most.",
 )
 @click.argument("table", metavar="TABLE")
 @text_option
@@ -45,9 +44,9 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
     "--labels",
     metavar="FILE",
     required=True,
-    help="Where answers are kept: .csv, .tsv or .jsonl with text1, text2, label.",
+    help="Where answers are saved: .csv, .tsv or .jsonl with text1, text2, label.",
 )
-@model_option(f"Where to save a model, fitted every {BATCH} answers.", required=False)
+@model_option(f"Where a model is saved, refitted every {BATCH} answers.", required=False)
 @click.option(
     "-n", "n", type=click.IntRange(1), default=20, show_default=True, help="Pairs to ask now."
 )
@@ -66,10 +65,9 @@ def label(
 ) -> None:
     """Ask, pair by pair, whether two texts of a TABLE mean the same.
 
-    TABLE holds texts (--text) or pairs (--text1, --text2). It asks about those that help most.
-    Every answer is on the disk before the next question comes; the same command continues where
-    it was. Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal or a
-    pipe.
+    TABLE holds texts (--text) or pairs (--text1, --text2). The most informative pairs are asked.
+    Every answer is saved before the next question; the same command continues where it stopped.
+    Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal or a pipe.
 
     Several sessions may share one FILE of answers, and rows may be added to it by hand meanwhile:
     answers are added to what is there, other columns stay, and a hidden lock file beside it keeps
@@ -127,7 +125,8 @@ class _Dialogue:
             if answer == "q":
                 return
             if answer == "u":
-                done -= self._undo() if done else _nothing_to_undo()
+                click.echo(self._undo() if done else "nothing to undo", err=True)
+                done = max(done - 1, 0)
             else:
                 self._keep(pair, {"y": "1", "n": "0", "s": ""}[answer])
                 done += 1
@@ -171,17 +170,10 @@ class _Dialogue:
                 if not line or line.strip().lower()[:1] == "q":
                     raise Failure(f"this answer was not kept: {row}") from error
 
-    def _undo(self) -> bool:
+    def _undo(self) -> str:
         if self._answers.undo():
-            click.echo("the last answer is taken back", err=True)
-        else:
-            click.echo("that answer is no longer in the file: nothing to take back", err=True)
-        return True
-
-
-def _nothing_to_undo() -> bool:
-    click.echo("nothing to undo", err=True)
-    return False
+            return "the last answer is taken back"
+        return "that answer is no longer in the file: nothing to take back"
 
 
 def _is_terminal() -> bool:

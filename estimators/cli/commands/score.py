@@ -26,7 +26,7 @@ from estimators.cli.writing import check_places, format_option, out_option, writ
     type=SHARE,
     default=0.5,
     show_default=True,
-    help="A pair is a duplicate when its probability is above.",
+    help="A pair is a duplicate if its probability is above this.",
 )
 @click.option(
     "--as",

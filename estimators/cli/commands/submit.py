@@ -18,9 +18,11 @@ from estimators.cli.writing import check_places, is_file, note_written, standard
 )
 @click.argument("test", metavar="TEST")
 @pair_options
-@id_option(f"Ids of the pairs. Without: {' or '.join(reading.TEST_ID_COLUMNS)}.")
+@id_option(f"Ids of the pairs. Default: {' or '.join(reading.TEST_ID_COLUMNS)}.")
 @model_option()
-@prior_option("Share of duplicates in TEST, 0.1746 in Kaggle's. Without: that of the model.")
+@prior_option(
+    "Share of duplicates in TEST, 0.1746 in Kaggle's. Default: as in the training of the model."
+)
 @click.option(
     "-o",
     "--out",

@@ -36,27 +36,27 @@ from film.pairs import calibration_error, shift_prior
 @click.argument("pairs", metavar="PAIRS")
 @pair_options
 @label_option
-@model_option("Where the model goes.")
+@model_option("Where the model is saved.")
 @click.option(
     "--more-duplicates",
     metavar="FILE",
-    help="More pairs known to be duplicates. Of a table with a column of labels those with 1.",
+    help="More pairs known to be duplicates; of a table with labels, those labelled 1.",
 )
 @click.option(
     "--corpus",
     metavar="FILE",
-    help="The texts that will be judged, where they are known: neighbours are then counted among "
-    "them too. Without, a probability depends on its own pair alone.",
+    help="The texts that will be scored, if they are known: neighbours are then counted among "
+    "them too. Otherwise a probability depends on its own pair alone.",
 )
 @text_column_option("Texts of --corpus, else as in film duplicates.")
-@prior_option("Share of duplicates where the model will be used. Without: as in PAIRS.")
+@prior_option("Share of duplicates where the model will be used. Default: as in PAIRS.")
 @seed_option
 @click.option(
     "--rank",
     type=click.IntRange(2),
     default=300,
     show_default=True,
-    help="Rank of the decomposition; less is faster.",
+    help="Rank of the decomposition; a lower one is faster.",
 )
 @click.option(
     "--folds",

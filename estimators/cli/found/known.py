@@ -78,7 +78,7 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:
-    """Give what rows that are compared have in common: the cells of some columns, as one text."""
+    """Return what rows that are compared have in common: the cells of some columns, as one text."""
     if not columns:
         return None
     if len(set(columns)) < len(columns):
@@ -140,7 +140,7 @@ def known_pairs(
 
 
 def _rows_by_text(texts: list[str], blocks: list[str] | None) -> dict[str, dict[str, int]]:
-    """Give the first row of each text, by its key and then by block."""
+    """Return the first row of each text, by its key and then by block."""
     found: dict[str, dict[str, int]] = {}
     for row, text in enumerate(texts):
         # The page's download may have put an apostrophe in front.

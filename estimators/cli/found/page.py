@@ -161,7 +161,7 @@ def _alignments(
 
 
 def _embedder(finder: Any) -> Any:
-    """Give the embedder behind the scores, or behind the first member that is one."""
+    """Return the embedder behind the scores, or behind the first member that is one."""
     if finder.classifier is None:
         return finder._scores.index.space.vectorizer()
     collections = finder.classifier._collections

@@ -26,7 +26,7 @@ def check_carried(table: Table, carried: list[str]) -> None:
 
 
 def pair_table(found: Any) -> Result:
-    """Give one row per pair."""
+    """Return one row per pair."""
     rows = (
         [*ids, score, kind, *texts]
         for ids, score, kind, texts in zip(
@@ -41,7 +41,7 @@ def pair_table(found: Any) -> Result:
 
 
 def group_table(groups: Any, table: Table, carried: list[str]) -> Result:
-    """Give one row per member of a group, with the other columns of the table."""
+    """Return one row per member of a group, with the other columns of the table."""
     places = [table.columns.index(column) for column in carried]
     rows = (
         [
@@ -60,7 +60,7 @@ def group_table(groups: Any, table: Table, carried: list[str]) -> Result:
 def kept_tables(
     groups: Any, kept: np.ndarray, ids: list[Any], table: Table
 ) -> tuple[Result, Result]:
-    """Give the table without its duplicates, and what became of the rows left out.
+    """Return the table without its duplicates, and what became of the rows left out.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def kept_tables(
 
 
 def sort_values(table: Table, column: str) -> list[Any]:
-    """Give values of a column that say which row of a group stays: the one with the largest.
+    """Return values of a column that say which row of a group stays: the one with the largest.
 
     All are numbers, or all are dates of ISO 8601; an empty cell is less than any. Anything else
     has no order that could be relied on: as texts, 9 would be more than 10.
@@ -100,8 +100,8 @@ def sort_values(table: Table, column: str) -> list[Any]:
         except (ValueError, OverflowError):
             continue
         if all(value is None or value == value for value in values):
-            told = sorted({value for value in values if value is not None})
-            place = {value: number for number, value in enumerate(told)}
+            ordered = sorted({value for value in values if value is not None})
+            place = {value: number for number, value in enumerate(ordered)}
             return [-1 if value is None else place[value] for value in values]
     wrong = next(row for row, cell in enumerate(cells) if cell and not _is_number(cell))
     raise Failure(

@@ -66,7 +66,8 @@ class AnswerFile:
                 record = dict(zip(self._columns, row, strict=True))
                 text += json.dumps(record, ensure_ascii=False) + newline
         else:
-            delimiter = _delimiter(text, self._header) if text else self._delimiter_of_name()
+            by_name = "\t" if form_of(self._path) == "tsv" else ","
+            delimiter = _delimiter(text, self._header) if text else by_name
             if not text:
                 text = _csv_line(self._header, delimiter, newline)
             for row in rows:
@@ -112,7 +113,7 @@ class AnswerFile:
         # JSON Lines name no column of which all cells are missing.
         if missing and not (self._is_json and missing == self._columns[-1:]):
             raise Failure(
-                f"{self._path} is no file of answers: it has the columns "
+                f"{self._path} is not a file of answers: it has the columns "
                 f"{', '.join(map(repr, self._header[:20]))}, not {', '.join(self._columns)}; give "
                 "--labels a new name"
             )
@@ -122,9 +123,6 @@ class AnswerFile:
                 for name in self._columns
             ]
             self.rows = [list(row) for row in zip(*cells, strict=True)]
-
-    def _delimiter_of_name(self) -> str:
-        return "\t" if form_of(self._path) == "tsv" else ","
 
     def _write(self, text: str) -> None:
         encoding = "utf-8-sig" if self._encoding == "cp1252" else self._encoding

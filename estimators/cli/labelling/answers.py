@@ -101,11 +101,11 @@ class Answers:
             self._save(file, self._lost())
 
     def by_key(self) -> dict[Key, int | None]:
-        """Give the last answer to each pair that was asked, None where it was skipped."""
+        """Return the last answer to each pair that was asked, None where it was skipped."""
         return {pair_key(row[:2]): int(row.answer) if row.answer else None for row in self._rows}
 
     def labelled(self) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-        """Give the pairs with a label, shape (n, 2), and their labels."""
+        """Return the pairs with a label, shape (n, 2), and their labels."""
         rows = [row for row in self._rows if row.answer]
         pairs = np.array([row[:2] for row in rows], dtype=object).reshape(-1, 2)
         return pairs, np.array([int(row.answer) for row in rows], dtype=np.int64)
@@ -116,12 +116,12 @@ class Answers:
         if file.table is not None:
             answered = [place for place, row in enumerate(file.rows) if row[2].strip()]
             if answered:
-                told = replace(
+                labelled = replace(
                     file.table,
                     rows=[file.table.rows[row] for row in answered],
                     lines=[file.table.lines[row] for row in answered],
                 )
-                for row, answer in zip(answered, labels_of(told, COLUMNS[2])[1], strict=True):
+                for row, answer in zip(answered, labels_of(labelled, COLUMNS[2])[1], strict=True):
                     answers[row] = str(answer)
         self._rows = [
             Row(row[0], row[1], answer) for row, answer in zip(file.rows, answers, strict=True)

@@ -19,7 +19,7 @@ POOL = 2000
 def candidate_pairs(
     table: Table, text: str | None, text1: str | None, text2: str | None, seed: int
 ) -> NDArray[np.object_]:
-    """Give pairs of different texts, shape (n, 2).
+    """Return pairs of different texts, shape (n, 2).
 
     They are those of a table of pairs, or of a table of texts the neighbours that `DuplicateFinder`
     finds. Where there are more than `POOL`, some are drawn: of neighbours, as many of every height

@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
 
 def cell_text(value: Any) -> str:
-    """Give a cell as text: nothing for None, texts as they are, dates by ISO 8601, else JSON."""
+    """Return a cell as text: nothing for None, texts as they are, dates by ISO 8601, else JSON."""
     if value is None:
         return ""
     if isinstance(value, str):

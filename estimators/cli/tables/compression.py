@@ -23,7 +23,7 @@ def inner_name(name: str) -> str:
 
 
 def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
-    """Give the content of a gz, bz2 or zip file, and the name that tells its format.
+    """Return the content of a gz, bz2 or zip file, and the name that tells its format.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ _LINE_END = re.compile("\r\n|\r|\n")
 
 
 def decoded(data: bytes, encoding: str | None, source: str, notes: list[str]) -> tuple[str, str]:
-    """Give the text and the encoding it was in, as `read_table` documents."""
+    """Return the text and the encoding it was in, as `read_table` documents."""
     if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     elif encoding is None and data.startswith(codecs.BOM_UTF8):
@@ -42,13 +42,13 @@ def refuse_binary(text: str, source: str) -> None:
     place = text.find("\0")
     if place >= 0:
         raise ValueError(
-            f"{source} is no table of text: line {line_of(text[:place])} holds a NUL byte; save it "
+            f"{source} is not a text table: line {line_of(text[:place])} holds a NUL byte; save it "
             "as CSV in UTF-8, or give encoding='utf-16-le' if it is UTF-16 without its mark"
         )
 
 
 def line_of(before: str) -> int:
-    """Give the number, from 1, of the line that follows a text."""
+    """Return the number, from 1, of the line that follows a text."""
     return 1 + len(_LINE_END.findall(before))
 
 

@@ -34,7 +34,7 @@ def delimiter_of(text: str, suffix: str) -> str:
 
 
 def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) -> Parsed:
-    """Give columns, rows and the line at which each row starts.
+    """Return columns, rows and the line at which each row starts.
 
     Text separated by tabs may be written without any quoting, where a cell may begin with a
     quotation mark that never ends. So it is read without where quoting makes no table of it, or
@@ -44,16 +44,14 @@ def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) ->
     if delimiter == "\t" and '"' in text:
         bare = _rows_without_quotes(text)
     try:
-        columns, rows, lines = _rows_with_quotes(text, delimiter, source)
-        ragged = [row for row in range(len(rows)) if len(rows[row]) != len(columns)]
-        if ragged:
-            raise ValueError(_ragged(columns, rows, lines, ragged, delimiter, source))
+        parsed = _rows_with_quotes(text, delimiter, source)
+        _check_widths(*parsed, delimiter, source)
     except ValueError:
         if bare is None:
             raise
     else:
-        if bare is None or len(bare[1]) <= len(rows):
-            return columns, rows, lines
+        if bare is None or len(bare[1]) <= len(parsed[1]):
+            return parsed
     notes.append(
         f"{source} is separated by tabs without quoting, so quotation marks in it are read as they "
         "stand"
@@ -62,10 +60,7 @@ def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) ->
 
 
 def write_delimited(
-    handle: IO[str],
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    delimiter: str,
+    handle: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Any]], delimiter: str
 ) -> None:
     """Write a header and rows."""
     plain = csv.writer(handle, delimiter=delimiter, lineterminator="\n")
@@ -122,21 +117,19 @@ def _rows_without_quotes(text: str) -> Parsed | None:
     return numbered[0][1], rows, [number for number, _ in numbered[1:]]
 
 
-def _ragged(
-    columns: list[str],
-    rows: list[list[Any]],
-    lines: list[int],
-    ragged: list[int],
-    delimiter: str,
-    source: str,
-) -> str:
+def _check_widths(
+    columns: list[str], rows: list[list[Any]], lines: list[int], delimiter: str, source: str
+) -> None:
+    ragged = [row for row in range(len(rows)) if len(rows[row]) != len(columns)]
+    if not ragged:
+        return
     shown = []
     for row in ragged[:_SHOWN]:
         breaks = sum(len(re.findall("\r\n|\r|\n", cell)) for cell in rows[row])
         until = f" to {lines[row] + breaks}" if breaks else ""
         shown.append(f"line {lines[row]}{until} has {len(rows[row])}")
     more = f" and {len(ragged) - _SHOWN} more" if len(ragged) > _SHOWN else ""
-    return (
+    raise ValueError(
         f"{source} has {len(ragged)} rows of {len(rows)} with other than the {len(columns)} "
         f"cells of its header: {', '.join(shown)}{more}; put quotation marks around cells that "
         f"hold {delimiter!r} or a line break, or fill up the rows"

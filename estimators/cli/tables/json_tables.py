@@ -24,7 +24,7 @@ def is_array_of_objects(text: str) -> bool:
 
 
 def parse_lines(text: str, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
-    """Give columns, rows and lines of an object per line."""
+    """Return columns, rows and lines of an object per line."""
     records: list[dict[str, Any]] = []
     lines: list[int] = []
     # A string of JSON may hold characters that splitlines takes for line ends.
@@ -35,15 +35,15 @@ def parse_lines(text: str, source: str) -> tuple[list[str], list[list[Any]], lis
             records.append(_checked(_DECODER.decode(line), line))
         except (ValueError, RecursionError) as error:
             raise ValueError(
-                f"{source}, line {number}: {line.strip()[:60]!r} is no JSON object ({error}); give "
-                "one object per line, or an array of objects in a file that ends in .json"
+                f"{source}, line {number}: {line.strip()[:60]!r} is not a JSON object ({error}); "
+                "give one object per line, or an array of objects in a file that ends in .json"
             ) from error
         lines.append(number)
     return *_laid_out(records), lines
 
 
 def parse_array(text: str, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
-    """Give columns, rows and lines of an array of objects."""
+    """Return columns, rows and lines of an array of objects."""
     records: list[dict[str, Any]] = []
     lines: list[int] = []
     line, counted = 1, 0
@@ -119,14 +119,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     value = float(text)
     if value - value:
-        raise ValueError(f"{text} is no number of JSON, or too large")
+        raise ValueError(f"{text} is not a number in JSON, or too large")
     return value
 
 
-def _not_json(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_float=_finite, parse_constant=_not_json
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)

@@ -83,7 +83,7 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     binary = _binary_format(raw, format, source)
     if binary is not None:
         if encoding is not None:
-            notes.append(f"{source} is no text, so its encoding was not asked for")
+            notes.append(f"{source} is not text, so its encoding was ignored")
         is_sheet = binary == "xlsx"
         parsed = parse_workbook(raw, source, notes) if is_sheet else parse_parquet(raw, source)
         return _checked_table(*parsed, "binary", binary, notes, source)

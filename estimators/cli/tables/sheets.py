@@ -41,7 +41,7 @@ def check_library(format: str, source: str) -> None:
 def parse_workbook(
     data: bytes, source: str, notes: list[str]
 ) -> tuple[list[str], list[list[Any]], list[int]]:
-    """Give columns, rows and row numbers of the first sheet that has cells."""
+    """Return columns, rows and row numbers of the first sheet that has cells."""
     check_library("xlsx", source)
     import openpyxl
 
@@ -57,7 +57,7 @@ def parse_workbook(
     except Exception as error:
         # A broken archive, or broken XML inside it, ends in errors of many kinds.
         raise ValueError(
-            f"{source} is no workbook that can be read ({type(error).__name__}: {error}); open it "
+            f"{source} is not a readable workbook ({type(error).__name__}: {error}); open it "
             "in Excel and save it again as .xlsx or as 'CSV UTF-8'"
         ) from error
     full = [(title, cells) for title, cells in sheets if any(map(_has_value, cells))]
@@ -75,7 +75,7 @@ def parse_workbook(
 
 
 def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
-    """Give columns, rows and row numbers."""
+    """Return columns, rows and row numbers."""
     check_library("parquet", source)
     import pyarrow
     from pyarrow import parquet

@@ -112,7 +112,7 @@ class _Counted:
             if len(row) != self._width:
                 raise ValueError(
                     f"rows[{self.number}] has {len(row)} cells for {self._width} columns; give one "
-                    "a column"
+                    "per column"
                 )
             self.number += 1
             yield self.change(row) if self.change else row

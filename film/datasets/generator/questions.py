@@ -78,14 +78,13 @@ def make_question_pairs(
             if len(made[label]) < wanted[label]:
                 made[label].append((first, second))
     rows = [(pair, label) for label in (1, 0) for pair in made[label]]
-    pairs = np.empty((len(rows), 2), dtype=object)
-    ids = np.empty(len(rows), dtype=object)
-    labels = np.empty(len(rows), dtype=np.int64)
-    for i, source in enumerate(draws.order(len(rows))):
-        pair, labels[i] = rows[source]
-        pairs[i] = pair if draws.chance(0.5) else pair[::-1]
-        ids[i] = str(i)
-    return QuestionPairs(pairs, labels, ids)
+    rows = [rows[place] for place in draws.order(len(rows))]
+    pairs = [pair if draws.chance(0.5) else pair[::-1] for pair, _ in rows]
+    return QuestionPairs(
+        pairs=np.array(pairs, dtype=object),
+        y=np.array([label for _, label in rows], dtype=np.int64),
+        ids=np.array([str(number) for number in range(len(rows))], dtype=object),
+    )
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def test_what_cannot_be_labelled(shelf, tmp_path):
     assert "nothing to ask" in refused("label", path, "--labels", labels)
     assert "would overwrite" in refused("label", dev, "--labels", dev)
     message = refused("label", shelf / "train.csv", "--labels", write_csv(labels, ["a"], [["b"]]))
-    assert "no file of answers" in message and "'a'" in message
+    assert "not a file of answers" in message and "'a'" in message
     write_csv(labels, ["text1", "text2", "label"], [["a", "b", "perhaps"]])
     assert "'perhaps', line 2" in refused("label", dev, "--labels", labels)
     options = ["--text", "question1", "--text1", "question1"]

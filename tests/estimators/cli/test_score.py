@@ -170,7 +170,7 @@ def test_files_that_are_no_model(shelf, tmp_path):
     from estimators import fast_duplicates, save_model
 
     dev = shelf / "dev.csv"
-    assert "no file of save_model" in refused("score", dev, "-m", shelf / "train.csv")
+    assert "not a model file" in refused("score", dev, "-m", shelf / "train.csv")
     save_model(LogisticRegression(), tmp_path / "other.skops")
     assert "LogisticRegression" in refused("score", dev, "-m", tmp_path / "other.skops")
     save_model(fast_duplicates(), tmp_path / "raw.skops")

@@ -217,13 +217,13 @@ def test_json_lines():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 3: '{' is no JSON object"),
+        ("{", "line 3: '{' is not a JSON object"),
         ("[1]", "it is a list, not an object"),
         ('"x"', "it is a str"),
         ('{"a": 1, "a": 2}', "a key occurs twice"),
         ('{"a": "\\ud800"}', "surrogates not allowed"),
         ('{"\\ud800": 1}', "surrogates not allowed"),
-        ("[" * 100_000, "no JSON object"),
+        ("[" * 100_000, "not a JSON object"),
         ('{"a": 1} {"a": 2}', "Extra data"),
     ],
 )
@@ -289,13 +289,13 @@ def test_binary_files_are_named_with_the_remedy(tmp_path):
     for encoding in (None, "cp1252"):
         with pytest.raises(ValueError, match=message):
             read_table(given(tmp_path, workbook(), "own.csv"), encoding=encoding)
-    with pytest.raises(ValueError, match=r"own\.xlsx is no workbook that can be read"):
+    with pytest.raises(ValueError, match=r"own\.xlsx is not a readable workbook"):
         read_table(given(tmp_path, workbook(), "own.xlsx"))
     with pytest.raises(ValueError, match=r"is a workbook of Excel before 2007.*save it as \.xlsx"):
         read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
     buffer = io.BytesIO()
     np.save(buffer, np.arange(5))
-    with pytest.raises(ValueError, match=r"the stream is no table of text: .*NUL|neither"):
+    with pytest.raises(ValueError, match=r"the stream is not a text table: .*NUL|neither"):
         read(buffer.getvalue())
 
 

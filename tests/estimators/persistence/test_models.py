@@ -476,7 +476,7 @@ def test_what_skops_refuses_is_refused(saved):
 @pytest.mark.parametrize("protocol", [0, 1, "2", None, 10**6])
 def test_other_protocols_of_skops_are_refused(saved, protocol):
     forge(saved, lambda schema: schema.update(protocol=protocol))
-    with pytest.raises(ValueError, match=r"no file of save_model|cannot be restored"):
+    with pytest.raises(ValueError, match=r"not a model file|cannot be restored"):
         load_model(saved)
 
 
@@ -492,11 +492,11 @@ class Bomb:
 def test_pickles_are_never_read(tmp_path, protocol):
     path, marker = tmp_path / "model.skops", tmp_path / "marker"
     path.write_bytes(pickle.dumps(Bomb(marker), protocol))
-    with pytest.raises(ValueError, match="is a pickle" if protocol >= 2 else "no file of save"):
+    with pytest.raises(ValueError, match="is a pickle" if protocol >= 2 else "not a model file"):
         load_model(path)
     assert not marker.exists()
     joblib.dump(Bomb(marker), path, compress=3)
-    with pytest.raises(ValueError, match="no file of save_model"):
+    with pytest.raises(ValueError, match="not a model file"):
         load_model(path)
     assert not marker.exists()
 
@@ -506,7 +506,7 @@ def test_pickled_arrays_are_never_read(saved, tmp_path):
     buffer = io.BytesIO()
     np.save(buffer, np.array([Bomb(marker)], dtype=object), allow_pickle=True)
     forge(saved, files=lambda data: buffer.getvalue())
-    with pytest.raises(ValueError, match=r"no file of save_model.*holds pickled objects"):
+    with pytest.raises(ValueError, match=r"not a model file.*holds pickled objects"):
         load_model(saved)
     assert not marker.exists()
 
@@ -665,7 +665,7 @@ def test_torn_files_are_named(saved):
     whole = saved.read_bytes()
     for length in [0, 1, 4, 100, len(whole) // 2, len(whole) - 100, len(whole) - 1]:
         saved.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=r"model\.skops is no file of save_model, or was cut"):
+        with pytest.raises(ValueError, match=r"model\.skops is not a model file, or was cut"):
             load_model(saved)
 
 
@@ -688,14 +688,14 @@ def test_flipped_bits_never_raise_anything_else(saved):
 def test_other_files_are_named(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("id,text\n1,hello\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"notes\.txt is no file of save_model"):
+    with pytest.raises(ValueError, match=r"notes\.txt is not a model file"):
         load_model(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.txt", "hello")
-    with pytest.raises(ValueError, match="no file of save_model"):
+    with pytest.raises(ValueError, match="not a model file"):
         load_model(path)
     skops.io.dump(LogisticRegression(), path)
-    with pytest.raises(ValueError, match="no file of save_model"):
+    with pytest.raises(ValueError, match="not a model file"):
         load_model(path)
     with pytest.raises(FileNotFoundError, match=r"no file .*nothing"):
         load_model(tmp_path / "nothing")
@@ -715,7 +715,7 @@ def test_other_files_are_named(tmp_path):
 )
 def test_wrong_headers_are_named(saved, header):
     forge(saved, header=lambda _: header or {"x": 1})
-    with pytest.raises(ValueError, match=r"no file of save_model|has format"):
+    with pytest.raises(ValueError, match=r"not a model file|has format"):
         load_model(saved)
 
 

@@ -181,14 +181,12 @@ def test_submission_reads_back_exactly(tmp_path):
     np.testing.assert_array_equal([float(row[1]) for row in rows], probabilities)
 
 
-def test_submission_takes_ids_of_question_pairs_and_other_names(tmp_path):
+def test_submission_takes_ids_of_question_pairs(tmp_path):
     ids = np.array(["a,b", 'c"d'], dtype=object)
     data = QuestionPairs(np.full((2, 2), "x", dtype=object), None, ids)
     path = tmp_path / "s.csv"
-    write_submission(
-        path, data.ids, np.array([0, 1], dtype=np.float32), id_name="pair", value_name="probability"
-    )
-    assert path.read_bytes() == b'pair,probability\n"a,b",0.0\n"c""d",1.0\n'
+    write_submission(path, data.ids, np.array([0, 1], dtype=np.float32))
+    assert path.read_bytes() == b'test_id,is_duplicate\n"a,b",0.0\n"c""d",1.0\n'
 
 
 @pytest.mark.parametrize(
