@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, Normalizer, StandardScaler
 
-from estimators import FILM
+from estimators import FILM, MiniBatchFILM
 from estimators.inspection import explain_words
 from estimators.metric import words_of_dimension
 from film.text import normalize_text
@@ -64,6 +64,7 @@ EMBEDDERS: dict[str, Any] = {
     "own analyser": analysed_by(lambda text: [*text.split(), f"long {len(text)}"]),
     "nothing but a constant": analysed_by(lambda text: ["constant", text[:0]]),
     "svd": make_pipeline(TfidfVectorizer(), TruncatedSVD(4, random_state=0)),
+    "batches": make_pipeline(TfidfVectorizer(), MiniBatchFILM(5, rank=20, random_state=0)),
     "film": make_pipeline(TfidfVectorizer(preprocessor=normalize_text), film()),
     "single": make_pipeline(TfidfVectorizer(dtype=np.float32), film()),  # type: ignore
     "normalised": make_pipeline(
