@@ -85,20 +85,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
     ) -> tuple[np.ndarray, Tokens, np.ndarray]:
         """Encode each of the unique texts once.
 
-        Parameters
-        ----------
-        transformer : Transformer
-            The model.
-        texts : list of str
-            Checked texts.
-        reduce : callable
-            As in `Transformer.encode`.
-        kind : str
-            Names ``reduce`` in the cache.
-        one_row : bool
-            Whether ``reduce`` gives one row per text, or one per token.
-        warns : bool, default=True
-            Whether to warn of what ``max_length`` cut and of unknown tokens.
+        ``reduce`` is as in `Transformer.encode`, gives one row per text or one per token, and has
+        the name ``kind`` in the cache.
 
         Returns
         -------

@@ -100,13 +100,7 @@ def model_digest(folder: Path, weights: list[Path]) -> str:
 
 
 def check_new_folder(path: Any) -> Path:
-    """Give a path at which there is nothing but perhaps an empty folder.
-
-    Raises
-    ------
-    FileExistsError
-        If there is something.
-    """
+    """Give a path, or raise FileExistsError where there is more than an empty folder."""
     target = Path(path).expanduser()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(
@@ -120,10 +114,8 @@ def write_folder(path: Any, write: Callable[[Path], Any]) -> None:
 
     Raises
     ------
-    FileExistsError
-        If there is something at ``path``, other than an empty folder.
-    OSError
-        If it cannot be written; nothing stays then.
+    FileExistsError, OSError
+        If there is something at ``path``, or it cannot be written.
     """
     target = check_new_folder(path)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -118,19 +118,9 @@ class Transformer:
         return unknown / np.maximum(np.bincount(text[kept], minlength=n_texts), 1)
 
     def tokenize(self, texts: list[str], max_length: int) -> Tokens:
-        """Cut texts into tokens, special ones included.
+        """Cut texts into at most ``max_length`` tokens each, special ones included.
 
-        Parameters
-        ----------
-        texts : list of str
-            Texts that can be written as UTF-8.
-        max_length : int
-            Most tokens per text; the rest is cut off.
-
-        Returns
-        -------
-        tokens : Tokens
-            Of the n texts.
+        The texts can be written as UTF-8.
         """
         columns: dict[str, list[np.ndarray]] = {"ids": [], "spans": [], "is_special": []}
         lengths, is_cut = [], []
@@ -225,12 +215,7 @@ class Transformer:
     def forward(self, tokens: Tokens, batch: np.ndarray) -> tuple[Any, Any]:
         """Run the model on one batch, with gradients where torch and the weights ask for them.
 
-        Parameters
-        ----------
-        tokens : Tokens
-            Tokens of all texts.
-        batch : ndarray of int, shape (b,)
-            Texts to encode; each has a token.
+        ``batch`` holds numbers of texts, each with a token.
 
         Returns
         -------

@@ -49,20 +49,8 @@ def encoded_blocks(
 ) -> Iterator[Block]:
     """Yield all pairs, then warn once of what was cut or not known in all of them.
 
-    Parameters
-    ----------
-    encoder : TokenEncoder
-        Fitted.
-    table : ndarray of float64, shape (n_vocabulary,), or None
-        Weight of each entry of the vocabulary.
-    pairs : ndarray of str, shape (n_pairs, 2)
-        Checked.
-    special_tokens : bool
-        Whether special tokens are among the tokens.
-    verbose : int
-        Whether a bar with ``title`` shows the progress.
-    title : str
-        Of the bar.
+    ``table`` holds the weight of each entry of the vocabulary, or is None; ``title`` is that of the
+    progress bar.
     """
     from tqdm.auto import tqdm
 

@@ -30,17 +30,7 @@ class Fitted(NamedTuple):
 
 
 def write_regressor(path: Any, regressor: Any) -> None:
-    """Write a fitted regressor into a new folder.
-
-    Raises
-    ------
-    FileExistsError
-        If there is something at ``path``, other than an empty folder.
-    ValueError
-        If a parameter cannot be written as JSON.
-    OSError
-        If the folder cannot be written; nothing stays then.
-    """
+    """Write a fitted regressor into a new folder, whole or not at all."""
     transformer = regressor.encoder_.loaded()
     weights, table = None, regressor.token_weights_
     if table is not None:
@@ -73,21 +63,14 @@ def write_regressor(path: Any, regressor: Any) -> None:
 def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, Fitted]:
     """Give an unfitted regressor of what `write_regressor` wrote, and the rest of it.
 
-    Parameters
-    ----------
-    kind : type
-        Class of the regressor.
-    name : str or path-like
-        Local folder, or name of a repository on the Hugging Face hub.
-    params : dict
-        Parameters in place of those of the folder.
+    ``name`` is a local folder or a repository on the Hugging Face hub; ``params`` stand in place of
+    those of the folder.
 
     Raises
     ------
-    FileNotFoundError
-        If it is no such folder and no such name on the hub, or was not written so.
-    ValueError
-        If it is damaged, or of another class or version, or there is no such parameter.
+    FileNotFoundError, ValueError
+        If nothing was saved there, or it is damaged or of another class or version, or there is no
+        such parameter.
     """
     folder = find_model(name)
     path = folder / REGRESSOR
@@ -120,13 +103,7 @@ def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, 
 
 
 def plain(name: str, value: Any) -> Any:
-    """Give a parameter as JSON holds it.
-
-    Raises
-    ------
-    ValueError
-        If JSON cannot hold it.
-    """
+    """Give a parameter as JSON holds it, or raise ValueError where it cannot."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, os.PathLike):

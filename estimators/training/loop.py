@@ -56,16 +56,12 @@ class Training:
 
     Attributes
     ----------
-    step : int
-        Optimiser steps done.
     losses : list of float
         Loss of each step.
     scores : list of Score
         Of each evaluation.
     best : Score or None
         The best of them.
-    is_interrupted : bool
-        Whether Ctrl-C ended the run.
     """
 
     def __init__(
@@ -96,7 +92,6 @@ class Training:
         self.step, self.losses, self.scores = 0, [], []
         self.best: Score | None = None
         self.best_arrays: dict[str, np.ndarray] | None = None
-        self.is_interrupted = False
         self._epoch: tuple[int, np.ndarray] | None = None
 
     def run(self) -> None:
@@ -133,7 +128,6 @@ class Training:
                         shown["score"] = f"{self.scores[-1].score:.4f}"
                     progress.set_postfix(shown)
         except KeyboardInterrupt:
-            self.is_interrupted = True
             of_best = f"the best model so far, of step {self.best.step}" if self.best else "it"
             warnings.warn(
                 f"training was interrupted after step {self.step} of {self.total}; {of_best} is "

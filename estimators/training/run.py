@@ -30,18 +30,14 @@ def train(
     ----------
     estimator : estimator
         Whose parameters `check_training_parameters` accepts.
-    transformer : Transformer
-        In float32; afterwards in the estimator's precision.
-    rows : ndarray of str, shape (n, 2) or (n, 3)
-        Checked texts.
-    targets : ndarray of float64, shape (n,), or None
-        Scores, or 0 and 1; None for a contrastive loss.
+    transformer, evaluate
+        As in `Training`; the former is left in the estimator's precision.
+    rows, targets : ndarray of str, shape (n, 2) or (n, 3), and of float64, shape (n,), or None
+        Checked: scores, or 0 and 1; None for a contrastive loss.
     weigh : callable or None
         Gives the weight of each token of the texts; None: all alike.
     eval_set : tuple of (rows, targets) or None
         What ``evaluate`` scores; the checkpoint keeps its digest.
-    evaluate : callable or None
-        Gives the score of the model as it is.
 
     Returns
     -------

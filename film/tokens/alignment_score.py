@@ -9,8 +9,6 @@ from typing import Literal, NamedTuple
 
 from film.tokens.alignments import AlignedPair, Alignment
 
-__all__ = ["AlignmentMeasure", "AlignmentScores", "score_alignments"]
-
 _PUNCTUATION = frozenset(".,:'`?;\"-")
 _RELATED = frozenset(("spe1", "spe2", "simi", "rel"))
 _NEARLY_EQUAL = _RELATED - {"rel"}

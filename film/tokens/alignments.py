@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-__all__ = ["AlignedPair", "Alignment", "align_chunks"]
-
 _NOTHING = "-not aligned-"
 _WORD = re.compile(r"\S+", re.ASCII)
 

@@ -8,8 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["chunk_cosines", "chunk_membership", "chunk_scores", "mutual_maxima", "word_spans"]
-
 
 def word_spans(words: Sequence[str]) -> NDArray[np.int64]:
     """Locate words in the sentence they make up, ``" ".join(words)``.

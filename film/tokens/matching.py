@@ -20,8 +20,6 @@ from film.tokens.token_pairs import (
     unit_tokens,
 )
 
-__all__ = ["MATCHING", "Function", "Matching", "match", "ragged_matching"]
-
 Function = Literal["significance", "uniqueness", "both"]
 MATCHING: tuple[Function, ...] = get_args(Function)
 """Matching functions, as `match` defines them."""

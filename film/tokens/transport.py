@@ -23,14 +23,6 @@ from film.tokens.token_pairs import (
     unit_tokens,
 )
 
-__all__ = [
-    "METHODS",
-    "Method",
-    "Transport",
-    "ragged_similarities",
-    "transport_plan",
-]
-
 Method = Literal["avg", "cmd", "rcmd1", "rcmd2", "rcmd", "cls"]
 METHODS: tuple[Method, ...] = get_args(Method)
 """Plans, as `transport_plan` defines them."""

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from film.training.text_batches import (
-    TRAINABLE,
     Trainable,
     checked_sides,
     firsts,
@@ -20,8 +19,6 @@ from film.training.text_batches import (
     through_unit,
     unit,
 )
-
-__all__ = ["TRAINABLE", "Trainable", "allpairs_similarity"]
 
 TILE = 2**22
 """Cosines held at once: 16 MB in float32."""

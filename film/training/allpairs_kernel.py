@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from film.training.text_batches import place_type, scaled, scales, through_unit
 
-__all__ = ["fused_allpairs"]
-
 TOKENS = 128
 """Tokens of each side in a block of the product; a power of 2."""
 FEWEST = 16

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["cached_backward"]
-
 
 def cached_backward(
     encode: Callable[[Any], Any], chunks: Sequence[Any], loss: Callable[[list[Any]], Any]

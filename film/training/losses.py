@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["contrastive_loss", "rank_loss"]
-
 
 def contrastive_loss(similarity: Any, temperature: float = 0.05, excluded: Any = None) -> Any:
     """Ask of each text that its own partner is the closest of all.
@@ -47,16 +45,13 @@ def contrastive_loss(similarity: Any, temperature: float = 0.05, excluded: Any =
     """
     import torch
 
-    if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
-        raise TypeError(f"similarity must be a tensor of floats, got {_kind(similarity)}")
+    _check(similarity, temperature)
     shape = tuple(similarity.shape)
     if similarity.ndim != 2 or not 1 <= shape[0] <= shape[1]:
         raise ValueError(
             f"similarity has shape {shape}; it must be (B, C) with C >= B >= 1, the partner of "
             "row i in column i"
         )
-    if not (0 < temperature < math.inf):
-        raise ValueError(f"temperature={temperature!r} must be a finite number above 0")
     scaled = similarity / temperature
     if excluded is not None:
         _check_excluded(excluded, shape)
@@ -105,18 +100,24 @@ def rank_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
     """
     import torch
 
-    if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
-        raise TypeError(f"similarity must be a tensor of floats, got {_kind(similarity)}")
+    _check(similarity, temperature)
     if similarity.ndim != 1 or tuple(scores.shape) != tuple(similarity.shape):
         raise ValueError(
             f"similarity has shape {tuple(similarity.shape)} and scores {tuple(scores.shape)}; "
             "both must be (n,)"
         )
-    if not (0 < temperature < math.inf):
-        raise ValueError(f"temperature={temperature!r} must be a finite number above 0")
     below = scores[:, None] < scores
     gaps = ((similarity[:, None] - similarity) / temperature)[below]
     return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
+
+
+def _check(similarity: Any, temperature: float) -> None:
+    import torch
+
+    if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
+        raise TypeError(f"similarity must be a tensor of floats, got {_kind(similarity)}")
+    if not (0 < temperature < math.inf):
+        raise ValueError(f"temperature={temperature!r} must be a finite number above 0")
 
 
 def _check_excluded(excluded: Any, shape: tuple[int, ...]) -> None:

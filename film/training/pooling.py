@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["weighted_mean"]
-
 
 def weighted_mean(tokens: Any, weights: Any, mask: Any) -> Any:
     """Weighted mean of the token vectors of each text.

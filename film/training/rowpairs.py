@@ -6,8 +6,6 @@ from typing import Any
 
 from film.training.text_batches import Side, Trainable, checked_sides, firsts, masses, means, unit
 
-__all__ = ["rowpairs_similarity"]
-
 
 def rowpairs_similarity(
     x1: Any,
