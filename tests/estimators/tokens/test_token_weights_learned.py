@@ -437,8 +437,3 @@ def test_a_bad_corpus_is_named_and_changes_nothing(tiny_model, fitted, corpus, e
 def test_a_corpus_smaller_than_a_batch_is_one_batch(tiny_model):
     model = learner(tiny_model, batch_size=64, steps=2).fit(iter(CORPUS[:2]))
     assert 0 < model.loss_curve_[0] < np.log(2)
-
-
-def test_parameters_are_only_kept_by_the_constructor():
-    parameters = {"model": object(), "steps": "x", "random_state": object()}
-    assert {**TokenWeights().get_params(), **parameters} == TokenWeights(**parameters).get_params()
