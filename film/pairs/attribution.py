@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 BATCH_ROWS = 20_000
 """Rows given to the model at once."""
+N_ORDERS = 16
+"""Orders of the groups: half of them random, the others these from behind."""
 
 
 def shapley_effects(
@@ -17,9 +19,6 @@ def shapley_effects(
     inputs: ArrayLike,
     baseline: ArrayLike,
     groups: Sequence[Sequence[int]],
-    *,
-    n_orders: int = 16,
-    random_state: int = 0,
 ) -> NDArray[np.float64]:
     """Share the change of a model's output from a baseline to each row out among groups of inputs.
 
@@ -37,11 +36,6 @@ def shapley_effects(
         The point where all start.
     groups : sequence of sequences of int
         Columns of each group; together each column once.
-    n_orders : int, default=16
-        Even number of orders: half of them random, the others these from behind. The same
-        for all rows, so that a row's effects do not depend on the others.
-    random_state : int, default=0
-        Seeds the orders.
 
     Returns
     -------
@@ -52,11 +46,12 @@ def shapley_effects(
     Raises
     ------
     ValueError
-        If `n_orders` is not positive and even, or groups do not hold each column once.
+        If groups do not hold each column once.
 
     Notes
     -----
-    ``n_orders (n_groups − 1) + 1`` rows for the model per row of the inputs.
+    `N_ORDERS` orders, the same for all rows, so that a row's effects do not depend on the others:
+    ``N_ORDERS (n_groups − 1) + 1`` rows for the model per row of the inputs.
 
     References
     ----------
@@ -72,8 +67,6 @@ def shapley_effects(
     array([[3., 3., 1.]])
     """
     X, start = np.asarray(inputs, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
-    if n_orders < 2 or n_orders % 2:
-        raise ValueError(f"n_orders must be even and at least 2, got {n_orders}")
     n, n_inputs = X.shape
     group_of = np.full(n_inputs, -1)
     for group, columns in enumerate(groups):
@@ -83,8 +76,8 @@ def shapley_effects(
     effects = np.zeros((n, len(groups)))
     if not len(groups) or not n:
         return effects
-    rng = np.random.default_rng(random_state)
-    orders = [rng.permutation(len(groups)) for _ in range(n_orders // 2)]
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(len(groups)) for _ in range(N_ORDERS // 2)]
     orders += [order[::-1] for order in orders]
     # Place of each group in an order; after step s the groups at places up to s have their values.
     places = np.array([np.argsort(order) for order in orders])
@@ -95,12 +88,12 @@ def shapley_effects(
     for first in range(0, n, size):
         rows = X[first : first + size]
         whole = np.asarray(model(rows), dtype=np.float64)
-        path = np.empty((len(rows), n_orders, len(groups) + 1))
+        path = np.empty((len(rows), N_ORDERS, len(groups) + 1))
         path[:, :, 0], path[:, :, -1] = before, whole[:, None]
         if len(changed):
             mixed = np.where(changed, rows[:, None, :], start).reshape(-1, n_inputs)
-            path[:, :, 1:-1] = np.reshape(model(mixed), (len(rows), n_orders, -1))
+            path[:, :, 1:-1] = np.reshape(model(mixed), (len(rows), N_ORDERS, -1))
         moves = np.diff(path, axis=2)
         for number, order in enumerate(orders):
-            effects[first : first + size, order] += moves[:, number] / n_orders
+            effects[first : first + size, order] += moves[:, number] / N_ORDERS
     return effects
