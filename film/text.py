@@ -134,6 +134,7 @@ def token_text(text: str) -> str:
     See Also
     --------
     normalize_text : letters and numbers alone, the wider equality that groups questions.
+    words_and_symbols : every symbol and sign by itself, the narrower equality of the search.
     copy_key : the narrower equality of copies.
 
     Notes

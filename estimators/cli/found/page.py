@@ -22,22 +22,9 @@ def page_data(
 ) -> dict[str, Any]:
     """Gather groups, scores and word alignments for `estimators.inspection.duplicates_page`.
 
-    Parameters
-    ----------
-    finder : DuplicateFinder
-        Fitted.
-    threshold : float in (0, 1]
-        Where the slider starts; it can go down to half of that.
-    linkage : {"average", "complete"}
-        As in `DuplicateFinder.groups`.
-    must_link, cannot_link : iterable of (id, id)
-        Likewise.
-
-    Returns
-    -------
-    data : dict
-        Texts that are in a pair or group at the lowest threshold, one entry for all copies. Words
-        are aligned in the best `ALIGNED_PAIRS` pairs.
+    They are of all texts that are in a pair or group at half of ``threshold``, to which the slider
+    goes down; copies are one entry. Words are aligned in the best `ALIGNED_PAIRS` pairs. The other
+    arguments are those of `DuplicateFinder.groups`.
     """
     lowest = threshold / 2
     groups = finder.groups(lowest, linkage=linkage, must_link=must_link, cannot_link=cannot_link)
@@ -79,19 +66,8 @@ def page_data(
 def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
     """Gather what `duplicates_page` shows of matches across two tables.
 
-    Parameters
-    ----------
-    found : DuplicatePairs
-        Of `DuplicateFinder.match`.
-    threshold : float in (0, 1]
-        Where the slider starts and ends.
-    n_rows : int
-        Rows of the new table.
-
-    Returns
-    -------
-    data : dict
-        One group per new row, with the rows that it matches, the best first.
+    ``found`` is what `DuplicateFinder.match` returns. There is one group per new row, with the rows
+    that it matches, the best first.
     """
     texts: list[dict[str, Any]] = []
     first: dict[int, int] = {}

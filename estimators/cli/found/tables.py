@@ -62,16 +62,7 @@ def kept_tables(
 ) -> tuple[Result, Result]:
     """Return the table without its duplicates, and what became of the rows left out.
 
-    Parameters
-    ----------
-    groups : DuplicateGroups
-        Of the table's rows.
-    kept : ndarray of int, shape (n_rows,)
-        Row that stands for each row.
-    ids : list
-        Ids of the rows.
-    table : Table
-        Its columns and the order of its rows stay.
+    ``kept``, shape (n_rows,), is the row that stands for each row. Columns and order of rows stay.
     """
     stays = kept == np.arange(len(kept))
     rows = (table.rows[row] for row in np.flatnonzero(stays).tolist())

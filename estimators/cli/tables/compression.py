@@ -25,25 +25,8 @@ def inner_name(name: str) -> str:
 def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
     """Return the content of a gz, bz2 or zip file, and the name that tells its format.
 
-    Parameters
-    ----------
-    data : bytes
-        The file; one that is not compressed, a workbook of Excel among them, comes back as it is.
-    name : str
-        Its name, or an empty one.
-    source : str
-        What messages call it.
-
-    Returns
-    -------
-    data : bytes
-    name : str
-        Without the suffix of the compression, or the name in the zip archive.
-
-    Raises
-    ------
-    ValueError
-        When it is damaged, or a zip archive of more than one file.
+    What is not compressed, a workbook of Excel among them, is returned as it is. ``source`` is what
+    messages call the file; one that is damaged, or an archive of several files, is a ValueError.
     """
     try:
         if data.startswith(b"\x1f\x8b"):

@@ -19,13 +19,7 @@ _LIBRARIES = {"xlsx": "openpyxl", "parquet": "pyarrow"}
 
 
 def check_library(format: str, source: str) -> None:
-    """Raise where the library of a format is not installed; other formats need none.
-
-    Raises
-    ------
-    ImportError
-        With what to install.
-    """
+    """Raise ImportError where the library of a format is not installed; others need none."""
     library = _LIBRARIES.get(format)
     if library is None:
         return
