@@ -1,4 +1,3 @@
-from .frozen_encoder import plain_paths as plain_paths
 from .frozen_encoder import warn_of_cuts as warn_of_cuts
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
 from .model_files import check_new_folder as check_new_folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -97,6 +96,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         codes : ndarray of int, shape (n,)
             Number of each text among the unique ones.
         """
+        from tqdm.auto import tqdm
+
         numbers: dict[str, int] = {}
         codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.intp)
         unique = list(numbers)
@@ -109,7 +110,9 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         starts = np.arange(len(unique) + 1) if one_row else tokens.starts
         values = np.zeros((starts[-1], transformer.width), dtype=np.float32)
         settings = [transformer.digest, self.max_length, transformer.dtype, kind]
-        with _open_cache(self.cache, settings) as cache, self._bar(int(has_tokens.sum())) as bar:
+        opened = nullcontext() if self.cache is None else EncodingCache(self.cache, settings)
+        shown = {"desc": "encode", "unit": "text", "disable": not self.verbose}
+        with opened as cache, tqdm(total=int(has_tokens.sum()), **shown) as bar:
             keys = [] if cache is None else [text_key(text) for text in unique]
             missing = has_tokens
             for row, found in () if cache is None else cache.read(keys):
@@ -127,11 +130,6 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
                         cache.add(keys[row], part)
                 bar.update(len(batch))
         return values, tokens, codes
-
-    def _bar(self, total: int) -> Any:
-        from tqdm.auto import tqdm
-
-        return tqdm(total=total, desc="encode", unit="text", disable=not self.verbose)
 
 
 def warn_of_cuts(n_cut: int, n: int, length: int, most: int | None, stacklevel: int) -> None:
@@ -158,15 +156,3 @@ def warn_of_unknown(shares: np.ndarray, stacklevel: int) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
-
-
-def plain_paths(state: dict[str, Any]) -> dict[str, Any]:
-    """Give attributes with paths as texts, which mean the same on another system or in a file."""
-    return {
-        name: os.fspath(value) if isinstance(value, os.PathLike) else value
-        for name, value in state.items()
-    }
-
-
-def _open_cache(folder: Any, settings: list[Any]) -> Any:
-    return nullcontext() if folder is None else EncodingCache(folder, settings)

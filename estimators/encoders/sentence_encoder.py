@@ -148,12 +148,8 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
 
         Raises
         ------
-        TypeError, ValueError
-            If a text is missing, not a string or holds a lone surrogate.
-        MemoryError
-            If a single text is too much for the GPU.
-        OSError
-            If the cache cannot be read or written.
+        TypeError, ValueError, MemoryError, OSError
+            As in `TokenEncoder.transform`.
         """
         transformer = self.loaded()
         return self._whitened(self._pooled(check_texts(texts, encodable=True), transformer))

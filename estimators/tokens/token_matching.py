@@ -61,9 +61,8 @@ class TokenMatchingRegressor(TokenRegressor):
 
     Notes
     -----
-    Time is that of encoding; matching a pair of 20 tokens takes some 45 µs on one core. Pairs go
-    through in blocks, so memory does not grow with their number; give a ``cache`` where texts of
-    one block come again in others. Where all tokens of a text weigh nothing, they weigh alike.
+    Time is that of encoding; matching a pair of 20 tokens takes some 45 µs on one core. Memory and
+    texts whose tokens all weigh nothing are as with `RCMDRegressor`.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import Tokens, Transformer, plain_paths
+from estimators.encoders import Tokens, Transformer
 from estimators.inputs import (
     check_integer,
     check_real,
@@ -341,10 +342,12 @@ class TokenWeights(BaseEstimator):
         return tags_of_texts(super().__sklearn_tags__())
 
     def _learned_by(self) -> dict[str, Any]:
-        """Parameters on which the weights depend."""
-        others = {"device", "verbose"}
-        params = plain_paths(self.get_params())
-        return {name: value for name, value in params.items() if name not in others}
+        """Parameters on which the weights depend; paths as texts, which any system reads."""
+        return {
+            name: os.fspath(value) if isinstance(value, os.PathLike) else value
+            for name, value in self.get_params().items()
+            if name not in ("device", "verbose")
+        }
 
     def _ranked(self, n: int, sign: int) -> list[tuple[str, float]]:
         check_is_fitted(self, "token_weights_")

@@ -54,7 +54,7 @@ class Checkpoint:
         shutil.rmtree(whole, ignore_errors=True)
         # Only a whole state ever has the name by which it is found.
         partial.rename(whole)
-        for other in self._steps():
+        for other in _steps(self.folder):
             if other != whole:
                 shutil.rmtree(other, ignore_errors=True)
 
@@ -66,7 +66,7 @@ class Checkpoint:
         ValueError
             If a file is damaged, or the state is of another run.
         """
-        steps = self._steps()
+        steps = _steps(self.folder)
         if not steps:
             return None
         from safetensors.numpy import load_file
@@ -98,9 +98,6 @@ class Checkpoint:
                 "folder, or delete this one to train from the start"
             )
         return arrays, said
-
-    def _steps(self) -> list[Path]:
-        return _steps(self.folder)
 
 
 def run_of(model: str, settings: Any, **data: tuple[np.ndarray, Any] | None) -> dict[str, Any]:

@@ -108,11 +108,12 @@ class Training:
         from tqdm.auto import tqdm
 
         self._resume()
+        devices = [] if self.transformer.device == "cpu" else [self.transformer.device]
         shows = self.verbose and self.processes.is_main
         try:
             # The caller's random state is left alone.
             with (
-                torch.random.fork_rng(devices=self._devices()),
+                torch.random.fork_rng(devices=devices),
                 tqdm(
                     total=self.total, initial=self.step, desc="train", disable=not shows
                 ) as progress,
@@ -297,9 +298,6 @@ class Training:
         if patience is None or self.best is None:
             return False
         return sum(score.step > self.best.step for score in self.scores) >= patience
-
-    def _devices(self) -> list[Any]:
-        return [] if self.transformer.device == "cpu" else [self.transformer.device]
 
     def _save(self) -> None:
         if self.checkpoint is None or not self.processes.is_main:

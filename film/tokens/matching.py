@@ -149,20 +149,13 @@ def ragged_matching(
 
     Parameters
     ----------
-    tokens1, tokens2 : Ragged
-        Token vectors. They may be the same object.
-    function : {"significance", "uniqueness", "both"}
+    tokens1, tokens2, pairs, advance
+        As for `film.tokens.ragged_similarities`.
+    function, cosine
         As for `match`.
     weights1, weights2 : array-like of float, shapes (N1,) and (N2,), optional
         Weight of each row of ``tokens1.values`` and ``tokens2.values``, not negative and with a
         positive sum per text; ones when None.
-    cosine : bool, default=True
-        As for `match`.
-    pairs : array-like of int, shape (n, 2), optional
-        A text of tokens1 and one of tokens2 in a row, so that a text in many pairs is held once.
-        When None, pair i is text i of both.
-    advance : callable, optional
-        Called with the number of pairs done since the last call.
 
     Returns
     -------
@@ -171,12 +164,8 @@ def ragged_matching(
 
     Raises
     ------
-    TypeError
-        If tokens1 or tokens2 is not a `Ragged`.
-    ValueError
-        If the function is unknown, widths or numbers of texts differ, an index of pairs is out of
-        range, a text in use has no token, a token holds NaN or infinity, or weights are negative,
-        not finite or all zero for a text in use; before any work.
+    TypeError, ValueError
+        As for `film.tokens.ragged_similarities`, or if the function is unknown; before any work.
 
     Notes
     -----
