@@ -1,5 +1,6 @@
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -181,7 +182,6 @@ def test_a_face_exports_what_is_there(name):
         assert hasattr(package, exported), f"{module} has no {exported}"
 
 
-@pytest.mark.xfail(strict=False, reason="files are being split")
 def test_folders_and_files_can_be_seen_at_a_glance():
     for package in PACKAGES:
         for folder in [
@@ -198,3 +198,24 @@ def test_folders_and_files_can_be_seen_at_a_glance():
         assert not module.rpartition(".")[2].startswith("_") or module.endswith("__main__"), module
         n_lines = len(path.read_text(encoding="utf-8").splitlines())
         assert n_lines <= MOST_LINES, f"{path.relative_to(ROOT)} has {n_lines} lines"
+
+
+def test_no_file_reads_what_is_private_to_another_of_ours():
+    private = {
+        module: {
+            node.attr if isinstance(node, ast.Attribute) else node.name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if (isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "cls"))
+            or isinstance(node, ast.FunctionDef)
+        }
+        for module, path in MODULES.items()
+    }
+    for module, path in MODULES.items():
+        read = {
+            node.attr
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr)
+        }
+        for other in set(private) - {module}:
+            foreign = (read & private[other]) - private[module]
+            assert not foreign, f"{module} reads {sorted(foreign)} of {other}"

@@ -86,12 +86,14 @@ class DuplicateFinder(BaseEstimator):
     codes_ : ndarray of int, shape (n_rows,)
         Number of the unique text of each row, −1 where it is empty.
     has_blocks_ : bool
-        Whether only rows of equal blocks are compared.
+        Whether `fit` had blocks.
     n_without_vector_ : int
         Unique texts whose vector is zero, since nothing in them is known: they have exact copies,
         but no neighbours.
     index_ : str
         "exact" or "faiss".
+    vectorizer_ : transformer
+        ``embedder``, or what it is by default.
 
     See Also
     --------
@@ -226,6 +228,9 @@ class DuplicateFinder(BaseEstimator):
     codes_ = property(lambda self: self._corpus()[0].codes, doc="Unique text of each row.")
     has_blocks_ = property(lambda self: self._corpus()[0].has_blocks, doc="Whether fit had blocks.")
     index_ = property(lambda self: self._corpus()[1].index.name, doc="How neighbours are searched.")
+    vectorizer_ = property(
+        lambda self: self._corpus()[1].index.space.vectorizer(), doc="What candidates are made by."
+    )
 
     @property
     def n_unique_(self) -> int:
@@ -304,10 +309,7 @@ class DuplicateFinder(BaseEstimator):
             First each new row, then a row of the corpus: the first one of its text. A copy has
             score 1.
 
-        Raises
-        ------
-        TypeError, ValueError
-            As `fit` and `find` do.
+        Errors are those of `fit` and `find`.
         """
         rows, scores = self._corpus()
         limits = checked_limits("match", threshold, budget)

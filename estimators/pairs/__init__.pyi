@@ -3,6 +3,7 @@ from .lexical import LexicalFeatures as LexicalFeatures
 from .pairwise_knn import PairwiseKNNClassifier as PairwiseKNNClassifier
 from .presets import fast_duplicates as fast_duplicates
 from .presets import few_label_duplicates as few_label_duplicates
+from .stack.members import is_predictor as is_predictor
 from .submission import duplicate_probabilities as duplicate_probabilities
 from .submission import write_predictions as write_predictions
 from .suggestion import suggest_pairs as suggest_pairs

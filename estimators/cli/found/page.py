@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimators.inspection import explain_words, shown_words
+from estimators.pairs import is_predictor
 
 ALIGNED_PAIRS = 1000
 LINKS = 12
@@ -139,8 +140,6 @@ def _alignments(
 def _embedder(finder: Any) -> Any:
     """Return the embedder behind the scores, or behind the first member that is one."""
     if finder.classifier is None:
-        return finder._scores.index.space.vectorizer()
-    collections = finder.classifier._collections
-    return next(
-        (member for name, member in finder.classifier.members_ if name in collections), None
-    )
+        return finder.vectorizer_
+    members = (member for _, member in finder.classifier.members_)
+    return next((member for member in members if not is_predictor(member)), None)
