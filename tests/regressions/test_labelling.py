@@ -279,7 +279,16 @@ def test_03_answers_of_another_session_are_not_asked_again(table, labels):
     assert len(keys(labels)) == len(PAIRS) + 1
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, though a shell that starts tests in the background makes it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @posix
+@pytest.mark.usefixtures("interruptible")
 def test_03_an_interruption_waits_until_the_answer_is_kept(labels, monkeypatch):
     answers = Answers(str(labels))
 
