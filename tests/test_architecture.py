@@ -132,6 +132,16 @@ ARROWS = {
 }
 
 
+def test_imports_of_ours_have_the_form_that_these_tests_read():
+    for path in [*MODULES.values(), *ROOT.glob("benchmarks/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: a relative import"
+            elif isinstance(node, ast.Import):
+                names = {alias.name.split(".")[0] for alias in node.names}
+                assert not names & {*PACKAGES, "benchmarks"}, f"{path}: not from ... import ..."
+
+
 def test_no_module_is_in_a_circle():
     left = set(MODULES)
     for _ in MODULES:
