@@ -59,10 +59,12 @@ def test_the_mathematics_prints_nothing():
 PACKAGES = ("film", "estimators")
 ROOMS = {
     "estimators": (
-        *("cli", "corpus", "pairs", "tokens", "training"),
+        *("cli", "corpus", "pairs", "contexts", "tokens", "training"),
         *("inspection", "metric", "encoders", "inputs", "persistence"),
     ),
-    "film": ("datasets", "pairs", "metric", "tokens", "training", "corpus"),
+    "film": (
+        *("datasets", "contexts", "networks", "pairs", "metric", "tokens", "training", "corpus"),
+    ),
 }
 """From the top down: a room imports from those after it alone."""
 MOST_ENTRIES = 11

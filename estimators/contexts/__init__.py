@@ -1,0 +1,5 @@
+"""Models of contexts: their training, the similarities they give, and surrogates of them."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
