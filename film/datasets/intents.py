@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from film.datasets.lines import sound_lines, wrong_line
+from film.datasets.formats.lines import sound_lines, wrong_line
 from film.text import normalize_text, text_hash
 
 _OUT_OF_SCOPE = "oos"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from film.datasets.chunk_lines import read_chunk_line
-from film.datasets.lines import Line, read_lines, wrong_line
+from film.datasets.formats.chunk_lines import read_chunk_line
+from film.datasets.formats.lines import Line, read_lines, wrong_line
 from film.tokens import AlignedPair, Alignment, misplaced
 
 _PREFIXES = ("STSint.input", "STSint.testinput")

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from film.datasets.lines import sound_lines, wrong_line
+from film.datasets.formats.lines import sound_lines, wrong_line
 from film.text import text_hash
 
 _HASH = re.compile(r"[0-9a-f]{16}")
@@ -106,7 +106,47 @@ class ScoredPairs:
         return len(self.pairs)
 
 
-_Pairs = TypeVar("_Pairs", QuestionPairs, ScoredPairs)
+@dataclass(frozen=True, eq=False)
+class LabelledPairs:
+    """Sentence pairs with the relation of each by name, as one source gave them.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n, 2), dtype object
+        The two sentences of each pair in their order, as `str`: premise and hypothesis.
+    labels : ndarray of shape (n,), dtype object
+        ``"contradiction"``, ``"entailment"`` or ``"neutral"``.
+    n_skipped : int, default=0
+        Number of rows left out: without a label that annotators agreed on, or without a sentence.
+
+    Raises
+    ------
+    ValueError
+        When the lengths or shapes do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = np.array([["A man sings.", "Nobody sings."]], dtype=object)
+    >>> data = LabelledPairs(pairs, np.array(["contradiction"], dtype=object), n_skipped=2)
+    >>> len(data), data.labels[0]
+    (1, 'contradiction')
+    """
+
+    pairs: np.ndarray
+    labels: np.ndarray
+    n_skipped: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not describe the same n pairs."""
+        _check_shapes(self.pairs, labels=self.labels)
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.pairs)
+
+
+_Pairs = TypeVar("_Pairs", QuestionPairs, ScoredPairs, LabelledPairs)
 
 
 def read_excluded(path: str | os.PathLike[str]) -> frozenset[str]:
@@ -158,14 +198,14 @@ def drop_excluded(data: _Pairs, excluded: Collection[str]) -> tuple[_Pairs, int]
 
     Parameters
     ----------
-    data : QuestionPairs or ScoredPairs
+    data : QuestionPairs, ScoredPairs or LabelledPairs
         n pairs.
     excluded : collection of str
         Hashes as `read_excluded` gives them; a set, for speed.
 
     Returns
     -------
-    kept : QuestionPairs or ScoredPairs
+    kept : QuestionPairs, ScoredPairs or LabelledPairs
         The other pairs in their order; what is not per pair stays as it was.
     n_dropped : int
         How many pairs were left out.

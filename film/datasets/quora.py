@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from film.datasets.lines import Line, read_lines, wrong_line, wrong_rows
+from film.datasets.formats.lines import Line, read_lines, wrong_line, wrong_rows
 from film.datasets.pairs import QuestionPairs
 
 _QUESTIONS = ("question1", "question2")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from film.datasets.lines import Line, read_lines, wrong_line, wrong_rows
+from film.datasets.formats.lines import Line, read_lines, wrong_line, wrong_rows
 from film.datasets.pairs import ScoredPairs
 
 _YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from film.datasets import read_ists, read_wa
-from film.datasets.chunk_lines import read_chunk_line
+from film.datasets.formats.chunk_lines import read_chunk_line
 
 # Pair 252 of the official test set of answers-students, as it stands there.
 WORDS1 = "Bulb A is not in a closed path.".split()

@@ -1,19 +1,23 @@
 """What every reader of public files does alike: which lines there are, and how errors name them."""
 
+import numpy as np
 import pytest
 
 from film.datasets import (
     read_banking77,
     read_clinc150,
     read_excluded,
+    read_nli,
     read_quora,
+    read_sections,
     read_sick,
     read_sts_benchmark,
     read_wa,
 )
-from film.datasets.lines import Line, read_lines
+from film.datasets.formats.lines import Line, read_lines
 
 HASH = "0123456789abcdef"
+NLI = "gold_label\tsentence1\tsentence2"
 SICK = "sentence_A\tsentence_B\trelatedness_score"
 WA = (
     '<sentence id="1">\n// a\n// b\n<source>\n1 a :\n</source>\n<translation>\n1 b :\n'
@@ -27,6 +31,8 @@ READERS = {
     "banking77": (lambda path: read_banking77([path]), "text,category\na,b\nc,d"),
     "clinc150": (read_clinc150, '{"train": [["a", "b"],\n["c", "d"],\n["e", "f"]]}'),
     "wa": (read_wa, WA),
+    "sections": (read_sections, "Sentence1,Sentence2,Sentence3\na,b,c\nd,e,f"),
+    "nli": (read_nli, f"{NLI}\nneutral\ta\tb\nneutral\tc\td"),
 }
 
 
@@ -48,6 +54,7 @@ def reader(request, tmp_path):
 def contents(data):
     parts = (getattr(data, name, None) for name in ("pairs", "texts"))
     array = next((part for part in parts if part is not None), None)
+    array = data if isinstance(data, np.ndarray) else array
     return data if array is None else array.tolist()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -50,7 +52,7 @@ def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Ite
     Parameters
     ----------
     path : str or path-like
-        The file.
+        The file, which may be compressed by gzip under any name.
     or_windows : bool, default=False
         Whether a line that is not UTF-8 is read as Windows-1252, which holds Latin-1.
 
@@ -63,7 +65,18 @@ def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Ite
     ------
     FileNotFoundError, IsADirectoryError
         When there is no file at `path`.
+    ValueError
+        When a compressed file is cut or broken.
     """
+    for number, content in read_bytes(path):
+        try:
+            yield Line(number, content.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            yield _repaired(number, content, error.start, or_windows)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield number and bytes of each line, as `read_lines` does before it decodes them."""
     if not Path(path).exists():
         raise FileNotFoundError(
             f"path: there is no file {os.fspath(path)!r}; give the path of a downloaded file"
@@ -73,12 +86,15 @@ def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Ite
             f"path: {os.fspath(path)!r} is a folder; give the path of a file inside it"
         )
     with open(path, "rb") as handle:
-        for number, raw in enumerate(handle, start=1):
-            content = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
-            try:
-                yield Line(number, content.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                yield _repaired(number, content, error.start, or_windows)
+        is_packed = handle.read(2) == b"\x1f\x8b"
+    with gzip.open(path, "rb") if is_packed else open(path, "rb") as handle:
+        number = 0
+        try:
+            for number, raw in enumerate(handle, start=1):
+                yield number, raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            reason = f"the compressed file is cut or broken after it ({error}); get it anew"
+            raise wrong_line(path, number, reason) from error
 
 
 def sound_lines(path: str | os.PathLike[str]) -> Iterator[Line]:

@@ -1,0 +1,1 @@
+"""What files are made of: lines, tables of cells, chunks in brackets."""

@@ -1,0 +1,117 @@
+"""Tables whose columns a header names: some of the columns, of every row."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from film.datasets.formats.lines import Line, wrong_line, wrong_rows
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    lines: Iterable[Line],
+    columns: Sequence[Sequence[str]],
+    fault_of: Callable[[Sequence[str]], str],
+    *,
+    quoted: bool,
+) -> list[list[str]]:
+    """Return some columns of a table, found by the names in its header.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Names the file in errors.
+    lines : iterable of Line
+        The file's lines; blank lines between rows are passed over.
+    columns : sequence of sequence of str
+        The names that each column may have. Case and white space around a name do not count.
+    fault_of : callable
+        What is wrong with the cells of a row, in the order of `columns`; empty where nothing is.
+    quoted : bool
+        Whether commas part the cells and quotation marks hold cells together, which then may run
+        over several lines; otherwise tabs part them, and a quotation mark is a character.
+
+    Returns
+    -------
+    rows : list of list of str
+        The cells of the columns asked for, without white space around them.
+
+    Raises
+    ------
+    ValueError
+        When a column is missing, when quotes do not close, or when rows are wrong: one error
+        for all of them, each with the line it ends on. When there is no row.
+    """
+    records = _records(path, lines, quoted=quoted)
+    header = next(records, (1, [], ""))
+    places = _places(path, header, columns)
+    rows: list[list[str]] = []
+    problems: list[tuple[int, str]] = []
+    for number, cells, fault in records:
+        row = [cells[place].strip() for place in places if place < len(cells)]
+        if not fault and len(row) < len(places):
+            fault = f"{len(header[1])} columns expected, {len(cells)} found"
+        if fault := fault or fault_of(row):
+            problems.append((number, fault))
+        else:
+            rows.append(row)
+    if problems:
+        raise wrong_rows(path, problems, len(rows), "correct or remove those lines")
+    if not rows:
+        raise ValueError(f"{path} holds a header but no rows")
+    return rows
+
+
+def _records(
+    path: str | os.PathLike[str], lines: Iterable[Line], *, quoted: bool
+) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the last line of each record, its cells, and what is wrong with its bytes."""
+    taken: list[Line] = []
+
+    def texts() -> Iterator[str]:
+        for line in lines:
+            taken.append(line)
+            yield line.text
+
+    source = texts()
+    records = (
+        csv.reader(source, strict=True)
+        if quoted
+        else (text.rstrip("\r\n").split("\t") for text in source)
+    )
+    while True:
+        taken.clear()
+        try:
+            cells = next(records)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            reason = f"broken quoting or line end ({error}), from line {taken[0].number} on"
+            raise wrong_line(path, taken[-1].number, reason) from error
+        fault = next((line.fault for line in taken if line.fault), "")
+        if fault or any(cell.strip() for cell in cells):
+            yield taken[-1].number, cells, fault
+
+
+def _places(
+    path: str | os.PathLike[str],
+    header: tuple[int, list[str], str],
+    columns: Sequence[Sequence[str]],
+) -> list[int]:
+    number, cells, fault = header
+    if fault:
+        raise wrong_line(path, number, fault)
+    names = [name.strip().casefold() for name in cells]
+    places = [
+        next((names.index(name.casefold()) for name in choice if name.casefold() in names), None)
+        for choice in columns
+    ]
+    missing = [
+        " or ".join(choice) for choice, place in zip(columns, places, strict=True) if place is None
+    ]
+    if missing:
+        found = ", ".join(name[:40] for name in cells[:20]) or "nothing"
+        raise ValueError(f"{path} lacks the columns {', '.join(missing)}; its header has {found}")
+    return [place for place in places if place is not None]
