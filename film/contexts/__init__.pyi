@@ -1,0 +1,12 @@
+from .discriminator import Discriminator as Discriminator
+from .discriminator import Interaction as Interaction
+from .discriminator import fit_loss as fit_loss
+from .discriminator import fit_weights as fit_weights
+from .generators import CENTRE as CENTRE
+from .generators import LEFT as LEFT
+from .generators import RIGHT as RIGHT
+from .generators import SIZES as SIZES
+from .generators import Generator as Generator
+from .generators import Memory as Memory
+from .generators import unigram_log_likelihood as unigram_log_likelihood
+from .seq2seq import Size as Size

@@ -1,0 +1,319 @@
+"""Whether a sentence fits into its context: end states of a BiLSTM, and what they learn by."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import torch
+
+__all__ = ["Discriminator", "Interaction", "fit_loss", "fit_weights"]
+
+InteractionKind = Literal["bilinear", "concatenation"]
+
+
+class Interaction(torch.nn.Module):
+    """Logit that a centre sentence fits between a left and a right one, from a state of each.
+
+    With states h of the three sentences, it is
+    ``<A h_i, B h_<i + C h_>i> + a·h_i + b·h_<i + c·h_>i + d``, which is one product:
+    ``<centre(h_i), left(h_<i) + right(h_>i)>``. Hence vectors of sentences are computed once, and
+    all sentences meet all contexts in one product of matrices. ``"concatenation"`` is the paper's
+    Eq. 1, ``h·[h_<i, h_i, h_>i]`` with a bias: a sum of a term of the context and a term of the
+    sentence, so it ranks contexts the same for every sentence.
+
+    Parameters
+    ----------
+    n_states : int
+        Width of states. They may come from any encoder, one that is not trained among them.
+    kind : {"bilinear", "concatenation"}, default="bilinear"
+        With or without the first term.
+    width : int, default=300
+        Rows of A, B and C. It plays no part in ``"concatenation"``.
+
+    Raises
+    ------
+    ValueError
+        If ``kind`` is unknown or a width is below 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.contexts import Interaction
+    >>> head = Interaction(4, width=3)
+    >>> states = torch.randn(5, 4)
+    >>> contexts = head.left(states[:2]) + head.right(states[2:4])
+    >>> (head.centre(states) @ contexts.T).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(self, n_states: int, kind: InteractionKind = "bilinear", width: int = 300) -> None:
+        super().__init__()
+        if kind not in get_args(InteractionKind):
+            names = ", ".join(map(repr, get_args(InteractionKind)))
+            raise ValueError(f"kind={kind!r} must be one of {names}")
+        for name, value in (("n_states", n_states), ("width", width)):
+            _check_positive(name, value)
+        rank = width if kind == "bilinear" else 0
+        # The last row of each is its linear term.
+        self.centres, self.lefts, self.rights = (
+            torch.nn.Linear(n_states, rank + 1, bias=False) for _ in range(3)
+        )
+        self.bias = torch.nn.Parameter(torch.zeros(()))
+
+    def centre(self, states: Any) -> Any:
+        """Vectors of centre sentences, (b, q), from states (b, n_states)."""
+        return self._with_ones(self.centres(states), self.bias, first=False)
+
+    def left(self, states: Any) -> Any:
+        """Vectors of left sentences, (b, q), from states (b, n_states)."""
+        return self._with_ones(self.lefts(states), 1.0, first=True)
+
+    def right(self, states: Any) -> Any:
+        """Vectors of right sentences, (b, q), from states (b, n_states)."""
+        return self._with_ones(self.rights(states), 0.0, first=True)
+
+    def _with_ones(self, projected: Any, constant: Any, *, first: bool) -> Any:
+        """Columns so that one product gives the bilinear term, both linear ones and the bias."""
+        vectors, linear = projected[:, :-1], projected[:, -1:]
+        if first:
+            return torch.cat([vectors, linear, linear.new_full(linear.shape, constant)], dim=1)
+        return torch.cat([vectors, torch.ones_like(linear), linear + constant], dim=1)
+
+
+class Discriminator(torch.nn.Module):
+    """Probability that left, centre and right sentence are consecutive (Section 3.2.1).
+
+    A sentence is the last states of an LSTM that reads it from left to right and of one that reads
+    it from right to left, side by side; `Interaction` judges three of them. Sentences are encoded
+    each by itself, so every sentence of a corpus is encoded once.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Entries of the vocabulary.
+    hidden : int, default=300
+        Width h of the states of a direction.
+    interaction : {"bilinear", "concatenation"}, default="bilinear"
+        Kind of `Interaction`: ``"concatenation"`` is Eq. 1.
+    width : int, default=300
+        Width of the `Interaction`.
+    vectors : array-like of float, shape (n_tokens, e), default=None
+        Vectors that tokens start from, such as word vectors learned on the corpus; they are
+        trained further. None: random ones of width e = ``hidden``.
+    dropout : float, default=0.1
+        Share of the entries of token vectors and states that is dropped in training.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range or ``vectors`` has another shape.
+
+    Notes
+    -----
+    ``log p(y=1)`` is ``-numpy.logaddexp(0, -logit)``. Sentences of one length go through the LSTM
+    together, without padding, which on a CPU is several times as fast as packed sequences.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.contexts import Discriminator
+    >>> model = Discriminator(50, hidden=4, width=3).eval()
+    >>> states = model.states(torch.tensor([[1, 2, 3], [4, 5, 0]]), torch.tensor([3, 2]))
+    >>> states.shape
+    torch.Size([2, 8])
+    >>> contexts = model.left(states) + model.right(states)
+    >>> (model.centre(states) @ contexts.T).shape
+    torch.Size([2, 2])
+    """
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        hidden: int = 300,
+        interaction: InteractionKind = "bilinear",
+        width: int = 300,
+        vectors: Any = None,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        for name, value in (("n_tokens", n_tokens), ("hidden", hidden)):
+            _check_positive(name, value)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout={dropout!r} must be at least 0 and below 1")
+        if vectors is None:
+            self.embedding = torch.nn.Embedding(n_tokens, hidden)
+            torch.nn.init.normal_(self.embedding.weight, std=0.1)
+        else:
+            start = torch.as_tensor(vectors, dtype=torch.float32)
+            if start.ndim != 2 or start.shape[0] != n_tokens:
+                raise ValueError(
+                    f"vectors has shape {tuple(start.shape)}; it must be ({n_tokens}, e), a row "
+                    "per entry of the vocabulary"
+                )
+            self.embedding = torch.nn.Embedding.from_pretrained(start.clone(), freeze=False)
+        self.lstm = torch.nn.LSTM(
+            self.embedding.embedding_dim, hidden, bidirectional=True, batch_first=True
+        )
+        self.interaction = Interaction(2 * hidden, interaction, width)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def states(self, ids: Any, lengths: Any) -> Any:
+        """Encode sentences, each by itself.
+
+        Parameters
+        ----------
+        ids : array-like of int, shape (b, L)
+            Tokens; behind a sentence's end anything in [0, n_tokens).
+        lengths : array-like of int, shape (b,)
+            Tokens of each sentence, in [0, L].
+
+        Returns
+        -------
+        states : tensor, shape (b, 2 hidden)
+            The last state of each direction; zeros for a sentence without a token.
+        """
+        device = self.embedding.weight.device
+        ids = torch.as_tensor(ids, dtype=torch.int64, device=device)
+        lengths = torch.as_tensor(lengths, dtype=torch.int64, device=device)
+        order = lengths.argsort(stable=True)
+        different, counts = torch.unique_consecutive(lengths[order], return_counts=True)
+        found = []
+        for length, rows in zip(different.tolist(), order.split(counts.tolist()), strict=True):
+            if length == 0:
+                shape = len(rows), 2 * self.lstm.hidden_size
+                found.append(self.embedding.weight.new_zeros(*shape))
+                continue
+            tokens = self.dropout(self.embedding(ids[rows, :length]))
+            last = self.lstm(tokens)[1][0]
+            found.append(torch.cat([last[0], last[1]], dim=1))
+        return self.dropout(torch.cat(found)[order.argsort()])
+
+    def centre(self, states: Any) -> Any:
+        """Vectors of centre sentences: ``logit = <centre(s), left(l) + right(r)>``."""
+        return self.interaction.centre(states)
+
+    def left(self, states: Any) -> Any:
+        """Vectors of left sentences."""
+        return self.interaction.left(states)
+
+    def right(self, states: Any) -> Any:
+        """Vectors of right sentences."""
+        return self.interaction.right(states)
+
+
+def fit_weights(
+    documents: Any, texts: Any, *, excluded: Any = None, generator: torch.Generator | None = None
+) -> Any:
+    """Weights of all centres of a batch in all its contexts, the true ones on the diagonal.
+
+    True centres have half of the weight in sum, negatives the other half. Of the negatives of a
+    row, half of the weight is spread over centres of the row's own document and half over those of
+    other documents, all of it on one kind where there is none of the other (Section 3.2.1). A
+    centre of the row's own text is never a negative.
+
+    Parameters
+    ----------
+    documents : tensor of int, shape (B,)
+        Document of each triple of sentences.
+    texts : tensor of int, shape (B,)
+        Code of the text of each triple's centre: equal texts, equal codes.
+    excluded : tensor of bool, shape (B, B), default=None
+        Further centres j that are no negatives of row i, such as sentences of context i itself.
+    generator : torch.Generator, default=None
+        Draws one negative of each row from that distribution, and gives it the row's whole weight:
+        one negative per positive, as in the paper. None: all negatives, which is the mean over
+        such draws.
+
+    Returns
+    -------
+    weights : tensor of float32, shape (B, B)
+        They sum to 1. A row without a negative has no weight.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or no row has a negative.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.contexts import fit_weights
+    >>> fit_weights(torch.tensor([0, 0, 1]), torch.tensor([5, 6, 7])) * 12
+    tensor([[2., 1., 1.],
+            [1., 2., 1.],
+            [1., 1., 2.]])
+    """
+    B = len(documents)
+    shapes = [(B,), (B,)] if excluded is None else [(B,), (B,), (B, B)]
+    given = [tuple(each.shape) for each in (documents, texts, excluded) if each is not None]
+    if given != shapes:
+        raise ValueError(
+            "documents, texts and excluded must have shapes (B,), (B,) and (B, B), got "
+            + ", ".join(map(str, given))
+        )
+    allowed = texts[:, None] != texts
+    if excluded is not None:
+        allowed &= ~excluded
+    same = documents[:, None] == documents
+    parts = [(allowed & kind).float() for kind in (same, ~same)]
+    within, beyond = (part / part.sum(dim=1, keepdim=True).clamp(min=1) for part in parts)
+    shares = within + beyond
+    kinds = shares.sum(dim=1, keepdim=True)
+    has_negative = kinds[:, 0] > 0
+    n_rows = int(has_negative.sum())
+    if n_rows == 0:
+        raise ValueError(
+            f"no row of the batch of {B} has a negative: give triples with several different "
+            "centre sentences"
+        )
+    if generator is not None:
+        drawn = torch.multinomial(shares[has_negative], 1, generator=generator)
+        shares = torch.zeros_like(shares)
+        shares[has_negative.nonzero()[:, 0], drawn[:, 0]] = 1.0
+        kinds = has_negative.float()[:, None]
+    return (shares / kinds.clamp(min=1) + torch.diag(has_negative.float())) / (2 * n_rows)
+
+
+def fit_loss(logits: Any, weights: Any) -> Any:
+    """Weighted binary cross-entropy of all centres of a batch in all its contexts.
+
+    Parameters
+    ----------
+    logits : tensor of float, shape (B, B)
+        Logit that centre j fits into context i: ``(left(l) + right(r)) @ centre(s).T``.
+    weights : tensor of float, shape (B, B)
+        From `fit_weights`.
+
+    Returns
+    -------
+    loss : tensor, shape ()
+        In nats; log 2 for logits of 0.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.contexts import fit_loss, fit_weights
+    >>> weights = fit_weights(torch.tensor([0, 1]), torch.tensor([0, 1]))
+    >>> fit_loss(torch.tensor([[9.0, -9.0], [-9.0, 9.0]]), weights)
+    tensor(0.0001)
+    """
+    shape = tuple(logits.shape)
+    if len(shape) != 2 or shape[0] != shape[1] or tuple(weights.shape) != shape:
+        raise ValueError(
+            f"logits has shape {shape} and weights {tuple(weights.shape)}; both must be (B, B)"
+        )
+    signs = 2 * torch.eye(shape[0], device=logits.device, dtype=logits.dtype) - 1
+    losses = -torch.nn.functional.logsigmoid(signs * logits)
+    # Where the weight is 0 a logit has no part, whatever it is.
+    return (losses.masked_fill(weights == 0, 0) * weights).sum()
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name}={value!r} must be an integer of at least 1")

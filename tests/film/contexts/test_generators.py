@@ -1,0 +1,265 @@
+"""The generator against itself one sentence at a time, and as a probability distribution."""
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+
+from film.contexts.generators import (  # noqa: E402
+    CENTRE,
+    LEFT,
+    RIGHT,
+    SIZES,
+    Generator,
+    unigram_log_likelihood,
+)
+from film.contexts.seq2seq import Size  # noqa: E402
+
+MINI = Size(width=8, heads=2, encoder_layers=2, decoder_layers=2, inner=12)
+
+
+def made(n_tokens=11, seed=0, size=MINI, **options):
+    torch.manual_seed(seed)
+    model = Generator(n_tokens, size, max_length=9, **options).double().eval()
+    with torch.no_grad():
+        # Sharper than at the start, so that an error shows.
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return model
+
+
+def sentences(n, longest=7, n_tokens=11, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(0, longest + 1, (n,), generator=generator)
+    return torch.randint(0, n_tokens, (n, longest), generator=generator), lengths
+
+
+def triples(n):
+    return [sentences(n, seed=seed) for seed in range(3)]
+
+
+def log_likelihood(model, batch, place):
+    memories = [model.memory(*batch[at], at) for at in range(3) if at != place]
+    return model.log_likelihood(memories, *batch[place], place)
+
+
+@pytest.mark.parametrize("place", [LEFT, CENTRE, RIGHT])
+@torch.no_grad()
+def test_a_batch_is_as_one_at_a_time_whatever_the_padding_holds(place):
+    model = made()
+    batch = triples(6)
+    found = log_likelihood(model, batch, place)
+    assert found.shape == (6,) and bool((found < 0).all())
+    for row in range(6):
+        alone = [(ids[row : row + 1, : n[row]], n[row : row + 1]) for ids, n in batch]
+        torch.testing.assert_close(log_likelihood(model, alone, place)[0], found[row])
+    other = []
+    for ids, lengths in batch:
+        changed = torch.where(torch.arange(7) < lengths[:, None], ids, 10 - ids)
+        other.append((torch.cat([changed, torch.full((6, 4), 3)], dim=1), lengths))
+    torch.testing.assert_close(log_likelihood(model, other, place), found)
+
+
+@torch.no_grad()
+def test_it_is_the_mean_over_tokens_and_the_end():
+    model = made()
+    batch = triples(5)
+    memories = [model.memory(*batch[at], at) for at in (LEFT, RIGHT)]
+    values, lengths = model.token_log_probabilities(memories, *batch[CENTRE], CENTRE)
+    assert lengths.tolist() == (batch[CENTRE][1] + 1).tolist()
+    means = torch.stack([part.mean() for part in values.split(lengths.tolist())])
+    torch.testing.assert_close(model.log_likelihood(memories, *batch[CENTRE], CENTRE), means)
+
+
+@torch.no_grad()
+def test_probabilities_of_all_sentences_of_at_most_two_tokens_sum_to_one():
+    n_tokens = 5
+    model = made(n_tokens)
+    memories = [model.memory([[1, 2]], [2], LEFT), model.memory([[3]], [1], RIGHT)]
+
+    def log_probabilities(ids):
+        lengths = [len(each) for each in ids]
+        width = max(lengths)
+        padded = [[*each, *[0] * (width - len(each))] for each in ids]
+        found = model.token_log_probabilities(memories, padded, lengths, CENTRE)
+        return found.values.split(found.lengths.tolist())
+
+    ones = log_probabilities([[token] for token in range(n_tokens)])
+    twos = log_probabilities([[a, b] for a in range(n_tokens) for b in range(n_tokens)])
+    empty = math.exp(log_probabilities([[], [0]])[0][0])
+    firsts = sum(math.exp(found[0]) for found in ones)
+    assert empty + firsts == pytest.approx(1, rel=1e-9)
+    # Sentences of none, of one, and those that go on behind two tokens.
+    single = sum(math.exp(found.sum()) for found in ones)
+    longer = sum(math.exp(found[:2].sum()) for found in twos)
+    assert empty + single + longer == pytest.approx(1, rel=1e-9)
+
+
+@torch.no_grad()
+def test_a_later_token_does_not_change_earlier_ones():
+    model = made()
+    memories = [model.memory(*sentences(1, seed=seed), place) for seed, place in ((1, 0), (2, 2))]
+    ids, lengths = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([5])
+    before = model.token_log_probabilities(memories, ids, lengths, CENTRE).values
+    for j in range(5):
+        changed = ids.clone()
+        changed[0, j] = 9
+        after = model.token_log_probabilities(memories, changed, lengths, CENTRE).values
+        torch.testing.assert_close(after[:j], before[:j])
+        assert bool(((after - before)[j:].abs() > 1e-8).all())
+
+
+@torch.no_grad()
+def test_memories_tell_places_apart_and_have_no_order():
+    model = made()
+    given = [sentences(4, seed=seed) for seed in range(3)]
+    left, right = model.memory(*given[0], LEFT), model.memory(*given[1], RIGHT)
+    found = model.log_likelihood([left, right], *given[2], CENTRE)
+    torch.testing.assert_close(model.log_likelihood([right, left], *given[2], CENTRE), found)
+    turned = [model.memory(*given[1], LEFT), model.memory(*given[0], RIGHT)]
+    assert not torch.allclose(model.log_likelihood(turned, *given[2], CENTRE), found)
+    assert not torch.allclose(model.log_likelihood([left, right], *given[2], LEFT), found)
+    mixed = model.memory(
+        torch.cat([given[0][0], given[1][0]]),
+        torch.cat([given[0][1], given[1][1]]),
+        [0] * 4 + [2] * 4,
+    )
+    torch.testing.assert_close(mixed.values, torch.cat([left.values, right.values]))
+
+
+@pytest.mark.parametrize("single", [{0}, {1}, {2}, {0, 2}, {1, 2}, {0, 1}])
+@torch.no_grad()
+def test_one_row_is_for_all(single):
+    """Rows of left, right and centre sentences; those in ``single`` are one for all."""
+    model = made()
+    batch = triples(5)
+    rows = [torch.zeros(5, dtype=int) if at in single else torch.arange(5) for at in range(3)]
+    expected = log_likelihood(
+        model, [(ids[row], n[row]) for (ids, n), row in zip(batch, rows, strict=True)], CENTRE
+    )
+    few = [(ids[:1], n[:1]) if at in single else (ids, n) for at, (ids, n) in enumerate(batch)]
+    torch.testing.assert_close(log_likelihood(model, few, CENTRE), expected)
+
+
+@torch.no_grad()
+def test_rows_of_a_memory():
+    model = made()
+    ids, lengths = sentences(6)
+    memory = model.memory(ids, lengths, LEFT)
+    rows = [3, 0, 3, 5]
+    found, expected = memory.take(rows), model.memory(ids[rows], lengths[rows], LEFT)
+    torch.testing.assert_close(found.values, expected.values)
+    assert found.lengths.tolist() == expected.lengths.tolist()
+
+
+def test_arrays_are_taken_as_tensors_are():
+    model = made()
+    batch = triples(4)
+    arrays = [(ids.numpy().astype(np.int32), n.numpy()) for ids, n in batch]
+    assert float(model.loss(arrays, LEFT).detach()) == float(model.loss(batch, LEFT).detach())
+
+
+@pytest.mark.parametrize("place", [LEFT, CENTRE, RIGHT])
+def test_the_loss_is_the_mean_over_all_tokens(place):
+    model = made()
+    batch = triples(6)
+    lengths = batch[place][1] + 1
+    expected = -(log_likelihood(model, batch, place) * lengths).sum() / lengths.sum()
+    torch.testing.assert_close(model.loss(batch, place), expected)
+
+
+@pytest.mark.parametrize("name", ["embedding.weight", "encoder.0.feed.1.weight", "starts.weight"])
+def test_gradients_are_those_of_finite_differences(name):
+    model = made()
+    batch = triples(3)
+    parameter = dict(model.named_parameters())[name]
+    model.loss(batch, RIGHT).backward()
+    rng = np.random.default_rng(0)
+    for place in rng.integers(parameter.numel(), size=6).tolist():
+        values = []
+        for step in (1e-5, -2e-5):
+            with torch.no_grad():
+                parameter.view(-1)[place] += step
+                values.append(float(model.loss(batch, RIGHT)))
+        with torch.no_grad():
+            parameter.view(-1)[place] += 1e-5
+        # The central difference errs by some 1e-10, and rounding by 1e-16 / 1e-5.
+        found = float(parameter.grad.view(-1)[place])
+        assert found == pytest.approx((values[0] - values[1]) / 2e-5, abs=1e-8)
+
+
+def test_it_learns_to_copy_what_stands_beside():
+    torch.manual_seed(0)
+    size = Size(width=32, heads=2, encoder_layers=1, decoder_layers=2, inner=64)
+    model = Generator(8, size, max_length=4, dropout=0.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):
+        ids = torch.randint(0, 8, (32, 3), generator=generator)
+        others = torch.randint(0, 8, (32, 3), generator=generator)
+        lengths = torch.full((32,), 3)
+        batch = [(ids, lengths), (ids, lengths), (others, lengths)]
+        loss = model.loss(batch, CENTRE)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    # Without the left sentence it is 3/4 log 8 = 1.56.
+    assert float(loss.detach()) < 0.3
+    with torch.no_grad():
+        other = [(ids.flip(0), lengths), *batch[1:]]
+        assert log_likelihood(model.eval(), batch, CENTRE).mean() > -0.3
+        assert log_likelihood(model, other, CENTRE).mean() < -2
+
+
+def test_unigrams_are_those_of_a_loop():
+    counts = [4, 0, 2, 3]
+    total = sum(counts) + 4
+    ids, lengths = [[0, 2, 1], [1, 9, 9], [7, 7, 7]], [3, 1, 0]
+    expected = [
+        sum(math.log((counts[token] + 1) / total) for token in [*row[:n], 3]) / (n + 1)
+        for row, n in zip(ids, lengths, strict=True)
+    ]
+    np.testing.assert_allclose(unigram_log_likelihood(counts, ids, lengths), expected, rtol=1e-12)
+
+
+def test_sizes():
+    assert SIZES["large"] == (1024, 16, 6, 6, 4096)
+    counts = {}
+    for name in ("tiny", "small"):
+        model = Generator(100, name)
+        counts[name] = sum(parameter.numel() for parameter in model.parameters())
+    assert counts["tiny"] < counts["small"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_tokens": 0}, "n_tokens=0"),
+        ({"size": "huge"}, "'huge' must be one of tiny, small, base, large"),
+        ({"size": (10, 3, 1, 1, 4)}, "heads divide"),
+        ({"max_length": 0}, "max_length=0"),
+        ({"n_places": 1.5}, "n_places=1.5"),
+        ({"dropout": -0.1}, "dropout=-0.1"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Generator(**{"n_tokens": 9, "size": MINI, **options})
+
+
+def test_sentences_that_do_not_fit_are_refused():
+    model = made()
+    with pytest.raises(ValueError, match="10 tokens, more than max_length=9"):
+        model.memory(torch.zeros(1, 12, dtype=int), [10], LEFT)
+    with pytest.raises(ValueError, match="must be"):
+        model.memory(torch.zeros(2, 3, dtype=int), [1], LEFT)
+    memory = model.memory(torch.zeros(2, 3, dtype=int), [1, 2], LEFT)
+    with pytest.raises(ValueError, match=r"\[2, 3\] rows"):
+        model.log_likelihood([memory], torch.zeros(3, 3, dtype=int), [1, 2, 3], CENTRE)
+
+
+def test_no_two_parameters_share_memory_so_that_safetensors_takes_them():
+    state = made().state_dict()
+    assert len({tensor.data_ptr() for tensor in state.values()}) == len(state)
