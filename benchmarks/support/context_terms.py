@@ -1,0 +1,187 @@
+"""The terms of Eq. 3 of all pairs of a sample, scored once and recombined for every table.
+
+Sizes of C, terms left out, weights and centring are sums over the same numbers, so that each costs
+a second once the terms lie on disk. Pairs are scored in blocks, each its own file: an interrupted
+run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.support.bootstrap import spearman
+from film.datasets import atomic_writer
+
+ONES = (1.0, 1.0, 1.0, 1.0)
+CENTRES = ("raw", "contexts", "reference", "both")
+BLOCK = 20
+"""Pairs of a block."""
+GRID = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Weights tried, each beside a weight of 1 of the sentence given its context."""
+
+
+class SampleTerms(NamedTuple):
+    """Terms of Eq. 3 of both texts of every pair in the contexts of both.
+
+    Parameters
+    ----------
+    terms : ndarray of float32, shape (n_pairs, 2, 2 size, 4)
+        The first `size` columns are the contexts of the first text, best first, the others those
+        of the second; NaN where a text has fewer.
+    centre : ndarray of float32, shape (n_pairs, 2 size, 4), or None
+        Mean terms of the reference texts in the same contexts.
+    seconds : float
+        What choosing and scoring took.
+    """
+
+    terms: NDArray[np.float32]
+    centre: NDArray[np.float32] | None
+    seconds: float
+
+    @property
+    def size(self) -> int:
+        """Largest |C_s| that can be asked for."""
+        return self.terms.shape[2] // 2
+
+    def similarity(
+        self,
+        weights: Sequence[float] = ONES,
+        *,
+        centre: str = "contexts",
+        size: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Eq. 4 of every pair: 0 where a text has no scores.
+
+        Parameters
+        ----------
+        weights : sequence of 4 floats
+            λ of Eq. 3.
+        centre : {"raw", "contexts", "reference", "both"}
+            What is taken from the scores before the cosine, as in `ContextRegressor`.
+        size : int, default=None
+            The first so many contexts of each text; None is all.
+        """
+        kept = np.arange(self.terms.shape[2]) % self.size < (self.size if size is None else size)
+        is_there = ~np.isnan(self.terms[:, 0, :, 0]) & kept
+        scores = np.where(is_there[:, None], self.terms @ np.asarray(weights), 0.0)
+        if centre in ("reference", "both"):
+            if self.centre is None:
+                raise ValueError(f"centre={centre!r} needs terms of reference texts")
+            mean = np.where(is_there, self.centre @ np.asarray(weights), 0.0)
+            scores = scores - mean[:, None]
+        if centre in ("contexts", "both"):
+            count = np.maximum(is_there.sum(axis=1), 1)[:, None, None]
+            scores = scores - scores.sum(axis=2, keepdims=True) / count
+            scores = np.where(is_there[:, None], scores, 0.0)
+        lengths = np.linalg.norm(scores, axis=2).prod(axis=1)
+        dot = (scores[:, 0] * scores[:, 1]).sum(axis=1)
+        return np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
+
+
+def score_pairs(
+    model: Any,
+    pairs: NDArray[np.object_],
+    size: int,
+    folder: Path,
+    *,
+    choose: Callable[[list[str], int], list[NDArray[np.int64]]] | None = None,
+    reference: Sequence[str] = (),
+    advance: Callable[[int], Any] = lambda n: None,
+) -> SampleTerms:
+    """Choose contexts for all texts and score them, or read what is scored already.
+
+    Parameters
+    ----------
+    model : ContextModel
+        Or anything with its ``contexts_of`` and ``terms``.
+    pairs : ndarray of str, shape (n_pairs, 2)
+        Texts.
+    size : int
+        |C_s|.
+    folder : Path
+        Gets one file per block, for this model and choice of contexts alone.
+    choose : callable, default=None
+        Gives the contexts of texts; None is ``model.contexts_of``.
+    reference : sequence of str
+        Texts whose mean terms are wanted too.
+    advance : callable
+        Called with the number of pairs of each block that is done.
+
+    Raises
+    ------
+    ValueError
+        When the folder holds the terms of other pairs, sizes or reference texts.
+    """
+    choose = choose or model.contexts_of
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = json.dumps([pairs.tolist(), size, list(reference)])
+    key = hashlib.sha256(asked.encode()).hexdigest()
+    label = folder / "key.txt"
+    if label.exists() and label.read_text() != key:
+        raise ValueError(f"{folder} holds terms of other pairs or sizes; remove it or name another")
+    label.write_text(key)
+    blocks = []
+    for start in range(0, len(pairs), BLOCK):
+        path = folder / f"block_{start:06d}.npz"
+        if not path.exists():
+            block = _scored(model, pairs[start : start + BLOCK], size, choose, reference)
+            with atomic_writer(path, "wb") as file:
+                np.savez(file, **block)
+        with np.load(path) as found:
+            blocks.append({name: found[name] for name in found.files})
+        advance(len(pairs[start : start + BLOCK]))
+    whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    return SampleTerms(whole["terms"], whole.get("centre"), float(whole["seconds"].sum()))
+
+
+def _scored(
+    model: Any,
+    pairs: NDArray[np.object_],
+    size: int,
+    choose: Callable[[list[str], int], list[NDArray[np.int64]]],
+    reference: Sequence[str],
+) -> dict[str, NDArray[Any]]:
+    started = time.perf_counter()
+    sets = [np.asarray(rows)[:size] for rows in choose([str(t) for t in pairs.ravel()], size)]
+    terms = np.full((len(pairs), 2, 2 * size, 4), np.nan, dtype=np.float32)
+    centre = np.full((len(pairs), 2 * size, 4), np.nan, dtype=np.float32)
+    for row, texts in enumerate(pairs.tolist()):
+        first, second = sets[2 * row], sets[2 * row + 1]
+        columns = np.r_[np.arange(len(first)), size + np.arange(len(second))]
+        if len(columns):
+            asked = [*texts, *reference]
+            found = np.asarray(model.terms(asked, np.concatenate([first, second])))
+            terms[row][:, columns] = found[:2]
+            if reference:
+                centre[row, columns] = found[2:].mean(axis=0)
+    seconds = np.array([time.perf_counter() - started])
+    block = {"terms": terms, "seconds": seconds}
+    return block | {"centre": centre} if reference else block
+
+
+def tuned_weights(
+    terms: SampleTerms, scores: NDArray[np.float64], *, centre: str = "contexts"
+) -> tuple[float, ...]:
+    """Return the λ of a grid with the highest rank correlation; of equals, those nearest to 1.
+
+    The weight of the sentence given its context is 1 throughout, as a common factor changes no
+    cosine.
+    """
+    best: tuple[float, float, tuple[float, ...]] | None = None
+    for first, third, fourth in itertools.product(GRID, repeat=3):
+        weights = (first, 1.0, third, fourth)
+        found = spearman(terms.similarity(weights, centre=centre), scores)
+        distance = sum(abs(weight - 1) for weight in weights)
+        if best is None or (round(found, 6), -distance) > best[:2]:
+            best = (round(found, 6), -distance, weights)
+    assert best is not None
+    return best[2]
