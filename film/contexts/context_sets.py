@@ -1,0 +1,240 @@
+"""Sets of contexts that differ from one another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.contexts.corpus.sentence_corpus import SentenceCorpus
+from film.text import normalize_text
+
+
+def word_sets(texts: Sequence[str]) -> list[frozenset[str]]:
+    """Return the set of normalised words of each text.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Sentences, such as the left sides of contexts.
+
+    Returns
+    -------
+    words : list of frozenset of str
+        Words as `film.text.normalize_text` has them; empty for a text without any.
+
+    Examples
+    --------
+    >>> [sorted(words) for words in word_sets(["So, so late!"])]
+    [['late', 'so']]
+    """
+    return [frozenset(normalize_text(text).split()) for text in texts]
+
+
+def own_places(rows: ArrayLike, sides: int = 1) -> NDArray[np.int64]:
+    """Return the centres of all contexts in which sentences stand, as centre or on a side.
+
+    Parameters
+    ----------
+    rows : array-like of int
+        Rows of the sentences, such as `SentenceCorpus.rows_of` returns for a text.
+    sides : int, default=1
+        Sentences on each side of a context.
+
+    Returns
+    -------
+    centres : ndarray of int64
+        Ascending; some may lie outside of the corpus or in a neighbouring document.
+
+    Examples
+    --------
+    >>> own_places([7, 8]).tolist()
+    [6, 7, 8, 9]
+    """
+    places = np.asarray(rows, dtype=np.int64).reshape(-1, 1) + np.arange(-sides, sides + 1)
+    return np.unique(places)
+
+
+def select_contexts(
+    centres: ArrayLike,
+    chunks: ArrayLike,
+    left_words: Sequence[Collection[str]],
+    size: int,
+    *,
+    max_jaccard: float = 0.5,
+    one_per_chunk: bool = True,
+    excluded: ArrayLike = (),
+) -> NDArray[np.int64]:
+    """Choose a diverse set of contexts from candidates in order of score (section 3.3).
+
+    One candidate after the other is added unless it is excluded, its chunk already has one, or
+    its left sentence is too similar to one that was chosen: |A ∩ B| / |A ∪ B| of their sets of
+    words must be below `max_jaccard`.
+
+    Parameters
+    ----------
+    centres : array-like of int, shape (m,)
+        Candidates, best first, named by the row of their centre.
+    chunks : array-like of int, shape (m,)
+        Chunk of each candidate's centre.
+    left_words : sequence of m sets of str
+        Words of the sentence before each centre, as `word_sets` returns.
+    size : int
+        Contexts to choose, at least 1.
+    max_jaccard : float, default=0.5
+        In (0, 1]. With 1 only equal sets exclude one another; above 1, as with infinity, none do.
+    one_per_chunk : bool, default=True
+        Whether a chunk contributes at most one context.
+    excluded : array-like of int, default=()
+        Centres that may not be chosen, such as `own_places` of the sentence itself.
+
+    Returns
+    -------
+    chosen : ndarray of int64, shape (at most size,)
+        Ascending places in `centres`; fewer than `size` when the candidates do not suffice.
+
+    Raises
+    ------
+    ValueError
+        When lengths differ, or size or max_jaccard is out of range.
+
+    Notes
+    -----
+    Greedy, so a longer list of candidates never changes what was chosen of a shorter one, nor a
+    larger size the first contexts. Two sets of no words are equal. Sets of Jaccard similarity t
+    or more share a word among the first |A| − ⌈t |A|⌉ + 1 of any fixed order (Chaudhuri et al.,
+    ICDE 2006), here long words first: only candidates that share one are compared.
+
+    Examples
+    --------
+    >>> left = word_sets(["It was cold.", "It was cold.", "He slept.", "Dogs bark."])
+    >>> select_contexts([4, 30, 21, 22], [0, 3, 2, 2], left, 3).tolist()
+    [0, 2]
+    """
+    rows, homes = np.asarray(centres).tolist(), np.asarray(chunks).tolist()
+    if not len(rows) == len(homes) == len(left_words):
+        raise ValueError(
+            "centres, chunks and left_words must be of one length, got "
+            f"{len(rows)}, {len(homes)} and {len(left_words)}"
+        )
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
+    if not max_jaccard > 0:
+        raise ValueError(f"max_jaccard must be positive, got {max_jaccard!r}")
+    barred, used = set(np.asarray(excluded).ravel().tolist()), set()
+    different = _Different(max_jaccard)
+    chosen: list[int] = []
+    for place, (row, chunk) in enumerate(zip(rows, homes, strict=True)):
+        if row in barred or (one_per_chunk and chunk in used):
+            continue
+        if different.adds(left_words[place]):
+            chosen.append(place)
+            used.add(chunk)
+            if len(chosen) == size:
+                break
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def diverse_contexts(
+    corpus: SentenceCorpus,
+    size: int,
+    *,
+    sides: int = 1,
+    max_jaccard: float = 0.5,
+    one_per_chunk: bool = True,
+    random_state: int | np.random.Generator | None = 0,
+) -> NDArray[np.int64]:
+    """Draw a fixed set of contexts from the whole corpus, for any sentence.
+
+    Centres are drawn in random order and taken by the rules of `select_contexts`.
+
+    Parameters
+    ----------
+    corpus : SentenceCorpus
+        Where the contexts are.
+    size : int
+        Contexts, at least 1.
+    sides : int, default=1
+        Sentences on each side.
+    max_jaccard, one_per_chunk
+        As in `select_contexts`.
+    random_state : int, Generator or None, default=0
+        Where randomness comes from; None draws other contexts every time.
+
+    Returns
+    -------
+    rows : ndarray of int64, shape (size,)
+        Ascending rows of centres.
+
+    Raises
+    ------
+    ValueError
+        When the corpus has fewer such contexts; the error says how many.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from film.contexts import write_corpus
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tale = "It was cold. He slept. Snow fell. Dogs barked. Nobody came."
+    ...     corpus = write_corpus(folder, [tale], chunk_length=1)
+    ...     diverse_contexts(corpus, 3).tolist()
+    [1, 2, 3]
+    """
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
+    rows = corpus.centres(sides)
+    rows = np.random.default_rng(random_state).permutation(rows)
+    different, used, chosen = _Different(max_jaccard), set(), []
+    for start in range(0, len(rows), max(256, size)):
+        block = rows[start : start + max(256, size)]
+        words = word_sets(corpus.texts(block - 1))
+        for row, chunk, left in zip(
+            block.tolist(), corpus.chunks[block].tolist(), words, strict=True
+        ):
+            if (one_per_chunk and chunk in used) or not different.adds(left):
+                continue
+            used.add(chunk)
+            chosen.append(row)
+            if len(chosen) == size:
+                return np.sort(np.asarray(chosen, dtype=np.int64))
+    raise ValueError(
+        f"size must be at most {len(chosen)} for this corpus, got {size}: it has "
+        f"{corpus.n_sentences} sentences, {len(rows)} of them with {sides} on each side in their "
+        f"document, and {corpus.n_chunks} chunks; give more documents, or smaller chunks"
+    )
+
+
+class _Different:
+    """Sets that were added, each of Jaccard similarity below a bound with all before it."""
+
+    def __init__(self, max_jaccard: float) -> None:
+        self._bound = max_jaccard
+        self._by_word: dict[str, list[frozenset[str]]] = {}
+
+    def adds(self, words: Collection[str]) -> bool:
+        """Add a set unless one that was added is too similar; say whether it was added."""
+        if self._bound > 1:
+            return True
+        new = frozenset(words)
+        prefix = self._prefix(new)
+        seen: set[frozenset[str]] = set()
+        for word in prefix:
+            for old in self._by_word.get(word, ()):
+                if old in seen:
+                    continue
+                seen.add(old)
+                shared = len(new & old)
+                if shared >= self._bound * (len(new) + len(old) - shared):
+                    return False
+        for word in prefix:
+            self._by_word.setdefault(word, []).append(new)
+        return True
+
+    def _prefix(self, words: frozenset[str]) -> list[str]:
+        if not words:
+            return [""]
+        ordered = sorted(words, key=lambda word: (-len(word), word))
+        # One more than needed, so that rounding of the bound can cost time alone.
+        return ordered[: len(words) - int(self._bound * len(words)) + 1]

@@ -1,0 +1,1 @@
+"""Documents as rows of sentences: reading, splitting, and a corpus on disk."""

@@ -1,0 +1,158 @@
+"""Scores of sentences in contexts, and what two vectors of them say about their sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+TERMS = ("discriminator", "sentence", "left", "right")
+"""Columns of terms: log p(y=1|s, c), and mean log p per token of the sentence, left, right."""
+
+
+def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -> NDArray:
+    """Score how well sentences fit contexts (Equation 3 of the paper).
+
+    S(s, c) = λ₁ log p(y=1|s, c) + λ₂ log p(s|c) / |s| + λ₃ log p(l|s, r) / |l|
+    + λ₄ log p(r|l, s) / |r|, with l and r the left and right side of the context c.
+
+    Parameters
+    ----------
+    terms : array-like of float, shape (..., 4)
+        The four terms in the order of the equation, the last three already divided by the number
+        of tokens; natural logarithms.
+    weights : array-like of float, shape (4,), default=(1, 1, 1, 1)
+        λ. A term of weight 0 is not looked at and may be infinite.
+
+    Returns
+    -------
+    scores : ndarray of float, shape (...)
+        S, in the dtype of `terms` where that is float32 or float64.
+
+    Raises
+    ------
+    ValueError
+        When a shape does not fit, a weight is not finite, or a term with a weight is NaN or
+        infinite.
+
+    References
+    ----------
+    Sun et al., *Sentence Similarity Based on Contexts*, TACL 2022.
+
+    Examples
+    --------
+    >>> combine_terms([[-0.1, -4.0, -3.0, -2.0]], (1, 1, 0, 2))
+    array([-8.1])
+    """
+    values = _floats(terms)
+    factors = np.asarray(weights, dtype=values.dtype)
+    if factors.shape != (4,) or not np.isfinite(factors).all():
+        raise ValueError(f"weights must be 4 finite numbers, got {weights!r}")
+    if values.ndim == 0 or values.shape[-1] != 4:
+        raise ValueError(f"terms must have 4 columns, {', '.join(TERMS)}, got shape {values.shape}")
+    used = np.flatnonzero(factors)
+    chosen = values[..., used]
+    _check_finite(chosen, "terms")
+    return chosen @ factors[used]
+
+
+def context_similarity(
+    scores1: ArrayLike, scores2: ArrayLike, centre: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Compare two sentences by their scores in the same contexts (Equation 4 of the paper).
+
+    sim(s₁, s₂) = cosine(v₁ − μ, v₂ − μ), with v the scores S(s, c) over C_s₁ + C_s₂ and μ = 0 in
+    the paper. Log-probabilities are all negative, so raw cosines crowd at 1; with a centre they
+    spread over [−1, 1].
+
+    Parameters
+    ----------
+    scores1, scores2 : array-like of float, shapes (..., n)
+        v₁ and v₂, over the same n contexts in the same order.
+    centre : array-like of float, broadcastable to (..., n), optional
+        μ, what each context gives to any sentence: the mean of its scores over a reference set
+        of sentences. A number, or an array of shape (..., 1), is one for all contexts. None is 0.
+
+    Returns
+    -------
+    similarity : ndarray of float64, shape (...)
+        Cosines in [−1, 1]; 0 where a centred vector is zero.
+
+    Raises
+    ------
+    ValueError
+        When shapes do not fit or a value is NaN or infinite.
+
+    See Also
+    --------
+    context_shares : what each context adds to the similarity.
+
+    Examples
+    --------
+    >>> round(float(context_similarity([-3.0, -4.0], [-4.0, -3.0])), 2)
+    0.96
+    >>> round(float(context_similarity([-3.0, -4.0], [-4.0, -3.0], centre=[-3.5, -3.5])), 2)
+    -1.0
+    """
+    return np.clip(context_shares(scores1, scores2, centre).sum(axis=-1), -1.0, 1.0)
+
+
+def context_shares(
+    scores1: ArrayLike, scores2: ArrayLike, centre: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Divide the similarity of two sentences among the contexts.
+
+    Parameters
+    ----------
+    scores1, scores2, centre
+        As in `context_similarity`.
+
+    Returns
+    -------
+    shares : ndarray of float64, shape (..., n)
+        (v₁ − μ)_c (v₂ − μ)_c / (‖v₁ − μ‖ ‖v₂ − μ‖): their sum is the similarity. Zeros where a
+        centred vector is zero.
+
+    Raises
+    ------
+    ValueError
+        As in `context_similarity`.
+
+    Examples
+    --------
+    >>> context_shares([3.0, 4.0], [4.0, 3.0]).round(2).tolist()
+    [0.48, 0.48]
+    """
+    units = []
+    first, second = (np.asarray(_floats(v), dtype=np.float64) for v in (scores1, scores2))
+    if first.ndim == 0 or second.ndim == 0 or first.shape[-1] != second.shape[-1]:
+        raise ValueError(
+            "scores1 and scores2 must be over the same contexts, got shapes "
+            f"{first.shape} and {second.shape}"
+        )
+    shift = np.asarray(0.0 if centre is None else centre, dtype=np.float64)
+    _check_finite(shift, "centre")
+    for values, name in ((first, "scores1"), (second, "scores2")):
+        _check_finite(values, name)
+        try:
+            centred = values - shift
+        except ValueError as error:
+            raise ValueError(
+                f"centre must fit scores of shape {values.shape}, got shape {shift.shape}"
+            ) from error
+        # Dividing by the largest entry first keeps squares from overflow and from vanishing.
+        peak = np.abs(centred).max(axis=-1, keepdims=True, initial=0.0)
+        scaled = np.divide(centred, peak, out=np.zeros_like(centred), where=peak > 0)
+        norm = np.linalg.norm(scaled, axis=-1, keepdims=True)
+        units.append(np.divide(scaled, norm, out=np.zeros_like(scaled), where=norm > 0))
+    return units[0] * units[1]
+
+
+def _floats(values: ArrayLike) -> NDArray:
+    array = np.asarray(values)
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _check_finite(values: NDArray, name: str) -> None:
+    if not np.isfinite(values).all():
+        place = tuple(map(int, np.argwhere(~np.isfinite(values))[0]))
+        raise ValueError(f"{name} must be finite, got {values[place]} at {place}")

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+
+from film.contexts import (
+    diverse_contexts,
+    own_places,
+    select_contexts,
+    word_sets,
+    write_corpus,
+)
+
+WORDS = ["a", "b", "cc", "dd", "eee", "fff", "gggg", "hhhh"]
+
+
+def jaccard(a, b):
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def greedy(centres, chunks, words, size, bound, one_per_chunk, excluded):
+    chosen = []
+    for k in range(len(centres)):
+        if centres[k] in excluded or len(chosen) == size:
+            continue
+        if one_per_chunk and any(chunks[k] == chunks[j] for j in chosen):
+            continue
+        if all(jaccard(words[k], words[j]) < bound for j in chosen):
+            chosen.append(k)
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_selection_is_that_of_comparing_all_with_all(seed):
+    rng = np.random.default_rng(seed)
+    m = 60
+    centres = rng.permutation(200)[:m]
+    chunks = centres // 4
+    words = [frozenset(rng.choice(WORDS, size=rng.integers(0, 7)).tolist()) for _ in range(m)]
+    for bound in (0.1, 1 / 3, 0.5, 0.75, 1.0, np.inf):
+        for one_per_chunk in (True, False):
+            excluded = rng.choice(centres, 5)
+            chosen = select_contexts(
+                *(centres, chunks, words, 12),
+                max_jaccard=bound,
+                one_per_chunk=one_per_chunk,
+                excluded=excluded,
+            )
+            assert chosen.dtype == np.int64
+            expected = greedy(centres, chunks, words, 12, bound, one_per_chunk, excluded)
+            assert chosen.tolist() == expected
+
+
+def test_a_similarity_of_exactly_the_bound_excludes():
+    words = word_sets(["a b c", "b c d"])  # 2 of 4
+    assert select_contexts([1, 9], [0, 1], words, 2).tolist() == [0]
+    assert select_contexts([1, 9], [0, 1], words, 2, max_jaccard=0.51).tolist() == [0, 1]
+
+
+def test_a_larger_size_or_more_candidates_keep_what_was_chosen():
+    rng = np.random.default_rng(0)
+    words = [frozenset(rng.choice(WORDS, size=3).tolist()) for _ in range(50)]
+    centres, chunks = np.arange(50) * 3, np.arange(50) // 2
+    whole = select_contexts(centres, chunks, words, 50, max_jaccard=0.7).tolist()
+    for size in range(1, len(whole)):
+        part = select_contexts(centres, chunks, words, size, max_jaccard=0.7)
+        assert part.tolist() == whole[:size]
+    first = select_contexts(centres[:20], chunks[:20], words[:20], 50, max_jaccard=0.7).tolist()
+    assert first == [k for k in whole if k < 20]
+
+
+def test_own_places_hold_every_context_with_the_sentence():
+    assert own_places([3, 10], sides=2).tolist() == [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]
+    assert own_places([]).tolist() == []
+
+
+def test_no_candidates_give_no_contexts():
+    assert select_contexts([], [], [], 5).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"chunks": [0]}, "one length"),
+        ({"size": 0}, "size must be"),
+        ({"size": 2.0}, "size must be"),
+        ({"max_jaccard": 0}, "max_jaccard must be positive"),
+        ({"max_jaccard": np.nan}, "max_jaccard must be positive"),
+    ],
+)
+def test_wrong_arguments_are_named(change, named):
+    given = {"centres": [1, 2], "chunks": [0, 0], "left_words": [set(), set()], "size": 1}
+    with pytest.raises(ValueError, match=named):
+        select_contexts(**(given | change))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    documents = [
+        " ".join(f"Word{k} {'un' * k}der tale{d}x{k} ended." for k in range(30)) for d in range(4)
+    ]
+    return write_corpus(tmp_path_factory.mktemp("corpus"), documents, chunk_length=5)
+
+
+def test_a_fixed_set_keeps_the_rules_and_is_the_same_each_time(corpus):
+    rows = diverse_contexts(corpus, 20, random_state=3)
+    assert len(set(rows.tolist())) == 20 and (np.diff(rows) > 0).all()
+    assert np.isin(rows, corpus.centres()).all()
+    assert len(set(corpus.chunks[rows].tolist())) == 20
+    words = word_sets(corpus.texts(rows - 1))
+    assert all(jaccard(words[i], words[j]) < 0.5 for i in range(20) for j in range(i))
+    np.testing.assert_array_equal(rows, diverse_contexts(corpus, 20, random_state=3))
+    assert rows.tolist() != diverse_contexts(corpus, 20, random_state=4).tolist()
+
+
+def test_a_corpus_too_small_says_what_it_has(corpus):
+    with pytest.raises(ValueError, match=r"size must be at most 2\d .*got 25"):
+        diverse_contexts(corpus, 25)
