@@ -1,0 +1,1 @@
+from .surrogate import SurrogateRegressor as SurrogateRegressor

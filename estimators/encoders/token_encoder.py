@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimators.encoders.frozen_encoder import FrozenEncoder
+from estimators.encoders.sentence_encoder import POOLERS
 from estimators.inputs import check_texts
 from estimators.persistence import savable
 from film.tokens import Ragged
@@ -178,3 +179,32 @@ class TokenEncoder(FrozenEncoder):
             is_special=tokens.is_special,
         )
         return found if len(found) == len(codes) else found[codes], tokens.is_cut[codes]
+
+    def encode_means(self, texts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Encode texts as the means of their token vectors, special tokens included.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            As in `transform`. Nothing warns of those that are cut or not known.
+
+        Returns
+        -------
+        vectors : ndarray of float32, shape (n, h)
+            As `SentenceEncoder` gives with ``pooling="mean"``, whose cache they share.
+        is_cut : ndarray of bool, shape (n,)
+            Texts that ``max_length`` cut.
+        unknown : ndarray of float64, shape (n,)
+            Share of the tokens of each text that the model does not know.
+        """
+        transformer = self.loaded()
+        values, tokens, codes = self._encode(
+            transformer,
+            check_texts(texts, encodable=True),
+            POOLERS["mean"],
+            "mean",
+            one_row=True,
+            warns=False,
+        )
+        unknown = transformer.unknown_shares(tokens)
+        return values[codes], tokens.is_cut[codes], unknown[codes]

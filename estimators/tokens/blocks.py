@@ -26,14 +26,17 @@ class Block(NamedTuple):
     advance: Callable[[int], Any]
 
 
-def coded_blocks(pairs: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
+def coded_blocks(
+    pairs: np.ndarray, size: int | None = None
+) -> Iterator[tuple[list[str], np.ndarray]]:
     """Yield different texts and pairs as numbers of them; a block is full by its texts."""
+    size = BLOCK if size is None else size
     numbers: dict[str, int] = {}
     codes: list[tuple[int, int]] = []
     for row, (text1, text2) in enumerate(pairs.tolist(), start=1):
         first = numbers.setdefault(str(text1), len(numbers))
         codes.append((first, numbers.setdefault(str(text2), len(numbers))))
-        if len(numbers) >= BLOCK or row == len(pairs):
+        if len(numbers) >= size or row == len(pairs):
             yield list(numbers), np.array(codes, dtype=np.intp)
             numbers, codes = {}, []
 

@@ -15,17 +15,20 @@ from estimators.encoders import TokenEncoder
 from estimators.inputs import check_choice, check_integer
 from estimators.persistence import savable
 from estimators.tokens.blocks import check_tokens, vocabulary_table
-from estimators.tokens.saving import Fitted, read_regressor, upload, write_regressor
-from estimators.tokens.targets import (
+from estimators.tokens.token_regressor import TokenRegressor
+from estimators.tokens.vocabulary import training_weights
+from estimators.training import (
+    Fitted,
     check_eval_set,
     check_rows,
     check_targets,
-    fitted_curve,
-    fitted_line,
+    check_training_parameters,
+    read_regressor,
+    train,
+    units_of,
+    upload,
+    write_regressor,
 )
-from estimators.tokens.token_regressor import TokenRegressor
-from estimators.tokens.vocabulary import training_weights
-from estimators.training import check_training_parameters, train
 from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, transport_plan
 
 
@@ -250,11 +253,8 @@ class RCMDRegressor(TokenRegressor):
             )
             losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
-        shown, units = (rows, targets) if held is None or held[1] is None else held
-        line = 1.0, 0.0
-        if units is not None:
-            of_units = fitted_curve if self.objective == "binary" else fitted_line
-            line = of_units(self._scores(encoder, table, shown), units)
+        shown, fit_line = units_of(self.objective, (rows, targets), held)
+        line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, table, shown))
         classes = np.unique(y) if self.objective == "binary" and y is not None else None
         return self._set_fitted(encoder, table, Fitted(*line, classes, losses, scores))
 

@@ -9,8 +9,8 @@ import numpy as np
 from estimators.inputs import check_bool, check_choice, check_pair_scores, check_pairs
 from estimators.persistence import savable
 from estimators.tokens.blocks import vocabulary_table
-from estimators.tokens.targets import fitted_line
 from estimators.tokens.token_regressor import TokenRegressor
+from estimators.training import fitted_line
 from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
 
 

@@ -22,8 +22,8 @@ from estimators.inputs import (
 )
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
 from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blocks
-from estimators.tokens.targets import check_judged
 from estimators.tokens.vocabulary import check_weights
+from estimators.training import check_judged
 from film.tokens import Ragged, chunk_cosines
 
 

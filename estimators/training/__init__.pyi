@@ -1,3 +1,16 @@
 from .model_average import average_models as average_models
+from .objectives import OBJECTIVES as OBJECTIVES
 from .run import train as train
+from .saving import Fitted as Fitted
+from .saving import read_regressor as read_regressor
+from .saving import upload as upload
+from .saving import write_regressor as write_regressor
 from .settings import check_training_parameters as check_training_parameters
+from .targets import as_cosines as as_cosines
+from .targets import check_eval_set as check_eval_set
+from .targets import check_judged as check_judged
+from .targets import check_range as check_range
+from .targets import check_rows as check_rows
+from .targets import check_targets as check_targets
+from .targets import fitted_line as fitted_line
+from .targets import units_of as units_of

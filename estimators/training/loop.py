@@ -10,17 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimators.encoders import Transformer
-from estimators.training.batches import Examples, chunks_of, excluded, padded
+from estimators.training.batches import Examples, chunks_of, padded
 from estimators.training.checkpoint import Checkpoint
+from estimators.training.objectives import OBJECTIVES, Batch, Objective
 from estimators.training.processes import Processes
 from estimators.training.settings import Settings
-from film.training import (
-    allpairs_similarity,
-    cached_backward,
-    contrastive_loss,
-    rank_loss,
-    rowpairs_similarity,
-)
+from film.training import cached_backward
 
 LARGEST_GRADIENT = 1.0
 """Norm to which a step's gradient is cut, as in SimCSE."""
@@ -46,6 +41,8 @@ class Training:
         At least one row, two for a contrastive loss.
     settings : Settings
         Checked.
+    objective : Objective or None
+        What is minimised; None is the one that the settings name.
     evaluate : callable or None
         Gives the score of the model as it is, the greater the better. The model of the best score
         is what `run` leaves; without it, the last one.
@@ -70,6 +67,7 @@ class Training:
         examples: Examples,
         settings: Settings,
         *,
+        objective: Objective | None = None,
         evaluate: Callable[[], float] | None,
         checkpoint: Checkpoint | None,
         verbose: int,
@@ -83,8 +81,12 @@ class Training:
             -len(examples.codes) // (settings.batch_size * settings.accumulation_steps)
         )
         self.total = max(1, round(settings.epochs * self.steps_per_epoch))
-        modules = [transformer.module] + ([] if transformer.head is None else [transformer.head])
-        self.modules = torch.nn.ModuleList(modules).requires_grad_(True)
+        self.objective = OBJECTIVES[settings.objective]() if objective is None else objective
+        with torch.random.fork_rng(devices=self._devices):
+            self.objective.start(transformer.width, settings, transformer.device)
+        modules = [transformer.module, transformer.head, self.objective.module]
+        self.modules = torch.nn.ModuleList([each for each in modules if each is not None])
+        self.modules.requires_grad_(True)
         self.parameters = list(self.modules.parameters())
         self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate)
         kind = torch.device(transformer.device).type
@@ -108,12 +110,11 @@ class Training:
         from tqdm.auto import tqdm
 
         self._resume()
-        devices = [] if self.transformer.device == "cpu" else [self.transformer.device]
         shows = self.verbose and self.processes.is_main
         try:
             # The caller's random state is left alone.
             with (
-                torch.random.fork_rng(devices=devices),
+                torch.random.fork_rng(devices=self._devices),
                 tqdm(
                     total=self.total, initial=self.step, desc="train", disable=not shows
                 ) as progress,
@@ -139,8 +140,7 @@ class Training:
         finally:
             self.modules.requires_grad_(False).eval()
             self.optimizer.zero_grad(set_to_none=True)
-        arrays = self.best_arrays or self.transformer.arrays()
-        self.transformer.adopt(arrays)
+        self._adopt(self.best_arrays or self._arrays())
 
     def backward(self, rows: np.ndarray) -> float:
         """Add the gradient of the loss of some rows, over all processes, to the parameters'.
@@ -159,7 +159,7 @@ class Training:
 
         settings, processes = self.settings, self.processes
         rows = rows[: len(rows) - len(rows) % processes.size]
-        codes = self.examples.codes[rows]
+        codes = self._codes(rows)
         own = codes[processes.rank :: processes.size]
         texts = own.T.ravel()
         order = np.argsort(-self.examples.tokens.lengths[texts], kind="stable")
@@ -176,7 +176,7 @@ class Training:
         def loss(flat: list[Any]) -> Any:
             joined = torch.cat(flat)
             batch = padded(self.examples, joined, texts, order, settings.special_tokens)
-            found = self._loss(batch, rows, codes, own.shape)
+            found = self.objective.loss(self._batch(batch, rows, codes))
             return self.scaler.scale(found / settings.accumulation_steps)
 
         if settings.micro_batch_size is None:
@@ -215,7 +215,7 @@ class Training:
             self.scaler.step(self.optimizer)
             self.scaler.update()
         except torch.cuda.OutOfMemoryError as error:
-            size = settings.micro_batch_size or len(rows) * self.examples.codes.shape[1]
+            size = settings.micro_batch_size or self._codes(rows).size
             kept = "" if self.checkpoint is None else "; the last checkpoint stays"
             raise MemoryError(
                 f"device={self.transformer.device!r} has too little memory for a step of "
@@ -241,49 +241,39 @@ class Training:
         with torch.autocast(kind, getattr(torch, self.settings.dtype)) if half else nullcontext():
             return self.transformer.forward(self.examples.tokens, texts)
 
-    def _loss(
-        self, batch: tuple[Any, Any, Any], rows: np.ndarray, codes: np.ndarray, shape: Any
-    ) -> Any:
-        """Loss of all rows from the texts of this process: (b, k) of them, column by column."""
+    def _codes(self, rows: np.ndarray) -> np.ndarray:
+        return self.objective.chosen(self.examples.codes, rows, self.step // self.steps_per_epoch)
+
+    def _batch(self, parts: tuple[Any, Any, Any], rows: np.ndarray, codes: np.ndarray) -> Batch:
+        """Stack the columns of texts of this process: (b, k) of them, column by column."""
+        k = codes.shape[1]
+        b = len(codes) // self.processes.size
+        x, mask, weights = (
+            (None,) * k if part is None else part.view(k, b, *part.shape[1:]) for part in parts
+        )
+        y = None if self.examples.y is None else self.examples.y[rows]
+        return Batch(x, mask, weights, codes, y, self.settings, self.processes)
+
+    @property
+    def _devices(self) -> list[str]:
+        return [] if self.transformer.device == "cpu" else [self.transformer.device]
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Copy all weights that train, those of the objective under "objective."."""
+        module, found = self.objective.module, self.transformer.arrays()
+        own = {} if module is None else module.state_dict()
+        return found | {f"objective.{name}": v.cpu().numpy().copy() for name, v in own.items()}
+
+    def _adopt(self, arrays: dict[str, np.ndarray]) -> None:
         import torch
 
-        settings, processes = self.settings, self.processes
-        b, k = shape
-        x, mask, weights = (
-            (None,) * k if part is None else part.view(k, b, *part.shape[1:]) for part in batch
-        )
-        if not settings.is_contrastive:
-            found = rowpairs_similarity(
-                x[0], x[1], mask[0], mask[1], settings.method,
-                weights1=weights[0], weights2=weights[1],
-            )  # fmt: skip
-            y = np.asarray(self.examples.y)[rows]
-            scores = np.concatenate([y[rank :: processes.size] for rank in processes.order])
-            similarity = torch.cat(processes.gather(found))
-            return rank_loss(
-                similarity, torch.from_numpy(scores).to(found.device), settings.temperature
-            )
-        if settings.dtype != "float32":
-            # The products of half precision are the fast ones; they are summed in float32.
-            x = x.to(getattr(torch, settings.dtype))
-        others = [
-            torch.cat([part for column in columns for part in column])
-            for columns in (
-                [processes.gather_padded(part[j]) for j in range(1, k)]
-                for part in ((x, mask) if weights[0] is None else (x, mask, weights))
-            )
-        ]
-        similarity = allpairs_similarity(
-            x[0], others[0], mask[0], others[1], settings.method,
-            weights1=weights[0], weights2=others[2] if len(others) > 2 else None,
-        )  # fmt: skip
-        left_out = excluded(
-            codes[processes.rank :: processes.size],
-            [codes[rank :: processes.size] for rank in processes.order],
-        )
-        return contrastive_loss(
-            similarity, settings.temperature, torch.from_numpy(left_out).to(similarity.device)
-        )
+        parts: dict[bool, dict[str, np.ndarray]] = {True: {}, False: {}}
+        for name, value in arrays.items():
+            parts[name.startswith("objective.")][name] = value
+        self.transformer.adopt(parts[False])
+        if self.objective.module is not None:
+            own = {n.partition(".")[2]: torch.from_numpy(v) for n, v in parts[True].items()}
+            self.objective.module.load_state_dict(own)
 
     def _judge(self) -> None:
         if self.evaluate is None:
@@ -291,7 +281,7 @@ class Training:
         found = Score(self.step, self.processes.agree(float(self.evaluate())))
         self.scores.append(found)
         if self.best is None or found.score > self.best.score:
-            self.best, self.best_arrays = found, self.transformer.arrays()
+            self.best, self.best_arrays = found, self._arrays()
 
     def _has_no_patience(self) -> bool:
         patience = self.settings.patience
@@ -302,7 +292,7 @@ class Training:
     def _save(self) -> None:
         if self.checkpoint is None or not self.processes.is_main:
             return
-        arrays = self.transformer.arrays()
+        arrays = self._arrays()
         for number, state in self.optimizer.state_dict()["state"].items():
             for name, value in state.items():
                 arrays[f"optimizer.{number}.{name}"] = value.cpu().numpy()
@@ -326,7 +316,7 @@ class Training:
                 parts[part][rest] = value
             else:
                 parts["now"][name] = value
-        self.transformer.adopt(parts["now"])
+        self._adopt(parts["now"])
         state: dict[int, dict[str, Any]] = {}
         for name, value in parts["optimizer"].items():
             number, _, rest = name.partition(".")

@@ -23,8 +23,9 @@ def train(
     weigh: Callable[[Tokens], np.ndarray] | None,
     eval_set: tuple[np.ndarray, np.ndarray | None] | None,
     evaluate: Callable[[], float] | None,
+    with_head: bool = True,
 ) -> Training:
-    """Train a model in place, and put a head on it.
+    """Train a model in place.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ def train(
         Gives the weight of each token of the texts; None: all alike.
     eval_set : tuple of (rows, targets) or None
         What ``evaluate`` scores; the checkpoint keeps its digest.
+    with_head : bool, default=True
+        Whether a linear layer is put after the model.
 
     Returns
     -------
@@ -45,7 +48,8 @@ def train(
         Done.
     """
     length = transformer.check_max_length(estimator.train_max_length, "train_max_length")
-    transformer.add_head()
+    if with_head:
+        transformer.add_head()
     texts, codes = np.unique(rows.ravel(), return_inverse=True)
     tokens = transformer.tokenize(texts.tolist(), length)
     examples = Examples(

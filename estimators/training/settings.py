@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ from estimators.inputs import check_choice, check_folder, check_integer, check_r
 from estimators.training.checkpoint import saved_seed
 from film.training import Trainable
 
-OBJECTIVES = ("regression", "binary", "contrastive")
+OF_TOKENS = ("regression", "binary", "contrastive")
+"""Objectives of `RCMDRegressor`."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Settings:
     """What a run is made of; with the examples it determines the result on a CPU."""
 
     method: Trainable
-    is_contrastive: bool
+    objective: str
     temperature: float
     learning_rate: float
     epochs: float
@@ -30,11 +32,12 @@ class Settings:
     special_tokens: bool
     dtype: str
     seed: int
+    margin: float | None = None  # of triplets alone
 
 
-def check_training_parameters(estimator: Any) -> None:
+def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOKENS) -> None:
     """Raise where a parameter of training is wrong, by its name."""
-    check_choice("objective", estimator.objective, OBJECTIVES)
+    check_choice("objective", estimator.objective, objectives)
     if estimator.dtype is not None:
         check_choice("dtype", estimator.dtype, DTYPES)
     check_seed(estimator.random_state)
@@ -59,7 +62,7 @@ def training_settings(estimator: Any) -> Settings:
         seed = int(check_seed(estimator.random_state).randint(2**31 - 1))
     return Settings(
         method=estimator.plan,
-        is_contrastive=estimator.objective == "contrastive",
+        objective=estimator.objective,
         temperature=float(estimator.temperature),
         learning_rate=float(estimator.learning_rate),
         epochs=float(estimator.epochs),
@@ -71,4 +74,5 @@ def training_settings(estimator: Any) -> Settings:
         special_tokens=bool(estimator.special_tokens),
         dtype=estimator.dtype or "float32",
         seed=seed,
+        margin=float(estimator.margin) if estimator.objective == "triplet" else None,
     )

@@ -111,13 +111,161 @@ def rank_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
     return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
 
 
-def _check(similarity: Any, temperature: float) -> None:
+def l2_loss(similarity: Any, scores: Any) -> Any:
+    """Ask of the similarity of each pair of texts that it is the pair's score.
+
+    The mean over pairs of ``(s - y)²``, by which Section 3.4 of "Sentence Similarity Based on
+    Contexts" (Sun et al., 2022) trains its surrogate: s is the cosine of two sentence vectors and y
+    the similarity to learn.
+
+    Parameters
+    ----------
+    similarity : tensor of float, shape (n,)
+        Similarity s of n >= 1 pairs.
+    scores : tensor, shape (n,)
+        Their scores y, in the unit of s.
+
+    Returns
+    -------
+    loss : tensor, shape ()
+        Of the type of ``similarity``; 0 where all are equal to their scores.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a shape or a type is wrong.
+
+    Notes
+    -----
+    Time and memory are O(n).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import l2_loss
+    >>> l2_loss(torch.tensor([0.5, 1.0]), torch.tensor([1.0, 1.0]))
+    tensor(0.1250)
+    """
+    _check_floats("similarity", similarity)
+    _check_rows({"similarity": similarity, "scores": scores})
+    return (similarity - scores.to(similarity.dtype)).square().mean()
+
+
+def triplet_loss(near: Any, far: Any, margin: float = 0.2) -> Any:
+    """Ask of each text that its partner is closer than its negative, by a margin.
+
+    The mean over rows of ``max(0, m + d⁺ - d⁻)`` with the cosine distances ``d = 1 - s``, so of
+    ``max(0, m - s⁺ + s⁻)``.
+
+    Parameters
+    ----------
+    near : tensor of float, shape (n,)
+        Similarity s⁺ of n >= 1 texts and their partners.
+    far : tensor of float, shape (n,)
+        Similarity s⁻ of the same texts and their negatives.
+    margin : float, default=0.2
+        m, 0 or more: what is asked for beyond the right order.
+
+    Returns
+    -------
+    loss : tensor, shape ()
+        Of the type of ``near``; 0 where every partner is closer by the margin or more.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a shape, a type or ``margin`` is wrong.
+
+    Notes
+    -----
+    Time and memory are O(n).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import triplet_loss
+    >>> triplet_loss(torch.tensor([0.9, 0.5]), torch.tensor([0.1, 0.6]), margin=0.5)
+    tensor(0.3000)
+    """
+    for name, given in (("near", near), ("far", far)):
+        _check_floats(name, given)
+    _check_rows({"near": near, "far": far})
+    if not (0 <= margin < math.inf):
+        raise ValueError(f"margin={margin!r} must be a finite number, 0 or more")
+    return (margin - near + far).clamp(min=0).mean()
+
+
+def entailment_loss(u: Any, v: Any, labels: Any, head: Any) -> Any:
+    """Ask of two sentence vectors that the relation of the texts can be read off them.
+
+    The cross-entropy of ``softmax(W (u, v, |u - v|))``, by which SBERT (Reimers and Gurevych, 2019,
+    Section 3) learns from natural language inference.
+
+    Parameters
+    ----------
+    u, v : tensor of float, shape (n, h)
+        Vectors of the first and the second texts of n >= 1 pairs. The order of a pair counts.
+    labels : tensor of int64, shape (n,)
+        Class of each pair.
+    head : callable
+        Gives the logits, shape (n, n_classes), of joined vectors, shape (n, 3 h):
+        ``torch.nn.Linear(3 * h, 3)``.
+
+    Returns
+    -------
+    loss : tensor, shape ()
+        Mean over pairs of the negative log-probability of their class.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a shape or a type is wrong.
+
+    Notes
+    -----
+    Time is O(n h n_classes).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import entailment_loss
+    >>> u, v = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0], [0.0]])
+    >>> def head(joined):  # the closer, the more of class 0
+    ...     return torch.cat([-joined[:, 2:], joined[:, 2:]], dim=1)
+    >>> entailment_loss(u, v, torch.tensor([0, 1]), head)
+    tensor(0.3556)
+    """
     import torch
 
-    if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
-        raise TypeError(f"similarity must be a tensor of floats, got {_kind(similarity)}")
+    for name, given in (("u", u), ("v", v)):
+        _check_floats(name, given)
+    if u.ndim != 2 or u.shape != v.shape or tuple(labels.shape) != (len(u),) or len(u) == 0:
+        raise ValueError(
+            f"u has shape {tuple(u.shape)}, v {tuple(v.shape)} and labels {tuple(labels.shape)}; "
+            "they must be (n, h), (n, h) and (n,) with n >= 1"
+        )
+    return torch.nn.functional.cross_entropy(head(torch.cat([u, v, (u - v).abs()], dim=1)), labels)
+
+
+def _check(similarity: Any, temperature: float) -> None:
+    _check_floats("similarity", similarity)
     if not (0 < temperature < math.inf):
         raise ValueError(f"temperature={temperature!r} must be a finite number above 0")
+
+
+def _check_floats(name: str, given: Any) -> None:
+    import torch
+
+    if not isinstance(given, torch.Tensor) or not given.is_floating_point():
+        raise TypeError(f"{name} must be a tensor of floats, got {_kind(given)}")
+
+
+def _check_rows(given: dict[str, Any]) -> None:
+    """Raise unless tensors have one number for each of n >= 1 rows."""
+    shapes = [tuple(each.shape) for each in given.values()]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or 0 in shapes[0]:
+        said = " and ".join(f"{name} {shape}" for name, shape in zip(given, shapes, strict=True))
+        raise ValueError(f"shapes are {said}; all must be (n,) with n >= 1")
 
 
 def _check_excluded(excluded: Any, shape: tuple[int, ...]) -> None:

@@ -35,6 +35,7 @@ from estimators import (
     PairwiseKNNClassifier,
     RCMDRegressor,
     SentenceEncoder,
+    SurrogateRegressor,
     TokenEncoder,
     TokenMatchingRegressor,
     TokenWeights,
@@ -137,8 +138,16 @@ LAWS = {
         RCMDRegressor(**CPU), "scored", "predict similarity unknown_shares explain"
     ),
     "RCMDRegressor trained": Law(RCMDRegressor(**TRAINS), "scored", "predict loss_curve_"),
+    "SurrogateRegressor": Law(
+        SurrogateRegressor(**CPU | {"epochs": 0}),
+        "scored",
+        "predict similarity unknown_shares explain",
+    ),
+    "SurrogateRegressor trained": Law(
+        SurrogateRegressor(score_range=(0, 5), **TRAINS), "scored", "predict loss_curve_"
+    ),
 }
-NEEDS_TORCH = ("Sentence", "Token", "RCMD")
+NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate")
 # What methods and attributes take beside the rows that they are asked about.
 REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
 ARGUMENTS: dict[str, Any] = {

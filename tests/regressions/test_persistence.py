@@ -30,6 +30,7 @@ from estimators import (
     PairwiseKNNClassifier,
     RCMDRegressor,
     SentenceEncoder,
+    SurrogateRegressor,
     TokenEncoder,
     TokenMatchingRegressor,
     TokenWeights,
@@ -206,6 +207,12 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda tiny: TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu").fit(SHORT),
         lambda model: model.transform(SHORT).values,
     ),
+    "SurrogateRegressor": (
+        lambda tiny: SurrogateRegressor(
+            tiny, score_range=(0, 5), train_batch_size=2, max_length=MAX_TOKENS, device="cpu"
+        ).fit(PAIRS, SCORES),
+        lambda model: [*model.transform(SHORT), model.predict(PAIRS), model.loss_curve_],
+    ),
     "TokenMatchingRegressor": (
         lambda tiny: TokenMatchingRegressor(
             tiny,
@@ -230,7 +237,9 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda model: model.predict_proba(NEW),
     ),
 }
-NEEDS_TORCH = {name for name in CASES if name.startswith(("RCMD", "Sentence", "Token"))}
+NEEDS_TORCH = {
+    name for name in CASES if name.startswith(("RCMD", "Sentence", "Surrogate", "Token"))
+}
 quiet = pytest.mark.filterwarnings("ignore:rank=.* were reduced:UserWarning")
 
 

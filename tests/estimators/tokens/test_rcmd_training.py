@@ -59,7 +59,7 @@ def make_training(folder, columns, y=None, **settings) -> Training:
     texts, codes = np.unique(rows.ravel(), return_inverse=True)
     base = {
         "method": "rcmd",
-        "is_contrastive": y is None,
+        "objective": "contrastive" if y is None else "regression",
         "temperature": 0.1,
         "learning_rate": 1e-3,
         "epochs": 1.0,

@@ -6,7 +6,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
-from film.training.losses import contrastive_loss, rank_loss  # noqa: E402
+from film.training.losses import (  # noqa: E402
+    contrastive_loss,
+    entailment_loss,
+    l2_loss,
+    rank_loss,
+    triplet_loss,
+)
 
 
 def looped(similarity, temperature, excluded):
@@ -175,3 +181,110 @@ def test_rank_loss_has_the_right_gradient():
 def test_rank_loss_names_what_is_wrong(s, y, temperature, message):
     with pytest.raises((TypeError, ValueError), match=message):
         rank_loss(s, y, temperature)
+
+
+def test_l2_loss_is_the_mean_squared_distance():
+    s, y = [0.3, -0.2, 0.9], [0.5, -1.0, 0.9]
+    expected = sum((a - b) ** 2 for a, b in zip(s, y, strict=True)) / 3
+    found = l2_loss(torch.tensor(s, dtype=torch.float64), torch.tensor(y, dtype=torch.float64))
+    assert float(found) == pytest.approx(expected, rel=1e-12)
+    exact = torch.nn.functional.mse_loss(torch.tensor(s), torch.tensor(y))
+    torch.testing.assert_close(l2_loss(torch.tensor(s), torch.tensor(y)), exact)
+    # Scores of another type are taken into that of the similarity.
+    assert l2_loss(torch.tensor(s), torch.tensor([1, 0, 1])).dtype == torch.float32
+
+
+def test_l2_loss_costs_less_the_closer_a_similarity_is_to_its_score():
+    y = torch.tensor([0.5])
+    costs = [float(l2_loss(torch.tensor([s]), y)) for s in (0.5, 0.6, 0.3, -1.0)]
+    assert costs[0] == 0 and costs == sorted(costs)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.2, 1.5])
+def test_triplet_loss_is_the_hinge_on_distances(margin):
+    near, far = drawn((2, 7))[0]
+    hinges = [
+        max(0.0, margin + (1 - a) - (1 - b))
+        for a, b in zip(near.tolist(), far.tolist(), strict=True)
+    ]
+    expected = sum(hinges) / 7
+    assert float(triplet_loss(near, far, margin)) == pytest.approx(expected, rel=1e-12)
+    assert 0 < sum(hinge > 0 for hinge in hinges)
+
+
+def test_a_good_triplet_costs_less_than_a_bad_one():
+    close, distant = torch.tensor([0.9]), torch.tensor([0.1])
+    assert float(triplet_loss(close, distant)) == 0
+    assert float(triplet_loss(close, close)) == pytest.approx(0.2)
+    assert float(triplet_loss(distant, close)) == pytest.approx(1.0)
+
+
+def linear(width, seed=0):
+    torch.manual_seed(seed)
+    return torch.nn.Linear(3 * width, 3).double()
+
+
+def test_entailment_loss_is_the_softmax_of_sbert():
+    u, v = drawn((4, 3))[0], drawn((4, 3), 1)[0]
+    labels, head = torch.tensor([0, 2, 1, 2]), linear(3)
+    total = 0.0
+    for a, b, label in zip(u.tolist(), v.tolist(), labels.tolist(), strict=True):
+        joined = [*a, *b, *(abs(x - y) for x, y in zip(a, b, strict=True))]
+        logits = [
+            bias + sum(w * x for w, x in zip(weights, joined, strict=True))
+            for weights, bias in zip(head.weight.tolist(), head.bias.tolist(), strict=True)
+        ]
+        total += math.log(sum(map(math.exp, logits))) - logits[label]
+    found = entailment_loss(u, v, labels, head).detach()
+    assert float(found) == pytest.approx(total / 4, rel=1e-12)
+
+
+def test_a_relation_that_can_be_read_off_costs_less():
+    u, v = torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [-1.0]])
+
+    def head(joined):  # equal vectors are class 0, others class 1
+        return 5 * torch.stack([1 - joined[:, 2], joined[:, 2] - 1], dim=1)
+
+    right = entailment_loss(u, v, torch.tensor([0, 1]), head)
+    half = entailment_loss(u, v, torch.tensor([0, 0]), head)
+    wrong = entailment_loss(u, v, torch.tensor([1, 0]), head)
+    assert float(right) < 1e-3 < float(half) < float(wrong)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients_of_losses_on_rows(seed):
+    s, y = drawn((2, 6), seed)[0].requires_grad_()
+    assert torch.autograd.gradcheck(l2_loss, (s, y))
+    # No gap is within the step of the differences of the hinge's corner.
+    assert ((0.3 - s + y).abs() > 1e-4).all()
+    assert torch.autograd.gradcheck(lambda a, b: triplet_loss(a, b, 0.3), (s, y))
+    u, v = (drawn((4, 3), 10 * seed + i)[0].requires_grad_() for i in range(2))
+    labels, head = torch.tensor([0, 2, 1, 1]), linear(3, seed)
+    assert ((u - v).abs() > 1e-4).all()
+    assert torch.autograd.gradcheck(lambda a, b: entailment_loss(a, b, labels, head), (u, v))
+    entailment_loss(u, v, labels, head).backward()
+    assert all(p.grad.abs().max() > 1e-3 for p in head.parameters())
+
+
+ROW, ROWS = torch.ones(3), torch.ones(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "arguments", "error", "message"),
+    [
+        (l2_loss, (ROW.long(), ROW), TypeError, "similarity must be a tensor of floats"),
+        (l2_loss, (ROW, ROW[:2]), ValueError, r"similarity \(3,\) and scores \(2,\)"),
+        (l2_loss, (ROWS, ROWS), ValueError, r"must be \(n,\) with n >= 1"),
+        (l2_loss, (ROW[:0], ROW[:0]), ValueError, "n >= 1"),
+        (triplet_loss, (ROW, ROW.tolist()), TypeError, "far must be a tensor of floats, got list"),
+        (triplet_loss, (ROW, ROW[:1]), ValueError, r"near \(3,\) and far \(1,\)"),
+        (triplet_loss, (ROW, ROW, -0.1), ValueError, "margin=-0.1"),
+        (triplet_loss, (ROW, ROW, math.nan), ValueError, "margin=nan"),
+        (entailment_loss, (ROW, ROW, ROW.long(), None), ValueError, r"u has shape \(3,\)"),
+        (entailment_loss, (ROWS, ROWS, ROW[:2].long(), None), ValueError, r"labels \(2,\)"),
+        (entailment_loss, (ROWS, ROWS.int(), ROW.long(), None), TypeError, "v must be a tensor"),
+    ],
+)
+def test_losses_on_rows_name_what_is_wrong(loss, arguments, error, message):
+    with pytest.raises(error, match=message):
+        loss(*arguments)

@@ -32,7 +32,7 @@ class Fitted(NamedTuple):
 def write_regressor(path: Any, regressor: Any) -> None:
     """Write a fitted regressor into a new folder, whole or not at all."""
     transformer = regressor.encoder_.loaded()
-    weights, table = None, regressor.token_weights_
+    weights, table = None, getattr(regressor, "token_weights_", None)
     if table is not None:
         vocabulary = transformer.tokenizer.get_vocab().items()
         weights = {token: float(table[entry]) for token, entry in sorted(vocabulary)}
@@ -90,7 +90,9 @@ def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, 
         if said["class"] != kind.__name__:
             raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
         rename_parameters(kind.__name__, said["params"])
-        given = {**said["params"], "model": folder, "weights": said["token_weights"]}
+        given = {**said["params"], "model": folder}
+        if said["token_weights"] is not None:
+            given["weights"] = said["token_weights"]
         return kind(**given | params), Fitted(
             float(said["slope"]),
             float(said["intercept"]),
@@ -110,6 +112,8 @@ def plain(name: str, value: Any) -> Any:
         return os.fspath(value)
     if isinstance(value, Mapping):
         return {key: plain(f"{name}[{key!r}]", each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(f"{name}[{place}]", each) for place, each in enumerate(value)]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float) and math.isfinite(value):

@@ -1,0 +1,399 @@
+"""A Siamese encoder that learns similarities from scores, relations or triplets."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.encoders import TokenEncoder, warn_of_cuts, warn_of_unknown
+from estimators.inputs import check_real
+from estimators.persistence import savable
+from estimators.tokens import TokenRegressor, check_tokens, coded_blocks
+from estimators.training import (
+    OBJECTIVES,
+    Fitted,
+    as_cosines,
+    check_eval_set,
+    check_range,
+    check_rows,
+    check_targets,
+    check_training_parameters,
+    read_regressor,
+    train,
+    units_of,
+    upload,
+    write_regressor,
+)
+from film.pairs import row_cosines
+from film.tokens import transport_plan
+
+TEXTS_AT_ONCE = 65_536
+"""Different texts whose vectors are held at once: 100 MB at width 384."""
+PAIRS_AT_ONCE = 8192
+
+
+@savable
+class SurrogateRegressor(TokenRegressor):
+    """Learn the similarity of texts as the cosine of one vector each, and explain it by tokens.
+
+    Each text goes through the same transformers model alone, and its vector is the mean of its
+    token vectors, special tokens included. This is the surrogate of Sun et al., "Sentence
+    Similarity Based on Contexts" (2022, Section 3.4), which learns the scores of a slower model,
+    and the network of Reimers and Gurevych, "Sentence-BERT" (2019), with its other objectives.
+
+    Parameters
+    ----------
+    model : str or path-like, default=None
+        Name of a model on the Hugging Face hub or a local folder, such as one that
+        `make_encoder` made or `save` wrote; None is the packaged all-MiniLM-L6-v2 (extra
+        ``minilm``).
+    objective : {"l2", "regression", "binary", "contrastive", "nli", "triplet"}, default="l2"
+        What is learned from. "l2": the cosine itself, by squared error. "regression": scores of
+        pairs in any unit, by their order. "binary": two labels of pairs, by their order.
+        "contrastive": rows of two or three columns, as in `RCMDRegressor`. "nli": whether the first
+        text of a pair entails the second, contradicts it, or neither, by a linear layer on both
+        vectors and their absolute difference, which is dropped after training. "triplet": three
+        columns, the second closer to the first than the third by ``margin``.
+    score_range : tuple of (float, float), default=None
+        For "l2": scores of y that stand for the cosines 0 and 1, such as (0, 5) for STS. None: y
+        holds cosines, from -1 to 1.
+    epochs : float, default=1
+        Passes of training over the rows. 0: the model is used as it is.
+    temperature : float, default=0.05
+        Similarities are divided by it in the losses by order and by contrast.
+    margin : float, default=0.2
+        For "triplet": by how much the cosine of a partner is to exceed that of a negative.
+    learning_rate : float, default=5e-5
+        Of the first step; it falls linearly to 0.
+    train_batch_size : int, default=64
+        Rows of a batch.
+    train_max_length : int, default=64
+        Most tokens per text in training.
+    micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
+        As in `RCMDRegressor`.
+    max_length, batch_size, device, dtype, cache
+        As in `TokenEncoder`. Training keeps weights in float32. The cache holds vectors of texts.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    encoder_ : TokenEncoder
+        Gives the token vectors.
+    slope_, intercept_ : float
+        Line from similarity to the y of `fit`, by least squares, or to log-odds for labels; 1 and 0
+        without y and for "nli". Where ``fit`` was given an ``eval_set`` with y, it is fitted there.
+    classes_ : ndarray of shape (2,)
+        Labels, for "binary"; `predict` is the probability of the second.
+    token_weights_ : None
+        All tokens weigh alike.
+    loss_curve_ : list of float
+        Loss of each step.
+    scores_ : list of (int, float)
+        Steps and score of each evaluation.
+
+    See Also
+    --------
+    CrossEncoderRegressor : Reads both texts at once; slower, and often better.
+    RCMDRegressor : Compares tokens instead of their means.
+    make_encoder : A random model of given size, to train from scratch.
+
+    Notes
+    -----
+    Time is that of encoding each different text once: a vector can be kept, so that n texts make
+    n² similarities for n encodings. Batches hold texts of like length. `explain` splits the cosine
+    of means over pairs of tokens: the share of tokens x_i and y_j is their product over the lengths
+    of texts and means, and all shares sum to the cosine.
+
+    The saved folder is an ordinary model of transformers with nothing after it, so that
+    ``SentenceEncoder(folder)`` gives the vectors of `transform`.
+
+    Examples
+    --------
+    >>> from estimators import SurrogateRegressor
+    >>> pairs = [("A man plays a guitar.", "Someone is playing guitar."), ("Hi", "Bye")]
+    >>> model = SurrogateRegressor(score_range=(0, 5)).fit(pairs, [4.5, 1.0])  # doctest: +SKIP
+    >>> model.transform(["A man plays a guitar."]).shape  # doctest: +SKIP
+    (1, 384)
+    """
+
+    plan = "avg"
+    special_tokens = True
+    weights = None
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        objective: str = "l2",
+        score_range: Any = None,
+        epochs: float = 1,
+        temperature: float = 0.05,
+        margin: float = 0.2,
+        learning_rate: float = 5e-5,
+        train_batch_size: int = 64,
+        train_max_length: int = 64,
+        micro_batch_size: Any = None,
+        accumulation_steps: int = 1,
+        eval_steps: int = 250,
+        patience: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        max_length: int = 128,
+        batch_size: int = 32,
+        device: Any = None,
+        dtype: Any = None,
+        cache: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.score_range = score_range
+        self.epochs = epochs
+        self.temperature = temperature
+        self.margin = margin
+        self.learning_rate = learning_rate
+        self.train_batch_size = train_batch_size
+        self.train_max_length = train_max_length
+        self.micro_batch_size = micro_batch_size
+        self.accumulation_steps = accumulation_steps
+        self.eval_steps = eval_steps
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = device
+        self.dtype = dtype
+        self.cache = cache
+        self.verbose = verbose
+
+    def fit(self, pairs: Any, y: Any = None, *, eval_set: Any = None) -> SurrogateRegressor:
+        """Load the model, train it if ``epochs`` is above 0, and learn the units of y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_rows, 2) or (n_rows, 3)
+            Texts; three columns for "triplet", and two or three for "contrastive".
+        y : array-like, shape (n_rows,), default=None
+            Scores; two labels for "binary"; for "nli" 0, 1, 2 or "entailment", "neutral",
+            "contradiction". None for "contrastive" and "triplet", and where nothing is trained.
+        eval_set : tuple of (rows, y), default=None
+            Rows and y that `score` takes, to choose the best weights by. Through scikit-learn's
+            metadata routing: ``set_fit_request(eval_set=True)``.
+
+        Returns
+        -------
+        self : SurrogateRegressor
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y does not fit rows and ``objective``, is constant, or for "l2"
+            lies outside its range, two texts of a triplet are identical, ``checkpoint`` is of
+            another run or damaged, or a parameter is wrong; before any work.
+        FileNotFoundError, ImportError
+            If the model, or a package for it, is not there.
+        MemoryError
+            If the GPU has too little memory.
+
+        Warns
+        -----
+        UserWarning
+            If Ctrl-C stopped the training; the best model so far is kept.
+        """
+        self._check_parameters()
+        rows = check_rows(pairs, self.objective, trains=self.epochs > 0)
+        targets = check_targets(y, rows, self.objective, trains=self.epochs > 0)
+        learned = targets
+        if self.epochs and self.objective == "l2":
+            learned = as_cosines(np.asarray(targets), self.score_range)
+        held = check_eval_set(eval_set, self.objective)
+        encoder = self._encoder()
+        if self.epochs:
+            encoder.set_params(dtype="float32", cache=None)
+        encoder.fit(rows[0])
+        # What a failing fit has learned must not stand beside what an earlier one left.
+        losses, scores = [], []
+        if self.epochs:
+            check_tokens(encoder, rows, special_tokens=True)
+            run = train(
+                self,
+                encoder.loaded(),
+                rows,
+                learned,
+                weigh=None,
+                eval_set=held,
+                evaluate=None if held is None else lambda: self._judged(encoder, None, *held),
+                with_head=False,
+            )
+            losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
+            encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
+        shown, fit_line = units_of(self.objective, (rows, targets), held)
+        line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, None, shown))
+        classes = np.unique(y) if self.objective == "binary" and y is not None else None
+        return self._set_fitted(encoder, Fitted(*line, classes, losses, scores))
+
+    def transform(self, texts: Any) -> np.ndarray:
+        """Encode texts as one vector each, whose cosines are similarities.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            At least one; a text may be empty.
+
+        Returns
+        -------
+        vectors : ndarray of float32, shape (n, h)
+            In the order of the texts, not of length 1. Texts of like length are encoded together;
+            a text alone has the same vector, to 1e-5.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing or no str.
+
+        Warns
+        -----
+        UserWarning
+            As in `similarity`.
+        """
+        check_is_fitted(self, "encoder_")
+        vectors, is_cut, unknown = self.encoder_.encode_means(texts)
+        self._warn(self.encoder_, int(is_cut.sum()), unknown)
+        return vectors
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model into a new folder: safetensors and JSON, no code.
+
+        The folder is a model of transformers too: `SentenceEncoder` and `AutoModel` read it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A folder that is not there, or empty.
+
+        Raises
+        ------
+        FileExistsError, ValueError, OSError
+            As in `RCMDRegressor.save`.
+        """
+        check_is_fitted(self, "encoder_")
+        write_regressor(path, self)
+
+    @classmethod
+    def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
+        """Load a fitted model that `save` or `push_to_hub` wrote.
+
+        Parameters
+        ----------
+        name : str or path-like
+            Local folder, or name of a repository on the Hugging Face hub.
+        **params
+            Parameters to change, such as ``device`` or ``cache``.
+
+        Returns
+        -------
+        model : SurrogateRegressor
+            Fitted. Its ``model`` is the folder, so that another `fit` continues from its weights.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError, TypeError
+            As in `RCMDRegressor.from_pretrained`.
+        """
+        model, fitted = read_regressor(cls, name, params)
+        model._check_parameters()
+        return model._set_fitted(model._encoder().fit(["a text"]), fitted)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
+        """Load a fitted model from the folder that `save` wrote; the network is never asked.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+        **params
+            As in `from_pretrained`, whose errors it raises.
+
+        Returns
+        -------
+        model : SurrogateRegressor
+            Fitted.
+        """
+        if not Path(path).expanduser().is_dir():
+            raise FileNotFoundError(
+                f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
+            )
+        return cls.from_pretrained(path, **params)
+
+    def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
+        """Save the fitted model to a repository on the Hugging Face hub.
+
+        Parameters
+        ----------
+        repo_id, private, token
+            As in `RCMDRegressor.push_to_hub`.
+
+        Returns
+        -------
+        address : str
+            Of the commit.
+        """
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch, "model")
+            self.save(folder)
+            return upload(repo_id, folder, private=private, token=token)
+
+    @property
+    def _title(self) -> str:
+        return "cosine of means"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_training_parameters(self, tuple(OBJECTIVES))
+        check_real("margin", self.margin, 0)
+        check_range(self.score_range)
+
+    def _set_fitted(self, encoder: TokenEncoder, fitted: Fitted) -> Self:
+        vars(self).pop("classes_", None)
+        if fitted.classes is not None:
+            self.classes_ = np.asarray(fitted.classes)
+        self.encoder_, self.token_weights_ = encoder, None
+        self.slope_, self.intercept_ = fitted.slope, fitted.intercept
+        self.loss_curve_, self.scores_ = fitted.loss_curve, fitted.scores
+        return self
+
+    def _scores(self, encoder: TokenEncoder, table: Any, pairs: np.ndarray) -> np.ndarray:
+        """Cosines of vectors, which need no tokens to be held."""
+        from tqdm.auto import tqdm
+
+        found, unknown, n_cut = [], [], 0
+        with tqdm(total=len(pairs), desc=type(self).__name__, disable=not self.verbose) as bar:
+            for texts, codes in coded_blocks(pairs, TEXTS_AT_ONCE):
+                vectors, is_cut, shares = encoder.encode_means(texts)
+                for rows in np.split(codes, range(PAIRS_AT_ONCE, len(codes), PAIRS_AT_ONCE)):
+                    found.append(row_cosines(*(vectors[side] for side in rows.T)))
+                unknown.append(shares[codes].ravel())
+                n_cut += int(is_cut[codes].sum())
+                bar.update(len(codes))
+        self._warn(encoder, n_cut, np.concatenate(unknown), stacklevel=5)
+        return np.concatenate(found)
+
+    def _warn(
+        self, encoder: TokenEncoder, n_cut: int, unknown: np.ndarray, stacklevel: int = 4
+    ) -> None:
+        most = encoder.loaded().most_tokens
+        warn_of_cuts(n_cut, len(unknown), encoder.max_length, most, stacklevel=stacklevel)
+        warn_of_unknown(unknown, stacklevel=stacklevel)
+
+    def _contributions(self, x1: Any, w1: Any, x2: Any, w2: Any) -> tuple[Any, np.ndarray]:
+        found = transport_plan(x1, x2, "avg", weights1=w1, weights2=w2)
+        return found.similarity, found.contributions

@@ -1,0 +1,170 @@
+"""What a run of training minimises: a loss on the token vectors of a batch of rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimators.training.batches import excluded
+from estimators.training.processes import Processes
+from estimators.training.settings import Settings
+from film.training import (
+    allpairs_similarity,
+    contrastive_loss,
+    entailment_loss,
+    l2_loss,
+    rank_loss,
+    rowpairs_similarity,
+    triplet_loss,
+    weighted_mean,
+)
+
+
+class Batch(NamedTuple):
+    """Rows of a batch: the texts of this process, column by column, and what is known of all."""
+
+    x: Any  # (k, b, L, h)
+    mask: Any  # (k, b, L)
+    weights: Any  # (k, b, L), or k times None
+    codes: np.ndarray  # (B, k) texts of the rows of all processes
+    y: np.ndarray | None  # (B,)
+    settings: Settings
+    processes: Processes
+
+    @property
+    def own_y(self) -> Any:
+        """Targets of the rows of this process, where their texts are."""
+        import torch
+
+        assert self.y is not None
+        own = self.y[self.processes.rank :: self.processes.size]
+        return torch.from_numpy(own).to(self.x.device)
+
+    def similarity(self, first: int, second: int) -> Any:
+        """Similarity of two columns, row by row."""
+        x, mask, weights = self.x, self.mask, self.weights
+        return rowpairs_similarity(
+            x[first], x[second], mask[first], mask[second], self.settings.method,
+            weights1=weights[first], weights2=weights[second],
+        )  # fmt: skip
+
+
+class Objective:
+    """A loss, the weights it learns beside the model, and the texts of a row that it looks at.
+
+    Attributes
+    ----------
+    module : torch.nn.Module or None
+        Weights of its own, which train with the model's.
+    """
+
+    module: Any = None
+
+    def start(self, width: int, settings: Settings, device: str) -> None:
+        """Make ``module`` for token vectors of some width; torch's random state may move."""
+
+    def chosen(self, codes: np.ndarray, rows: np.ndarray, epoch: int) -> np.ndarray:
+        """Texts of some rows that take part in an epoch, shape (b, k)."""
+        return codes[rows]
+
+    def loss(self, batch: Batch) -> Any:
+        """Loss of a batch, whose mean over processes has the gradient of all rows."""
+        raise NotImplementedError
+
+
+class Ranking(Objective):
+    """Pairs with higher scores are more similar; the scale of scores does not count."""
+
+    def loss(self, batch: Batch) -> Any:
+        """`rank_loss` over the rows of all processes."""
+        import torch
+
+        found, processes = batch.similarity(0, 1), batch.processes
+        y = np.asarray(batch.y)
+        scores = np.concatenate([y[rank :: processes.size] for rank in processes.order])
+        similarity = torch.cat(processes.gather(found))
+        return rank_loss(
+            similarity, torch.from_numpy(scores).to(found.device), batch.settings.temperature
+        )
+
+
+class Contrast(Objective):
+    """A text is closer to its partner than to the partners and negatives of other rows."""
+
+    def loss(self, batch: Batch) -> Any:
+        """`contrastive_loss` with candidates of all processes."""
+        import torch
+
+        settings, processes, codes = batch.settings, batch.processes, batch.codes
+        x, mask, weights = batch.x, batch.mask, batch.weights
+        if settings.dtype != "float32":
+            # The products of half precision are the fast ones; they are summed in float32.
+            x = x.to(getattr(torch, settings.dtype))
+        others = [
+            torch.cat([part for column in columns for part in column])
+            for columns in (
+                [processes.gather_padded(part[j]) for j in range(1, codes.shape[1])]
+                for part in ((x, mask) if weights[0] is None else (x, mask, weights))
+            )
+        ]
+        similarity = allpairs_similarity(
+            x[0], others[0], mask[0], others[1], settings.method,
+            weights1=weights[0], weights2=others[2] if len(others) > 2 else None,
+        )  # fmt: skip
+        left_out = excluded(
+            codes[processes.rank :: processes.size],
+            [codes[rank :: processes.size] for rank in processes.order],
+        )
+        return contrastive_loss(
+            similarity, settings.temperature, torch.from_numpy(left_out).to(similarity.device)
+        )
+
+
+class Cosine(Objective):
+    """The similarity of a pair is its score."""
+
+    def loss(self, batch: Batch) -> Any:
+        """`l2_loss`."""
+        return l2_loss(batch.similarity(0, 1), batch.own_y)
+
+
+class TripletOrder(Objective):
+    """The second text of a row is closer to the first than the third is, by a margin."""
+
+    def loss(self, batch: Batch) -> Any:
+        """`triplet_loss`."""
+        margin = batch.settings.margin
+        assert margin is not None
+        return triplet_loss(batch.similarity(0, 1), batch.similarity(0, 2), margin)
+
+
+class Entailment(Objective):
+    """Whether a text entails, neither, or contradicts the other can be read off their vectors."""
+
+    def start(self, width: int, settings: Settings, device: str) -> None:
+        """Make the linear layer from both vectors and their difference to three classes."""
+        import torch
+
+        torch.manual_seed(settings.seed)
+        self.module = torch.nn.Linear(3 * width, 3).to(device)
+
+    def loss(self, batch: Batch) -> Any:
+        """`entailment_loss`."""
+        masses = [
+            mask.to(x.dtype) if weights is None else weights
+            for x, mask, weights in zip(batch.x, batch.mask, batch.weights, strict=True)
+        ]
+        u, v = map(weighted_mean, batch.x, masses, batch.mask)
+        return entailment_loss(u, v, batch.own_y.long(), self.module)
+
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    "regression": Ranking,
+    "binary": Ranking,
+    "contrastive": Contrast,
+    "l2": Cosine,
+    "nli": Entailment,
+    "triplet": TripletOrder,
+}
+"""By the name that a parameter ``objective`` has for it."""

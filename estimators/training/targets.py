@@ -1,0 +1,192 @@
+"""What rows and targets of a training must be, for each objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from estimators.inputs import check_pair_labels, check_pair_scores, check_pairs, check_real
+
+RELATIONS = ("entailment", "neutral", "contradiction")
+"""Classes of natural language inference, from the closest; labels may be their numbers."""
+WITHOUT_Y = ("contrastive", "triplet")
+ROUNDING = 1e-6
+"""Similarities of float32 tokens that differ by less, of the largest, are taken for equal."""
+Held = tuple[np.ndarray, np.ndarray | None]
+
+
+def check_rows(
+    rows: Any, objective: str, name: str = "pairs", *, trains: bool = False
+) -> np.ndarray:
+    """Check rows of 2 texts, or of 3 where the objective takes them and they have so many."""
+    shape = getattr(rows, "shape", None)
+    if shape is None and isinstance(rows, (list, tuple)) and rows:
+        shape = len(rows), len(rows[0]) if isinstance(rows[0], (list, tuple, np.ndarray)) else 0
+    has_three = shape is not None and len(shape) == 2 and shape[1] == 3
+    needs_three = objective == "triplet" and trains
+    n_columns = 3 if needs_three or (has_three and objective in WITHOUT_Y) else 2
+    found = check_pairs(rows, n_columns=n_columns, name=name, encodable=True)
+    if found.shape[1] == 3:
+        for row, texts in enumerate(found.tolist()):
+            if len(set(texts)) < 3:
+                raise ValueError(
+                    f"{name} row {row} holds one text twice, {texts!r}; a text, its partner and a "
+                    "negative must differ: drop the row"
+                )
+    return found
+
+
+def check_targets(y: Any, rows: np.ndarray, objective: str, trains: bool) -> np.ndarray | None:
+    """Check what is to be learned: scores, labels as 0.0 and 1.0, classes, or None for partners.
+
+    Raises
+    ------
+    ValueError
+        If y is missing, not wanted, constant, or does not fit the rows.
+    """
+    if objective in WITHOUT_Y:
+        if y is not None:
+            raise ValueError(
+                f"y is given, but every row of objective={objective!r} belongs together as it is; "
+                "give y=None, or another objective"
+            )
+        if trains and objective == "contrastive" and len(rows) < 2:
+            raise ValueError("pairs has 1 row: others must be its negatives; give at least 2")
+        return None
+    if y is None:
+        if trains:
+            raise ValueError(
+                f"y is None, but objective={objective!r} learns from it; give one per pair, or "
+                "epochs=0 to train nothing"
+            )
+        return None
+    return (
+        relation_numbers(y, len(rows)) if objective == "nli" else _numbers(y, len(rows), objective)
+    )
+
+
+def relation_numbers(y: Any, n: int) -> np.ndarray:
+    """Turn relations, named or as numbers, into their numbers in `RELATIONS`, as floats.
+
+    Raises
+    ------
+    ValueError
+        If there is not one per pair, or one is neither, or all are the same.
+    """
+    given = np.asarray(y, dtype=object)
+    if given.shape != (n,):
+        raise ValueError(f"y has shape {given.shape} for {n} pairs: give one relation per pair")
+    numbers: dict[Any, int] = {name: number for number, name in enumerate(RELATIONS)}
+    numbers |= {number: number for number in range(len(RELATIONS))}
+    found = np.empty(n)
+    for row, relation in enumerate(given.tolist()):
+        is_plain = isinstance(relation, (str, int, float)) and not isinstance(relation, bool)
+        if not is_plain or relation not in numbers:
+            raise ValueError(
+                f"y row {row} is {relation!r}; it must be one of "
+                f"{', '.join(map(repr, RELATIONS))}, or 0, 1 and 2 for them in this order: drop "
+                "rows without an agreed relation"
+            )
+        found[row] = numbers[relation]
+    if len(set(found)) == 1:
+        raise ValueError(f"y is {given[0]!r} for all {n} pairs: give pairs of different relations")
+    return found
+
+
+def check_judged(name: str, rows: Any, y: Any, objective: str) -> Held:
+    """Check rows and y that a score is made of: y is None for three columns, and only there."""
+    checked = check_rows(rows, objective, name)
+    if checked.shape[1] == 3:
+        if y is not None:
+            raise ValueError(f"{name} has three columns, which have no y; give y=None")
+        return checked, None
+    if y is None:
+        raise ValueError(f"y of {name} is None; give one per pair")
+    if objective == "nli":
+        # From the closest relation to the farthest, so that ranks agree with the similarity.
+        return checked, len(RELATIONS) - 1 - relation_numbers(y, len(checked))
+    return checked, _numbers(y, len(checked), objective)
+
+
+def check_eval_set(eval_set: Any, objective: str) -> Held | None:
+    """Check a tuple of rows and y."""
+    if eval_set is None:
+        return None
+    if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 2:
+        raise TypeError("eval_set must be a tuple (rows, y); y is None for triplets of texts")
+    return check_judged("eval_set[0]", eval_set[0], eval_set[1], objective)
+
+
+def _numbers(y: Any, n: int, objective: str) -> np.ndarray:
+    if objective != "binary":
+        return check_pair_scores(y, n)
+    labels = check_pair_labels(y, n)
+    return (labels == np.unique(labels)[1]).astype(np.float64)
+
+
+def check_range(score_range: Any) -> None:
+    """Raise unless a range of scores is None or two numbers in order."""
+    if score_range is None:
+        return
+    is_pair = isinstance(score_range, (tuple, list)) and len(score_range) == 2
+    if not is_pair:
+        raise TypeError(f"score_range={score_range!r} must be a tuple of two numbers, or None")
+    low, high = (check_real("score_range", each, -np.inf) for each in score_range)
+    if low >= high:
+        raise ValueError(f"score_range={score_range!r} must hold the lower score first")
+
+
+def as_cosines(y: np.ndarray, score_range: Any) -> np.ndarray:
+    """Bring the scores of a range to cosines from 0 to 1; without one they are cosines already.
+
+    Raises
+    ------
+    ValueError
+        If a score lies outside of its range.
+    """
+    low, high = (-1.0, 1.0) if score_range is None else map(float, score_range)
+    outside = np.flatnonzero((y < low) | (y > high))
+    if len(outside):
+        raise ValueError(
+            f"y row {outside[0]} is {y[outside[0]]:g}, but objective='l2' learns "
+            + (
+                "the cosine itself, from -1 to 1: give score_range=(lowest, greatest) of the unit, "
+                "such as (0, 5) for STS, or objective='regression', which takes any unit"
+                if score_range is None
+                else f"scores of score_range={tuple(score_range)!r}: widen it, or correct y"
+            )
+        )
+    return y if score_range is None else (y - low) / (high - low)
+
+
+def units_of(
+    objective: str, given: Held, held: Held | None
+) -> tuple[np.ndarray | None, Callable[[np.ndarray], tuple[float, float]]]:
+    """Choose rows whose similarities show the units of y, and what fits a line to them.
+
+    ``given`` are the rows and y of a fit, ``held`` those of its eval_set, which go before. Rows are
+    None where y has no units.
+    """
+    rows, y = given if held is None or held[1] is None else held
+    known = None if objective == "nli" or y is None else rows
+    fitted = fitted_curve if objective == "binary" else fitted_line
+    return known, lambda similarity: fitted(similarity, np.asarray(y))
+
+
+def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Slope and intercept of the least squares line; level where similarities are equal."""
+    if np.ptp(similarity) <= ROUNDING * np.abs(similarity).max():
+        return 0.0, float(y.mean())
+    slope, intercept = np.polyfit(similarity, y, 1)
+    return float(slope), float(intercept)
+
+
+def fitted_curve(similarity: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Slope and intercept of the logistic regression of labels 0 and 1."""
+    spread = float(similarity.std()) or 1.0
+    # Where a trained model tells all rows apart, the curve would rise without end.
+    model = LogisticRegression(C=100.0).fit(similarity[:, np.newaxis] / spread, labels)
+    return float(model.coef_[0, 0]) / spread, float(model.intercept_[0])

@@ -1,0 +1,194 @@
+"""SurrogateRegressor: losses on the vectors of texts, units of y, vectors, explanations, saving."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.base import clone
+
+from estimators import RCMDRegressor, SentenceEncoder, SurrogateRegressor
+from estimators.contexts import surrogate
+from estimators.training.loop import Training
+from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+transformers = pytest.importorskip("transformers", reason="needs the extra neural")
+
+NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
+FRAMES = (
+    ("how do i learn {}", "what is the best way to learn {}"),
+    ("the {} sat", "old {} sat on"),
+)
+PAIRS = [(first.format(noun), second.format(noun)) for first, second in FRAMES for noun in NOUNS]
+COSINES = [1 - 2 * (row % 8) / 8 for row in range(16)]
+LABELS = ["same" if row % 8 < 4 else "other" for row in range(16)]
+RELATIONS = [("entailment", "neutral", "contradiction")[row % 3] for row in range(16)]
+TRIPLETS = [(*pair, PAIRS[(row + 1) % 16][1] + " well") for row, pair in enumerate(PAIRS)]
+TEXTS = [text for pair in PAIRS for text in pair]
+
+
+@pytest.fixture(scope="module")
+def sober_model(tmp_path_factory) -> Path:
+    """A tiny model without dropout, whose gradients do not depend on chance."""
+    folder = tmp_path_factory.mktemp("models") / "sober"
+    return make_tiny_model(
+        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
+    )
+
+
+def make(folder, **parameters) -> SurrogateRegressor:
+    settings = {
+        "max_length": MAX_TOKENS,
+        "device": "cpu",
+        "epochs": 2,
+        "train_batch_size": 6,
+        "learning_rate": 1e-3,
+        "random_state": 0,
+    }
+    return SurrogateRegressor(folder, **settings | parameters)
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_model) -> SurrogateRegressor:
+    return make(tiny_model).fit(PAIRS, COSINES)
+
+
+def vectors_alone(folder, texts) -> np.ndarray:
+    """Mean of the token vectors of each text, which goes through the model alone."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        found = [model(**tokenizer(text, return_tensors="pt")) for text in texts]
+    return np.stack([each.last_hidden_state[0].mean(dim=0).numpy() for each in found])
+
+
+def test_similarity_is_the_cosine_of_mean_vectors(tiny_model):
+    model = make(tiny_model, epochs=0).fit(PAIRS)
+    u, v = (vectors_alone(tiny_model, side) for side in zip(*PAIRS, strict=True))
+    expected = (u * v).sum(axis=1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
+    np.testing.assert_allclose(model.similarity(PAIRS), expected, rtol=0, atol=1e-5)
+    means = RCMDRegressor(tiny_model, plan="avg", max_length=MAX_TOKENS, device="cpu").fit(PAIRS)
+    np.testing.assert_allclose(model.similarity(PAIRS), means.similarity(PAIRS), rtol=0, atol=1e-6)
+
+
+def test_encoding_in_order_of_length_gives_the_vectors_of_texts_alone(tiny_model):
+    model = make(tiny_model, epochs=0, batch_size=2).fit(PAIRS)
+    texts = [*TEXTS[::3], "", "a", TEXTS[0], " ".join(["chess"] * 40)]
+    together = model.transform(texts)
+    assert together.dtype == np.float32 and together.shape == (len(texts), 32)
+    # Sums over another number of padded places round otherwise: some 1e-6 of entries of size 1.
+    np.testing.assert_allclose(together, vectors_alone(tiny_model, texts), rtol=0, atol=1e-5)
+    alone = np.concatenate([model.transform([text]) for text in texts])
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-5)
+
+
+def test_loss_of_the_cosine_is_its_mean_squared_error(sober_model):
+    before = make(sober_model, epochs=0).fit(PAIRS).similarity(PAIRS)
+    model = make(sober_model, epochs=1, train_batch_size=16).fit(PAIRS, COSINES)
+    assert model.loss_curve_[0] == pytest.approx(np.mean((before - COSINES) ** 2), rel=1e-4)
+
+
+def test_training_brings_cosines_to_their_scores(sober_model):
+    y = [0.9 if label == "same" else 0.1 for label in LABELS]
+    model = make(sober_model, epochs=60, train_batch_size=16, learning_rate=3e-3).fit(PAIRS, y)
+    assert model.loss_curve_[-1] < 0.1 * model.loss_curve_[0]
+    assert np.abs(model.similarity(PAIRS) - y).mean() < 0.15
+    assert model.score(PAIRS, y) > 0.8
+    np.testing.assert_allclose(
+        model.predict(PAIRS), model.intercept_ + model.slope_ * model.similarity(PAIRS)
+    )
+
+
+def test_a_range_of_scores_is_learned_as_cosines_from_0_to_1(sober_model):
+    y = np.array([5.0 * (1 + each) / 2 for each in COSINES])
+    ranged = make(sober_model, score_range=(0, 5)).fit(PAIRS, y)
+    plain = make(sober_model).fit(PAIRS, y / 5)
+    np.testing.assert_array_equal(ranged.similarity(PAIRS), plain.similarity(PAIRS))
+    np.testing.assert_allclose(ranged.predict(PAIRS), 5 * plain.predict(PAIRS), atol=1e-9)
+
+
+def test_contributions_sum_to_the_similarity(fitted):
+    explained = fitted.explain(PAIRS)
+    sums = [explanation.contributions.sum() for explanation in explained]
+    np.testing.assert_allclose(sums, [each.similarity for each in explained], atol=1e-12)
+    np.testing.assert_allclose(sums, fitted.similarity(PAIRS), rtol=0, atol=1e-6)
+    # The share of two tokens is their product over the lengths of texts and of means.
+    x1, x2 = (fitted.encoder_.transform([text])[0].astype(float) for text in PAIRS[0])
+    shares = x1 @ x2.T / len(x1) / len(x2)
+    shares /= np.linalg.norm(x1.mean(axis=0)) * np.linalg.norm(x2.mean(axis=0))
+    np.testing.assert_allclose(explained[0].contributions, shares, rtol=0, atol=1e-9)
+
+
+def test_the_saved_folder_is_an_ordinary_model(fitted, tmp_path):
+    fitted.save(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "film_head.safetensors").exists()
+    vectors = fitted.transform(TEXTS)
+    encoder = SentenceEncoder(str(tmp_path / "saved"), max_length=MAX_TOKENS, device="cpu")
+    np.testing.assert_array_equal(encoder.fit_transform(TEXTS), vectors)
+    np.testing.assert_allclose(vectors_alone(tmp_path / "saved", TEXTS), vectors, rtol=0, atol=1e-5)
+
+
+def test_what_was_saved_comes_back(tiny_model, tmp_path):
+    y = [5 * (1 + each) / 2 for each in COSINES]
+    model = make(tiny_model, score_range=(0, 5)).fit(PAIRS, y)
+    model.save(tmp_path / "saved")
+    again = SurrogateRegressor.load(tmp_path / "saved", batch_size=3)
+    np.testing.assert_allclose(again.predict(PAIRS), model.predict(PAIRS), atol=1e-5)
+    assert again.loss_curve_ == model.loss_curve_ and again.batch_size == 3
+    clone(again).fit(PAIRS, y)
+    with pytest.raises(ValueError, match="it is a SurrogateRegressor, not a RCMDRegressor"):
+        RCMDRegressor.load(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rows", "y", "message"),
+    [
+        ({}, PAIRS, [3.0, *COSINES[1:]], r"y row 0 is 3, .*score_range=.*objective='regression'"),
+        ({"score_range": (0, 1)}, PAIRS, COSINES, r"y row 5 is -0.25, .*\(0, 1\): widen it"),
+        ({"score_range": (1, 0)}, PAIRS, COSINES, "score_range=.* lower score first"),
+        ({"score_range": 5}, PAIRS, COSINES, "score_range=5 must be a tuple"),
+        ({}, PAIRS, None, "y is None, but objective='l2'"),
+        ({}, TRIPLETS, COSINES, "pairs row 0 holds 3 entries"),
+        ({"objective": "rank"}, PAIRS, COSINES, "objective='rank'"),
+        ({"margin": -1}, PAIRS, COSINES, "margin=-1"),
+    ],
+)
+def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters, rows, y, message):
+    monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work began"))
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(tiny_model, **parameters).fit(rows, y)
+
+
+def test_untrained_any_unit_will_do(tiny_model):
+    y = np.arange(16.0)
+    model = make(tiny_model, epochs=0).fit(PAIRS, y)
+    found = spearmanr(model.similarity(PAIRS), y).statistic
+    assert model.score(PAIRS, y) == pytest.approx(found * np.sign(model.slope_))
+
+
+@pytest.mark.parametrize(
+    ("call", "cut"),
+    [
+        (lambda model, pairs: model.similarity(pairs), "cut 5 of 10"),
+        (lambda model, pairs: model.predict(pairs), "cut 5 of 10"),
+        (lambda model, pairs: model.fit(pairs, range(5)), "cut 5 of 10"),
+        (lambda model, pairs: model.transform([text for pair in pairs for text in pair]), "cut 5"),
+    ],
+)
+def test_cut_texts_are_counted_in_one_warning(tiny_model, monkeypatch, call, cut):
+    monkeypatch.setattr(surrogate, "TEXTS_AT_ONCE", 3)
+    long = "a b a b a b"
+    pairs = [(long, long), ("a", "b"), ("b", long), ("cat", "dog"), ("a b cat dog dog", long)]
+    model = make(tiny_model, epochs=0, max_length=5).fit(pairs)
+    with pytest.warns(UserWarning) as caught:
+        call(model, pairs)
+    [warning] = caught
+    assert cut in str(warning.message) and warning.filename == __file__
+
+
+def test_blocks_change_nothing(fitted, monkeypatch):
+    expected = fitted.similarity(PAIRS)
+    monkeypatch.setattr(surrogate, "TEXTS_AT_ONCE", 3)
+    monkeypatch.setattr(surrogate, "PAIRS_AT_ONCE", 2)
+    np.testing.assert_allclose(fitted.similarity(PAIRS), expected, rtol=0, atol=1e-6)
