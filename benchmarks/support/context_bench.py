@@ -1,0 +1,226 @@
+"""What the cases of `benchmarks.contexts` share: data, the stated sample, models, results."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.support.bootstrap import correlation, difference, drawn, spearman
+from benchmarks.support.context_terms import SampleTerms, score_pairs
+from benchmarks.support.folders import film_data
+from benchmarks.support.records import RESULTS, record
+from benchmarks.support.training_rows import read_choice
+from film.datasets import (
+    ScoredPairs,
+    atomic_writer,
+    make_question_pairs,
+    read_excluded,
+    read_sts_benchmark,
+)
+
+N_SAMPLE, SEED = 400, 0
+QUICK_SAMPLE = 24
+ROWS = "context_rows.json"
+SAMPLE = "sample: "
+"""How cases of the table of the sample begin."""
+
+
+class Sample(NamedTuple):
+    """Pairs that rows are compared on, with their scores."""
+
+    name: str
+    pairs: NDArray[np.object_]
+    scores: NDArray[np.float64]
+
+    def first(self, n: int) -> Sample:
+        """Give n of the pairs, at random and always the same."""
+        rows = np.random.default_rng(SEED).permutation(len(self.pairs))[:n]
+        return Sample(self.name, self.pairs[rows], self.scores[rows])
+
+
+class Bench:
+    """One run: its options, and what cases ask for, made when it is first asked for."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.quick = bool(options.quick)
+        self.work = Path(options.work)
+        self.results = Path(options.out) if options.out else RESULTS
+        self.records = bool(options.out) or not self.quick
+
+    @functools.cached_property
+    def data(self) -> Path:
+        """Folder of the public sets.
+
+        Raises
+        ------
+        FileNotFoundError
+            When none is named.
+        """
+        home = Path(self.options.data) if self.options.data else film_data()
+        if home is None or not (home / "sts").is_dir():
+            raise FileNotFoundError(
+                "no data: name the folder that holds sts, books and exclude.txt by --data or "
+                "FILM_DATA, or run with --quick, which makes its own"
+            )
+        return home
+
+    @functools.cached_property
+    def test(self) -> Sample:
+        """STS-B test; in a quick run made pairs, whose scores are 0 and 1."""
+        if self.quick:
+            return _made(QUICK_SAMPLE, seed=1)
+        data = read_sts_benchmark(self.data / "sts" / "STSBenchmark" / "sts-test.csv")
+        return _sample("STS-B test", data)
+
+    @functools.cached_property
+    def sample(self) -> Sample:
+        """The stated sample: 400 pairs of STS-B test, seed 0."""
+        return self.test.first(QUICK_SAMPLE if self.quick else N_SAMPLE)
+
+    @functools.cached_property
+    def choice(self) -> Sample:
+        """Rows to choose by: STS-B's and SICK's train and dev files without excluded sentences."""
+        if self.quick:
+            return _made(QUICK_SAMPLE, seed=2)
+        return _sample("choice", read_choice(self.data / "sts", self.excluded))
+
+    @functools.cached_property
+    def excluded(self) -> frozenset[str]:
+        """Sentences that no row to choose or train by may hold."""
+        return read_excluded(self.data / "exclude.txt")
+
+    @functools.cached_property
+    def draws(self) -> NDArray[np.intp]:
+        """Bootstrap draws of the sample, the same for all rows."""
+        return drawn(len(self.sample.pairs), 200 if self.quick else 2000)
+
+    @functools.cached_property
+    def corpus(self) -> Any:
+        """Sentences of the books; in a quick run those of made documents."""
+        from film.contexts import read_documents, write_corpus
+
+        if self.quick:
+            return write_corpus(self.work / "corpus", enumerated(made_documents()))
+        return write_corpus(self.work / "corpus", read_documents(self.data / "books"))
+
+    def documents(self) -> list[list[str]]:
+        """Sentences of the corpus by document."""
+        corpus = self.corpus
+        texts = np.array(corpus.texts(np.arange(corpus.n_sentences)), dtype=object)
+        cuts = np.flatnonzero(np.diff(corpus.documents)) + 1
+        return [part.tolist() for part in np.split(texts, cuts)]
+
+    def terms(
+        self, model: Any, name: str, sample: Sample, size: int, **settings: Any
+    ) -> SampleTerms:
+        """Terms of a sample, scored once; `name` tells models and choices of contexts apart."""
+        from tqdm.auto import tqdm
+
+        folder = self.work / "terms" / f"{name}-{sample.name}-{size}".replace(" ", "_")
+        with tqdm(total=len(sample.pairs), desc=f"{name}, {sample.name}", disable=None) as bar:
+            return score_pairs(model, sample.pairs, size, folder, advance=bar.update, **settings)
+
+    def tell(self, case: str, metric: str, value: float, unit: str = "", **more: Any) -> None:
+        """Print one result, and record it unless the run is a trial."""
+        print(f"{case}: {metric} {value:.4g} {unit}".rstrip(), flush=True)
+        if self.records:
+            record("contexts", case, metric, round(value, 4), unit, folder=self.results, **more)
+
+    def tell_row(
+        self,
+        case: str,
+        similarity: NDArray[np.float64],
+        *,
+        rival: str | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Record a row of the sample: its correlation, interval, and lead over another row."""
+        scores = self.sample.scores
+        found = correlation(np.asarray(similarity, dtype=np.float64), scores, self.draws)
+        self.keep(case, similarity)
+        self.tell(case, "sample", found.value, seed=SEED)
+        self.tell(case, "sample_low", found.low, seed=SEED)
+        self.tell(case, "sample_high", found.high, seed=SEED)
+        if seconds is not None:
+            self.tell(case, "seconds", seconds, "s")
+        if rival is not None:
+            self.tell_difference(case, rival)
+
+    def tell_difference(self, case: str, rival: str) -> None:
+        """Record the lead of a kept row over another, with the interval of paired draws."""
+        rows = self.kept()
+        for name in (case, rival):
+            if name not in rows:
+                raise ValueError(f"row {name!r} was not measured; run its case first")
+        found = difference(rows[case], rows[rival], self.sample.scores, self.draws)
+        for metric, value in zip(("ahead", "ahead_low", "ahead_high"), found, strict=True):
+            self.tell(case, metric, value, rival=rival)
+
+    def keep(self, case: str, similarity: NDArray[np.float64]) -> None:
+        """Keep the similarities of a row of the sample for differences to later rows."""
+        rows = {name: values.tolist() for name, values in self.kept().items()}
+        rows[case] = np.round(np.asarray(similarity, dtype=np.float64), 6).tolist()
+        path = self._rows_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_writer(path) as file:
+            lines = (f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+            file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+    def kept(self) -> dict[str, NDArray[np.float64]]:
+        """Rows kept by this run and earlier ones, by case."""
+        if not self._rows_path.exists():
+            return {}
+        rows = json.loads(self._rows_path.read_text(encoding="utf-8"))
+        return {name: np.array(row) for name, row in rows.items()}
+
+    @property
+    def _rows_path(self) -> Path:
+        return (self.results if self.records else self.work) / ROWS
+
+
+class Clock:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Read it."""
+        return time.perf_counter() - self._started
+
+
+def enumerated(documents: Sequence[str]) -> list[tuple[str, str]]:
+    """Name documents by their numbers."""
+    return [(f"document {number}", text) for number, text in enumerate(documents)]
+
+
+def made_documents(n: int = 40) -> list[str]:
+    """Documents of the generator, for runs without data."""
+    from film.datasets import make_documents
+
+    return list(make_documents(n, random_state=0))
+
+
+def whole_score(similarity: NDArray[np.float64], sample: Sample) -> float:
+    """Rank correlation × 100 on all of a sample."""
+    return spearman(np.asarray(similarity, dtype=np.float64), sample.scores)
+
+
+def _made(n: int, seed: int) -> Sample:
+    data = make_question_pairs(n, random_state=seed)
+    assert data.y is not None
+    return Sample("made", data.pairs, np.asarray(data.y, dtype=np.float64))
+
+
+def _sample(name: str, data: ScoredPairs) -> Sample:
+    return Sample(name, data.pairs, data.scores)
