@@ -1,6 +1,7 @@
 from .afs import afs_correlations as afs_correlations
 from .afs import afs_folds as afs_folds
 from .afs import read_afs as read_afs
+from .generator.documents import make_documents as make_documents
 from .generator.questions import make_question_pairs as make_question_pairs
 from .intents import IntentTexts as IntentTexts
 from .intents import read_banking77 as read_banking77

@@ -46,3 +46,16 @@ class Draws:
     def order(self, n: int) -> list[int]:
         """Return 0 … n - 1 in random order."""
         return self._generator.permutation(n).tolist()
+
+
+def generator_of(random_state: object) -> np.random.Generator:
+    """Return a source of random numbers for a seed, or for another source."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(int(random_state.randint(2**31 - 1)))
+    try:
+        return np.random.default_rng(random_state)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be None, an integer of at least 0, a Generator or a "
+            f"RandomState, got {random_state!r}"
+        ) from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from film.datasets.generator.draws import Draws
+from film.datasets.generator.draws import Draws, generator_of
 from film.datasets.generator.meanings import Meaning, draw_meaning, near_miss
 from film.datasets.generator.wording import misspell, sentence
 from film.datasets.pairs import QuestionPairs
@@ -68,7 +68,7 @@ def make_question_pairs(
     is_integer = isinstance(n_samples, (int, np.integer)) and not isinstance(n_samples, bool)
     if not is_integer or n_samples < 1:
         raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples!r}")
-    draws = Draws(_generator(random_state))
+    draws = Draws(generator_of(random_state))
     wanted = {1: round(_DUPLICATE_SHARE * n_samples), 0: 0}
     wanted[0] = int(n_samples) - wanted[1]
     writer = _Writer(draws)
@@ -92,18 +92,6 @@ class _Question:
     text: str
     meaning: Meaning
     wording: dict[object, int]
-
-
-def _generator(random_state: object) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(int(random_state.randint(2**31 - 1)))
-    try:
-        return np.random.default_rng(random_state)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "random_state must be None, an integer of at least 0, a Generator or a "
-            f"RandomState, got {random_state!r}"
-        ) from error
 
 
 class _Writer:
