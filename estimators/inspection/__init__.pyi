@@ -1,6 +1,8 @@
 from .chunk_alignment import ChunkAlignment as ChunkAlignment
 from .chunk_alignment import find_chunks as find_chunks
+from .context_explanation import ContextExplanation as ContextExplanation
 from .displays.alignment import AlignmentDisplay as AlignmentDisplay
+from .displays.contexts import ContextsDisplay as ContextsDisplay
 from .displays.k_curve import KCurveDisplay as KCurveDisplay
 from .displays.plotting import import_pyplot as import_pyplot
 from .displays.reliability import ReliabilityDisplay as ReliabilityDisplay
@@ -8,6 +10,7 @@ from .displays.score_histogram import ScoreHistogramDisplay as ScoreHistogramDis
 from .displays.threshold import ThresholdDisplay as ThresholdDisplay
 from .displays.words import WordsDisplay as WordsDisplay
 from .explanation import Explanation as Explanation
+from .pages.contexts import contexts_page as contexts_page
 from .pages.evaluation import evaluation_page as evaluation_page
 from .pages.page import duplicates_page as duplicates_page
 from .pages.page import explanations_page as explanations_page

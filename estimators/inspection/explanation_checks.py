@@ -1,4 +1,4 @@
-"""Checks of the parts of an `Explanation`: texts, tokens, their places, and contributions."""
+"""Checks of the parts of explanations: texts, tokens, contexts, and contributions that sum."""
 
 from __future__ import annotations
 
@@ -54,6 +54,41 @@ def checked_parts(given: Mapping[str, Any]) -> dict[str, Any]:
     return parts
 
 
+def checked_context_parts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the parameters of a `ContextExplanation` as arrays and lists that fit each other."""
+    parts: dict[str, Any] = {}
+    for name in ("text1", "text2", "title"):
+        _check_string(name, given[name])
+    parts["contexts"] = contexts = [tuple(context) for context in given["contexts"]]
+    for place, context in enumerate(contexts):
+        if len(context) != 2:
+            raise ValueError(
+                f"contexts[{place}] holds {len(context)} texts: give those before and after the gap"
+            )
+        for side, text in enumerate(context):
+            _check_string(f"contexts[{place}][{side}]", text)
+    n = len(contexts)
+    shapes = {"rows": (n,), "contributions": (n,), "weights": (4,)}
+    for name, shape in (shapes | {"terms1": (n, 4), "terms2": (n, 4)}).items():
+        array = np.asarray(given[name], dtype=np.int64 if name == "rows" else np.float64)
+        # A list of no rows cannot say how many columns it has.
+        array = array.reshape(shape) if array.size == 0 == n else array
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ValueError(
+                f"{name} must be finite and have shape {shape}, got shape {array.shape}"
+            )
+        parts[name] = array
+    for name in ("chosen1", "chosen2"):
+        parts[name] = _checked_mask(name, given[name], n, "context")
+    parts["similarity"] = similarity = _checked_similarity(given["similarity"])
+    parts["n_rest"] = check_integer("n_rest", given["n_rest"], 0)
+    parts["rest"] = rest = float(given["rest"])
+    _check_sum(
+        "contributions and rest", float(parts["contributions"].sum()) + rest, similarity, "contexts"
+    )
+    return parts
+
+
 def as_mapping(contributions: Any) -> dict[str, Any]:
     """Give sparse contributions as lists, ready for JSON."""
     entries = contributions.tocoo()
@@ -70,7 +105,7 @@ def _check_string(name: str, value: Any) -> None:
         raise TypeError(f"{name} is {value!r} of type {type(value).__name__}; give a str.")
 
 
-def _checked_mask(name: str, mask: Any, n: int) -> NDArray[np.bool_]:
+def _checked_mask(name: str, mask: Any, n: int, of: str = "token") -> NDArray[np.bool_]:
     if mask is None:
         return np.zeros(n, dtype=bool)
     array = np.asarray(mask)
@@ -78,7 +113,7 @@ def _checked_mask(name: str, mask: Any, n: int) -> NDArray[np.bool_]:
         raise TypeError(f"{name} must hold booleans, got dtype {array.dtype}: give a mask.")
     if array.shape != (n,):
         raise ValueError(
-            f"{name} has shape {array.shape}, but there are {n} tokens: give one per token."
+            f"{name} has shape {array.shape}, but there are {n} {of}s: give one per {of}."
         )
     return array.astype(bool)
 
@@ -151,12 +186,14 @@ def _checked_totals(name: str, totals: Any, n: int, similarity: float) -> NDArra
     return array
 
 
-def _check_sum(name: str, total: float, similarity: float) -> None:
-    if abs(total - similarity) > _SUM_TOLERANCE * max(1.0, abs(similarity)):
+def _check_sum(
+    name: str, total: float, similarity: float, of: str = "tokens, special ones included"
+) -> None:
+    if not abs(total - similarity) <= _SUM_TOLERANCE * max(1.0, abs(similarity)):
         raise ValueError(
             f"{name} sum to {total:.9g}, but similarity is {similarity:.9g}: they must "
             f"agree within {_SUM_TOLERANCE:g}; sum in float64, and give contributions of all "
-            "tokens, special ones included."
+            f"{of}."
         )
 
 

@@ -1,0 +1,156 @@
+"""Terms of Eq. 3 of both sentences of each pair, over the contexts of both, in blocks of pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK = 64
+"""A block of pairs is full once it holds so many different texts."""
+
+Ordered = tuple[str, str]
+
+
+class PairTerms(NamedTuple):
+    """What is known of one pair, its texts in alphabetical order."""
+
+    contexts: NDArray[np.int64]
+    """C_s1 + C_s2 as rows of the corpus, shape (m,)."""
+    n_first: int
+    """How many of them are those of the first text."""
+    terms1: NDArray[np.float32]
+    """Of the first text in all contexts, shape (m, 4)."""
+    terms2: NDArray[np.float32]
+    """Of the second."""
+    centre: NDArray[np.float64] | None
+    """Mean terms of the reference texts in all contexts, shape (m, 4), where there are such."""
+
+
+class _Known(NamedTuple):
+    """Contexts of a text, its own terms in them, and the mean of those of the reference."""
+
+    contexts: NDArray[np.int64]
+    terms: NDArray[np.float32]
+    centre: Any
+
+
+def terms_of_pairs(
+    model: Any,
+    pairs: NDArray[np.object_],
+    n_contexts: int | None,
+    reference: list[str],
+    advance: Callable[[int], Any],
+) -> Iterator[PairTerms]:
+    """Yield the terms of each pair.
+
+    Parameters
+    ----------
+    model : ContextModel
+        Or anything with its ``contexts_of`` and ``terms``.
+    pairs : ndarray of str, shape (n_pairs, 2)
+        Texts.
+    n_contexts : int or None
+        How many contexts of each text to use; None is as many as the model chooses.
+    reference : list of str
+        Texts whose mean terms are wanted too; empty where they are not.
+    advance : callable
+        Called with 1 for each pair.
+
+    Yields
+    ------
+    terms : PairTerms
+        One per pair, in their order. A text without words has terms of shape (m, 4) that are 0.
+
+    Notes
+    -----
+    The contexts of a text, and its own terms in them, are computed once, and kept for as long as
+    a pair still needs them. All texts that one block compares with a text are scored in its
+    contexts together, so that what depends on the contexts alone is computed once per block and
+    text.
+    """
+    left = Counter(str(text) for text in pairs.ravel())
+    known: dict[str, _Known] = {}
+    for block in _blocks(pairs):
+        texts = list(dict.fromkeys(text for pair in block for text in pair))
+        partners: dict[str, dict[str, None]] = {text: {} for text in texts}
+        for one, other in block:
+            if one != other:
+                partners[one][other] = partners[other][one] = None
+        new = [text for text in texts if text not in known]
+        chosen = dict(zip(new, _contexts(model, new, n_contexts), strict=True))
+        across: dict[Ordered, NDArray[np.float32]] = {}
+        for text in texts:
+            met = list(partners[text])
+            if text in known:
+                contexts = known[text].contexts
+                found = _terms(model, met, contexts)
+            else:
+                contexts = chosen[text]
+                own, *found = _terms(model, [text, *met, *reference], contexts)
+                of_reference = found[len(met) :]
+                del found[len(met) :]
+                centre: Any = np.mean(of_reference, axis=0, dtype=np.float64) if reference else None
+                known[text] = _Known(contexts, own, centre)
+            across |= {(text, other): terms for other, terms in zip(met, found, strict=True)}
+        for one, other in block:
+            mine, theirs = known[one], known[other]
+            # In a pair of equal texts both sides are the text's own.
+            other_in_mine = mine.terms if one == other else across[one, other]
+            one_in_theirs = mine.terms if one == other else across[other, one]
+            yield PairTerms(
+                np.concatenate([mine.contexts, theirs.contexts]),
+                len(mine.contexts),
+                np.concatenate([mine.terms, one_in_theirs]),
+                np.concatenate([other_in_mine, theirs.terms]),
+                np.concatenate([mine.centre, theirs.centre]) if reference else None,
+            )
+            advance(1)
+        left.subtract(text for pair in block for text in pair)
+        for text in texts:
+            if not left[text]:
+                del known[text]
+
+
+def _blocks(pairs: NDArray[np.object_]) -> Iterator[list[Ordered]]:
+    """Cut pairs into blocks of some texts, each pair in alphabetical order.
+
+    So the order of a pair changes no sum, not even by its rounding.
+    """
+    block: list[Ordered] = []
+    texts: set[str] = set()
+    for one, other in pairs.tolist():
+        one, other = sorted((str(one), str(other)))
+        block.append((one, other))
+        texts |= {one, other}
+        if len(texts) >= BLOCK or len(block) >= BLOCK:
+            yield block
+            block, texts = [], set()
+    if block:
+        yield block
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything in a text that a context could hold."""
+    return any(character.isalnum() for character in text)
+
+
+def _contexts(model: Any, texts: list[str], n_contexts: int | None) -> list[NDArray[np.int64]]:
+    """Contexts of each text, none for a text without words."""
+    asked = [text for text in texts if has_words(text)]
+    found = iter(model.contexts_of(asked, n_contexts) if asked else [])
+    empty = np.empty(0, dtype=np.int64)
+    return [np.asarray(next(found), dtype=np.int64) if has_words(text) else empty for text in texts]
+
+
+def _terms(model: Any, texts: list[str], contexts: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+    """Terms of each text in all contexts, 0 for a text without words."""
+    asked = [text for text in texts if has_words(text)]
+    none = np.zeros((len(contexts), 4), dtype=np.float32)
+    if not asked or not len(contexts):
+        return [none] * len(texts)
+    found = iter(np.asarray(model.terms(asked, contexts), dtype=np.float32))
+    return [next(found) if has_words(text) else none for text in texts]

@@ -1,0 +1,249 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_validate
+
+from estimators.contexts import ContextRegressor
+from estimators.contexts import pair_terms as streaming
+from tests.estimators.contexts.stand_in import StandIn
+
+PAIRS = [
+    ("how do i learn chess", "what is the best way to learn chess"),
+    ("the cat sat", "a dog sat on the mat"),
+    ("old age", "the age of the earth"),
+    ("run", "how well do i run"),
+    ("the cat sat", "old age"),
+    ("run", "the cat sat"),
+]
+SCORES = [5.0, 2.0, 1.0, 3.0, 0.5, 0.0]
+REFERENCE = ["a dog", "play chess well", "what is old"]
+CENTRES = ["raw", "contexts", "reference", "both"]
+
+
+@pytest.fixture
+def model():
+    return StandIn().fit()
+
+
+def fitted(model, centre="contexts", **params):
+    reference = REFERENCE if centre in ("reference", "both") else None
+    return ContextRegressor(model, centre=centre, reference=reference, **params).fit(PAIRS)
+
+
+def expected(model, text1, text2, centre, n=None, weights=(1, 1, 1, 1)):
+    """Eq. 3 and 4, one context at a time."""
+    contexts = [*model.contexts_of([text1])[0][:n], *model.contexts_of([text2])[0][:n]]
+    vectors = []
+    for text in (text1, text2):
+        scores = []
+        for context in contexts:
+            terms = model.terms([text], [context])[0, 0].astype(float)
+            score = sum(w * t for w, t in zip(weights, terms, strict=True))
+            if centre in ("reference", "both"):
+                others = [model.terms([r], [context])[0, 0].astype(float) for r in REFERENCE]
+                score -= np.mean(
+                    [sum(w * t for w, t in zip(weights, o, strict=True)) for o in others]
+                )
+            scores.append(score)
+        scores = np.array(scores)
+        vectors.append(scores - scores.mean() if centre in ("contexts", "both") else scores)
+    v1, v2 = vectors
+    return v1 @ v2 / np.sqrt((v1 @ v1) * (v2 @ v2))
+
+
+def one_score(model, text, context, weights):
+    terms = model.terms([text], [context])[0, 0].tolist()
+    return sum(weight * term for weight, term in zip(weights, terms, strict=True))
+
+
+@pytest.mark.parametrize("centre", CENTRES)
+@pytest.mark.parametrize("n", [None, 3])
+def test_the_similarity_is_equation_4(model, centre, n):
+    found = fitted(model, centre, n_contexts=n).similarity(PAIRS)
+    wanted = [expected(model, *pair, centre, n) for pair in PAIRS]
+    # The terms are float32 of size 1 to 10; the rest is float64.
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_weights_are_those_of_the_model_unless_given(model):
+    weights = (0.0, 2.0, 0.5, 1.0)
+    found = fitted(model, weights=weights).similarity(PAIRS)
+    wanted = [expected(model, *pair, "contexts", weights=weights) for pair in PAIRS]
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    other = StandIn(weights=weights).fit()
+    assert fitted(other).weights_.tolist() == list(weights)
+
+
+@pytest.mark.parametrize("centre", CENTRES)
+def test_equal_texts_have_similarity_1_and_blank_ones_0(model, centre):
+    regressor = fitted(model, centre)
+    pairs = [("the cat", "the cat"), ("", ""), ("?!", "the cat"), ("a", " "), ("zzz", "zzz")]
+    assert regressor.similarity(pairs).tolist() == [1, 1, 0, 0, 1]
+    sides = fitted(model, centre).similarity([("THE cat", "the cat")])
+    np.testing.assert_allclose(sides, 1, atol=1e-6)
+
+
+def test_texts_without_contexts(model):
+    regressor = fitted(model)
+    with pytest.warns(UserWarning, match="1 of 3 pairs have no context"):
+        found = regressor.similarity([("zzz", "qqq"), ("zzz", "the cat"), ("the", "cat")])
+    assert found[0] == 0 and found[1] == pytest.approx(
+        expected(model, "zzz", "the cat", "contexts")
+    )
+
+
+@pytest.mark.parametrize("centre", CENTRES)
+def test_the_order_of_a_pair_changes_no_bit(model, centre):
+    regressor = fitted(model, centre)
+    turned = [pair[::-1] for pair in PAIRS]
+    assert regressor.similarity(PAIRS).tolist() == regressor.similarity(turned).tolist()
+
+
+def test_contexts_of_a_sentence_are_chosen_once(model, monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK", 2)
+    regressor = fitted(model)
+    regressor.similarity([*PAIRS, *PAIRS])
+    asked = model.calls_["contexts_of"]
+    assert len(asked) == len(set(asked)) == len({text for pair in PAIRS for text in pair})
+    own = [
+        text for text, contexts in model.calls_["terms"] if contexts == own_contexts(model, text)
+    ]
+    assert len(own) == len(set(own))
+
+
+def own_contexts(model, text):
+    return tuple(StandIn().fit().contexts_of([text])[0])
+
+
+def test_blocks_change_nothing_and_forget_what_no_pair_needs(model, monkeypatch):
+    pairs = [(f"cat {i} dog", f"old {i + 1} mat") for i in range(40)] + PAIRS
+    whole = fitted(model).similarity(pairs)
+    for block in (1, 2, 7):
+        monkeypatch.setattr(streaming, "BLOCK", block)
+        np.testing.assert_allclose(fitted(model).similarity(pairs), whole, rtol=1e-12)
+    kept = []
+    stream = streaming.terms_of_pairs(
+        model, np.array(pairs, dtype=object), None, [], lambda n: kept.append(n)
+    )
+    most = 0
+    for _ in stream:
+        most = max(most, len(stream.gi_frame.f_locals["known"]))
+    assert sum(kept) == len(pairs) and most <= 2 * 7 + 2
+
+
+def test_the_line_to_the_units_of_y(model):
+    regressor = fitted(model).fit(PAIRS, SCORES)
+    similarity = regressor.similarity(PAIRS)
+    slope, intercept = np.polyfit(similarity, SCORES, 1)
+    np.testing.assert_allclose(regressor.predict(PAIRS), slope * similarity + intercept)
+    assert regressor.score(PAIRS, SCORES) == pytest.approx(
+        spearmanr(regressor.predict(PAIRS), SCORES).statistic
+    )
+    assert fitted(model).predict(PAIRS).tolist() == similarity.tolist()
+
+
+def test_cross_validation_does_not_fit_the_contexts_again(model, monkeypatch):
+    monkeypatch.setattr(StandIn, "fit", None)
+    for given in (model, FrozenEstimator(model)):
+        regressor = ContextRegressor(given)
+        result = cross_validate(regressor, np.array(PAIRS, dtype=object), SCORES, cv=2)
+        assert np.isfinite(result["test_score"]).all()
+        grid = {"centre": ["raw", "contexts"], "n_contexts": [2, 4]}
+        search = GridSearchCV(regressor, grid, cv=2).fit(np.array(PAIRS, dtype=object), SCORES)
+        assert search.best_estimator_.context_model_.points_ is model.points_
+        twin = clone(regressor).fit(PAIRS)
+        assert twin.similarity(PAIRS).tolist() == fitted_similarity(model)
+
+
+def fitted_similarity(model):
+    return ContextRegressor(model).fit(PAIRS).similarity(PAIRS).tolist()
+
+
+def test_what_cannot_be_a_model_of_contexts():
+    for wrong in (None, "folder", StandIn, object()):
+        with pytest.raises(TypeError, match="context_model="):
+            ContextRegressor(wrong).fit(PAIRS)
+    for unfitted in (StandIn(), FrozenEstimator(StandIn())):
+        with pytest.raises(NotFittedError):
+            ContextRegressor(unfitted).fit(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_contexts": 0}, "n_contexts=0"),
+        ({"centre": "mean"}, "centre='mean' must be one of 'raw', 'contexts'"),
+        ({"centre": "both"}, "reference is None, but centre='both' needs sentences"),
+        ({"reference": ["a"]}, "centre='contexts' does not use it"),
+        ({"centre": "both", "reference": ["a", " ?"]}, r"reference\[1\] = ' \?' has no words"),
+        ({"weights": (1, 2)}, "four finite numbers"),
+        ({"weights": (0, 0, 0, 0)}, "four finite numbers"),
+        ({"verbose": -1}, "verbose=-1"),
+    ],
+)
+def test_wrong_parameters_raise_before_any_work(model, params, message):
+    with pytest.raises(ValueError, match=message):
+        ContextRegressor(model, **params).fit(PAIRS, SCORES)
+    assert not model.calls_["terms"]
+
+
+def test_copies_say_the_same(model):
+    regressor = fitted(model).fit(PAIRS, SCORES)
+    for again in (copy.deepcopy(regressor), pickle.loads(pickle.dumps(regressor))):
+        assert again.predict(PAIRS).tolist() == regressor.predict(PAIRS).tolist()
+
+
+@pytest.mark.parametrize("centre", CENTRES)
+def test_contributions_sum_to_the_similarity(model, centre):
+    regressor = fitted(model, centre)
+    pairs = [*PAIRS, PAIRS[0][::-1], ("the cat", "the cat"), ("zzz", "zzz"), ("", "the cat")]
+    explanations = regressor.explain(pairs)
+    np.testing.assert_allclose(
+        [each.similarity for each in explanations], regressor.similarity(pairs), atol=1e-15
+    )
+    for each, (text1, text2) in zip(explanations, pairs, strict=True):
+        assert (each.text1, each.text2) == (text1, text2)
+        assert each.contributions.sum() + each.rest == pytest.approx(each.similarity, abs=1e-9)
+        own = [
+            list(own_contexts(model, text)) if streaming.has_words(text) else []
+            for text in (text1, text2)
+        ]
+        assert each.rows.tolist() == sorted({*own[0], *own[1]})
+        assert each.rows[each.chosen1].tolist() == sorted(own[0])
+        assert each.rows[each.chosen2].tolist() == sorted(own[1])
+        assert each.contexts == model.context_texts(each.rows)
+        if streaming.has_words(text1):
+            np.testing.assert_allclose(each.terms1, model.terms([text1], each.rows)[0], rtol=1e-6)
+
+
+def test_the_contexts_that_contribute_most_are_kept(model):
+    regressor = fitted(model)
+    (whole,) = regressor.explain(PAIRS[:1])
+    (part,) = regressor.explain(PAIRS[:1], keep=3)
+    assert part.top() == whole.top(3) and part.n_rest == len(whole.rows) - 3
+    assert part.rest == pytest.approx(sum(value for *_, value in whole.top(99)[3:]))
+    assert part.similarity == whole.similarity
+    assert f"{part.n_rest} other contexts" in str(part)
+
+
+def test_progress_is_shown_when_asked_for(model, capfd):
+    fitted(model).similarity(PAIRS)
+    assert capfd.readouterr() == ("", "")
+    fitted(model, verbose=1).similarity(PAIRS)
+    out, err = capfd.readouterr()
+    assert out == "" and "ContextRegressor: 100%" in err
+
+
+def test_a_parameter_of_the_model_that_is_searched_stays_with_its_copy(model):
+    regressor = ContextRegressor(model)
+    grid = {"context_model__weights": [(1, 0, 0, 0), (0, 1, 0, 0)], "context_model__size": [3]}
+    search = GridSearchCV(regressor, grid, cv=2).fit(np.array(PAIRS, dtype=object), SCORES)
+    assert search.best_estimator_.weights_.sum() == 1
+    assert (model.size, model.weights) == (8, (1.0, 1.0, 1.0, 1.0))
+    assert not hasattr(clone(ContextRegressor(StandIn())).context_model, "points_")
