@@ -1,0 +1,370 @@
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.contexts import harvest, read_harvest
+from estimators.contexts.harvesting import score_file
+from film.datasets import make_question_pairs
+from film.text import text_hash
+
+ROOT = Path(__file__).parents[3]
+SENTENCES = sorted({*make_question_pairs(400, random_state=0).pairs.ravel()})
+
+
+class Cosine:
+    """Scores pairs by the words that they share; counts what it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def similarity(self, pairs):
+        self.asked.append(len(pairs))
+        words = [[{*text.lower().split()} for text in pair] for pair in np.asarray(pairs).tolist()]
+        return np.array([len(a & b) / (len(a) * len(b)) ** 0.5 for a, b in words])
+
+
+def run(path, n_pairs=700, model=None, **settings):
+    settings = {"random_state": 3} | settings
+    return harvest(model or Cosine(), SENTENCES, path, n_pairs=n_pairs, **settings)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "pairs.csv"
+    assert run(path) == (700, 700, "done")
+    return path
+
+
+def test_the_rows_are_different_pairs_with_their_scores(whole):
+    pairs, scores, splits = read_harvest(whole)
+    assert pairs.shape == (700, 2) and set(splits) == {"train", "dev", "test"}
+    assert len({frozenset(pair) for pair in pairs.tolist()}) == 700
+    assert all(one != other for one, other in pairs.tolist())
+    assert {*pairs.ravel()} <= set(SENTENCES)
+    np.testing.assert_allclose(scores, Cosine().similarity(pairs), atol=5.1e-7)
+    assert whole.read_text(encoding="utf-8").startswith("text1,text2,score,split\n")
+
+
+def test_no_sentence_is_in_two_splits(whole):
+    pairs, _, splits = read_harvest(whole)
+    for one, other in combinations(("train", "dev", "test"), 2):
+        assert not {*pairs[splits == one].ravel()} & {*pairs[splits == other].ravel()}
+
+
+def test_a_hundredth_is_held_out_each(tmp_path):
+    # Whole bunches of some 24 pairs are held out: of 5,000 pairs between 1 % and 1.5 %.
+    path = tmp_path / "pairs.csv"
+    run(path, 5000)
+    splits = read_harvest(path).splits.tolist()
+    for split in ("dev", "test"):
+        assert 50 <= splits.count(split) <= 75
+
+
+@pytest.mark.parametrize("near", [0.0, 0.25, 0.5, 1.0])
+def test_near_is_the_share_of_neighbours(tmp_path, near):
+    path = tmp_path / "pairs.csv"
+    run(path, 288, near=near)
+    scores = read_harvest(path).scores
+    random = np.random.default_rng(0).choice(np.array(SENTENCES, dtype=object), (2000, 2))
+    random_scores = Cosine().similarity(random)
+    high = np.mean(scores > np.quantile(random_scores, 0.9))
+    assert high == pytest.approx(0.1 + 0.45 * near, abs=0.12)
+
+
+def test_the_scores_cover_the_range(whole):
+    _, scores, _ = read_harvest(whole)
+    random = np.random.default_rng(0).choice(np.array(SENTENCES, dtype=object), (20_000, 2))
+    random = random[random[:, 0] != random[:, 1]]
+    high = np.mean(scores > 0.6)
+    assert high > 0.03 and high > 10 * np.mean(Cosine().similarity(random) > 0.6)
+    assert (np.histogram(scores, np.arange(0, 1.01, 0.2))[0] > 0).all()
+
+
+def test_each_sentence_meets_several_others_in_its_chunk(whole):
+    pairs, _, _ = read_harvest(whole)
+    degree = 2 * 288 / len({*pairs[:288].ravel()})
+    assert degree > 4
+
+
+def test_the_same_seed_gives_the_same_file(whole, tmp_path):
+    run(tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == whole.read_bytes()
+    run(tmp_path / "other.csv", random_state=4)
+    assert (tmp_path / "other.csv").read_bytes() != whole.read_bytes()
+
+
+@pytest.mark.parametrize("steps", [(100, 300, 700), (1, 288, 289, 577, 700)])
+def test_a_harvest_in_parts_is_the_same(whole, tmp_path, steps):
+    path, before = tmp_path / "pairs.csv", 0
+    for n in steps:
+        done = run(path, n, random_state=3 if n == steps[0] else None)
+        assert done == (n, n - before, "done")
+        before = n
+    assert path.read_bytes() == whole.read_bytes()
+    assert run(path) == (700, 0, "done") and run(path, 5) == (700, 0, "done")
+
+
+class _Stops(Cosine):
+    def __init__(self, after, error):
+        super().__init__()
+        self.after, self.error = after, error
+
+    def similarity(self, pairs):
+        if len(self.asked) == self.after:
+            raise self.error
+        return super().similarity(pairs)
+
+
+def test_ctrl_c_keeps_whole_chunks(whole, tmp_path):
+    path = tmp_path / "pairs.csv"
+    with pytest.raises(KeyboardInterrupt):
+        run(path, model=_Stops(1, KeyboardInterrupt()))
+    kept = len(read_harvest(path).pairs)
+    assert 200 < kept < 400
+    assert run(path) == (700, 700 - kept, "done")
+    assert path.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("where", ["rows", "note"])
+def test_a_full_disk_keeps_what_is_whole(whole, tmp_path, monkeypatch, where):
+    path, calls = tmp_path / "pairs.csv", []
+
+    def full(name):
+        real = getattr(score_file.os if where == "rows" else score_file, name)
+
+        def call(*args, **keywords):
+            calls.append(name)
+            if len(calls) == 3:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real(*args, **keywords)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        if where == "rows":
+            patch.setattr(score_file.os, "fsync", full("fsync"))
+        else:
+            patch.setattr(score_file, "atomic_writer", full("atomic_writer"))
+        with pytest.raises(
+            OSError, match=r"No space left .* pairs are kept; make room and harvest"
+        ):
+            run(path)
+    kept = read_harvest(path)
+    assert len(kept.pairs) < 700
+    assert run(path) == (700, 700 - len(kept.pairs), "done")
+    assert path.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux")
+def test_a_device_that_is_full_is_named(tmp_path):
+    with pytest.raises(OSError):
+        run("/dev/full")
+
+
+def test_a_torn_end_is_dropped(whole, tmp_path):
+    path = tmp_path / "pairs.csv"
+    run(path, 600)
+    good = path.read_bytes()
+    with path.open("ab") as handle:
+        handle.write(b'"a whole line",that the note does not know,0.5,train\n"torn, "')
+    assert len(read_harvest(path).pairs) == 600
+    run(path)
+    assert path.read_bytes() == whole.read_bytes() and whole.read_bytes().startswith(good)
+
+
+def test_a_killed_process_can_be_continued(whole, tmp_path):
+    path = tmp_path / "pairs.csv"
+    program = (
+        "import sys, time\n"
+        "from tests.estimators.contexts.test_harvesting import Cosine, run\n"
+        "class Slow(Cosine):\n"
+        "    def similarity(self, pairs):\n"
+        "        if len(self.asked) == 1: print('now', flush=True); time.sleep(60)\n"
+        "        return super().similarity(pairs)\n"
+        "run(sys.argv[1], model=Slow())\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(path)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+    )
+    assert process.stdout.readline() == b"now\n"
+    with pytest.raises(OSError, match="written by another process"):
+        run(path)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert 0 < len(read_harvest(path).pairs) < 700
+    run(path)
+    assert path.read_bytes() == whole.read_bytes()
+
+
+def test_the_time_budget_ends_after_a_chunk(tmp_path):
+    class Slow(Cosine):
+        def similarity(self, pairs):
+            time.sleep(0.2)
+            return super().similarity(pairs)
+
+    path = tmp_path / "pairs.csv"
+    assert run(path, seconds=0) == (0, 0, "time")
+    done = run(path, seconds=0.1, model=Slow())
+    assert done.stopped == "time" and 200 < done.n_pairs < 400
+    assert len(read_harvest(path).pairs) == done.n_pairs
+
+
+def test_excluded_sentences_are_left_out(whole, tmp_path):
+    used = sorted({*read_harvest(whole).pairs.ravel()})[::2]
+    path = tmp_path / "pairs.csv"
+    run(path, exclude={text_hash(text.upper() + "!") for text in used})
+    assert not {*read_harvest(path).pairs.ravel()} & set(used)
+
+
+def test_an_encoder_takes_turns_with_tfidf(tmp_path):
+    class Encoder:
+        def transform(self, texts):
+            return np.random.default_rng(0).normal(size=(len(texts), 8))
+
+    path = tmp_path / "pairs.csv"
+    run(path, 288, near=1.0, encoder=Encoder())
+    run(tmp_path / "words.csv", 288, near=1.0)
+    # Neighbours of random vectors share few words.
+    scores = [read_harvest(tmp_path / name).scores.mean() for name in ("pairs.csv", "words.csv")]
+    assert scores[0] < scores[1] - 0.03
+    with pytest.raises(ValueError, match="begun with encoder='Encoder', now None"):
+        run(path, near=1.0)
+    with pytest.raises(ValueError, match=r"encoder gives an array of shape \(1, 8\)"):
+        Encoder.transform = lambda self, texts: np.ones((1, 8))
+        run(tmp_path / "wrong.csv", encoder=Encoder())
+
+
+@pytest.mark.parametrize("n", [4, 5, 23, 24, 60])
+def test_few_sentences_give_all_their_pairs(tmp_path, n):
+    path, model = tmp_path / "pairs.csv", Cosine()
+    with pytest.warns(UserWarning, match=f"the {n} sentences gave"):
+        done = harvest(model, SENTENCES[:n], path, n_pairs=10_000, random_state=0)
+    splits = read_harvest(path).splits.tolist()
+    assert done.stopped == "no more pairs" and done.n_pairs == len(splits)
+    assert set(splits) == ({"train"} if n < 24 else {"train", "dev", "test"})
+    n_train = n - 2 * 4 * (n // 24)
+    most = n_train * (n_train - 1) // 2
+    assert 0.8 * most <= splits.count("train") <= most
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"random_state": 4}, "begun with seed=.* give another path"),
+        ({"near": 0.4}, "begun with near=0.5, now 0.4"),
+        ({"exclude": {text_hash(SENTENCES[0])}}, "begun with sentences="),
+    ],
+)
+def test_a_file_is_continued_with_the_same_settings(whole, settings, message):
+    before = whole.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        run(whole, **settings)
+    assert whole.read_bytes() == before
+
+
+def test_a_file_is_continued_by_the_same_model(whole):
+    class Other(Cosine):
+        def similarity(self, pairs):
+            return super().similarity(pairs) - 0.1
+
+    with pytest.raises(ValueError, match="holds scores of another model"):
+        run(whole, 800, model=Other())
+    assert len(read_harvest(whole).pairs) == 700
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"model": object()}, TypeError, "model=.* must be a fitted ContextRegressor"),
+        ({"model": Cosine}, TypeError, "model=.* must be a fitted ContextRegressor"),
+        ({"sentences": "text"}, TypeError, "sentences is one string"),
+        ({"sentences": ["a", None]}, TypeError, r"sentences\[1\] = None"),
+        ({"sentences": ["a", "A!", "?", "b", "c"]}, ValueError, "sentences has 3 different ones"),
+        ({"n_pairs": 0}, ValueError, "n_pairs=0"),
+        ({"seconds": -1}, ValueError, "seconds=-1"),
+        ({"near": 1.5}, ValueError, "near=1.5"),
+        ({"exclude": "hash"}, TypeError, "exclude is str"),
+        ({"random_state": "x"}, ValueError, "random_state='x'"),
+        ({"verbose": -1}, ValueError, "verbose=-1"),
+    ],
+)
+def test_wrong_arguments_raise_before_any_work(tmp_path, changes, error, message):
+    path = tmp_path / "pairs.csv"
+    given = {"model": Cosine(), "sentences": SENTENCES, "path": path, "n_pairs": 10} | changes
+    with pytest.raises(error, match=message):
+        harvest(given.pop("model"), given.pop("sentences"), given.pop("path"), **given)
+    assert not path.exists()
+
+
+def test_files_of_others_are_left_alone(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b\n")
+    with pytest.raises(FileExistsError, match=r"is there already, without mine\.csv\.json"):
+        run(path)
+    assert path.read_text() == "a,b\n"
+    with pytest.raises(ValueError, match=r"no file of harvested pairs.* first line"):
+        read_harvest(path)
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        read_harvest(tmp_path / "none.csv")
+    with pytest.raises(FileNotFoundError):
+        run(tmp_path / "no folder" / "pairs.csv")
+
+
+def test_damaged_files_are_named(tmp_path):
+    path = tmp_path / "pairs.csv"
+    run(path, 20)
+    note = tmp_path / "pairs.csv.json"
+    kept, rows = note.read_text(), path.read_bytes()
+    for damaged in ("", "{}", "[1]", kept.replace('"rows": 20', '"rows": "x"')):
+        note.write_text(damaged)
+        for read in (lambda: read_harvest(path), lambda: run(path)):
+            with pytest.raises(ValueError, match=r"pairs.csv.json is damaged"):
+                read()
+    note.write_text(kept)
+    path.write_bytes(rows[:100])
+    with pytest.raises(ValueError, match=r"is shorter than pairs\.csv\.json says"):
+        run(path)
+    note.unlink()
+    path.write_bytes(rows.replace(b",0.", b",nan#", 1))
+    with pytest.raises(ValueError, match="is damaged"):
+        read_harvest(path)
+    path.write_bytes(rows)
+    assert len(read_harvest(path).pairs) == 20
+
+
+def test_texts_with_commas_quotes_and_lines_come_back(tmp_path):
+    hard = [f'say "{i}", {word},\n\ttwo\r\nlines' for i, word in enumerate("abcdefgh")]
+    path = tmp_path / "pairs.csv"
+    harvest(Cosine(), hard, path, n_pairs=10, random_state=0)
+    assert {*read_harvest(path).pairs.ravel()} <= set(hard)
+    assert json.loads((tmp_path / "pairs.csv.json").read_text())["rows"] == 10
+
+
+def test_a_score_that_is_not_finite_is_refused(tmp_path):
+    class Bad(Cosine):
+        def similarity(self, pairs):
+            return np.full(len(pairs), np.nan)
+
+    with pytest.raises(ValueError, match="not finite"):
+        run(tmp_path / "pairs.csv", model=Bad())
+    assert len(read_harvest(tmp_path / "pairs.csv").pairs) == 0
+
+
+def test_progress_is_shown_when_asked_for(tmp_path, capfd):
+    run(tmp_path / "a.csv", 20)
+    assert capfd.readouterr() == ("", "")
+    run(tmp_path / "b.csv", 20, verbose=1)
+    out, err = capfd.readouterr()
+    assert out == "" and "harvest: 100%" in err
