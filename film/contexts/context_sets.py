@@ -235,6 +235,7 @@ class _Different:
     def _prefix(self, words: frozenset[str]) -> list[str]:
         if not words:
             return [""]
-        ordered = sorted(words, key=lambda word: (-len(word), word))
+        ordered = sorted(words)
+        ordered.sort(key=len, reverse=True)
         # One more than needed, so that rounding of the bound can cost time alone.
         return ordered[: len(words) - int(self._bound * len(words)) + 1]

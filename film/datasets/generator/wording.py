@@ -45,7 +45,7 @@ def sentence(meaning: Meaning, wording: dict[object, int], draws: Draws) -> str:
         text = template.format(old=thing, new=other, rest=" ".join(details)).replace(" ?", "?")
     else:
         if meaning.quality:
-            thing = _qualified(thing, pick(meaning.quality, QUALITIES[meaning.quality]))
+            thing = qualified(thing, pick(meaning.quality, QUALITIES[meaning.quality]))
         verb = pick(meaning.verb, VERBS[meaning.verb])
         act = " ".join([verb, thing, *details])
         text = pick(meaning.intent, INTENTS[meaning.intent]).format(act=act)
@@ -78,7 +78,7 @@ def _details(meaning: Meaning, pick: _Pick) -> list[str]:
     return found
 
 
-def _qualified(thing: str, quality: str) -> str:
+def qualified(thing: str, quality: str) -> str:
     """Set an adjective between article and noun."""
     article, _, noun = thing.partition(" ")
     if article in ("a", "an"):
