@@ -18,7 +18,8 @@ _DEFINITION = re.compile(r" {0,3}\[([^\]]+)\]:[ \t]*")
 _META = re.compile(r"[\w.\"'-]+[ \t]*[:=]|[ \t]|#|-(?:[ \t]|$)|[\]})]|$")
 _META_ENDS = {"---": ("---", "..."), "+++": ("+++",)}
 
-_UNSHOWN = re.compile(r"<!--.*?-->|<(script|style)\b[^>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
+_UNSHOWN = re.compile(r"<!--|<script\b|<style\b", re.IGNORECASE)
+_ENDS = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _CODE = re.compile(r"(?<!`)(`{1,5})(?!`)([^`]+)\1(?!`)")
 _IMAGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])")
@@ -26,6 +27,7 @@ _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*
 _FOOTNOTE = re.compile(r"\[\^[^\[\]]+\]")
 _EMPHASIS = re.compile(r"(?<!\*)\*{1,3}(?!\*)|(?<!_)_{1,3}(?!_)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_LOWERED = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 # Escaped characters wait in a private area of Unicode until the marks around them are gone.
 _HIDDEN = 0xF0000
 
@@ -43,19 +45,41 @@ def markdown_paragraphs(text: str) -> Iterator[str]:
     paragraph : str
         Lines joined by a space, marks of emphasis, links and HTML removed.
     """
-    for lines in _blocks(_UNSHOWN.sub(" ", text).split("\n")):
-        paragraph = " ".join(line.strip() for line in lines)
+    for lines in _blocks(_without_unshown(text).split("\n")):
+        paragraph = " ".join(line.strip().removesuffix("\\") for line in lines)
         yield _shown(paragraph)
+
+
+def _without_unshown(text: str) -> str:
+    """Remove comments, scripts and styles; where one never ends, its start is text."""
+    kept, at, lowered = [], 0, None
+    endless: set[str] = set()
+    for mark in _UNSHOWN.finditer(text):
+        opening = mark.group().lower()
+        if mark.start() < at or opening in endless:
+            continue
+        if lowered is None:
+            # One character for each, unlike str.lower.
+            lowered = text.translate(_LOWERED)
+        end = lowered.find(_ENDS[opening], mark.end())
+        if end < 0:
+            endless.add(opening)
+            continue
+        kept.append(text[at : mark.start()])
+        at = end + len(_ENDS[opening])
+    return " ".join([*kept, text[at:]])
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:
     """Yield the lines of each paragraph, without the marks that make them one."""
     block: list[str] = []
+    in_list = False
     k = _after_metadata(lines)
     fences = _fences(lines)
     while k < len(lines):
-        line = _QUOTE.sub("", lines[k], count=1) if ">" in lines[k] else lines[k]
-        starts = not line.strip()
+        quote = _QUOTE.match(lines[k])
+        line = lines[k][quote.end() :] if quote else lines[k]
+        starts, lists = not line.strip(), False
         if k in fences:
             starts, line, k = True, "", fences[k]
         elif _UNDERLINE.match(line) and len(block) == 1:
@@ -69,24 +93,25 @@ def _blocks(lines: list[str]) -> Iterator[list[str]]:
                 k += 1
         elif _HEADING.match(line) or _RULE.match(line) or _UNDERLINE.match(line):
             starts, line = True, ""
-        elif mark := _BULLET.match(line) or _opening_number(line, block):
-            starts, line = True, line[mark.end() :]
+        elif mark := _BULLET.match(line) or _opening_number(line, bool(block) and not in_list):
+            starts, line, lists = True, line[mark.end() :], True
         elif mark := _DEFINITION.match(line):
             starts, line = True, line[mark.end() :] if mark.group(1).startswith("^") else ""
         if starts and block:
             yield block
             block = []
         if line.strip():
+            in_list = lists or (in_list and bool(block))
             block.append(line)
         k += 1
     if block:
         yield block
 
 
-def _opening_number(line: str, block: list[str]) -> re.Match[str] | None:
+def _opening_number(line: str, inside: bool) -> re.Match[str] | None:
     """Match the number of a list's item; inside a paragraph only 1 opens a list."""
     mark = _NUMBER.match(line)
-    return mark if mark and (not block or mark.group(1) == "1") else None
+    return mark if mark and (not inside or mark.group(1) == "1") else None
 
 
 def _after_metadata(lines: list[str]) -> int:

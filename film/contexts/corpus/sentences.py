@@ -126,14 +126,15 @@ def split_sentences(
             "pip install 'film-metric[contexts]'."
         ) from error
     sentences: list[str] = []
-    for paragraph in _BLANK.split(text):
-        if not _says_something(paragraph):
+    for lines in _BLANK.split(text):
+        if not _says_something(lines):
             continue
+        paragraph = " ".join(lines.split())
         parts = _parts(paragraph, segment(language, _QUOTES.sub(" ", paragraph)))
         for sentence in _joined(parts):
-            sentences += (
-                [sentence] if len(sentence) <= max_characters else _cut(sentence, max_characters)
-            )
+            whole = len(sentence) <= max_characters
+            pieces = [sentence] if whole else _cut(sentence, max_characters)
+            sentences += filter(_says_something, pieces)
     return sentences
 
 
@@ -158,39 +159,35 @@ def _parts(paragraph: str, segments: list[str]) -> Iterator[str]:
 
 def _joined(parts: Iterator[str]) -> Iterator[str]:
     """Yield sentences, each fragment that is none joined to its neighbour."""
-    held = ""
-    for part in parts:
-        part = part.strip()
+    held: list[str] = []
+    speaks = False
+    for part in map(str.strip, parts):
         if not part:
             continue
-        if held and not _is_continued(held, part):
-            yield held
-            held = part
-        else:
-            held = f"{held} {part}".strip()
+        says = _says_something(part)
+        continued = held and says and held[-1][-1] in _CLOSING and part[0].islower()
+        numbered = len(held) == 1 and _ENUMERATOR.match(held[0])
+        if speaks and says and not continued and not numbered:
+            yield " ".join(held)
+            held, speaks = [], False
+        held.append(part)
+        speaks = speaks or says
     if held:
-        yield held
+        yield " ".join(held)
 
 
-def _is_continued(held: str, part: str) -> bool:
-    """Say whether `part` belongs to the sentence before it."""
-    if not _says_something(part) or not _says_something(held) or _ENUMERATOR.match(held):
-        return True
-    return held[-1] in _CLOSING and part[0].islower()
-
-
-def _cut(sentence: str, most: int) -> list[str]:
+def _cut(sentence: str, most: int) -> Iterator[str]:
     """Cut a sentence into pieces of at most `most` characters."""
-    pieces = []
-    while len(sentence) > most:
-        end = most
+    start = 0
+    while len(sentence) - start > most:
+        end = start + most
         for pattern in _CUTS:
-            places = [m.end() for m in pattern.finditer(sentence, most // 2, most)]
+            places = [m.end() for m in pattern.finditer(sentence, start + most // 2, end)]
             if places:
                 end = places[-1]
                 break
-        piece, rest = sentence[:end].strip(), sentence[end:].strip()
-        if _says_something(piece):
-            pieces.append(piece)
-        sentence = rest
-    return [*pieces, sentence] if _says_something(sentence) else pieces
+        yield sentence[start:end].strip()
+        start = end
+        while start < len(sentence) and sentence[start].isspace():
+            start += 1
+    yield sentence[start:].strip()

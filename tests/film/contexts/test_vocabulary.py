@@ -1,0 +1,145 @@
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+
+from film.contexts import (
+    PAD,
+    IdTable,
+    decode_ids,
+    encode_texts,
+    train_vocabulary,
+    vocabulary,
+    vocabulary_size,
+)
+from film.datasets import make_documents
+
+TEXTS = [text for document in make_documents(40, random_state=0) for text in document.split(". ")]
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return train_vocabulary(TEXTS, 700)
+
+
+def test_a_vocabulary_is_made_of_the_texts_alone(learned):
+    assert vocabulary_size(learned) == 700
+    pieces = json.loads(learned)["model"]["vocab"]
+    assert sorted(pieces.values()) == list(range(700))
+    assert [pieces[name] for name in ("[PAD]", "[BEGIN]", "[END]", "[SEPARATOR]")] == [0, 1, 2, 3]
+    seen = set(" ".join(TEXTS).lower().split())
+    longer = [piece for piece, k in pieces.items() if k >= 260]
+    for piece in longer:
+        assert any(piece.removeprefix("Ġ") in word for word in seen)
+    assert vocabulary_size(train_vocabulary(["ab ab"], 10_000)) < 300
+
+
+def test_the_same_texts_give_the_same_vocabulary_in_any_process(learned):
+    assert train_vocabulary(iter(TEXTS), 700) == learned
+    program = (
+        "from tests.film.contexts.test_vocabulary import TEXTS;"
+        "from film.contexts import train_vocabulary;"
+        "import sys; sys.stdout.write(train_vocabulary(TEXTS, 700))"
+    )
+    for threads, seed in (("1", "1"), ("4", "2")):
+        environment = {**os.environ, "RAYON_NUM_THREADS": threads, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+        )
+        assert done.stdout.decode() == learned
+
+
+def test_any_text_comes_back_in_lower_case(learned):
+    rng = np.random.default_rng(0)
+    letters = np.array([*"abcXYZ019 .,'\"-!?", "é", "ß", "今", "😀", "\u0301", "№"])
+    texts = ["".join(rng.choice(letters, 30)) for _ in range(200)] + ["[PAD] [END]", "<s>"]
+    table = encode_texts(learned, texts)
+    for k, text in enumerate(texts):
+        ids = table.values[table.starts[k] : table.starts[k + 1]]
+        assert ids.min() > 3
+        expected = unicodedata.normalize("NFKC", " ".join(text.split())).lower()
+        assert decode_ids(learned, ids).split() == expected.split()
+
+
+def test_encoding_is_that_of_the_tokenizer_text_by_text(learned):
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer.from_str(learned)
+    texts = [" ".join(text.split()) for text in TEXTS]
+    table = encode_texts(learned, texts)
+    for k, encoding in enumerate(tokenizer.encode_batch(texts)):
+        assert encoding.ids == table.values[table.starts[k] : table.starts[k + 1]].tolist()
+
+
+def test_blocks_and_what_is_remembered_change_nothing(learned, monkeypatch):
+    whole = encode_texts(learned, TEXTS, 9)
+    steps = []
+    monkeypatch.setattr(vocabulary, "_BLOCK", 7)
+    monkeypatch.setattr(vocabulary, "_MOST_KNOWN", 5)
+    parts = encode_texts(learned, iter(TEXTS), 9, advance=steps.append)
+    np.testing.assert_array_equal(parts.values, whole.values)
+    np.testing.assert_array_equal(parts.starts, whole.starts)
+    assert sum(steps) == len(TEXTS) and set(steps[:-1]) == {7}
+
+
+def test_long_texts_are_cut_and_empty_ones_are_empty(learned):
+    table = encode_texts(learned, ["word " * 50, "", " \n", "a"], 5)
+    assert table.lengths.tolist() == [5, 0, 0, 1]
+    assert table.values.dtype == np.int32 and table.starts.dtype == np.int64
+    assert len(encode_texts(learned, [])) == 0
+
+
+def test_padded_rows_are_the_rows_and_padding(learned):
+    table = encode_texts(learned, ["one two three", "", "four"])
+    ids, lengths = table.padded([2, 0, 1, 2])
+    assert ids.dtype == lengths.dtype == np.int64
+    assert lengths.tolist() == [table.lengths[k] for k in (2, 0, 1, 2)]
+    for row, k, length in zip(ids, (2, 0, 1, 2), lengths, strict=True):
+        np.testing.assert_array_equal(row[:length], table.values[table.starts[k] :][:length])
+        assert (row[length:] == PAD).all()
+    assert table.padded([])[0].shape == (0, 0)
+    assert table.padded([1])[0].shape == (1, 0)
+    for wrong in ([-1], [3], [0, 99]):
+        with pytest.raises(IndexError, match="rows must be from 0 to 2"):
+            table.padded(wrong)
+
+
+def test_a_table_on_disk_is_the_same_and_is_not_loaded(learned, tmp_path):
+    table = encode_texts(learned, TEXTS)
+    table.write(tmp_path / "ids")
+    opened = IdTable.read(tmp_path / "ids")
+    assert isinstance(opened.values, np.memmap)
+    np.testing.assert_array_equal(opened.values, table.values)
+    np.testing.assert_array_equal(opened.padded([5, 2])[0], table.padded([5, 2])[0])
+    assert sorted(os.listdir(tmp_path / "ids")) == ["id_starts.npy", "ids.npy"]
+    path = tmp_path / "ids/ids.npy"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ValueError):
+        IdTable.read(tmp_path / "ids")
+    np.save(path, table.values[:-3])
+    with pytest.raises(ValueError, match="cut or changed"):
+        IdTable.read(tmp_path / "ids")
+    with pytest.raises(FileNotFoundError):
+        IdTable.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda v: train_vocabulary(["a"], 259), "size must be an integer of at least 260"),
+        (lambda v: train_vocabulary(["a"], 300.0), "size must be"),
+        (lambda v: train_vocabulary(["a"], min_frequency=0), "min_frequency must be"),
+        (lambda v: train_vocabulary([]), "at least one character"),
+        (lambda v: train_vocabulary(["", " \n"]), "at least one character"),
+        (lambda v: encode_texts("{}", ["a"]), "must be the JSON of a tokenizer"),
+        (lambda v: encode_texts(v, ["a"], 0), "max_length must be"),
+        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 2])), "cut or changed"),
+        (lambda v: IdTable(np.zeros((3, 1), np.int32), np.array([0, 3])), "one dimension"),
+    ],
+)
+def test_wrong_arguments_are_named(learned, call, named):
+    with pytest.raises(ValueError, match=named):
+        call(learned)
