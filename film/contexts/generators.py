@@ -5,48 +5,70 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from film.contexts.seq2seq import DecoderLayer, EncoderLayer, Layout, Size
+from film.contexts.seq2seq import (
+    Attended,
+    DecoderLayer,
+    EncoderLayer,
+    Layout,
+    Size,
+    TiedEmbedding,
+    additive,
+    gathered,
+    size_of,
+)
+from film.contexts.vocabulary import END
 
-__all__ = ["CENTRE", "LEFT", "RIGHT", "SIZES", "Generator", "Memory", "unigram_log_likelihood"]
+__all__ = [
+    "CENTRE",
+    "LEFT",
+    "RIGHT",
+    "Generator",
+    "Memory",
+    "Target",
+]
 
 LEFT, CENTRE, RIGHT = 0, 1, 2
 """Places of sentences."""
 
-SIZES = {
-    "tiny": Size(width=128, heads=4, encoder_layers=2, decoder_layers=2, inner=512),
-    "small": Size(width=256, heads=4, encoder_layers=3, decoder_layers=3, inner=1024),
-    "base": Size(width=512, heads=8, encoder_layers=6, decoder_layers=6, inner=2048),
-    "large": Size(width=1024, heads=16, encoder_layers=6, decoder_layers=6, inner=4096),
-}
-"""Sizes of `Generator` by name; ``"large"`` is that of the paper, Transformer-large."""
-
-ROWS_AT_ONCE = 512
-"""Tokens whose logits of the whole vocabulary are held at once."""
-
 
 class Memory(NamedTuple):
-    """States of the tokens of b sentences, one sentence behind the other."""
+    """What is kept of sentences that are given, one sentence behind the other."""
 
-    values: Any  # (N, width)
+    values: Any  # (N, ...)
     lengths: Any  # (b,)
 
     def take(self, rows: Any) -> Memory:
-        """Memory of some rows, in their order; rows may repeat.
+        """Take some rows, in their order; rows may repeat.
 
         Parameters
         ----------
         rows : array-like of int, shape (k,)
             In [0, b).
         """
-        rows = torch.as_tensor(rows, device=self.lengths.device)
-        layout = Layout(self.lengths[rows])
-        starts = (self.lengths.cumsum(0) - self.lengths)[rows]
-        source = starts[:, None] + torch.arange(layout.longest, device=rows.device)
-        return Memory(self.values[layout.flat(source)], layout.lengths)
+        source, lengths = _taken(self.lengths, rows)
+        return Memory(self.values[source], lengths)
+
+
+class Target(NamedTuple):
+    """What is kept of sentences that are generated, one sentence behind the other."""
+
+    values: Any  # (N, ...)
+    tokens: Any  # (N,), each sentence with its end
+    lengths: Any  # (b,)
+
+    def take(self, rows: Any) -> Target:
+        """Take some rows, in their order; rows may repeat.
+
+        Parameters
+        ----------
+        rows : array-like of int, shape (k,)
+            In [0, b).
+        """
+        source, lengths = _taken(self.lengths, rows)
+        return Target(self.values[source], self.tokens[source], lengths)
 
 
 class Generator(torch.nn.Module):
@@ -60,15 +82,23 @@ class Generator(torch.nn.Module):
     Parameters
     ----------
     n_tokens : int
-        Entries V of the vocabulary. The network has one more, the end of a sentence.
+        Entries V of the vocabulary, `END` of `film.contexts` among them: it ends every sentence,
+        and no sentence that is given holds it.
     size : str or Size, default="tiny"
-        Name in `SIZES`, or the numbers.
+        Name in `SIZES` of `film.contexts`, or the numbers.
     max_length : int, default=64
         Most tokens of a sentence.
     dropout : float, default=0.1
         Share of entries dropped in training.
     n_places : int, default=3
         Places of sentences: `LEFT`, `CENTRE` and `RIGHT`.
+    n_frequent : int, default=None
+        Most frequent tokens, told apart in one step; rare ones are told apart in two, as in the
+        adaptive softmax (Grave et al., 2017). It is as exact a distribution for a fraction of the
+        products: a good number is 1000. None: all tokens in one step.
+    counts : array-like of int, shape (n_tokens,), default=None
+        How often each token stands in the training text, which says which ones are frequent. They
+        become part of the weights, so a network that is loaded needs none.
 
     Raises
     ------
@@ -78,8 +108,8 @@ class Generator(torch.nn.Module):
     Notes
     -----
     With width w, a token costs O(w (w + V)): on a CPU the product with the vocabulary takes most
-    of the time of small networks. Input and output embeddings are one table, normalisation comes
-    before each part, and layers work on tokens without padding.
+    of the time of small networks, unless ``n_frequent`` is given. Input and output embeddings are
+    one table, normalisation comes before each part, and layers work on tokens without padding.
 
     Examples
     --------
@@ -88,7 +118,7 @@ class Generator(torch.nn.Module):
     >>> model = Generator(50).eval()
     >>> ids, lengths = torch.tensor([[7, 8, 9], [4, 5, 0]]), torch.tensor([3, 2])
     >>> memories = [model.memory(ids, lengths, place) for place in (LEFT, RIGHT)]
-    >>> model.log_likelihood(memories, ids, lengths, CENTRE).shape
+    >>> model.log_likelihood(memories, model.target(ids, lengths, CENTRE)).shape
     torch.Size([2])
     """
 
@@ -100,28 +130,28 @@ class Generator(torch.nn.Module):
         max_length: int = 64,
         dropout: float = 0.1,
         n_places: int = 3,
+        n_frequent: int | None = None,
+        counts: ArrayLike | None = None,
     ) -> None:
         super().__init__()
-        for name, value in (
-            ("n_tokens", n_tokens),
-            ("max_length", max_length),
-            ("n_places", n_places),
+        for name, value, least in (
+            ("n_tokens", n_tokens, END + 1),
+            ("max_length", max_length, 1),
+            ("n_places", n_places, 2),
+            ("n_frequent", 1 if n_frequent is None else n_frequent, 1),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}={value!r} must be an integer of at least 1")
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout={dropout!r} must be at least 0 and below 1")
-        self.size = _size(size)
+        self.size = size_of(size)
         self.n_tokens, self.max_length = n_tokens, max_length
         width = self.size.width
-        self.embedding = torch.nn.Embedding(n_tokens + 1, width)
-        self.bias = torch.nn.Parameter(torch.zeros(n_tokens + 1))
+        self.vocabulary = TiedEmbedding(n_tokens, width, n_frequent, counts)
         # A decoder's sequence is one longer than its sentence, and so is an encoder's.
         self.positions = torch.nn.Embedding(max_length + 1, width)
-        self.places = torch.nn.Embedding(n_places, width)
-        self.starts = torch.nn.Embedding(n_places, width)
-        for table in (self.embedding, self.positions, self.places, self.starts):
-            torch.nn.init.normal_(table.weight, std=width**-0.5)
+        self.read = torch.nn.Embedding(n_places, width)
+        self.written = torch.nn.Embedding(n_places, width)
         self.dropout = torch.nn.Dropout(dropout)
         self.encoder = torch.nn.ModuleList(
             EncoderLayer(self.size, dropout) for _ in range(self.size.encoder_layers)
@@ -130,6 +160,8 @@ class Generator(torch.nn.Module):
             DecoderLayer(self.size, dropout) for _ in range(self.size.decoder_layers)
         )
         self.encoder_norm = torch.nn.LayerNorm(width)
+        # Keys and values of all layers of the decoder.
+        self.remember = torch.nn.Linear(width, 2 * width * self.size.decoder_layers)
         self.decoder_norm = torch.nn.LayerNorm(width)
 
     def memory(self, ids: Any, lengths: Any, place: Any) -> Memory:
@@ -147,7 +179,8 @@ class Generator(torch.nn.Module):
         Returns
         -------
         memory : Memory
-            Of one token more per sentence, its end.
+            Of one token more per sentence, its end: its keys and values in each layer of the
+            decoder, 2 width decoder_layers numbers a token.
 
         Raises
         ------
@@ -155,45 +188,81 @@ class Generator(torch.nn.Module):
             If a sentence is too long.
         """
         ids, layout = self._sentences(ids, lengths)
-        of_place = self.places(torch.as_tensor(place, device=ids.device)).expand(len(ids), -1)
-        x = self.embedding(layout.flat(_with_end(ids, layout.lengths - 1, self.n_tokens)))
-        x = x + self._positions(layout) + of_place.repeat_interleave(layout.lengths, dim=0)
+        places = torch.as_tensor(place, device=ids.device).expand(len(ids))
+        places = layout.flat(places[:, None].expand(layout.table.shape))
+        x = self._embedded(layout.flat(ids), layout) + self.read(places)
         x = self.dropout(x)
         for layer in self.encoder:
             x = layer(x, layout)
-        return Memory(self.encoder_norm(x), layout.lengths)
+        return Memory(self.remember(self.encoder_norm(x)), layout.lengths)
 
-    def token_log_probabilities(
-        self, memories: Sequence[Memory], ids: Any, lengths: Any, place: int
-    ) -> Memory:
+    def target(self, ids: Any, lengths: Any, place: int) -> Target:
+        """Prepare sentences that are generated, as far as the others have no part in it.
+
+        Parameters
+        ----------
+        ids : array-like of int, shape (b, L)
+            Tokens; behind a sentence's end anything in [0, n_tokens).
+        lengths : array-like of int, shape (b,)
+            Tokens of each sentence, from 0 to ``max_length``.
+        place : int
+            Place of the sentences in their context, in [0, n_places).
+
+        Returns
+        -------
+        target : Target
+            Of one token more per sentence, its end: what the decoder's first self-attention makes
+            of it.
+
+        Raises
+        ------
+        ValueError
+            If a sentence is too long.
+        """
+        ids, layout = self._sentences(ids, lengths)
+        # What comes before the first token is the end of another sentence.
+        before = layout.flat(ids.roll(1, dims=1).index_fill(1, layout.within[:1], END))
+        x = self.dropout(self._embedded(before, layout) + self.written.weight[place])
+        layers: Any = self.decoder
+        return Target(layers[0].attention(x, layout), layout.flat(ids), layout.lengths)
+
+    def token_log_probabilities(self, memories: Sequence[Memory], target: Target) -> Memory:
         """Log-probability of each token of sentences, and of their end, given those before.
 
         Parameters
         ----------
         memories : sequence of Memory
             Of the sentences around, from `memory`: of b rows each, or of 1 row for all.
-        ids : array-like of int, shape (b, L)
-            Tokens of the sentences that are generated; or of shape (1, L), of one for all.
-        lengths : array-like of int, shape (b,) or (1,)
-            Tokens of each.
-        place : int
-            Their place.
+        target : Target
+            From `target`: of b rows, or of 1 row for all.
 
         Returns
         -------
         log_probabilities : Memory
             ``values`` of shape (N,), the tokens and the end of each sentence, one sentence behind
-            the other, in nats; ``lengths`` (b,), one more than those given.
+            the other, in nats; ``lengths`` (b,), one more than those of the sentences.
 
         Raises
         ------
         ValueError
-            If a sentence is too long or numbers of rows do not fit.
+            If numbers of rows do not fit.
         """
-        x, layout, following = self._decoded(memories, ids, lengths, place)
-        return Memory(self._log_probabilities(x, following), layout.lengths)
+        n_rows = _common_rows([len(each.lengths) for each in (*memories, target)])
+        if len(target.lengths) < n_rows:
+            target = Target(
+                target.values.repeat(n_rows, 1),
+                target.tokens.repeat(n_rows),
+                target.lengths.repeat(n_rows),
+            )
+        layout, x = Layout(target.lengths), target.values
+        attended = self._attended(memories, n_rows, x.dtype)
+        layers: Any = self.decoder
+        for number, layer in enumerate(layers):
+            x = layer(x if number == 0 else layer.attention(x, layout), layout, attended[number])
+        values = self.vocabulary.log_probabilities(self.decoder_norm(x), target.tokens)
+        return Memory(values, target.lengths)
 
-    def log_likelihood(self, memories: Sequence[Memory], ids: Any, lengths: Any, place: int) -> Any:
+    def log_likelihood(self, memories: Sequence[Memory], target: Target) -> Any:
         """Mean log-probability per token of sentences, their end included (Eq. 2, 3).
 
         Takes what `token_log_probabilities` takes.
@@ -203,73 +272,62 @@ class Generator(torch.nn.Module):
         log_likelihood : tensor, shape (b,)
             In nats per token, at most 0.
         """
-        values, lengths = self.token_log_probabilities(memories, ids, lengths, place)
+        values, lengths = self.token_log_probabilities(memories, target)
         rows = torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths)
         return values.new_zeros(len(lengths)).index_add(0, rows, values) / lengths
 
-    def loss(self, sentences: Sequence[tuple[Any, Any]], place: int) -> Any:
-        """Cross-entropy of the sentences at one place, given those at all others.
+    def loss(
+        self, sentences: Sequence[tuple[Any, Any]], places: int | Sequence[int] = (0, 1, 2)
+    ) -> Any:
+        """Cross-entropy of sentences, each given those at all other places.
 
         Parameters
         ----------
         sentences : sequence of tuple (ids, lengths)
             Tokens (b, L) and lengths (b,) of the b sentences at each place, in the order of
             places.
-        place : int
-            The one that is generated.
+        places : int or sequence of int, default=(0, 1, 2)
+            Place that is generated. Of several, each sentence is encoded once for all, and the
+            loss is the mean over places.
 
         Returns
         -------
         loss : tensor, shape ()
             In nats per token, ends included; its exponential is the perplexity.
         """
-        memories = [self.memory(*given, at) for at, given in enumerate(sentences) if at != place]
-        return -self.token_log_probabilities(memories, *sentences[place], place).values.mean()
+        written = [places] if isinstance(places, int) else list(places)
+        memories = {
+            at: self.memory(*given, at)
+            for at, given in enumerate(sentences)
+            if set(written) != {at}
+        }
+        losses = []
+        for place in written:
+            others = [memory for at, memory in memories.items() if at != place]
+            target = self.target(*sentences[place], place)
+            losses.append(-self.token_log_probabilities(others, target).values.mean())
+        return torch.stack(losses).mean()
 
-    def _decoded(
-        self, memories: Sequence[Memory], ids: Any, lengths: Any, place: int
-    ) -> tuple[Any, Layout, Any]:
-        """Last states of the decoder, their layout, and the token that follows each."""
-        ids, layout = self._sentences(ids, lengths)
-        n_rows = _common_rows([*(len(memory.lengths) for memory in memories), len(ids)])
-        following = layout.flat(_with_end(ids, layout.lengths - 1, self.n_tokens))
-        before = layout.padded(self.embedding(following)).roll(1, dims=1)
-        before[:, 0] = self.starts.weight[place]
-        x = self.dropout(layout.flat(before) + self._positions(layout))
-        parts = [Layout(memory.lengths) for memory in memories]
-        mask = torch.cat([part.mask.expand(n_rows, -1) for part in parts], dim=1)
-        layers: Any = self.decoder
-        for layer in layers:
-            x = layer.attend(x, layout)
-            if len(ids) < n_rows and layer is layers[0]:
-                # Up to here the one sentence has not met what it is generated from.
-                x, following = x.repeat(n_rows, 1), following.repeat(n_rows)
-                layout = layout.repeated(n_rows)
-            tables = [
-                part.padded(layer.cross.key_value(memory.values)).expand(n_rows, -1, -1)
-                for part, memory in zip(parts, memories, strict=True)
-            ]
-            x = layer(x, layout, layer.cross.keys(torch.cat(tables, dim=1), mask))
-        return self.decoder_norm(x), layout, following
+    def _attended(self, memories: Sequence[Memory], n_rows: int, dtype: Any) -> list[Attended]:
+        """Keys and values for each layer, of all memories side by side."""
+        layouts, tables, start = [Layout(memory.lengths) for memory in memories], [], 0
+        for layout in layouts:
+            tables.append((layout.table + start).expand(n_rows, -1))
+            start += len(layout.places)
+        masks = [layout.mask.expand(n_rows, -1) for layout in layouts]
+        mask = additive(torch.cat(masks, dim=1), dtype)
+        values = gathered(
+            torch.cat([memory.values for memory in memories]), torch.cat(tables, dim=1)
+        )
+        return [Attended(part, mask) for part in values.chunk(len(self.decoder), dim=2)]
 
-    def _log_probabilities(self, x: Any, following: Any) -> Any:
-        """Log-probabilities (N,) of tokens from states (N, width), a few tokens at a time."""
-        found = []
-        for states, tokens in zip(
-            x.split(ROWS_AT_ONCE), following.split(ROWS_AT_ONCE), strict=True
-        ):
-            logits = torch.nn.functional.linear(states, self.embedding.weight, self.bias)
-            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-            found.append(-torch.nn.functional.cross_entropy(logits, tokens, reduction="none"))
-        return torch.cat(found)
-
-    def _positions(self, layout: Layout) -> Any:
-        places = torch.arange(layout.longest, device=layout.lengths.device)
-        return self.positions(layout.flat(places.expand(len(layout.lengths), -1)))
+    def _embedded(self, tokens: Any, layout: Layout) -> Any:
+        places = layout.flat(layout.within.expand(layout.table.shape))
+        return self.vocabulary.vectors(tokens) + self.positions(places)
 
     def _sentences(self, ids: Any, lengths: Any) -> tuple[Any, Layout]:
-        """Tokens, and the layout of sentences with their ends."""
-        device = self.bias.device
+        """Tokens with the end behind each sentence, and their layout."""
+        device = self.vocabulary.weight.device
         ids = torch.as_tensor(ids, dtype=torch.int64, device=device)
         lengths = torch.as_tensor(lengths, dtype=torch.int64, device=device)
         if ids.ndim != 2 or lengths.shape != ids.shape[:1] or not len(ids):
@@ -283,62 +341,17 @@ class Generator(torch.nn.Module):
                 f"a sentence has {longest} tokens, more than max_length={self.max_length}: cut "
                 "sentences when they are encoded"
             )
+        ends = ids.new_full((len(ids), 1), END)
+        ids = torch.cat([ids[:, :longest], ends], dim=1).scatter(1, lengths[:, None], END)
         return ids, Layout(lengths + 1)
 
 
-def unigram_log_likelihood(
-    counts: ArrayLike, ids: ArrayLike, lengths: ArrayLike
-) -> NDArray[np.float64]:
-    """Mean log-probability per token of sentences under a unigram model, ends included.
-
-    What every `Generator` must beat. Counts are smoothed by 1 (Laplace).
-
-    Parameters
-    ----------
-    counts : array-like of int, shape (n_tokens + 1,)
-        How often each token stands in the training text; last, how many sentences it has.
-    ids : array-like of int, shape (b, L)
-        Tokens.
-    lengths : array-like of int, shape (b,)
-        Tokens of each sentence.
-
-    Returns
-    -------
-    log_likelihood : ndarray of float64, shape (b,)
-        In nats per token.
-
-    Examples
-    --------
-    >>> from film.contexts import unigram_log_likelihood
-    >>> unigram_log_likelihood([2, 0, 2], [[0, 0]], [2]).round(3)
-    array([-0.847])
-    """
-    smoothed = np.asarray(counts, dtype=np.float64) + 1
-    logs = np.log(smoothed / smoothed.sum())
-    ids, lengths = np.asarray(ids), np.asarray(lengths)
-    within = np.arange(ids.shape[1]) < lengths[:, None]
-    sums = np.where(within, logs[np.where(within, ids, 0)], 0).sum(axis=1)
-    return (sums + logs[-1]) / (lengths + 1)
-
-
-def _size(size: str | Size) -> Size:
-    if isinstance(size, str):
-        if size not in SIZES:
-            raise ValueError(f"size={size!r} must be one of {', '.join(SIZES)}, or a Size")
-        return SIZES[size]
-    found = Size(*size)
-    if min(found) < 1 or found.width % found.heads:
-        raise ValueError(
-            f"size={found} must have numbers of at least 1, and a width that its heads divide"
-        )
-    return found
-
-
-def _with_end(ids: Any, lengths: Any, end: int) -> Any:
-    """Put the end behind each sentence, (b, longest + 1)."""
-    longest = int(lengths.max())
-    wider = torch.cat([ids[:, :longest], ids.new_full((len(ids), 1), end)], dim=1)
-    return wider.scatter(1, lengths[:, None], end)
+def _taken(lengths: Any, rows: Any) -> tuple[Any, Any]:
+    """Tokens of some rows of a batch, and the lengths of those rows."""
+    rows = torch.as_tensor(rows, device=lengths.device)
+    layout = Layout(lengths[rows])
+    starts = (lengths.cumsum(0) - lengths)[rows]
+    return layout.flat(starts[:, None] + layout.within), layout.lengths
 
 
 def _common_rows(numbers: list[int]) -> int:

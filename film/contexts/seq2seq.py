@@ -5,9 +5,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import embedding, scaled_dot_product_attention
 
-__all__ = ["DecoderLayer", "EncoderLayer", "Keys", "Layout", "Size"]
+__all__ = [
+    "SIZES",
+    "Attended",
+    "DecoderLayer",
+    "EncoderLayer",
+    "Layout",
+    "Size",
+    "TiedEmbedding",
+    "additive",
+    "gathered",
+]
+
+
+ROWS_AT_ONCE = 512
+"""Tokens whose logits are held at once."""
+GROUP = 500
+"""Rare tokens that are told apart together."""
 
 
 class Size(NamedTuple):
@@ -20,6 +36,29 @@ class Size(NamedTuple):
     inner: int
 
 
+SIZES = {
+    "tiny": Size(width=128, heads=4, encoder_layers=2, decoder_layers=2, inner=512),
+    "small": Size(width=256, heads=4, encoder_layers=3, decoder_layers=3, inner=1024),
+    "base": Size(width=512, heads=8, encoder_layers=6, decoder_layers=6, inner=2048),
+    "large": Size(width=1024, heads=16, encoder_layers=6, decoder_layers=6, inner=4096),
+}
+"""Sizes of `Generator` by name; ``"large"`` is that of the paper, Transformer-large."""
+
+
+def size_of(size: str | Size) -> Size:
+    """Look a size up by its name, or check its numbers."""
+    if isinstance(size, str):
+        if size not in SIZES:
+            raise ValueError(f"size={size!r} must be one of {', '.join(SIZES)}, or a Size")
+        return SIZES[size]
+    found = Size(*size)
+    if min(found) < 1 or found.width % found.heads:
+        raise ValueError(
+            f"size={found} must have numbers of at least 1, and a width that its heads divide"
+        )
+    return found
+
+
 class Layout:
     """Where the tokens of b sequences, one behind the other, stand in a padded table.
 
@@ -29,102 +68,85 @@ class Layout:
     ----------
     lengths : tensor of int, shape (b,)
         Tokens of each sequence.
+
+    Attributes
+    ----------
+    within : tensor of int, shape (longest,)
+        Places in a sequence.
+    mask : tensor of bool, shape (b, longest)
+        True at tokens.
+    table : tensor of int, shape (b, longest)
+        Number of each token; 0 at padding.
     """
 
     def __init__(self, lengths: Any) -> None:
         self.lengths = lengths
-        self.longest = int(lengths.max()) if len(lengths) else 0
-        self.mask = torch.arange(self.longest, device=lengths.device) < lengths[:, None]
+        self.within = torch.arange(int(lengths.max()), device=lengths.device)
+        self.mask = self.within < lengths[:, None]
+        starts = lengths.cumsum(0) - lengths
+        self.table = (starts[:, None] + self.within) * self.mask
         self.places = self.mask.flatten().nonzero()[:, 0]
-
-    def padded(self, values: Any) -> Any:
-        """Turn values of tokens, (N, d), into a table (b, longest, d) with zeros elsewhere."""
-        table = values.new_zeros(self.mask.numel(), values.shape[1])
-        return table.index_copy(0, self.places, values).view(*self.mask.shape, values.shape[1])
 
     def flat(self, table: Any) -> Any:
         """Leave the padding of a table (b, longest, ...) out, (N, ...)."""
         return table.reshape(self.mask.numel(), *table.shape[2:])[self.places]
 
-    def repeated(self, times: int) -> Layout:
-        """Layout of one sequence, ``times`` times."""
-        return Layout(self.lengths.repeat(times))
+
+def gathered(values: Any, table: Any) -> Any:
+    """Rows (b, L, d) of values (N, d): indexing, with a fast gradient."""
+    return embedding(table, values)
 
 
-class Keys(NamedTuple):
-    """Keys and values of the tokens that are attended to."""
+class Attended(NamedTuple):
+    """What tokens attend to: keys and values side by side."""
 
-    keys: Any  # (b, heads, L, width / heads)
-    values: Any  # (b, heads, L, width / heads)
-    mask: Any  # (b, 1, 1, L), 0 at tokens and -inf at padding; None: no padding, and causal
-
-
-class Attention(torch.nn.Module):
-    """Multi-head attention of tokens to those of their own or other sequences."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.query = torch.nn.Linear(width, width)
-        self.key_value = torch.nn.Linear(width, 2 * width)
-        self.output = torch.nn.Linear(width, width)
-
-    def split(self, table: Any) -> Any:
-        """Turn (b, L, width) into (b, heads, L, width / heads)."""
-        return table.view(*table.shape[:2], self.heads, -1).transpose(1, 2)
-
-    def keys(self, table: Any, mask: Any) -> Keys:
-        """Keys from projected tokens (b, L, 2 width)."""
-        keys, values = table.chunk(2, dim=2)
-        return Keys(
-            self.split(keys.contiguous()), self.split(values.contiguous()), additive(mask, table)
-        )
-
-    def forward(self, x: Any, layout: Layout, keys: Keys) -> Any:
-        found = scaled_dot_product_attention(
-            self.split(layout.padded(self.query(x))),
-            keys.keys,
-            keys.values,
-            attn_mask=keys.mask,
-            is_causal=keys.mask is None,
-        )
-        return self.output(layout.flat(found.transpose(1, 2).flatten(2)))
+    values: Any  # (b, L, 2 width)
+    mask: Any  # (b, 1, 1, L), 0 at tokens and -inf at padding; None: causal
 
 
-def additive(mask: Any, like: Any) -> Any:
+def additive(mask: Any, dtype: Any) -> Any:
     """Turn a mask (b, L), True at tokens, into what is added to the products."""
-    if mask is None:
-        return None
-    zeros = torch.zeros(mask.shape, dtype=like.dtype, device=like.device)
+    zeros = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return zeros.masked_fill(~mask, -torch.inf)[:, None, None, :]
+
+
+def attend(queries: Any, attended: Attended, heads: int) -> Any:
+    """Attention of queries (b, M, width), (b, M, width)."""
+    keys, values = attended.values.chunk(2, dim=2)
+    split = [table.unflatten(2, (heads, -1)).transpose(1, 2) for table in (queries, keys, values)]
+    mask = attended.mask
+    found = scaled_dot_product_attention(*split, attn_mask=mask, is_causal=mask is None)
+    return found.transpose(1, 2).flatten(2)
 
 
 class SelfAttention(torch.nn.Module):
     """Attention within sequences, behind a normalisation and beside a residual connection."""
 
-    def __init__(self, width: int, heads: int, dropout: float, causal: bool) -> None:
+    def __init__(self, size: Size, dropout: float, causal: bool) -> None:
         super().__init__()
-        self.norm = torch.nn.LayerNorm(width)
-        self.attention = Attention(width, heads)
+        self.heads, self.causal = size.heads, causal
+        self.norm = torch.nn.LayerNorm(size.width)
+        self.projection = torch.nn.Linear(size.width, 3 * size.width)
+        self.output = torch.nn.Linear(size.width, size.width)
         self.dropout = torch.nn.Dropout(dropout)
-        self.causal = causal
 
     def forward(self, x: Any, layout: Layout) -> Any:
-        normed = self.norm(x)
-        table = layout.padded(self.attention.key_value(normed))
+        table = gathered(self.projection(self.norm(x)), layout.table)
+        queries, values = table.tensor_split([x.shape[1]], dim=2)
         # Padding comes last, so no token sees it where it sees only those before.
-        keys = self.attention.keys(table, None if self.causal else layout.mask)
-        return x + self.dropout(self.attention(normed, layout, keys))
+        mask = None if self.causal else additive(layout.mask, x.dtype)
+        found = attend(queries, Attended(values, mask), self.heads)
+        return x + self.dropout(self.output(layout.flat(found)))
 
 
-def feed_forward(width: int, inner: int, dropout: float) -> torch.nn.Sequential:
+def feed_forward(size: Size, dropout: float) -> torch.nn.Sequential:
     """Two layers behind a normalisation."""
     return torch.nn.Sequential(
-        torch.nn.LayerNorm(width),
-        torch.nn.Linear(width, inner),
-        torch.nn.ReLU(),
+        torch.nn.LayerNorm(size.width),
+        torch.nn.Linear(size.width, size.inner),
+        torch.nn.ReLU(inplace=True),
         torch.nn.Dropout(dropout),
-        torch.nn.Linear(inner, width),
+        torch.nn.Linear(size.inner, size.width),
         torch.nn.Dropout(dropout),
     )
 
@@ -134,12 +156,12 @@ class EncoderLayer(torch.nn.Module):
 
     def __init__(self, size: Size, dropout: float) -> None:
         super().__init__()
-        self.attend = SelfAttention(size.width, size.heads, dropout, causal=False)
-        self.feed = feed_forward(size.width, size.inner, dropout)
+        self.attention = SelfAttention(size, dropout, causal=False)
+        self.feed = feed_forward(size, dropout)
 
     def forward(self, x: Any, layout: Layout) -> Any:
         """From states of tokens, (N, width), to states."""
-        x = self.attend(x, layout)
+        x = self.attention(x, layout)
         return x + self.feed(x)
 
 
@@ -148,13 +170,105 @@ class DecoderLayer(torch.nn.Module):
 
     def __init__(self, size: Size, dropout: float) -> None:
         super().__init__()
-        self.attend = SelfAttention(size.width, size.heads, dropout, causal=True)
+        self.heads = size.heads
+        self.attention = SelfAttention(size, dropout, causal=True)
         self.norm = torch.nn.LayerNorm(size.width)
-        self.cross = Attention(size.width, size.heads)
+        self.query = torch.nn.Linear(size.width, size.width)
+        self.output = torch.nn.Linear(size.width, size.width)
         self.dropout = torch.nn.Dropout(dropout)
-        self.feed = feed_forward(size.width, size.inner, dropout)
+        self.feed = feed_forward(size, dropout)
 
-    def forward(self, x: Any, layout: Layout, keys: Keys) -> Any:
-        """From the output of ``attend`` to that of the layer."""
-        x = x + self.dropout(self.cross(self.norm(x), layout, keys))
+    def forward(self, x: Any, layout: Layout, attended: Attended) -> Any:
+        """From the output of ``attention`` to that of the layer, (N, width)."""
+        queries = gathered(self.query(self.norm(x)), layout.table)
+        found = layout.flat(attend(queries, attended, self.heads))
+        x = x + self.dropout(self.output(found))
         return x + self.feed(x)
+
+
+class TiedEmbedding(torch.nn.Module):
+    """Vectors of tokens, which also score what comes next: input and output are one table.
+
+    With ``n_frequent`` the probability of a token is taken in two steps, as in the adaptive softmax
+    (Grave et al., 2017): one of the frequent tokens or a group of rare ones, then which of the
+    group. Frequent are those of the highest ``counts``, and groups hold rare ones of like
+    frequency. It is a distribution over the vocabulary as exact as that in one step, for a
+    fraction of the products.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Entries V.
+    width : int
+        Width of vectors and states.
+    n_frequent : int or None
+        Tokens of the first step. None: one step for all.
+    counts : array-like of int, shape (V,), or None
+        How often each token stands in the training text. None: tokens are in order of frequency,
+        or ``ranks`` is loaded with the weights.
+    """
+
+    def __init__(self, n_tokens: int, width: int, n_frequent: int | None, counts: Any) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(n_tokens, width) * width**-0.5)
+        self.bias = torch.nn.Parameter(torch.zeros(n_tokens))
+        n_frequent = n_tokens if n_frequent is None else min(n_frequent, n_tokens)
+        n_groups = -(-(n_tokens - n_frequent) // GROUP)
+        self.sizes = [n_frequent, *[GROUP] * n_groups]
+        self.sizes[-1] -= sum(self.sizes) - n_tokens
+        self.ranks: Any
+        ranks = torch.arange(n_tokens)
+        if n_groups:
+            self.groups = torch.nn.Linear(width, n_groups)
+        if n_groups and counts is not None:
+            given = torch.as_tensor(counts)
+            if given.shape != (n_tokens,):
+                raise ValueError(
+                    f"counts has shape {tuple(given.shape)}; it must be ({n_tokens},), a "
+                    "number per entry of the vocabulary"
+                )
+            order = given.argsort(descending=True, stable=True)
+            ranks = torch.empty_like(order).index_copy(0, order, ranks)
+        self.register_buffer("ranks", ranks)
+
+    def vectors(self, ids: Any) -> Any:
+        """Vectors of tokens (N,), of unit variance at the start, (N, width)."""
+        return embedding(self.ranks[ids], self.weight) * self.weight.shape[1] ** 0.5
+
+    def log_probabilities(self, states: Any, ids: Any) -> Any:
+        """Log-probability (N,) of each token given the state (N, width) before it, in nats."""
+        ranks = self.ranks[ids]
+        if len(self.sizes) == 1:
+            return _log_probabilities(states, ranks, self.weight, self.bias)
+        weights, biases = self.weight.split(self.sizes), self.bias.split(self.sizes)
+        n_frequent = self.sizes[0]
+        groups = (ranks - n_frequent).div(GROUP, rounding_mode="floor")
+        found = _log_probabilities(
+            states,
+            torch.where(groups < 0, ranks, n_frequent + groups),
+            torch.cat([weights[0], self.groups.weight]),
+            torch.cat([biases[0], self.groups.bias]),
+        )
+        rows = (groups >= 0).nonzero()[:, 0]
+        rows = rows[groups[rows].argsort(stable=True)]
+        sizes = torch.bincount(groups[rows], minlength=len(weights) - 1).tolist()
+        within = (ranks[rows] - n_frequent) % GROUP
+        rare = [
+            _log_probabilities(of_group, targets, weight, bias)
+            for of_group, targets, weight, bias in zip(
+                states[rows].split(sizes), within.split(sizes), weights[1:], biases[1:], strict=True
+            )
+            if len(targets)
+        ]
+        return found.index_add(0, rows, torch.cat(rare)) if rare else found
+
+
+def _log_probabilities(states: Any, targets: Any, weight: Any, bias: Any) -> Any:
+    """Log-probabilities of targets by one step, a few tokens at a time."""
+    found = []
+    for part, target in zip(states.split(ROWS_AT_ONCE), targets.split(ROWS_AT_ONCE), strict=True):
+        logits = torch.nn.functional.linear(part, weight, bias)
+        # In half precision the sum over the vocabulary would be rounded away.
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        found.append(-torch.nn.functional.cross_entropy(logits, target, reduction="none"))
+    return torch.cat(found)

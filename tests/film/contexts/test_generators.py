@@ -11,11 +11,9 @@ from film.contexts.generators import (  # noqa: E402
     CENTRE,
     LEFT,
     RIGHT,
-    SIZES,
     Generator,
-    unigram_log_likelihood,
 )
-from film.contexts.seq2seq import Size  # noqa: E402
+from film.contexts.seq2seq import SIZES, Size, TiedEmbedding  # noqa: E402
 
 MINI = Size(width=8, heads=2, encoder_layers=2, decoder_layers=2, inner=12)
 
@@ -42,7 +40,7 @@ def triples(n):
 
 def log_likelihood(model, batch, place):
     memories = [model.memory(*batch[at], at) for at in range(3) if at != place]
-    return model.log_likelihood(memories, *batch[place], place)
+    return model.log_likelihood(memories, model.target(*batch[place], place))
 
 
 @pytest.mark.parametrize("place", [LEFT, CENTRE, RIGHT])
@@ -67,27 +65,31 @@ def test_it_is_the_mean_over_tokens_and_the_end():
     model = made()
     batch = triples(5)
     memories = [model.memory(*batch[at], at) for at in (LEFT, RIGHT)]
-    values, lengths = model.token_log_probabilities(memories, *batch[CENTRE], CENTRE)
+    values, lengths = model.token_log_probabilities(memories, model.target(*batch[CENTRE], CENTRE))
     assert lengths.tolist() == (batch[CENTRE][1] + 1).tolist()
     means = torch.stack([part.mean() for part in values.split(lengths.tolist())])
-    torch.testing.assert_close(model.log_likelihood(memories, *batch[CENTRE], CENTRE), means)
+    torch.testing.assert_close(
+        model.log_likelihood(memories, model.target(*batch[CENTRE], CENTRE)), means
+    )
 
 
+@pytest.mark.parametrize("n_frequent", [None, 1, 3])
 @torch.no_grad()
-def test_probabilities_of_all_sentences_of_at_most_two_tokens_sum_to_one():
-    n_tokens = 5
-    model = made(n_tokens)
-    memories = [model.memory([[1, 2]], [2], LEFT), model.memory([[3]], [1], RIGHT)]
+def test_probabilities_of_all_sentences_of_at_most_two_tokens_sum_to_one(n_frequent, monkeypatch):
+    monkeypatch.setattr("film.contexts.seq2seq.GROUP", 2)
+    words = [0, 1, 3, 4]
+    model = made(5, n_frequent=n_frequent)
+    memories = [model.memory([[1, 4]], [2], LEFT), model.memory([[3]], [1], RIGHT)]
 
     def log_probabilities(ids):
         lengths = [len(each) for each in ids]
         width = max(lengths)
         padded = [[*each, *[0] * (width - len(each))] for each in ids]
-        found = model.token_log_probabilities(memories, padded, lengths, CENTRE)
+        found = model.token_log_probabilities(memories, model.target(padded, lengths, CENTRE))
         return found.values.split(found.lengths.tolist())
 
-    ones = log_probabilities([[token] for token in range(n_tokens)])
-    twos = log_probabilities([[a, b] for a in range(n_tokens) for b in range(n_tokens)])
+    ones = log_probabilities([[token] for token in words])
+    twos = log_probabilities([[a, b] for a in words for b in words])
     empty = math.exp(log_probabilities([[], [0]])[0][0])
     firsts = sum(math.exp(found[0]) for found in ones)
     assert empty + firsts == pytest.approx(1, rel=1e-9)
@@ -102,11 +104,13 @@ def test_a_later_token_does_not_change_earlier_ones():
     model = made()
     memories = [model.memory(*sentences(1, seed=seed), place) for seed, place in ((1, 0), (2, 2))]
     ids, lengths = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([5])
-    before = model.token_log_probabilities(memories, ids, lengths, CENTRE).values
+    before = model.token_log_probabilities(memories, model.target(ids, lengths, CENTRE)).values
     for j in range(5):
         changed = ids.clone()
         changed[0, j] = 9
-        after = model.token_log_probabilities(memories, changed, lengths, CENTRE).values
+        after = model.token_log_probabilities(
+            memories, model.target(changed, lengths, CENTRE)
+        ).values
         torch.testing.assert_close(after[:j], before[:j])
         assert bool(((after - before)[j:].abs() > 1e-8).all())
 
@@ -116,11 +120,15 @@ def test_memories_tell_places_apart_and_have_no_order():
     model = made()
     given = [sentences(4, seed=seed) for seed in range(3)]
     left, right = model.memory(*given[0], LEFT), model.memory(*given[1], RIGHT)
-    found = model.log_likelihood([left, right], *given[2], CENTRE)
-    torch.testing.assert_close(model.log_likelihood([right, left], *given[2], CENTRE), found)
+    found = model.log_likelihood([left, right], model.target(*given[2], CENTRE))
+    torch.testing.assert_close(
+        model.log_likelihood([right, left], model.target(*given[2], CENTRE)), found
+    )
     turned = [model.memory(*given[1], LEFT), model.memory(*given[0], RIGHT)]
-    assert not torch.allclose(model.log_likelihood(turned, *given[2], CENTRE), found)
-    assert not torch.allclose(model.log_likelihood([left, right], *given[2], LEFT), found)
+    assert not torch.allclose(model.log_likelihood(turned, model.target(*given[2], CENTRE)), found)
+    assert not torch.allclose(
+        model.log_likelihood([left, right], model.target(*given[2], LEFT)), found
+    )
     mixed = model.memory(
         torch.cat([given[0][0], given[1][0]]),
         torch.cat([given[0][1], given[1][1]]),
@@ -170,7 +178,7 @@ def test_the_loss_is_the_mean_over_all_tokens(place):
     torch.testing.assert_close(model.loss(batch, place), expected)
 
 
-@pytest.mark.parametrize("name", ["embedding.weight", "encoder.0.feed.1.weight", "starts.weight"])
+@pytest.mark.parametrize("name", ["vocabulary.weight", "encoder.0.feed.1.weight", "written.weight"])
 def test_gradients_are_those_of_finite_differences(name):
     model = made()
     batch = triples(3)
@@ -213,15 +221,91 @@ def test_it_learns_to_copy_what_stands_beside():
         assert log_likelihood(model, other, CENTRE).mean() < -2
 
 
-def test_unigrams_are_those_of_a_loop():
-    counts = [4, 0, 2, 3]
-    total = sum(counts) + 4
-    ids, lengths = [[0, 2, 1], [1, 9, 9], [7, 7, 7]], [3, 1, 0]
-    expected = [
-        sum(math.log((counts[token] + 1) / total) for token in [*row[:n], 3]) / (n + 1)
-        for row, n in zip(ids, lengths, strict=True)
-    ]
-    np.testing.assert_allclose(unigram_log_likelihood(counts, ids, lengths), expected, rtol=1e-12)
+COUNTS = [5, 0, 9, 9, 1, 7, 3]
+
+
+def looped_probabilities(table, state, group):
+    """Of all tokens after one state, by the definition with the frequent first."""
+    order = sorted(range(len(COUNTS)), key=lambda token: -COUNTS[token])
+    frequent = order[: table.sizes[0]]
+    rare = order[table.sizes[0] :]
+    groups = [rare[start : start + group] for start in range(0, len(rare), group)]
+    place = {token: rank for rank, token in enumerate(order)}
+
+    def exponentials(tokens):
+        return [
+            math.exp(table.weight[place[token]] @ state + table.bias[place[token]])
+            for token in tokens
+        ]
+
+    of_groups = [math.exp(value) for value in table.groups(state)]
+    total = sum(exponentials(frequent)) + sum(of_groups)
+    found = dict(zip(frequent, (value / total for value in exponentials(frequent)), strict=True))
+    for members, of_group in zip(groups, of_groups, strict=True):
+        inner = exponentials(members)
+        for token, value in zip(members, inner, strict=True):
+            found[token] = of_group / total * value / sum(inner)
+    return [found[token] for token in range(len(COUNTS))]
+
+
+@pytest.mark.parametrize("n_frequent", [1, 3, 6])
+@pytest.mark.parametrize("group", [2, 3])
+@torch.no_grad()
+def test_probabilities_in_two_steps_are_those_of_the_definition(n_frequent, group, monkeypatch):
+    monkeypatch.setattr("film.contexts.seq2seq.GROUP", group)
+    torch.manual_seed(0)
+    table = TiedEmbedding(7, 4, n_frequent, COUNTS).double()
+    torch.nn.init.normal_(table.bias)
+    states = torch.randn(5, 4, dtype=torch.float64)
+    expected = torch.tensor(
+        [looped_probabilities(table, state, group) for state in states], dtype=torch.float64
+    )
+    torch.testing.assert_close(expected.sum(dim=1), torch.ones(5, dtype=torch.float64))
+    rows, tokens = torch.arange(5).repeat_interleave(7), torch.arange(7).repeat(5)
+    found = table.log_probabilities(states[rows], tokens)
+    torch.testing.assert_close(found.exp().view(5, 7), expected)
+
+
+@torch.no_grad()
+def test_the_order_of_frequency_is_kept_with_the_weights(monkeypatch):
+    monkeypatch.setattr("film.contexts.seq2seq.GROUP", 2)
+    counts = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
+    model = made(n_frequent=4, counts=counts)
+    other = Generator(11, MINI, max_length=9, n_frequent=4).double().eval()
+    other.load_state_dict(model.state_dict())
+    batch = triples(4)
+    torch.testing.assert_close(other.loss(batch), model.loss(batch), rtol=0, atol=0)
+    # Frequent are 5, 7, then 4, 8 and 10, the first two of them.
+    ranks = model.vocabulary.ranks
+    assert ranks[[5, 7, 4, 8, 10]].tolist() == [0, 1, 2, 3, 4]
+
+
+@torch.no_grad()
+def test_half_precision_sums_in_single():
+    torch.manual_seed(0)
+    table = TiedEmbedding(3000, 8, None, None).bfloat16()
+    found = table.log_probabilities(torch.randn(2, 8).bfloat16(), torch.tensor([5, 6]))
+    assert found.dtype == torch.float32
+
+
+@torch.no_grad()
+def test_the_loss_of_several_places_is_the_mean_of_those_of_each():
+    model = made()
+    batch = triples(6)
+    each = torch.stack([model.loss(batch, place) for place in range(3)])
+    torch.testing.assert_close(model.loss(batch), each.mean())
+    torch.testing.assert_close(model.loss(batch, [2, 0]), each[[0, 2]].mean())
+
+
+@torch.no_grad()
+def test_rows_of_a_target():
+    model = made()
+    ids, lengths = sentences(6)
+    rows = [3, 0, 3, 5]
+    found = model.target(ids, lengths, RIGHT).take(rows)
+    expected = model.target(ids[rows], lengths[rows], RIGHT)
+    torch.testing.assert_close(found.values, expected.values)
+    assert found.tokens.tolist() == expected.tokens.tolist()
 
 
 def test_sizes():
@@ -241,6 +325,8 @@ def test_sizes():
         ({"size": (10, 3, 1, 1, 4)}, "heads divide"),
         ({"max_length": 0}, "max_length=0"),
         ({"n_places": 1.5}, "n_places=1.5"),
+        ({"n_frequent": 0}, "n_frequent=0"),
+        ({"n_frequent": 3, "counts": [1, 2]}, r"counts has shape \(2,\)"),
         ({"dropout": -0.1}, "dropout=-0.1"),
     ],
 )
@@ -257,7 +343,7 @@ def test_sentences_that_do_not_fit_are_refused():
         model.memory(torch.zeros(2, 3, dtype=int), [1], LEFT)
     memory = model.memory(torch.zeros(2, 3, dtype=int), [1, 2], LEFT)
     with pytest.raises(ValueError, match=r"\[2, 3\] rows"):
-        model.log_likelihood([memory], torch.zeros(3, 3, dtype=int), [1, 2, 3], CENTRE)
+        model.log_likelihood([memory], model.target([[1], [2], [3]], [1, 1, 0], CENTRE))
 
 
 def test_no_two_parameters_share_memory_so_that_safetensors_takes_them():
