@@ -1,3 +1,4 @@
+from .contexts import ContextModel as ContextModel
 from .contexts import SurrogateRegressor as SurrogateRegressor
 from .corpus import DuplicateFinder as DuplicateFinder
 from .encoders import SentenceEncoder as SentenceEncoder

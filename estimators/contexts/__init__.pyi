@@ -1,3 +1,4 @@
+from .context_model import ContextModel as ContextModel
 from .context_regressor import ContextRegressor as ContextRegressor
 from .harvesting.harvester import Harvest as Harvest
 from .harvesting.harvester import harvest as harvest

@@ -1,5 +1,6 @@
 from .frozen_encoder import warn_of_cuts as warn_of_cuts
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
+from .loading import check_device as check_device
 from .model_files import check_new_folder as check_new_folder
 from .model_files import find_model as find_model
 from .model_files import write_folder as write_folder

@@ -1,3 +1,4 @@
+from .documents import check_documents as check_documents
 from .folds import AllowSharedQuestions as AllowSharedQuestions
 from .folds import DisjointPairsKFold as DisjointPairsKFold
 from .folds import Fold as Fold

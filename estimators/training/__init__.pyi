@@ -1,3 +1,4 @@
+from .checkpoint import Checkpoint as Checkpoint
 from .model_average import average_models as average_models
 from .objectives import OBJECTIVES as OBJECTIVES
 from .run import train as train

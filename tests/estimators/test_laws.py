@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 import estimators
 from estimators import (
     FILM,
+    ContextModel,
     DuplicateClassifier,
     DuplicateFinder,
     LexicalFeatures,
@@ -46,6 +47,7 @@ from estimators import (
 )
 from film.datasets import make_question_pairs
 from film.metric import triplets_from_labels
+from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import PAIRS, SCORES
 
 # Small problems are reduced and left unconverged, and tiny models know few words.
@@ -102,6 +104,9 @@ def _kinds() -> dict[str, Kind]:
         "scored": Kind(objects(PAIRS), np.array(SCORES), objects(PAIRS[::-1]), bad, no_scores),
         "texts": Kind(short, None, short[::-2], (["a", None], "a", [], None)),
         "corpus": Kind(data.pairs.ravel(), None, short, (["a", None], "a", [], None)),
+        "documents": Kind(
+            objects(tiny_documents()), None, short[::-2], (["a", None], "a", [], None, ["A. B."])
+        ),
     }
 
 
@@ -109,6 +114,8 @@ KINDS = _kinds()
 SPACE = make_pipeline(TfidfVectorizer(), FILM(d=4, rank=12, random_state=0))
 CPU = {"model": TINY, "device": "cpu", "max_length": 32}
 TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
+CONTEXTS = {"width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 1}
+CONTEXTS |= {"batch_size": 32, "device": "cpu", "random_state": 0}
 LAWS = {
     "FILM": Law(FILM(random_state=0), "matrix", "transform components_"),
     "FILM cayley": Law(FILM(solver="cayley", random_state=0), "matrix", "transform"),
@@ -146,18 +153,21 @@ LAWS = {
     "SurrogateRegressor trained": Law(
         SurrogateRegressor(score_range=(0, 5), **TRAINS), "scored", "predict loss_curve_"
     ),
+    "ContextModel": Law(ContextModel(**CONTEXTS), "documents", "transform contexts_ loss_curve_"),
 }
-NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate")
+NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate", "Context")
 # What methods and attributes take beside the rows that they are asked about.
 REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
 ARGUMENTS: dict[str, Any] = {
     "chunks": [],
+    "contexts": [1],
     "ids": [0],
     "inputs": np.zeros((1, 3)),
     "n": 1,
     "path": "folder",
     "precision": 0.9,
     "repo_id": "user/name",
+    "rows": [1],
     "text": "a",
     "vocabulary": {},
     "y": [0, 1, 2, 3],
@@ -273,7 +283,7 @@ def test_scikit_learns_checks_without_data(law, check):
     check(type(law.model).__name__, clone(law.model))
 
 
-@laws("pairs", "labelled", "scored", "texts", "corpus")
+@laws("pairs", "labelled", "scored", "texts", "corpus", "documents")
 def test_tags_say_that_it_takes_texts(law):
     tags = get_tags(law.model)
     assert tags.input_tags.string and not tags.input_tags.two_d_array
@@ -325,7 +335,7 @@ def test_input_is_not_changed_and_may_be_read_only(law):
     assert joblib.hash(new) == joblib.hash(law.given.new)
 
 
-@laws("pairs", "labelled", "scored", "texts", "corpus")
+@laws("pairs", "labelled", "scored", "texts", "corpus", "documents")
 def test_lists_and_arrays_give_the_same(law):
     X, y, new = (None if part is None else part.tolist() for part in law.given[:3])
     assert_equal(shown(law, clone(law.model).fit(X, y)), shown(law, fitted_once(law)))
@@ -495,7 +505,7 @@ def test_one_row_is_judged_as_among_many(law):
     assert_close(law, together, shown(law, model, new))
 
 
-@laws("pairs", "labelled", "scored", "texts", "corpus")
+@laws("pairs", "labelled", "scored", "texts", "corpus", "documents")
 def test_empty_input_is_an_error_that_names_the_argument(law):
     model = fitted_once(law)
     names = [name for name in law.shown.split() if not name.endswith(("_", "()"))]

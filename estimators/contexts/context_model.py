@@ -1,0 +1,298 @@
+"""A model of which sentences fit into which contexts, learned from documents without labels."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.contexts.context_files import read_model, write_model
+from estimators.contexts.fitted_contexts import FittedContexts
+from estimators.contexts.parts.fitting import Fitted, fit_parts
+from estimators.contexts.parts.recipe import check_parameters
+from estimators.inputs import check_documents, cloned
+from estimators.persistence import savable
+
+
+@savable
+class ContextModel(FittedContexts):
+    """Learn from documents which sentences fit into which contexts.
+
+    Two sentences mean the same where the same contexts can hold them. `fit` cuts documents into
+    sentences and trains, from scratch and without labels, a discriminator that tells whether a
+    sentence stands between two others (Section 3.2.1). `transform` scores texts in one fixed set
+    of contexts (Eq. 3): vectors for a cosine, `FILM` or a stack. `contexts_of` chooses contexts for
+    each text, as `ContextRegressor` needs them (Section 3.3).
+
+    Parameters
+    ----------
+    folder : str or path-like, default=None
+        Folder of your own for the corpus, tables and networks. What is there is not made again:
+        `fit` goes on after an interruption, and models that differ in some parts share the others.
+        It holds one corpus. None: a temporary folder that goes with the model.
+    sides : int, default=1
+        Sentences of a context on each side.
+    chunk_length : int, default=10
+        Consecutive sentences of a chunk, which is what is retrieved.
+    language : str, default="en"
+        Language of the rules by which documents are cut into sentences.
+    vocabulary_size : int, default=16000
+        Entries of the vocabulary, which is learned on the corpus.
+    max_length : int, default=48
+        Tokens of a sentence that are read.
+    word_vectors : bool, default=True
+        Whether the discriminator starts from vectors that are counted on the corpus
+        (`film.contexts.word_vectors`), or from random ones.
+    encoder : transformer, default=None
+        Maps texts to vectors, such as `SentenceEncoder`; the discriminator then learns on these,
+        which stay as they are. None: a BiLSTM, from scratch.
+    width : int, default=300
+        Of word vectors, of the BiLSTM in each direction, and of the interaction.
+    interaction : {"bilinear", "concatenation"}, default="bilinear"
+        How a sentence meets a context: "concatenation" is Eq. 1, which ranks contexts the same for
+        every sentence.
+    batch_size : int, default=192
+        Sentences in their contexts that meet in a step, all with all.
+    discriminator_epochs : float, default=2
+        Passes over the corpus.
+    discriminator_learning_rate : float, default=1e-3
+        The highest; it falls linearly to 0.
+    discriminator_seconds : float, default=None
+        Most seconds of training. The result then depends on the machine's speed.
+    validation_fraction : float, default=0.02
+        Share of the corpus, as whole documents, on which training is judged; 0: none.
+    n_retrieved : int, default=20000
+        Chunks that retrieval by TF-IDF leaves to the discriminator.
+    n_contexts : int, default=500
+        Size of the set of a sentence, and of the fixed set.
+    weights : sequence of 4 floats, default=(1, 1, 1, 1)
+        λ of Eq. 3: discriminator, sentence given context, left and right given the rest. Those of
+        terms that the model does not have count as 0.
+    diverse : bool, default=True
+        Whether a chunk gives at most one context to a set, and left sentences of a set share less
+        than half of their words.
+    device : str, default=None
+        "cpu", "cuda", ...; None: a GPU where there is one.
+    random_state : int, RandomState or None, default=None
+        Seeds all that is random. With None and a ``folder``, the seed of the first `fit` there.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    contexts_ : ndarray of int64, shape (n_contexts,)
+        The fixed set: rows of centre sentences in the corpus.
+    encoder_ : estimator or None
+        ``encoder``, fitted.
+    loss_curve_ : list of float
+        Loss of the discriminator in each step.
+    scores_ : list of (int, float)
+        Steps and held-out loss of the discriminator; nothing learned costs log 2 = 0.693.
+    is_complete_ : bool
+        False where Ctrl-C ended a training.
+    corpus_ : SentenceCorpus
+        Sentences, documents and chunks.
+    vocabulary_ : str
+        The tokenizer, as JSON of the package tokenizers.
+    discriminator_ : torch.nn.Module
+        `film.contexts.Discriminator`, or `Interaction` over the vectors of ``encoder``.
+
+    See Also
+    --------
+    film.contexts.Discriminator : The network.
+    SentenceEncoder : Vectors from a pretrained model.
+
+    Notes
+    -----
+    A context is named by the row of its centre sentence. Vectors of all contexts lie on disk in
+    half precision, so that ranking them for a sentence is one product: 2 q n operations for n
+    sentences of the corpus and q = width + 2.
+
+    Training is the same for the same seed on one CPU. With ``folder=None`` a copy (pickle,
+    `save_model`) carries all its files; with a folder it names the folder, which has to stay.
+
+    References
+    ----------
+    Sun et al., Sentence similarity based on contexts (2022).
+
+    Examples
+    --------
+    >>> from estimators import ContextModel
+    >>> model = ContextModel("model", n_contexts=200).fit("books")  # doctest: +SKIP
+    >>> model.transform(["The sea was calm."]).shape  # doctest: +SKIP
+    (1, 200)
+    """
+
+    def __init__(
+        self,
+        folder: Any = None,
+        *,
+        sides: int = 1,
+        chunk_length: int = 10,
+        language: str = "en",
+        vocabulary_size: int = 16000,
+        max_length: int = 48,
+        word_vectors: bool = True,
+        encoder: Any = None,
+        width: int = 300,
+        interaction: str = "bilinear",
+        batch_size: int = 192,
+        discriminator_epochs: float = 2,
+        discriminator_learning_rate: float = 1e-3,
+        discriminator_seconds: Any = None,
+        validation_fraction: float = 0.02,
+        n_retrieved: int = 20000,
+        n_contexts: int = 500,
+        weights: Any = (1, 1, 1, 1),
+        diverse: bool = True,
+        device: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.folder = folder
+        self.sides = sides
+        self.chunk_length = chunk_length
+        self.language = language
+        self.vocabulary_size = vocabulary_size
+        self.max_length = max_length
+        self.word_vectors = word_vectors
+        self.encoder = encoder
+        self.width = width
+        self.interaction = interaction
+        self.batch_size = batch_size
+        self.discriminator_epochs = discriminator_epochs
+        self.discriminator_learning_rate = discriminator_learning_rate
+        self.discriminator_seconds = discriminator_seconds
+        self.validation_fraction = validation_fraction
+        self.n_retrieved = n_retrieved
+        self.n_contexts = n_contexts
+        self.weights = weights
+        self.diverse = diverse
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, documents: Any, y: Any = None) -> ContextModel:
+        """Build the corpus, train, and choose the fixed set of contexts.
+
+        Parameters
+        ----------
+        documents : list of str or of (str, str), folder, list of path-like, or SentenceCorpus
+            Texts, pairs of name and text, a folder of Markdown and text files, such files, or a
+            corpus that `film.contexts.write_corpus` built, or its folder.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : ContextModel
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If documents or a parameter are wrong, before any work; if the corpus has fewer
+            contexts than ``n_contexts``, before training.
+        FileExistsError
+            If ``folder`` holds another corpus or other files.
+        OSError
+            If the folder cannot be written; what is whole stays, and another `fit` goes on.
+
+        Warns
+        -----
+        UserWarning
+            If Ctrl-C ended a training; what it has learned is kept, and `fit` goes on.
+        """
+        check_parameters(self)
+        given = documents if _is_corpus(documents) else check_documents(documents)
+        scratch, place = None, self.folder
+        if place is None:
+            scratch = tempfile.TemporaryDirectory(prefix="context-model-")
+            place = scratch.name
+        root = Path(place).expanduser().absolute()
+        root.mkdir(parents=True, exist_ok=True)
+        with FileLock(root / ".lock"):
+            fitted = fit_parts(self, given, root)
+        return self._set_fitted(fitted, root, scratch)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model into a folder: safetensors, arrays and JSON, no code.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A new folder, which gets copies of all parts; or ``folder`` itself, where they lie.
+
+        Raises
+        ------
+        FileExistsError, ValueError, OSError
+            If something else is there, a parameter cannot be written as JSON, or the folder
+            cannot be written; nothing stays then.
+        """
+        check_is_fitted(self, "contexts_")
+        self._space()
+        fitted = Fitted(
+            parts=self._parts,
+            digest=self._digest,
+            seed=self._seed,
+            sides=self._sides,
+            encoder=self.encoder_,
+            contexts=self.contexts_,
+            losses=self.loss_curve_,
+            scores=self.scores_,
+            is_complete=self.is_complete_,
+        )
+        write_model(self, path, self._place, fitted)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **params: Any) -> ContextModel:
+        """Load a fitted model that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+        **params
+            Parameters to change, such as ``device``, or ``encoder`` where the model has one.
+
+        Returns
+        -------
+        model : ContextModel
+            Fitted, with ``folder=path``.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            If nothing was saved there, or a file is missing, damaged or was changed.
+        """
+        model, fitted, root = read_model(cls, path, params)
+        check_parameters(model)
+        model._set_fitted(fitted, root, None)
+        if model.encoder is not None:
+            texts = list(model.corpus_.iterate_texts())
+            model.encoder_ = cloned("encoder", model.encoder).fit(texts)
+            vars(model).pop("_opened")
+        model._space()
+        return model
+
+    def _set_fitted(self, fitted: Fitted, root: Path, scratch: Any) -> ContextModel:
+        for name in ("_files", "_opened"):
+            vars(self).pop(name, None)
+        self._root, self._scratch = os.fspath(root), scratch
+        self._parts, self._digest, self._seed = fitted.parts, fitted.digest, fitted.seed
+        self._sides = fitted.sides
+        self.encoder_, self.contexts_ = fitted.encoder, fitted.contexts
+        self.loss_curve_, self.scores_ = fitted.losses, fitted.scores
+        self.is_complete_ = fitted.is_complete
+        return self
+
+
+def _is_corpus(documents: Any) -> bool:
+    """Whether a corpus is given, or the folder of one."""
+    if isinstance(documents, (str, os.PathLike)):
+        return Path(documents).expanduser().joinpath("corpus.json").is_file()
+    return hasattr(documents, "chunk_starts") and hasattr(documents, "folder")

@@ -1,0 +1,233 @@
+"""Contexts for sentences: retrieval, ranking, a diverse set, and the terms of their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from estimators.contexts.parts.building import (
+    encoded,
+    hashed_counts,
+    open_array,
+    open_discriminator,
+    open_table,
+)
+from estimators.contexts.parts.discriminator_training import SentenceStates
+from estimators.contexts.parts.fitting import CORPUS, digest_of
+from estimators.contexts.parts.part_folder import read_part, read_weights
+from film.contexts import (
+    SentenceCorpus,
+    encode_texts,
+    nearest_rows,
+    own_places,
+    select_contexts,
+    word_sets,
+)
+
+SENTENCES_AT_ONCE = 32
+"""Sentences whose logits with all contexts of the corpus are held at once."""
+CONTEXTS_AT_ONCE = 16384
+"""Contexts whose vectors are held in float32 at once."""
+STRATEGIES = ("two-step", "discriminator", "random")
+
+
+class Sentences(NamedTuple):
+    """Sentences that are asked about, read once."""
+
+    texts: list[str]
+    ids: np.ndarray  # (n, L)
+    lengths: np.ndarray  # (n,)
+    vectors: np.ndarray  # (n, q) float32: the centre vectors of the discriminator
+
+    def take(self, rows: Any) -> Sentences:
+        """Give some of them."""
+        texts = [self.texts[row] for row in rows]
+        return Sentences(texts, self.ids[rows], self.lengths[rows], self.vectors[rows])
+
+
+class ContextSpace:
+    """The parts of a fitted model of contexts, opened.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the parts.
+    parts : dict of str to str
+        Name of each part's folder in ``root``; that of the corpus may be a path.
+    digest : str
+        Of the corpus and weights, from `digest_of`.
+    sides : int
+        Sentences a side.
+    encoder : estimator or None
+        Fitted, where the discriminator learned on its vectors.
+    device : str
+        Where networks compute.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If a part is missing, damaged, or not the one that was fitted.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        parts: dict[str, str],
+        *,
+        digest: str,
+        sides: int,
+        encoder: Any,
+        device: str,
+    ) -> None:
+        self.corpus = SentenceCorpus(root / parts[CORPUS], verify=False)
+        if digest_of(self.corpus, root, parts) != digest:
+            raise ValueError(
+                f"the corpus in {self.corpus.folder} or the networks in {root} are not those that "
+                "were fitted: they were made again from other documents or settings; fit again"
+            )
+        self.sides, self.encoder, self.device = sides, encoder, device
+        self.centres = self.corpus.centres(sides)
+        self.chunks = np.asarray(self.corpus.chunks)[self.centres]
+        self.table, self.tokenizer = open_table(root / parts["vocabulary"])
+        self.max_length = int(read_part(root / parts["vocabulary"])["made_of"]["max_length"])
+        self.network = open_discriminator(root / parts["discriminator"], device)
+        self.contexts = open_array(root / parts["discriminator"] / "contexts.npy")
+        if len(self.contexts) != len(self.centres):
+            raise ValueError(f"{root / parts['discriminator']} is not of this corpus; fit again")
+        found = read_weights(root / parts["retrieval"])
+        self.idf = found.pop("idf")
+        shape = self.corpus.n_chunks, len(self.idf)
+        points = sp.csr_array((found["data"], found["indices"], found["indptr"]), shape=shape)
+        self.points = points.tocsc()
+
+    def read(self, texts: list[str]) -> Sentences:
+        """Tokens and vectors of sentences."""
+        import torch
+
+        table = encode_texts(self.tokenizer, texts, self.max_length)
+        ids, lengths = table.padded(np.arange(len(texts)))
+        states = SentenceStates(self.network, None, None, self.device)
+        with torch.inference_mode():
+            if self.encoder is None:
+                found = states.of_ids(ids, lengths)
+            else:
+                # As the states of the corpus, which are kept in half of the precision.
+                vectors = encoded(self.encoder, texts).astype(np.float16).astype(np.float32)
+                found = torch.from_numpy(vectors).to(self.device)
+            vectors = self.network.centre(found).float().cpu().numpy()
+        return Sentences(texts, np.asarray(ids), np.asarray(lengths), vectors)
+
+    def place(self, rows: Any) -> np.ndarray:
+        """Places among the contexts of their centres' rows.
+
+        Raises
+        ------
+        ValueError
+            If a row is none of a context.
+        """
+        rows = np.asarray(rows, dtype=np.int64)
+        found = np.minimum(np.searchsorted(self.centres, rows), len(self.centres) - 1)
+        wrong = self.centres[found] != rows
+        if wrong.any():
+            raise ValueError(
+                f"contexts must be rows of sentences with {self.sides} neighbours on each side, "
+                f"got {rows[wrong][0]}"
+            )
+        return found
+
+    def own_places(self, texts: list[str]) -> list[np.ndarray]:
+        """Rows of the contexts in which each text stands, in the middle or at a side."""
+        return [own_places(rows, self.sides) for rows in self.corpus.rows_of(texts)]
+
+    def discriminator_logits(self, sentences: Sentences) -> np.ndarray:
+        """Logits of sentences in all contexts, (n, n_contexts) float32: one product a block."""
+        found = np.empty((len(sentences.texts), len(self.contexts)), dtype=np.float32)
+        for start in range(0, len(self.contexts), CONTEXTS_AT_ONCE):
+            block = slice(start, start + CONTEXTS_AT_ONCE)
+            vectors = np.asarray(self.contexts[block], dtype=np.float32)
+            np.matmul(sentences.vectors, vectors.T, out=found[:, block])
+        return found
+
+    def discriminator_term(
+        self, sentences: Sentences, numbers: np.ndarray, places: np.ndarray
+    ) -> np.ndarray:
+        """Give log p(y = 1 | s, c) of sentences, by number, in contexts, by place; (k,) float32."""
+        found = np.empty(len(numbers), dtype=np.float32)
+        for start in range(0, len(numbers), CONTEXTS_AT_ONCE):
+            block = slice(start, start + CONTEXTS_AT_ONCE)
+            # A set that many sentences share is read once.
+            different, inverse = np.unique(places[block], return_inverse=True)
+            vectors = np.asarray(self.contexts[different], dtype=np.float32)
+            logits = np.einsum(
+                "kq,kq->k", sentences.vectors[numbers[block]], vectors[inverse], dtype=np.float64
+            )
+            found[block] = -np.logaddexp(0, -logits)
+        return found
+
+    def retrieved(self, texts: list[str], n: int) -> list[np.ndarray]:
+        """Chunks that share words or bigrams with each text, the n with the greatest products."""
+        queries = sp.csr_array(hashed_counts(texts))
+        queries = sp.csr_array(queries.multiply(self.idf[np.newaxis]))
+        chunks, products = nearest_rows(queries, self.points, n, return_products=True)
+        return [row[values > 0] for row, values in zip(chunks, products, strict=True)]
+
+    def candidates(
+        self, sentences: Sentences, strategy: str, n_retrieved: int, seed: int
+    ) -> Iterator[tuple[Callable[[int], np.ndarray], bool]]:
+        """Contexts of each sentence, the most promising first.
+
+        Yields
+        ------
+        first : callable
+            Gives the places of so many of them.
+        is_known : bool
+            False where the corpus has no word of the sentence, so that none is promising.
+        """
+        for start in range(0, len(sentences.texts), SENTENCES_AT_ONCE):
+            rows = np.arange(start, min(start + SENTENCES_AT_ONCE, len(sentences.texts)))
+            block = sentences.take(rows)
+            if strategy == "random":
+                for text in block.texts:
+                    # By the text, so that a sentence gets the same alone and among others.
+                    rng = np.random.default_rng([seed, *text.encode()])
+                    order = rng.permutation(len(self.centres))
+                    yield (lambda size, order=order: order[:size]), True
+                continue
+            chunks = self.retrieved(block.texts, n_retrieved)
+            for logits, wanted in zip(self.discriminator_logits(block), chunks, strict=True):
+                allowed = np.zeros(self.corpus.n_chunks, dtype=bool)
+                allowed[wanted if strategy == "two-step" else slice(None)] = True
+                yield _best_first(logits, allowed[self.chunks]), len(wanted) > 0
+
+    def select(
+        self, places: np.ndarray, size: int, excluded: np.ndarray, diverse: bool
+    ) -> np.ndarray:
+        """Choose from contexts in order, diverse ones or the first; places."""
+        rows = self.centres[places]
+        if not diverse:
+            return places[~np.isin(rows, excluded)][:size]
+        words = word_sets(self.corpus.texts(rows - 1))
+        chosen = select_contexts(rows, self.chunks[places], words, size, excluded=excluded)
+        return places[chosen]
+
+
+def _best_first(logits: np.ndarray, allowed: np.ndarray) -> Callable[[int], np.ndarray]:
+    """Give the places of the greatest logits, those allowed before all others."""
+
+    def first(size: int) -> np.ndarray:
+        found = []
+        for kind in (np.flatnonzero(allowed), np.flatnonzero(~allowed)):
+            wanted = min(size - sum(map(len, found)), len(kind))
+            if wanted > 0:
+                values = logits[kind]
+                if wanted < len(kind):
+                    least = np.partition(values, len(kind) - wanted)[len(kind) - wanted]
+                    kind, values = kind[values >= least], values[values >= least]
+                found.append(kind[np.lexsort((kind, -values))[:wanted]])
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+    return first

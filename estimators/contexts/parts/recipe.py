@@ -1,0 +1,145 @@
+"""What the parts of a model are made by, checked and taken from an estimator's parameters."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimators.contexts.parts.network_training import Plan
+from estimators.inputs import (
+    check_bool,
+    check_choice,
+    check_folder,
+    check_integer,
+    check_real,
+    check_seed,
+    check_verbose,
+    cloned,
+)
+from film.datasets import atomic_writer
+
+INTERACTIONS = ("bilinear", "concatenation")
+LEAST_VOCABULARY = 260
+"""256 bytes and 4 entries that stand for no text."""
+SEED = "seed.json"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the parts of a model depend on beside the corpus; checked."""
+
+    sides: int
+    vocabulary_size: int
+    max_length: int
+    word_vectors: bool
+    width: int
+    interaction: Any
+    batch_size: int
+    discriminator: Plan
+    held_out: float
+    device: str
+    keeps: bool
+    """Whether states of training are kept: in a folder that outlives the fit."""
+    verbose: int
+
+
+def check_parameters(model: Any) -> None:
+    """Raise where a parameter of a `ContextModel` is wrong, by its name."""
+    check_folder("folder", model.folder)
+    for name, low in (
+        ("sides", 1),
+        ("chunk_length", 1),
+        ("vocabulary_size", LEAST_VOCABULARY),
+        ("max_length", 1),
+        ("width", 1),
+        ("batch_size", 2),
+        ("n_retrieved", 1),
+        ("n_contexts", 1),
+    ):
+        check_integer(name, getattr(model, name), low)
+    if not isinstance(model.language, str):
+        raise TypeError(f"language={model.language!r} must be a language code such as 'en'")
+    for name in ("word_vectors", "diverse"):
+        check_bool(name, getattr(model, name))
+    check_choice("interaction", model.interaction, INTERACTIONS)
+    for name, high in (
+        ("discriminator_epochs", np.inf),
+        ("discriminator_learning_rate", 1.0),
+        ("validation_fraction", 0.5),
+    ):
+        check_real(name, getattr(model, name), 0, high)
+    if model.discriminator_seconds is not None:
+        check_real("discriminator_seconds", model.discriminator_seconds, 1e-3)
+    if model.encoder is not None:
+        cloned("encoder", model.encoder)
+        if not hasattr(model.encoder, "transform"):
+            raise TypeError(f"encoder={model.encoder!r} must have transform; or give None")
+    weights_of(model)
+    check_seed(model.random_state)
+    check_verbose(model.verbose)
+
+
+def weights_of(model: Any) -> np.ndarray:
+    """Give λ of Eq. 3, 0 for terms that the model does not have.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``weights`` is wrong.
+    """
+    try:
+        found = np.asarray(model.weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"weights={model.weights!r} must be 4 numbers") from None
+    if found.shape != (4,) or not np.isfinite(found).all() or (found < 0).any():
+        raise ValueError(f"weights={model.weights!r} must be 4 finite numbers, none below 0")
+    found[1:] = 0
+    if not found.any():
+        raise ValueError(
+            f"weights={model.weights!r} leave no term that the model has; give the first a weight"
+        )
+    return found
+
+
+def recipe_of(model: Any, seed: int, device: str) -> Recipe:
+    """Give the recipe of a `ContextModel` whose parameters are right."""
+    seconds = model.discriminator_seconds
+    plan = Plan(
+        epochs=float(model.discriminator_epochs),
+        learning_rate=float(model.discriminator_learning_rate),
+        max_seconds=None if seconds is None else float(seconds),
+        seed=seed,
+    )
+    return Recipe(
+        sides=int(model.sides),
+        vocabulary_size=int(model.vocabulary_size),
+        max_length=int(model.max_length),
+        word_vectors=bool(model.word_vectors),
+        width=int(model.width),
+        interaction=model.interaction,
+        batch_size=int(model.batch_size),
+        discriminator=plan,
+        held_out=float(model.validation_fraction),
+        device=device,
+        keeps=model.folder is not None,
+        verbose=int(model.verbose),
+    )
+
+
+def seed_of(model: Any, root: Path) -> int:
+    """Give the seed of a fit; without one, that of the first fit in the folder."""
+    path = root / SEED
+    if model.random_state is None and path.is_file():
+        try:
+            return int(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path} is damaged; delete it, or give random_state") from error
+    seed = int(check_seed(model.random_state).randint(2**31 - 1))
+    if model.random_state is None:
+        with atomic_writer(path) as handle:
+            handle.write(json.dumps(seed))
+    return seed

@@ -1,0 +1,140 @@
+"""Word vectors from counts alone: which words stand near which in a corpus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from film.metric import truncated_svd
+
+_PLACES_AT_ONCE = 4_000_000
+"""Places whose neighbours are counted together: some hundred MB."""
+
+
+def cooccurrences(
+    values: Any, starts: Any, n_words: int, *, window: int = 5, first: int = 0
+) -> sp.csr_array:
+    """Count how often two words stand near each other in one sentence.
+
+    Parameters
+    ----------
+    values : array-like of int, shape (N,)
+        Words of all sentences, one after the other.
+    starts : array-like of int, shape (n + 1,)
+        Place of each sentence's first word, then N.
+    n_words : int
+        Size of the vocabulary.
+    window : int, default=5
+        A neighbour that is k words away counts 1/k, up to this k.
+    first : int, default=0
+        Words with smaller numbers, such as padding, are not counted.
+
+    Returns
+    -------
+    counts : csr array of float64, shape (n_words, n_words)
+        Symmetric. Costs O(N window) time.
+
+    Raises
+    ------
+    ValueError
+        If ``window`` is below 1.
+
+    Examples
+    --------
+    >>> from film.contexts.cooccurrence import cooccurrences
+    >>> cooccurrences([0, 1, 2, 1, 0], [0, 3, 5], 3, window=2).toarray()
+    array([[0. , 2. , 0.5],
+           [2. , 0. , 1. ],
+           [0.5, 1. , 0. ]])
+    """
+    if window < 1:
+        raise ValueError(f"window={window} must be 1 or more")
+    starts = np.asarray(starts)
+    total = sp.csr_array((n_words, n_words))
+    n, begin = len(starts) - 1, 0
+    while begin < n:
+        end = int(np.searchsorted(starts, starts[begin] + _PLACES_AT_ONCE, side="right")) - 1
+        end = min(n, max(end, begin + 1))
+        words = np.asarray(values[starts[begin] : starts[end]])
+        sentence = np.repeat(np.arange(begin, end), np.diff(starts[begin : end + 1]))
+        for k in range(1, min(window, len(words) - 1) + 1):
+            left, right = words[:-k], words[k:]
+            near = (sentence[:-k] == sentence[k:]) & (left >= first) & (right >= first)
+            counted = np.full(int(near.sum()), 1 / k)
+            total = (
+                total
+                + sp.coo_array((counted, (left[near], right[near])), shape=total.shape).tocsr()
+            )
+        begin = end
+    return sp.csr_array(total + total.T)
+
+
+def word_vectors(
+    values: Any,
+    starts: Any,
+    n_words: int,
+    size: int,
+    *,
+    window: int = 5,
+    first: int = 0,
+    random_state: int | np.random.Generator | None = None,
+) -> np.ndarray:
+    """Learn a vector for each word from a corpus, without a network.
+
+    The singular value decomposition U diag(σ) Vᵀ of positive pointwise mutual information,
+    max(0, log p(w, w') / (p(w) p'(w'))) with p' ∝ count^0.75; vectors are the rows of U diag(√σ),
+    brought to length 1 (Levy, Goldberg and Dagan, 2015).
+
+    Parameters
+    ----------
+    values, starts, n_words, window, first
+        As in `cooccurrences`.
+    size : int
+        Length of the vectors.
+    random_state : int, Generator or None
+        Seeds the decomposition.
+
+    Returns
+    -------
+    vectors : ndarray of float32, shape (n_words, size)
+        Rows of length 1; zero for words that have no neighbour. Last columns are zero where the
+        information has a lower rank.
+
+    Raises
+    ------
+    ValueError
+        If ``size`` or ``window`` is below 1.
+
+    Notes
+    -----
+    8 million words with a vocabulary of 16,000 take a minute or two on two cores.
+
+    Examples
+    --------
+    >>> from film.contexts import word_vectors
+    >>> vectors = word_vectors([0, 1, 2, 1, 0, 1], [0, 2, 4, 6], 4, 2, random_state=0)
+    >>> vectors.shape, float(vectors[3] @ vectors[3])
+    ((4, 2), 0.0)
+    """
+    if size < 1:
+        raise ValueError(f"size={size} must be 1 or more")
+    counts = cooccurrences(values, starts, n_words, window=window, first=first).tocoo()
+    vectors = np.zeros((n_words, size), dtype=np.float32)
+    if not counts.nnz:
+        return vectors
+    row, column = counts.coords
+    of_word = np.bincount(row, counts.data, minlength=n_words)
+    smoothed = of_word**0.75
+    expected = of_word[row] * smoothed[column] / smoothed.sum()
+    information = np.maximum(np.log(counts.data / expected), 0).astype(np.float32)
+    matrix = sp.csr_array((information, (row, column)), shape=(n_words, n_words))
+    matrix.eliminate_zeros()
+    found = truncated_svd(matrix, min(size, n_words), random_state=random_state)
+    rank = len(found.singular_values)
+    vectors[:, :rank] = found.left * np.sqrt(found.singular_values)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    # What the decomposition leaves of a word that it does not hold is rounding.
+    held = norms > 1e-4 * norms.max()
+    return np.where(held, vectors / np.where(held, norms, 1), 0).astype(np.float32)

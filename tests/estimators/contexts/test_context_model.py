@@ -1,0 +1,381 @@
+"""A model of contexts: what it learns from, what it answers, and what it refuses."""
+
+import re
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+from estimators import ContextModel
+from estimators.contexts.parts import building, network_training
+from film.contexts import encode_texts, write_corpus
+from film.text import normalize_text
+from tests.estimators.tiny_documents import tiny_documents
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+pytest.importorskip("tokenizers", reason="needs the extra contexts")
+pytest.importorskip("sentencex", reason="needs the extra contexts")
+
+DOCUMENTS = tiny_documents()
+TEXTS = ["The cat sees the tree.", "A king follows the ship 5.", "Sailors", ""]
+SMALL = {
+    "width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 4,
+    "batch_size": 32, "discriminator_learning_rate": 0.05, "device": "cpu", "random_state": 0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model() -> ContextModel:
+    return ContextModel(**SMALL).fit(DOCUMENTS)
+
+
+def encoder():
+    return make_pipeline(TfidfVectorizer(), TruncatedSVD(5, random_state=0))
+
+
+def log_fits(model: ContextModel, text: str, rows: np.ndarray) -> np.ndarray:
+    """log p(y = 1) of a text between the neighbours of each row, one at a time, by the network."""
+    network, corpus = model.discriminator_, model.corpus_
+
+    def state(sentence):
+        ids = encode_texts(model.vocabulary_, [sentence], model.max_length).values
+        return network.states(torch.tensor(ids[np.newaxis].astype(int)), torch.tensor([len(ids)]))
+
+    found = []
+    with torch.inference_mode():
+        for row in rows:
+            left, right = corpus.texts([row - 1, row + 1])
+            context = network.left(state(left)) + network.right(state(right))
+            logit = float((context * network.centre(state(text))).sum())
+            found.append(-np.log1p(np.exp(-logit)))
+    return np.array(found)
+
+
+def test_scores_are_those_of_the_network_one_context_at_a_time(model):
+    found = model.transform(TEXTS)
+    assert found.shape == (len(TEXTS), 6) and found.dtype == np.float32
+    for row, text in zip(found, TEXTS, strict=True):
+        # Vectors of contexts are kept in half precision: 2^-11 of logits below 10.
+        np.testing.assert_allclose(row, log_fits(model, text, model.contexts_), atol=5e-3)
+    assert np.ptp(found, axis=0).max() > 0.05
+
+
+def test_terms_are_weighed_and_have_zeros_where_the_model_has_none(model):
+    terms = model.terms(TEXTS, model.contexts_)
+    assert terms.shape == (len(TEXTS), 6, 4)
+    np.testing.assert_array_equal(terms[..., 1:], 0)
+    np.testing.assert_allclose(model.transform(TEXTS), terms[..., 0], rtol=1e-6)
+    own = [model.contexts_[:2], model.contexts_[2:5], model.contexts_[:1], model.contexts_[3:]]
+    for each, chosen in zip(model.terms(TEXTS, own), own, strict=True):
+        assert each.shape == (len(chosen), 4)
+    np.testing.assert_array_equal(model.terms(TEXTS, own)[1], terms[1, 2:5])
+
+
+def test_contexts_are_the_best_of_the_retrieved_that_differ(model):
+    corpus, size = model.corpus_, 5
+    text = "The cat sees the tree."
+    (found,) = model.contexts_of([text], size)
+    centres = corpus.centres()
+    words = set(normalize_text(text).split())
+    shares = [bool(words & set(normalize_text(each).split())) for each in corpus.chunk_texts()]
+    scores = log_fits(model, text, centres)
+    chunks, chosen, lefts = np.asarray(corpus.chunks), [], []
+    # The words "the" and "." are in all chunks, so that all are retrieved.
+    assert all(shares)
+    for row in centres[np.argsort(-scores, kind="stable")]:
+        left = set(normalize_text(corpus.texts([row - 1])[0]).split())
+        is_new = all(2 * len(left & other) < len(left | other) for other in lefts)
+        if chunks[row] not in chunks[chosen] and is_new:
+            chosen.append(int(row))
+            lefts.append(left)
+    # Half precision may exchange contexts of almost equal scores.
+    of_found = log_fits(model, text, found)
+    assert len(found) == len(set(chunks[found].tolist())) == min(size, len(chosen))
+    np.testing.assert_allclose(of_found, log_fits(model, text, chosen[:size]), atol=0.02)
+    assert (np.diff(of_found) < 5e-3).all()
+
+
+def test_a_set_without_diversity_has_the_first_contexts(model):
+    plain = ContextModel(**SMALL | {"diverse": False}).fit(DOCUMENTS)
+    (found,) = plain.contexts_of(["The cat sees the tree."], 40)
+    assert len(found) == 40
+    scores = log_fits(plain, "The cat sees the tree.", plain.corpus_.centres())
+    least = np.sort(scores)[-40]
+    assert log_fits(plain, "The cat sees the tree.", found).min() > least - 5e-3
+
+
+def test_retrieved_chunks_come_before_all_others(model):
+    plain = ContextModel(**SMALL | {"diverse": False, "n_retrieved": 2}).fit(DOCUMENTS)
+    text = plain.corpus_.texts([25])[0]
+    (found,) = plain.contexts_of([text], 60)
+    chunks = np.asarray(plain.corpus_.chunks)[found]
+    n_first = np.isin(np.asarray(plain.corpus_.chunks)[plain.corpus_.centres()], chunks[0]).sum()
+    assert len(set(chunks[: n_first - 3].tolist())) <= 2
+    assert len(found) == 60 and len(set(chunks.tolist())) > 2
+    (all_,) = plain.contexts_of([text], 60, strategy="discriminator")
+    assert found.tolist() != all_.tolist()
+
+
+def test_own_places_of_a_text_are_left_out(model):
+    row = int(model.corpus_.centres()[4])
+    text = model.corpus_.texts([row])[0]
+    plain = ContextModel(**SMALL | {"diverse": False}).fit(DOCUMENTS)
+    for strategy in ("two-step", "discriminator", "random"):
+        for spelling in (text, text.upper().replace(".", " !")):
+            (found,) = plain.contexts_of([spelling], 200, strategy=strategy)
+            assert not {row - 1, row, row + 1} & set(found.tolist())
+            assert len(found) >= len(plain.corpus_.centres()) - 20
+
+
+def test_random_contexts_depend_on_the_text_alone(model):
+    first = model.contexts_of(TEXTS, 4, strategy="random")
+    again = model.contexts_of(TEXTS[::-1], 4, strategy="random")[::-1]
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert first[0].tolist() != first[1].tolist()
+
+
+def test_a_text_without_a_known_word_gets_fixed_contexts_and_a_warning(model):
+    with pytest.warns(UserWarning, match=r"no word of 2 of 3 texts, such as 'qqq zzz'"):
+        found = model.contexts_of(["qqq zzz", "The cat", "!?"], 4)
+    assert set(found[0].tolist()) <= set(model.contexts_.tolist())
+    np.testing.assert_array_equal(found[0], found[2])
+    assert np.isfinite(model.transform(["qqq zzz", "!?", "", "שלום"])).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.contexts_of(["The cat"], 4)
+
+
+def test_texts_of_contexts_are_their_neighbours(model):
+    rows = model.contexts_[:3]
+    expected = [tuple(model.corpus_.texts([row - 1, row + 1])) for row in rows]
+    assert model.context_texts(rows) == expected
+    wide = ContextModel(**SMALL | {"sides": 2}).fit(DOCUMENTS)
+    row = int(wide.contexts_[0])
+    left, right = wide.context_texts([row])[0]
+    assert left == " ".join(wide.corpus_.texts([row - 2, row - 1]))
+    assert right == " ".join(wide.corpus_.texts([row + 1, row + 2]))
+    assert np.isfinite(wide.transform(TEXTS)).all()
+
+
+def test_equation_1_ranks_contexts_the_same_for_every_sentence():
+    concatenation = ContextModel(**SMALL | {"interaction": "concatenation"}).fit(DOCUMENTS)
+    ranks = np.argsort(concatenation.transform(TEXTS), axis=1)
+    assert (ranks == ranks[0]).all()
+
+
+def test_an_encoder_takes_the_place_of_the_lstm(tmp_path):
+    model = ContextModel(encoder=encoder(), **SMALL).fit(DOCUMENTS)
+    found = model.transform(TEXTS)
+    assert np.ptp(found, axis=0).max() > 0.01
+    assert set(vars(model.encoder_.steps[0][1])) > {"vocabulary_"}
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"load\(path, encoder=\.\.\.\)"):
+        ContextModel.load(tmp_path / "model")
+    again = ContextModel.load(tmp_path / "model", encoder=encoder())
+    np.testing.assert_allclose(again.transform(TEXTS), found, atol=1e-6)
+
+
+def test_documents_come_as_texts_files_folders_and_corpora(model, tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for number, text in enumerate(DOCUMENTS):
+        (folder / f"{number}.txt").write_text(text)
+    expected = list(model.corpus_.iterate_texts())
+    paths = sorted(folder.glob("*.txt"))
+    named = [(str(number), text) for number, text in enumerate(DOCUMENTS)]
+    corpus = write_corpus(tmp_path / "corpus", DOCUMENTS)
+    for given in (folder, str(folder), paths, named, np.array(named, dtype=object)):
+        fitted = ContextModel(**SMALL).fit(given)
+        assert list(fitted.corpus_.iterate_texts()) == expected
+    for given in (corpus, corpus.folder, str(corpus.folder)):
+        fitted = ContextModel(**SMALL).fit(given)
+        assert fitted.corpus_.folder == corpus.folder
+        np.testing.assert_array_equal(fitted.transform(TEXTS), model.transform(TEXTS))
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (["One sentence alone."] * 9, "9 sentences in 9 documents .*, and 0 of the sentences"),
+        (["One. Two. Three."], "1 of the sentences have sides=1 neighbours"),
+        (["One. Two. Three. Four. Five."], "n_contexts=6 is more than there are: .* 5 sentences"),
+        ("no-such-folder", "documents='no-such-folder': there is no such file or folder"),
+        ([("a", "b", "c")], r"documents\[0\] .* give texts, pairs"),
+    ],
+)
+def test_documents_that_do_not_do_are_refused_with_what_they_have(documents, message, tmp_path):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ContextModel(tmp_path / "model", **SMALL).fit(documents)
+
+
+def test_parts_are_made_once_in_a_folder(model, tmp_path, monkeypatch):
+    first = ContextModel(tmp_path, **SMALL).fit(DOCUMENTS)
+    np.testing.assert_array_equal(first.transform(TEXTS), model.transform(TEXTS))
+    # Another interaction is another discriminator, over the same corpus and vocabulary.
+    ContextModel(tmp_path, **SMALL | {"interaction": "concatenation"}).fit(DOCUMENTS)
+    kinds = sorted(re.sub("-[0-9a-f]{16}", "", path.name) for path in tmp_path.glob("[a-z]*"))
+    assert kinds == ["corpus", "discriminator", "discriminator", "retrieval", "vocabulary"]
+    monkeypatch.setattr(building, "train_network", None)
+    monkeypatch.setattr(building, "train_vocabulary", None)
+    again = ContextModel(tmp_path, **SMALL | {"n_contexts": 5}).fit(DOCUMENTS)
+    assert again.loss_curve_ == first.loss_curve_ and len(again.contexts_) == 5
+    with pytest.raises(FileExistsError, match="corpus of 6 documents, not 5"):
+        ContextModel(tmp_path, **SMALL).fit(DOCUMENTS[:-1])
+
+
+def test_without_a_seed_a_folder_keeps_the_first(tmp_path):
+    free = SMALL | {"random_state": None}
+    first = ContextModel(tmp_path, **free).fit(DOCUMENTS)
+    again = ContextModel(tmp_path, **free).fit(DOCUMENTS)
+    np.testing.assert_array_equal(again.transform(TEXTS), first.transform(TEXTS))
+    assert ContextModel(**free).fit(DOCUMENTS).loss_curve_ != first.loss_curve_
+
+
+def interrupting(monkeypatch, step: int) -> None:
+    """Let Ctrl-C come after so many steps of a training."""
+    take = network_training._Run.take_step
+
+    def take_step(self, loss, title):
+        if self.step == step:
+            raise KeyboardInterrupt
+        take(self, loss, title)
+
+    monkeypatch.setattr(network_training._Run, "take_step", take_step)
+
+
+def test_an_interrupted_training_is_kept_and_goes_on_to_the_same_weights(
+    tmp_path, monkeypatch, model
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(network_training, "SECONDS_BETWEEN", 0.0)
+        interrupting(patch, 2)
+        with pytest.warns(UserWarning, match="discriminator was interrupted after step 2 of"):
+            stopped = ContextModel(tmp_path, **SMALL).fit(DOCUMENTS)
+    assert not stopped.is_complete_ and len(stopped.loss_curve_) == 2
+    assert np.isfinite(stopped.transform(TEXTS)).all()
+    whole = ContextModel(tmp_path, **SMALL).fit(DOCUMENTS)
+    assert whole.is_complete_ and whole.loss_curve_ == model.loss_curve_
+    np.testing.assert_array_equal(whole.transform(TEXTS), model.transform(TEXTS))
+    assert not list(tmp_path.glob("discriminator-*/run"))
+    # What was fitted before is opened no more, since its weights are gone.
+    vars(stopped).pop("_opened")
+    with pytest.raises(ValueError, match="not those that were fitted"):
+        stopped.transform(TEXTS)
+
+
+def test_time_may_end_a_training(model):
+    short = ContextModel(
+        **SMALL | {"discriminator_epochs": 1000, "discriminator_seconds": 0.2}
+    ).fit(DOCUMENTS)
+    assert short.is_complete_
+    assert len(short.loss_curve_) < 1000
+
+
+WORLDS = (
+    ("cat dog bird", "sees likes", "milk grass"),
+    ("king queen knight", "rules fights", "castle realm"),
+    ("sailor ship captain", "crosses fears", "sea storm"),
+)
+
+
+def test_what_is_learned_holds_for_other_documents():
+    rng = np.random.default_rng(0)
+    documents = [
+        " ".join(
+            "A {} {} the {}.".format(*(rng.choice(words.split()) for words in world))
+            for _ in range(10)
+        )
+        for _ in range(12)
+        for world in WORLDS
+    ]
+    learned = ContextModel(
+        encoder=encoder(),
+        **SMALL | {"discriminator_epochs": 10, "batch_size": 96, "validation_fraction": 0.2},
+    ).fit(documents)
+    # Two thirds of the negatives of other documents are of another world.
+    assert min(score for _, score in learned.scores_) < np.log(2) - 0.15
+    texts = ["The dog likes milk.", "A bird sees grass.", "The queen rules.", "A storm at sea."]
+    scores = learned.transform(texts)
+    scores = scores - scores.mean(axis=1, keepdims=True)
+    similar = np.corrcoef(scores)
+    assert similar[0, 1] > 0.8 > similar[0, 2:].max()
+
+
+def test_a_saved_model_is_read_again(model, tmp_path):
+    model.save(tmp_path / "saved")
+    again = ContextModel.load(tmp_path / "saved")
+    np.testing.assert_array_equal(again.transform(TEXTS), model.transform(TEXTS))
+    assert again.get_params()["width"] == 8 and again.scores_ == model.scores_
+    with pytest.raises(FileExistsError):
+        model.save(tmp_path / "saved")
+    with pytest.raises(FileNotFoundError, match=r"no context_model\.json"):
+        ContextModel.load(tmp_path)
+    # A folder that was moved is read where it is.
+    (tmp_path / "saved").rename(tmp_path / "moved")
+    moved = ContextModel.load(tmp_path / "moved")
+    np.testing.assert_array_equal(moved.transform(TEXTS), model.transform(TEXTS))
+
+
+def test_a_model_in_its_own_folder_is_saved_there(tmp_path):
+    fitted = ContextModel(tmp_path / "model", **SMALL).fit(DOCUMENTS)
+    fitted.save(tmp_path / "model")
+    again = ContextModel.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(TEXTS), fitted.transform(TEXTS))
+
+
+def test_files_that_moved_or_changed_are_errors(tmp_path):
+    fitted = ContextModel(tmp_path / "model", **SMALL).fit(DOCUMENTS)
+    expected = fitted.transform(TEXTS)
+    shutil.move(tmp_path / "model", tmp_path / "moved")
+    vars(fitted).pop("_opened")
+    with pytest.raises(FileNotFoundError, match=r"set_params\(folder=\.\.\.\)"):
+        fitted.transform(TEXTS)
+    fitted.set_params(folder=tmp_path / "moved")
+    np.testing.assert_array_equal(fitted.transform(TEXTS), expected)
+    sentences = tmp_path / "moved" / "corpus" / "sentences.txt"
+    kept = sentences.read_bytes()
+    for name, wrong in (
+        ("corpus/sentences.txt", kept[:-1]),
+        ("discriminator*/weights.safetensors", b"x"),
+        ("discriminator*/contexts.npy", b"x"),
+        ("vocabulary*/part.json", b"{}"),
+    ):
+        (path,) = (tmp_path / "moved").glob(name)
+        right = path.read_bytes()
+        path.write_bytes(wrong)
+        vars(fitted).pop("_opened", None)
+        with pytest.raises(ValueError):
+            fitted.transform(TEXTS)
+        path.write_bytes(right)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match="fit"):
+        fitted.transform(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("contexts", "error", "message"),
+    [
+        ([0], ValueError, "contexts must be rows of sentences with 1 neighbours"),
+        ([10**9], ValueError, "got 1000000000"),
+        ([0.5], ValueError, "rows .integers."),
+        ([[3], [4]], ValueError, "list of 1 such"),
+        ([[]], ValueError, "empty set"),
+        (3, TypeError, "contexts is 3"),
+    ],
+)
+def test_rows_that_are_no_contexts_are_refused(model, contexts, error, message):
+    with pytest.raises(error, match=message):
+        model.terms(["The cat"], contexts)
+
+
+@pytest.mark.parametrize(
+    "weights", [(1, 1, 1), (0, 1, 1, 1), (-1, 0, 0, 0), (np.nan, 0, 0, 0), "a"]
+)
+def test_weights_are_four_and_leave_a_term(model, weights):
+    with pytest.raises((TypeError, ValueError), match="weights="):
+        ContextModel(**SMALL | {"weights": weights}).fit(DOCUMENTS)
