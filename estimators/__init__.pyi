@@ -3,6 +3,7 @@ from .contexts import SurrogateRegressor as SurrogateRegressor
 from .corpus import DuplicateFinder as DuplicateFinder
 from .encoders import SentenceEncoder as SentenceEncoder
 from .encoders import TokenEncoder as TokenEncoder
+from .encoders import make_encoder as make_encoder
 from .inputs import AllowSharedQuestions as AllowSharedQuestions
 from .inputs import DisjointPairsKFold as DisjointPairsKFold
 from .inputs import Triplets as Triplets
@@ -23,6 +24,7 @@ from .persistence import save_model as save_model
 from .tokens import RCMDRegressor as RCMDRegressor
 from .tokens import TokenMatchingRegressor as TokenMatchingRegressor
 from .tokens import TokenWeights as TokenWeights
+from .training import CrossEncoderRegressor as CrossEncoderRegressor
 from .training import average_models as average_models
 
 __version__: str

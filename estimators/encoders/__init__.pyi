@@ -1,9 +1,14 @@
 from .frozen_encoder import warn_of_cuts as warn_of_cuts
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
 from .loading import check_device as check_device
+from .model_files import PAIR_HEAD as PAIR_HEAD
 from .model_files import check_new_folder as check_new_folder
 from .model_files import find_model as find_model
 from .model_files import write_folder as write_folder
+from .new_encoder import make_encoder as make_encoder
+from .pair_scoring import head_arrays as head_arrays
+from .pair_scoring import read_pair_head as read_pair_head
+from .pair_scoring import score_pairs as score_pairs
 from .sentence_encoder import SentenceEncoder as SentenceEncoder
 from .token_encoder import TokenEncoder as TokenEncoder
 from .transformer import DTYPES as DTYPES

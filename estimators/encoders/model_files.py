@@ -20,7 +20,9 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "t
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 HEAD = "film_head.safetensors"
 """Linear layer after the model, which a trained `RCMDRegressor` has."""
-READ = ("*.json", "*.txt", "*.model", "model*.safetensors", HEAD)
+PAIR_HEAD = "film_pair_head.safetensors"
+"""What scores the first token of a pair, in a `CrossEncoderRegressor`."""
+READ = ("*.json", "*.txt", "*.model", "model*.safetensors", HEAD, PAIR_HEAD)
 
 
 def find_model(model: Any) -> Path:
@@ -89,7 +91,7 @@ def model_digest(folder: Path, weights: list[Path]) -> str:
     found = {path for pattern in READ[:3] for path in folder.glob(pattern)}
     # Weights may be links into a store, so names come from the folder and content from the file.
     digest = hashlib.blake2b(digest_size=16)
-    found |= set(folder.glob(HEAD))
+    found |= {*folder.glob(HEAD), *folder.glob(PAIR_HEAD)}
     # What a regressor knows beside its model changes no encoding.
     found.discard(folder / REGRESSOR)
     for path in sorted(found.union(weights)):

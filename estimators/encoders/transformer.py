@@ -37,6 +37,7 @@ class Tokens:
     spans: np.ndarray
     is_special: np.ndarray
     is_cut: np.ndarray  # (n,) whether max_length cut the text
+    types: np.ndarray | None = None  # 0 in the first, 1 in the second text of a pair
 
     @property
     def lengths(self) -> np.ndarray:
@@ -124,25 +125,51 @@ class Transformer:
         """
         columns: dict[str, list[np.ndarray]] = {"ids": [], "spans": [], "is_special": []}
         lengths, is_cut = [], []
+        for encoding in self._encodings(max_length, texts):
+            lengths.append(len(encoding.ids))
+            is_cut.append(bool(encoding.overflowing))
+            columns["ids"].append(np.array(encoding.ids, dtype=np.int64))
+            columns["spans"].append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2))
+            columns["is_special"].append(np.array(encoding.special_tokens_mask, dtype=bool))
+        joined = {name: np.concatenate(parts) for name, parts in columns.items()}
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return Tokens(starts=starts, is_cut=np.array(is_cut, dtype=bool), **joined)
+
+    def tokenize_pairs(self, first: list[str], second: list[str], max_length: int) -> Tokens:
+        """Cut pairs of texts into the tokens of one sequence each, as the model's tokenizer joins.
+
+        Of a pair with more than ``max_length`` tokens the longer text loses its end. Spans, which
+        would be of two texts, are left out.
+        """
+        columns: dict[str, list[np.ndarray]] = {"ids": [], "is_special": [], "types": []}
+        lengths, is_cut = [], []
+        for encoding in self._encodings(max_length, first, second):
+            lengths.append(len(encoding.ids))
+            is_cut.append(bool(encoding.overflowing))
+            columns["ids"].append(np.array(encoding.ids, dtype=np.int32))
+            columns["is_special"].append(np.array(encoding.special_tokens_mask, dtype=bool))
+            columns["types"].append(np.array(encoding.type_ids, dtype=np.int8))
+        joined: dict[str, Any] = {name: np.concatenate(parts) for name, parts in columns.items()}
+        if "token_type_ids" not in self.tokenizer.model_input_names:
+            joined["types"] = None
+        return Tokens(
+            starts=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            spans=np.zeros((0, 2), dtype=np.int64),
+            is_cut=np.array(is_cut, dtype=bool),
+            **joined,
+        )
+
+    def _encodings(self, max_length: int, *sides: list[str]) -> Iterator[Any]:
         # Encoding objects are large; a block of them is turned into arrays before the next.
-        for first in range(0, len(texts), TEXTS_PER_CALL):
-            encodings = self.tokenizer(
-                texts[first : first + TEXTS_PER_CALL],
+        for start in range(0, len(sides[0]), TEXTS_PER_CALL):
+            yield from self.tokenizer(
+                *(side[start : start + TEXTS_PER_CALL] for side in sides),
                 truncation=True,
                 max_length=max_length,
                 padding=False,
                 return_offsets_mapping=True,
                 return_special_tokens_mask=True,
             ).encodings
-            for encoding in encodings:
-                lengths.append(len(encoding.ids))
-                is_cut.append(bool(encoding.overflowing))
-                columns["ids"].append(np.array(encoding.ids, dtype=np.int64))
-                columns["spans"].append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2))
-                columns["is_special"].append(np.array(encoding.special_tokens_mask, dtype=bool))
-        joined = {name: np.concatenate(parts) for name, parts in columns.items()}
-        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        return Tokens(starts=starts, is_cut=np.array(is_cut, dtype=bool), **joined)
 
     def encode(
         self,
@@ -231,10 +258,15 @@ class Transformer:
         padding = self.tokenizer.pad_token_id
         ids = np.full(kept.shape, 0 if padding is None else padding, dtype=np.int64)
         places = np.repeat(tokens.starts[batch] - np.cumsum(lengths) + lengths, lengths)
-        ids[kept] = tokens.ids[places + np.arange(len(places))]
-        mask = torch.from_numpy(kept).to(self.device)
+        source = places + np.arange(len(places))
+        ids[kept] = tokens.ids[source]
+        mask, more = torch.from_numpy(kept).to(self.device), {}
+        if tokens.types is not None:
+            types = np.zeros(kept.shape, dtype=np.int64)
+            types[kept] = tokens.types[source]
+            more["token_type_ids"] = torch.from_numpy(types).to(self.device)
         output = self.module(
-            input_ids=torch.from_numpy(ids).to(self.device), attention_mask=mask.long()
+            input_ids=torch.from_numpy(ids).to(self.device), attention_mask=mask.long(), **more
         )
         features = output.last_hidden_state.float()
         return (features if self.head is None else self.head(features)), mask

@@ -1,4 +1,5 @@
 from .checkpoint import Checkpoint as Checkpoint
+from .cross_encoder import CrossEncoderRegressor as CrossEncoderRegressor
 from .model_average import average_models as average_models
 from .objectives import OBJECTIVES as OBJECTIVES
 from .run import train as train

@@ -159,6 +159,59 @@ class Entailment(Objective):
         return entailment_loss(u, v, batch.own_y.long(), self.module)
 
 
+class PairScore(Objective):
+    """The score of a pair whose texts the model reads together, the order drawn for each row.
+
+    Column 0 of the codes holds pairs as they are, column 1 turned. A row goes through the model in
+    an order that the seed draws, and in the other one in the next epoch.
+
+    Parameters
+    ----------
+    is_binary : bool
+        Whether scores are labels 0 and 1, whose log-odds are learned.
+    dropout : float
+        Of the head.
+    arrays : dict of ndarray or None
+        Weights of the head to start from; None: random ones.
+    """
+
+    def __init__(
+        self, is_binary: bool, dropout: float = 0.1, arrays: dict[str, np.ndarray] | None = None
+    ) -> None:
+        self.is_binary, self.dropout, self.given = is_binary, dropout, arrays
+        self._turned: np.ndarray | None = None
+
+    def start(self, width: int, settings: Settings, device: str) -> None:
+        """Make the head."""
+        import torch
+
+        from film.networks import ScoringHead
+
+        torch.manual_seed(settings.seed)
+        self._rng = np.random.default_rng([settings.seed, 2])
+        head = ScoringHead(width, self.dropout)
+        if self.given is not None:
+            head.load_state_dict({n: torch.from_numpy(v) for n, v in self.given.items()})
+        self.module = head.to(device)
+
+    def chosen(self, codes: np.ndarray, rows: np.ndarray, epoch: int) -> np.ndarray:
+        """Give one order of each row."""
+        if self._turned is None:
+            self._turned = self._rng.integers(2, size=len(codes))
+        return codes[rows, (self._turned[rows] + epoch) % 2][:, np.newaxis]
+
+    def loss(self, batch: Batch) -> Any:
+        """`l2_loss`, or the cross-entropy of labels."""
+        import torch
+
+        found = self.module(batch.x[0][:, 0])
+        if not self.is_binary:
+            return l2_loss(found, batch.own_y)
+        return torch.nn.functional.binary_cross_entropy_with_logits(
+            found, batch.own_y.to(found.dtype)
+        )
+
+
 OBJECTIVES: dict[str, type[Objective]] = {
     "regression": Ranking,
     "binary": Ranking,

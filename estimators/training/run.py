@@ -11,6 +11,7 @@ from estimators.encoders import Tokens, Transformer
 from estimators.training.batches import Examples
 from estimators.training.checkpoint import Checkpoint, run_of
 from estimators.training.loop import Training
+from estimators.training.objectives import Objective, PairScore
 from estimators.training.settings import training_settings
 
 
@@ -55,14 +56,79 @@ def train(
     examples = Examples(
         tokens, codes.reshape(rows.shape), targets, None if weigh is None else weigh(tokens)
     )
+    return _run(
+        estimator, transformer, examples, rows=(rows, targets), eval_set=eval_set, evaluate=evaluate
+    )
+
+
+def train_pairs(
+    estimator: Any,
+    transformer: Transformer,
+    rows: np.ndarray,
+    targets: np.ndarray,
+    *,
+    head: dict[str, np.ndarray] | None,
+    eval_set: tuple[np.ndarray, np.ndarray | None] | None,
+    evaluate: Callable[[Any], float] | None,
+) -> Training:
+    """Train a model in place that reads the texts of a pair together.
+
+    Parameters
+    ----------
+    estimator, transformer, rows, eval_set
+        As in `train`, with two columns.
+    targets : ndarray of float64, shape (n,)
+        Scores, which are learned in standard deviations from their mean, or 0 and 1.
+    head : dict of ndarray or None
+        Weights to start the network from that scores the first token.
+    evaluate : callable or None
+        Gives the score of the model as it is with such a network.
+
+    Returns
+    -------
+    run : Training
+        Done; ``objective.module`` is the network.
+    """
+    length = transformer.check_max_length(estimator.train_max_length, "train_max_length")
+    first, second = rows[:, 0].tolist(), rows[:, 1].tolist()
+    tokens = transformer.tokenize_pairs(first + second, second + first, length)
+    # Both orders of row i: as it is, and turned.
+    codes = np.arange(2 * len(rows)).reshape(2, -1).T
+    is_binary = estimator.objective == "binary"
+    y = targets if is_binary else (targets - targets.mean()) / targets.std()
+    dropout = getattr(transformer.module.config, "hidden_dropout_prob", 0.1)
+    objective = PairScore(is_binary, dropout, head)
+    return _run(
+        estimator,
+        transformer,
+        Examples(tokens, codes, y, None),
+        rows=(rows, targets),
+        eval_set=eval_set,
+        evaluate=None if evaluate is None else lambda: evaluate(objective.module),
+        objective=objective,
+    )
+
+
+def _run(
+    estimator: Any,
+    transformer: Transformer,
+    examples: Examples,
+    *,
+    rows: tuple[np.ndarray, np.ndarray | None],
+    eval_set: tuple[np.ndarray, np.ndarray | None] | None,
+    evaluate: Callable[[], float] | None,
+    objective: Objective | None = None,
+) -> Training:
+    """Train on examples that were made of some rows, whose digest the checkpoint keeps."""
     settings, checkpoint = training_settings(estimator), None
     if estimator.checkpoint is not None:
-        run = run_of(transformer.file_digest, settings, rows=(rows, targets), eval_set=eval_set)
+        run = run_of(transformer.file_digest, settings, rows=rows, eval_set=eval_set)
         checkpoint = Checkpoint(estimator.checkpoint, run)
     training = Training(
         transformer,
         examples,
         settings,
+        objective=objective,
         evaluate=evaluate,
         checkpoint=checkpoint,
         verbose=estimator.verbose,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +29,8 @@ class Fitted(NamedTuple):
     scores: list[tuple[int, float]]
 
 
-def write_regressor(path: Any, regressor: Any) -> None:
-    """Write a fitted regressor into a new folder, whole or not at all."""
+def write_regressor(path: Any, regressor: Any, more: Callable[[Path], Any] | None = None) -> None:
+    """Write a fitted regressor, and what ``more`` adds, into a new folder, whole or not at all."""
     transformer = regressor.encoder_.loaded()
     weights, table = None, getattr(regressor, "token_weights_", None)
     if table is not None:
@@ -56,6 +56,8 @@ def write_regressor(path: Any, regressor: Any) -> None:
     def write(folder: Path) -> None:
         transformer.save(folder)
         (folder / REGRESSOR).write_text(text, encoding="utf-8")
+        if more is not None:
+            more(folder)
 
     write_folder(path, write)
 

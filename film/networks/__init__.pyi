@@ -1,0 +1,1 @@
+from .cross_encoder import ScoringHead as ScoringHead

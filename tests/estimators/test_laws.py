@@ -29,6 +29,7 @@ import estimators
 from estimators import (
     FILM,
     ContextModel,
+    CrossEncoderRegressor,
     DuplicateClassifier,
     DuplicateFinder,
     LexicalFeatures,
@@ -154,8 +155,13 @@ LAWS = {
         SurrogateRegressor(score_range=(0, 5), **TRAINS), "scored", "predict loss_curve_"
     ),
     "ContextModel": Law(ContextModel(**CONTEXTS), "documents", "transform contexts_ loss_curve_"),
+    "CrossEncoderRegressor": Law(
+        CrossEncoderRegressor(train_max_length=32, **TRAINS),
+        "scored",
+        "predict similarity loss_curve_",
+    ),
 }
-NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate", "Context")
+NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate", "CrossEncoder", "Context")
 # What methods and attributes take beside the rows that they are asked about.
 REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
 ARGUMENTS: dict[str, Any] = {

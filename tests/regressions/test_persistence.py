@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 import estimators
 from estimators import (
     FILM,
+    CrossEncoderRegressor,
     DisjointPairsKFold,
     DuplicateFinder,
     LexicalFeatures,
@@ -207,6 +208,12 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda tiny: TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu").fit(SHORT),
         lambda model: model.transform(SHORT).values,
     ),
+    "CrossEncoderRegressor": (
+        lambda tiny: CrossEncoderRegressor(
+            tiny, train_batch_size=2, max_length=MAX_TOKENS, train_max_length=32, device="cpu"
+        ).fit(PAIRS, SCORES),
+        lambda model: [model.predict(PAIRS), model.loss_curve_, *model.head_.values()],
+    ),
     "SurrogateRegressor": (
         lambda tiny: SurrogateRegressor(
             tiny, score_range=(0, 5), train_batch_size=2, max_length=MAX_TOKENS, device="cpu"
@@ -238,7 +245,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     ),
 }
 NEEDS_TORCH = {
-    name for name in CASES if name.startswith(("RCMD", "Sentence", "Surrogate", "Token"))
+    name for name in CASES if name.startswith(("Cross", "RCMD", "Sentence", "Surrogate", "Token"))
 }
 quiet = pytest.mark.filterwarnings("ignore:rank=.* were reduced:UserWarning")
 

@@ -141,6 +141,143 @@ def test_what_was_saved_comes_back(tiny_model, tmp_path):
         RCMDRegressor.load(tmp_path / "saved")
 
 
+def masses(tokens) -> np.ndarray:
+    return tokens / np.linalg.norm(tokens, axis=-1, keepdims=True)
+
+
+def test_losses_of_the_first_step_are_those_of_single_texts(sober_model):
+    """Every objective against its definition on vectors of texts that were encoded alone."""
+    whole = {"epochs": 1, "train_batch_size": 16, "temperature": 0.1}
+    a, b, c = (vectors_alone(sober_model, side) for side in zip(*TRIPLETS, strict=True))
+    near, far = (masses(a) * masses(b)).sum(axis=1), (masses(a) * masses(c)).sum(axis=1)
+    y = np.array(COSINES)
+    gaps = ((near[:, None] - near) / 0.1)[y[:, None] < y]
+    others = masses(a) @ masses(np.concatenate([b, c])).T / 0.1
+    log_shares = others - np.log(np.exp(others).sum(axis=1, keepdims=True))
+    expected = {
+        "regression": np.log1p(np.exp(gaps).sum()),
+        "triplet": np.maximum(0, 0.3 + far - near).mean(),
+        "contrastive": -np.diagonal(log_shares).mean(),
+    }
+    for objective, value in expected.items():
+        rows, targets = (PAIRS, COSINES) if objective == "regression" else (TRIPLETS, None)
+        model = make(sober_model, objective=objective, margin=0.3, **whole).fit(rows, targets)
+        # Rows that share a text are no negatives of each other: there are none here.
+        assert model.loss_curve_[0] == pytest.approx(value, rel=1e-4), objective
+
+
+def first_head(model_folder, **parameters):
+    """Weights of the layer of relations before the first step, and the loss of that step."""
+    kept: dict = {}
+    backward = Training.backward
+
+    def keeping(self, rows):
+        head = self.objective.module
+        kept.setdefault("weight", head.weight.detach().numpy().copy())
+        kept.setdefault("bias", head.bias.detach().numpy().copy())
+        return backward(self, rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Training, "backward", keeping)
+        model = make(model_folder, objective="nli", **parameters).fit(PAIRS, RELATIONS)
+    return kept["weight"], kept["bias"], model
+
+
+def test_relations_are_read_off_both_vectors_and_their_difference(sober_model):
+    weight, bias, model = first_head(sober_model, epochs=1, train_batch_size=16)
+    u, v = (vectors_alone(sober_model, side) for side in zip(*PAIRS, strict=True))
+    logits = np.concatenate([u, v, np.abs(u - v)], axis=1) @ weight.T + bias
+    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    # entailment 0, neutral 1, contradiction 2.
+    expected = -np.mean([logits[row, row % 3] for row in range(16)])
+    assert model.loss_curve_[0] == pytest.approx(expected, rel=1e-4)
+    numbers = make(sober_model, objective="nli", epochs=1, train_batch_size=16)
+    assert numbers.fit(PAIRS, [row % 3 for row in range(16)]).loss_curve_ == model.loss_curve_
+    assert (model.slope_, model.intercept_) == (1.0, 0.0)
+    np.testing.assert_array_equal(model.predict(PAIRS), model.similarity(PAIRS))
+
+
+def test_relations_can_be_learned_and_the_layer_is_dropped(sober_model, tmp_path):
+    model = make(
+        sober_model, objective="nli", epochs=60, train_batch_size=16, learning_rate=5e-3
+    ).fit(PAIRS, ["entailment" if label == "same" else "contradiction" for label in LABELS])
+    assert model.loss_curve_[-1] < 0.2 * model.loss_curve_[0]
+    model.save(tmp_path / "saved")
+    weights = [path.name for path in (tmp_path / "saved").glob("*.safetensors")]
+    assert weights == ["model.safetensors"]
+    # Entailment is the closest relation.
+    found = spearmanr(model.similarity(PAIRS), [-(row % 3) for row in range(16)]).statistic
+    assert model.score(PAIRS, RELATIONS) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("objective", ["triplet", "contrastive"])
+def test_triplets_are_put_in_order(sober_model, objective):
+    settings = {"objective": objective, "train_batch_size": 16, "learning_rate": 3e-3}
+    untrained = make(sober_model, **settings | {"epochs": 0}).fit(TRIPLETS)
+    assert untrained.score(TRIPLETS) < 1.0
+    model = make(sober_model, epochs=40, **settings).fit(TRIPLETS, eval_set=(TRIPLETS, None))
+    assert model.loss_curve_[-1] < 0.5 * model.loss_curve_[0]
+    assert model.score(TRIPLETS) == 1.0 == max(score for _, score in model.scores_)
+
+
+def test_labels_are_predicted_as_probabilities(sober_model):
+    model = make(
+        sober_model, objective="binary", epochs=60, train_batch_size=16, learning_rate=3e-3
+    ).fit(PAIRS, LABELS)
+    assert model.classes_.tolist() == ["other", "same"]
+    assert ((model.predict(PAIRS) > 0.5) == (np.array(LABELS) == "same")).all()
+
+
+@pytest.mark.parametrize("objective", ["l2", "nli"])
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_a_killed_run_goes_on_to_the_same_weights(
+    tiny_model, tmp_path, monkeypatch, objective, evaluated
+):
+    y = COSINES if objective == "l2" else RELATIONS
+    held = {"eval_set": (PAIRS[:6], y[:6])} if evaluated else {}
+    settings = {"eval_steps": 2, "epochs": 3, "objective": objective}
+    whole = make(tiny_model, **settings).fit(PAIRS, y, **held)
+    step = Training._take_step
+
+    def killed(self):
+        if self.step == 5:
+            raise RuntimeError("killed")
+        step(self)
+
+    monkeypatch.setattr(Training, "_take_step", killed)
+    with pytest.raises(RuntimeError, match="killed"):
+        make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, y, **held)
+    monkeypatch.setattr(Training, "_take_step", step)
+    again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, y, **held)
+    np.testing.assert_array_equal(again.similarity(PAIRS), whole.similarity(PAIRS))
+    assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
+
+
+def test_checkpoints_of_another_objective_are_refused(tiny_model, tmp_path):
+    model = make(tiny_model, checkpoint=tmp_path).fit(PAIRS, COSINES)
+    with pytest.raises(ValueError, match=r"another run .*objective 'l2', not 'regression'"):
+        clone(model).set_params(objective="regression").fit(PAIRS, COSINES)
+
+
+@pytest.mark.parametrize("objective", ["l2", "nli"])
+@pytest.mark.parametrize("micro", [None, 3])
+def test_micro_batches_and_accumulation_keep_gradients_exact(sober_model, objective, micro):
+    y = COSINES if objective == "l2" else RELATIONS
+    settings = {"objective": objective, "epochs": 2}
+    whole = make(sober_model, train_batch_size=16, **settings).fit(PAIRS, y)
+    parts = make(
+        sober_model, train_batch_size=4, accumulation_steps=4, micro_batch_size=micro, **settings
+    ).fit(PAIRS, y)
+    assert parts.loss_curve_ == pytest.approx(whole.loss_curve_, rel=1e-4)
+
+
+def test_half_precision_trains_float32_weights(tiny_model):
+    model, exact = (make(tiny_model, dtype=d).fit(PAIRS, COSINES) for d in ("bfloat16", None))
+    assert model.encoder_.loaded().dtype == "bfloat16"
+    np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.1)
+    assert model.loss_curve_ != exact.loss_curve_
+
+
 @pytest.mark.parametrize(
     ("parameters", "rows", "y", "message"),
     [
@@ -150,6 +287,13 @@ def test_what_was_saved_comes_back(tiny_model, tmp_path):
         ({"score_range": 5}, PAIRS, COSINES, "score_range=5 must be a tuple"),
         ({}, PAIRS, None, "y is None, but objective='l2'"),
         ({}, TRIPLETS, COSINES, "pairs row 0 holds 3 entries"),
+        ({"objective": "nli"}, PAIRS, [3, *RELATIONS[1:]], "y row 0 is 3; it must be one of"),
+        ({"objective": "nli"}, PAIRS, ["-", *RELATIONS[1:]], "y row 0 is '-'.*drop rows"),
+        ({"objective": "nli"}, PAIRS, RELATIONS[1:], r"y has shape \(15,\) for 16 pairs"),
+        ({"objective": "nli"}, PAIRS, ["neutral"] * 16, "y is 'neutral' for all 16 pairs"),
+        ({"objective": "nli"}, PAIRS, None, "y is None, but objective='nli'"),
+        ({"objective": "triplet"}, PAIRS, None, "pairs row 0 holds 2 entries"),
+        ({"objective": "triplet"}, TRIPLETS, COSINES, "y is given"),
         ({"objective": "rank"}, PAIRS, COSINES, "objective='rank'"),
         ({"margin": -1}, PAIRS, COSINES, "margin=-1"),
     ],

@@ -1,0 +1,103 @@
+"""Scores of pairs whose texts a transformers model reads together, in both orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimators.encoders.transformer import Transformer
+
+PAIRS_AT_ONCE = 8192
+"""Pairs whose tokens, in both orders, are held at once."""
+
+
+def read_pair_head(path: Path, width: int) -> dict[str, np.ndarray]:
+    """Read the weights of a `ScoringHead`, or raise where they are damaged or of another width."""
+    from safetensors.numpy import load_file
+
+    expected = {
+        "dense.weight": (width, width),
+        "dense.bias": (width,),
+        "score.weight": (1, width),
+        "score.bias": (1,),
+    }
+    try:
+        found = load_file(path)
+        shapes = {name: value.shape for name, value in found.items()}
+    except Exception as error:
+        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
+    if shapes != expected:
+        raise ValueError(f"{path} does not score vectors of width {width}, but {shapes}")
+    return {name: value.astype(np.float32) for name, value in found.items()}
+
+
+def head_arrays(head: Any) -> dict[str, np.ndarray]:
+    """Copy the weights of a `ScoringHead`."""
+    return {name: value.cpu().numpy().copy() for name, value in head.state_dict().items()}
+
+
+def score_pairs(
+    transformer: Transformer,
+    head: Any,
+    pairs: np.ndarray,
+    *,
+    max_length: int,
+    batch_size: int,
+    advance: Callable[[float], Any],
+) -> tuple[np.ndarray, int]:
+    """Score pairs in both orders.
+
+    Parameters
+    ----------
+    transformer : Transformer
+        The model.
+    head : ScoringHead or dict of ndarray
+        What scores the first token, in evaluation mode where the model is; or its weights.
+    pairs : ndarray of str, shape (n, 2)
+        Texts.
+    max_length, batch_size : int
+        As in `Transformer.tokenize_pairs` and `Transformer.encode`.
+    advance : callable
+        Told the number of pairs that are done.
+
+    Returns
+    -------
+    scores : ndarray of float64, shape (n,)
+        Mean of both orders, the same for a turned pair.
+    n_cut : int
+        Pairs of which ``max_length`` cut a text.
+    """
+    if isinstance(head, dict):
+        head = _head(head, transformer.device)
+    found, n_cut = np.empty(len(pairs)), 0
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        block = pairs[start : start + PAIRS_AT_ONCE]
+        first, second = block[:, 0].tolist(), block[:, 1].tolist()
+        tokens = transformer.tokenize_pairs(first + second, second + first, max_length)
+        n_cut += int(tokens.is_cut[: len(block)].sum())
+        scores = np.empty(2 * len(block))
+
+        def reduced(features: Any, mask: Any) -> Any:
+            return head(features[:, 0])
+
+        rows = np.arange(len(scores))
+        for batch, values in transformer.encode(tokens, rows, reduced, batch_size):
+            scores[batch] = values
+            advance(len(batch) / 2)
+        found[start : start + len(block)] = (scores[: len(block)] + scores[len(block) :]) / 2
+    return found, n_cut
+
+
+def _head(arrays: dict[str, np.ndarray], device: str) -> Any:
+    import torch
+
+    from film.networks import ScoringHead
+
+    # Its random start is never used, and must not move the caller's random state.
+    with torch.random.fork_rng(devices=[]):
+        head = ScoringHead(len(arrays["dense.bias"]))
+    head.load_state_dict({name: torch.from_numpy(value) for name, value in arrays.items()})
+    return head.to(device).requires_grad_(False).eval()

@@ -1,0 +1,400 @@
+"""A transformer that reads both texts of a pair at once and scores the pair."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.encoders import (
+    PAIR_HEAD,
+    TokenEncoder,
+    Transformer,
+    find_model,
+    head_arrays,
+    read_pair_head,
+    score_pairs,
+)
+from estimators.inputs import check_pairs, check_verbose, tags_of_texts
+from estimators.persistence import savable
+from estimators.training.run import train_pairs
+from estimators.training.saving import Fitted, read_regressor, upload, write_regressor
+from estimators.training.settings import check_training_parameters
+from estimators.training.targets import (
+    check_eval_set,
+    check_judged,
+    check_rows,
+    check_targets,
+    units_of,
+)
+
+OBJECTIVES = ("regression", "binary")
+Head = dict[str, np.ndarray]
+
+
+@savable
+class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
+    """Judge pairs by a transformers model that reads both texts together.
+
+    "[CLS] s1 [SEP] s2 [SEP]", as the model's own tokenizer joins two texts, goes through the model
+    as one, and a small network scores the vector of [CLS]: the BERT-style model of Sun et al.,
+    "Sentence Similarity Based on Contexts" (2022, Section 5.6). Words of both texts meet in every
+    layer, which judges better than vectors of texts alone, and must run anew for every pair. A pair
+    is read in both orders, and its score is their mean.
+
+    Parameters
+    ----------
+    model : str or path-like, default=None
+        Name of a model on the Hugging Face hub or a local folder, such as one that `make_encoder`
+        made or `save` wrote; None is the packaged all-MiniLM-L6-v2 (extra ``minilm``).
+    objective : {"regression", "binary"}, default="regression"
+        What is learned from. "regression": scores of pairs in any unit, by squared error.
+        "binary": two labels of pairs, by cross-entropy.
+    epochs : float, default=1
+        Passes of training over the rows, each in one order of every pair, drawn at random, and in
+        the other order in the next pass. 0: the model is used as it is, which `save` wrote.
+    learning_rate : float, default=5e-5
+        Of the first step; it falls linearly to 0.
+    train_batch_size : int, default=32
+        Rows of a batch.
+    train_max_length : int, default=128
+        Most tokens of both texts of a pair in training.
+    micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
+        As in `RCMDRegressor`; pairs are encoded where texts are there.
+    max_length : int, default=256
+        Most tokens of both texts of a pair; the longer of them is cut, and one warning counts how
+        often.
+    batch_size, device, dtype
+        As in `TokenEncoder`. Training keeps weights in float32.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    encoder_ : TokenEncoder
+        The model.
+    head_ : dict of ndarray
+        Weights of the network that scores [CLS].
+    slope_, intercept_ : float
+        Line from similarity to the y of `fit`, by least squares, or to log-odds for labels. Where
+        ``fit`` was given an ``eval_set``, it is fitted there.
+    classes_ : ndarray of shape (2,)
+        Labels, for "binary"; `predict` is the probability of the second.
+    loss_curve_ : list of float
+        Loss of each step.
+    scores_ : list of (int, float)
+        Steps and score of each evaluation.
+
+    See Also
+    --------
+    SurrogateRegressor : One vector per text, which can be kept.
+
+    Notes
+    -----
+    Every pair costs two encodings of both its texts together; reading it in both orders doubles the
+    cost, and makes the order change nothing. A `SurrogateRegressor` encodes each different text
+    once, at half the length: all pairs of n texts cost n encodings there and n (n - 1) of twice the
+    length here. Pairs go through in blocks of 8192, sorted by length, so memory does not grow with
+    their number. Training costs one order per row and epoch.
+
+    Examples
+    --------
+    >>> from estimators import CrossEncoderRegressor
+    >>> pairs = [("A man plays a guitar.", "Someone is playing guitar."), ("Hi", "Bye")]
+    >>> model = CrossEncoderRegressor(epochs=4).fit(pairs, [4.5, 1.0])  # doctest: +SKIP
+    >>> model.predict(pairs)  # doctest: +SKIP
+    array([4.5, 1. ])
+    """
+
+    # What the loop of training asks of every estimator.
+    plan = "cls"
+    temperature = 1.0
+    special_tokens = True
+    encoder_: TokenEncoder
+    head_: Head
+    slope_: float
+    intercept_: float
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        objective: str = "regression",
+        epochs: float = 1,
+        learning_rate: float = 5e-5,
+        train_batch_size: int = 32,
+        train_max_length: int = 128,
+        micro_batch_size: Any = None,
+        accumulation_steps: int = 1,
+        eval_steps: int = 250,
+        patience: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        max_length: int = 256,
+        batch_size: int = 32,
+        device: Any = None,
+        dtype: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.train_batch_size = train_batch_size
+        self.train_max_length = train_max_length
+        self.micro_batch_size = micro_batch_size
+        self.accumulation_steps = accumulation_steps
+        self.eval_steps = eval_steps
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = device
+        self.dtype = dtype
+        self.verbose = verbose
+
+    def fit(self, pairs: Any, y: Any = None, *, eval_set: Any = None) -> CrossEncoderRegressor:
+        """Load the model, train it if ``epochs`` is above 0, and learn the units of y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : array-like, shape (n_pairs,), default=None
+            Scores in any unit, or two labels for "binary"; None where nothing is trained and
+            `predict` is to give `similarity`.
+        eval_set : tuple of (pairs, y), default=None
+            Pairs and y to choose the best weights by, with `score`.
+
+        Returns
+        -------
+        self : CrossEncoderRegressor
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, y does not fit pairs and ``objective`` or is constant,
+            ``checkpoint`` is of another run or damaged, a parameter is wrong, or nothing is to be
+            trained and the model has no network to score pairs; before any work.
+        FileNotFoundError, ImportError
+            If the model, or a package for it, is not there.
+        MemoryError
+            If the GPU has too little memory.
+
+        Warns
+        -----
+        UserWarning
+            If pairs are cut, or Ctrl-C stopped the training; the best model so far is kept.
+        """
+        self._check_parameters()
+        rows = check_rows(pairs, self.objective)
+        targets = check_targets(y, rows, self.objective, trains=self.epochs > 0)
+        held = check_eval_set(eval_set, self.objective)
+        encoder = self._encoder()
+        if self.epochs:
+            encoder.set_params(dtype="float32")
+        encoder, head = self._loaded(encoder, rows[0], needs_head=not self.epochs)
+        losses, scores = [], []
+        if self.epochs:
+            transformer = encoder.loaded()
+
+            def evaluate(head: Any) -> float:
+                assert held is not None
+                return _spearman(self._outputs(transformer, head, held[0])[0], held[1])
+
+            run = train_pairs(
+                self, transformer, rows, np.asarray(targets), head=head, eval_set=held,
+                evaluate=None if held is None else evaluate,
+            )  # fmt: skip
+            losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
+            encoder.set_transformer(run.transformer).set_params(dtype=self.dtype)
+            head = head_arrays(run.objective.module)
+        assert head is not None
+        shown, fit_line = units_of(self.objective, (rows, targets), held)
+        line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, head, shown))
+        classes = np.unique(y) if self.objective == "binary" and y is not None else None
+        return self._set_fitted(encoder, head, Fitted(*line, classes, losses, scores))
+
+    def similarity(self, pairs: Any) -> np.ndarray:
+        """Similarity of pairs, the mean of both orders.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts. Any number: they go through in blocks.
+
+        Returns
+        -------
+        similarity : ndarray of float64, shape (n_pairs,)
+            The greater, the closer: y in standard deviations from its mean, or log-odds of the
+            second label.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing; before any work.
+
+        Warns
+        -----
+        UserWarning
+            Once, with their number, where pairs are cut.
+        """
+        check_is_fitted(self, "encoder_")
+        return self._scores(self.encoder_, self.head_, check_pairs(pairs, encodable=True))
+
+    def predict(self, pairs: Any) -> np.ndarray:
+        """Similarity in the units of y, or the probability of the second label.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        predicted : ndarray of float64, shape (n_pairs,)
+            ``intercept_ + slope_ * similarity(pairs)``, or the probability of these log-odds.
+        """
+        check_is_fitted(self, "encoder_")
+        pairs = check_pairs(pairs, encodable=True)
+        predicted = self.intercept_ + self.slope_ * self._scores(self.encoder_, self.head_, pairs)
+        return expit(predicted) if hasattr(self, "classes_") else predicted
+
+    def score(self, pairs: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Spearman's rank correlation of `predict` and y.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : array-like, shape (n_pairs,)
+            Similarities in any unit, or labels.
+        sample_weight : None
+            Not taken: ranks have no weights, and one raises ValueError.
+
+        Returns
+        -------
+        score : float
+            From -1 to 1, not times 100.
+        """
+        check_is_fitted(self, "encoder_")
+        if sample_weight is not None:
+            raise ValueError("sample_weight has no meaning for a rank correlation; leave it out")
+        rows, targets = check_judged("pairs", pairs, y, self.objective)
+        return _spearman(self.predict(rows), targets)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model into a new folder: safetensors and JSON, no code.
+
+        ``path``, a folder that is not there, and errors are as in `RCMDRegressor.save`.
+        """
+        check_is_fitted(self, "encoder_")
+        from safetensors.numpy import save_file
+
+        write_regressor(path, self, lambda folder: save_file(self.head_, folder / PAIR_HEAD))
+
+    @classmethod
+    def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
+        """Load a fitted model that `save` or `push_to_hub` wrote; as in `RCMDRegressor`."""
+        model, fitted = read_regressor(cls, name, params)
+        model._check_parameters()
+        encoder, head = model._loaded(model._encoder(), ["a text"], needs_head=True)
+        return model._set_fitted(encoder, head, fitted)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
+        """Load a fitted model from the folder that `save` wrote; as in `RCMDRegressor`."""
+        if not Path(path).expanduser().is_dir():
+            raise FileNotFoundError(
+                f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
+            )
+        return cls.from_pretrained(path, **params)
+
+    def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
+        """Save the fitted model to a repository on the Hugging Face hub; as in `RCMDRegressor`."""
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch, "model")
+            self.save(folder)
+            return upload(repo_id, folder, private=private, token=token)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = tags_of_texts(super().__sklearn_tags__())
+        tags.target_tags.required = False
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_training_parameters(self, OBJECTIVES)
+        check_verbose(self.verbose)
+
+    def _encoder(self) -> TokenEncoder:
+        return TokenEncoder(
+            self.model,
+            max_length=self.max_length,
+            batch_size=self.batch_size,
+            device=self.device,
+            dtype=self.dtype,
+        )
+
+    def _loaded(
+        self, encoder: TokenEncoder, text: Any, *, needs_head: bool
+    ) -> tuple[TokenEncoder, Head | None]:
+        """Load the model, and the network that scores pairs where the folder has one."""
+        transformer = encoder.fit(text).loaded()
+        if not transformer.puts_special_token_first():
+            raise ValueError(
+                f"model={self.model!r} has a tokenizer that puts no token first that stands for "
+                "the pair, as [CLS] does; give another model"
+            )
+        path = find_model(self.model) / PAIR_HEAD
+        if path.is_file():
+            return encoder, read_pair_head(path, transformer.width)
+        if needs_head:
+            raise ValueError(
+                f"model={self.model!r} has no network that scores pairs ({PAIR_HEAD}); give "
+                "epochs above 0 to train one, or a folder that CrossEncoderRegressor.save wrote"
+            )
+        return encoder, None
+
+    def _outputs(self, transformer: Transformer, head: Any, pairs: np.ndarray) -> Any:
+        from tqdm.auto import tqdm
+
+        with tqdm(total=len(pairs), desc=type(self).__name__, disable=not self.verbose) as bar:
+            return score_pairs(
+                transformer, head, pairs,
+                max_length=self.max_length, batch_size=self.batch_size, advance=bar.update,
+            )  # fmt: skip
+
+    def _scores(self, encoder: TokenEncoder, head: Head, pairs: np.ndarray) -> np.ndarray:
+        scores, n_cut = self._outputs(encoder.loaded(), head, pairs)
+        if n_cut:
+            warnings.warn(
+                f"max_length={self.max_length} cut {n_cut} of {len(pairs)} pairs: what follows "
+                "there was not read; raise max_length or shorten the texts",
+                UserWarning,
+                stacklevel=3,
+            )
+        return scores
+
+    def _set_fitted(self, encoder: TokenEncoder, head: Head, fitted: Fitted) -> Self:
+        vars(self).pop("classes_", None)
+        if fitted.classes is not None:
+            self.classes_ = np.asarray(fitted.classes)
+        self.encoder_, self.head_ = encoder, head
+        self.slope_, self.intercept_ = fitted.slope, fitted.intercept
+        self.loss_curve_, self.scores_ = fitted.loss_curve, fitted.scores
+        return self
+
+
+def _spearman(scores: np.ndarray, y: Any) -> float:
+    found: Any = spearmanr(scores, y)
+    return float(found.statistic)

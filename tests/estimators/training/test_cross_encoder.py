@@ -1,0 +1,306 @@
+"""CrossEncoderRegressor: what it reads, learns, predicts in both orders, keeps and refuses."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from estimators import CrossEncoderRegressor, SurrogateRegressor, make_encoder
+from estimators.encoders import pair_scoring
+from estimators.encoders.transformer import Transformer
+from estimators.training.loop import Training
+from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+transformers = pytest.importorskip("transformers", reason="needs the extra neural")
+
+NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
+PAIRS = [
+    (f"how do i learn {noun}", other.format(noun))
+    for noun in NOUNS
+    for other in ("the best way to learn {}", "old {} sat on the mat")
+]
+SCORES = [4.0 - row % 2 * 3 + row / 20 for row in range(16)]
+LABELS = ["other" if row % 2 else "same" for row in range(16)]
+
+
+@pytest.fixture(scope="module")
+def sober_model(tmp_path_factory) -> Path:
+    """A tiny model without dropout, whose gradients do not depend on chance."""
+    folder = tmp_path_factory.mktemp("models") / "sober"
+    return make_tiny_model(
+        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
+    )
+
+
+def make(folder, **parameters) -> CrossEncoderRegressor:
+    settings = {
+        "max_length": MAX_TOKENS,
+        "train_max_length": MAX_TOKENS,
+        "device": "cpu",
+        "epochs": 2,
+        "train_batch_size": 6,
+        "learning_rate": 1e-3,
+        "random_state": 0,
+    }
+    return CrossEncoderRegressor(folder, **settings | parameters)
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_model) -> CrossEncoderRegressor:
+    return make(tiny_model).fit(PAIRS, SCORES)
+
+
+def scores_alone(folder, head, pairs) -> np.ndarray:
+    """Scores of pairs that go through the model of a folder one by one, in one order."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    weights = {name: value.astype(np.float64) for name, value in head.items()}
+    found = []
+    for first, second in pairs:
+        with torch.no_grad():
+            output = model(**tokenizer(first, second, return_tensors="pt"))
+        x = output.last_hidden_state[0, 0].double().numpy()
+        hidden = np.tanh(weights["dense.weight"] @ x + weights["dense.bias"])
+        found.append(float(weights["score.weight"][0] @ hidden + weights["score.bias"][0]))
+    return np.array(found)
+
+
+def test_similarity_is_the_mean_score_of_both_orders_read_alone(fitted, tmp_path):
+    fitted.save(tmp_path / "saved")
+    there = scores_alone(tmp_path / "saved", fitted.head_, PAIRS)
+    back = scores_alone(tmp_path / "saved", fitted.head_, [pair[::-1] for pair in PAIRS])
+    assert np.abs(there - back).max() > 1e-3
+    np.testing.assert_allclose(fitted.similarity(PAIRS), (there + back) / 2, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        fitted.predict(PAIRS), fitted.intercept_ + fitted.slope_ * fitted.similarity(PAIRS)
+    )
+
+
+def test_the_order_of_a_pair_changes_nothing(fitted):
+    turned = [pair[::-1] for pair in PAIRS]
+    np.testing.assert_allclose(fitted.similarity(turned), fitted.similarity(PAIRS), atol=1e-6)
+
+
+def test_types_tell_the_texts_of_a_pair_apart(tiny_model):
+    transformer = Transformer(tiny_model, "cpu", None, 0)
+    first, second = ["a cat", "the dog"], ["the dog sat on the mat", ""]
+    tokens = transformer.tokenize_pairs(first, second, MAX_TOKENS)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
+    expected = tokenizer(first, second)
+    for row in range(2):
+        place = slice(*tokens.starts[row : row + 2])
+        assert tokens.ids[place].tolist() == expected["input_ids"][row]
+        assert tokens.types is not None
+        assert tokens.types[place].tolist() == expected["token_type_ids"][row]
+    assert not tokens.is_cut.any()
+    cut = transformer.tokenize_pairs(first, second, 6)
+    assert cut.is_cut.tolist() == [True, False] and cut.lengths.tolist() == [6, 5]
+
+
+def test_blocks_change_nothing(fitted, monkeypatch):
+    expected = fitted.similarity(PAIRS)
+    monkeypatch.setattr(pair_scoring, "PAIRS_AT_ONCE", 3)
+    np.testing.assert_allclose(fitted.similarity(PAIRS), expected, rtol=0, atol=1e-6)
+
+
+def first_outputs(folder, **parameters) -> np.ndarray:
+    """Scores of the pairs in the orders of the first step, before it."""
+    found: list = []
+    backward = Training.backward
+
+    def kept(self, rows):
+        if not found:
+            chosen = self.objective.chosen(self.examples.codes, np.arange(16), 0)[:, 0]
+            turned = chosen >= 16
+            pairs = [pair[::-1] if t else pair for pair, t in zip(PAIRS, turned, strict=True)]
+            head = {n: v.numpy().copy() for n, v in self.objective.module.state_dict().items()}
+            found.append((scores_alone(folder, head, pairs), turned))
+        return backward(self, rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Training, "backward", kept)
+        model = make(folder, epochs=1, train_batch_size=16, **parameters)
+        model.fit(PAIRS, LABELS if parameters.get("objective") == "binary" else SCORES)
+    scores, turned = found[0]
+    assert 0 < turned.sum() < 16
+    return scores, model.loss_curve_[0]
+
+
+def test_loss_of_scores_is_the_squared_error_in_standard_deviations(sober_model):
+    outputs, loss = first_outputs(sober_model)
+    y = (np.array(SCORES) - np.mean(SCORES)) / np.std(SCORES)
+    assert loss == pytest.approx(np.mean((outputs - y) ** 2), rel=1e-4)
+
+
+def test_loss_of_labels_is_their_cross_entropy(sober_model):
+    outputs, loss = first_outputs(sober_model, objective="binary")
+    p = expit(outputs)
+    is_same = np.array(LABELS) == "same"
+    assert loss == pytest.approx(-np.mean(np.log(np.where(is_same, p, 1 - p))), rel=1e-4)
+
+
+def test_every_pair_is_read_in_the_other_order_in_the_next_epoch(sober_model):
+    seen: list = []
+    chosen = pair_orders = None
+    with pytest.MonkeyPatch.context() as patch:
+        backward = Training.backward
+
+        def kept(self, rows):
+            nonlocal chosen
+            chosen = self._codes(np.arange(16))[:, 0]
+            seen.append(chosen)
+            return backward(self, rows)
+
+        patch.setattr(Training, "backward", kept)
+        make(sober_model, epochs=3, train_batch_size=16).fit(PAIRS, SCORES)
+    pair_orders = np.array(seen) >= 16
+    assert (np.array(seen) % 16 == np.arange(16)).all()
+    assert (pair_orders[0] != pair_orders[1]).all() and (pair_orders[0] == pair_orders[2]).all()
+
+
+def test_scores_are_learned_in_any_unit(sober_model):
+    y = [100 + 10 * score for score in SCORES]
+    model = make(sober_model, epochs=40, train_batch_size=16, learning_rate=3e-3).fit(PAIRS, y)
+    assert model.loss_curve_[-1] < 0.1 * model.loss_curve_[0]
+    assert model.score(PAIRS, y) > 0.8 and np.abs(model.predict(PAIRS) - y).mean() < 6
+
+
+def test_labels_are_learned_and_predicted_as_probabilities(sober_model):
+    model = make(
+        sober_model, objective="binary", epochs=40, train_batch_size=16, learning_rate=3e-3
+    ).fit(PAIRS, LABELS)
+    assert model.classes_.tolist() == ["other", "same"]
+    p = model.predict(PAIRS)
+    assert ((p > 0.5) == (np.array(LABELS) == "same")).all() and 0 < p.min() and p.max() < 1
+    assert not hasattr(
+        clone(model).set_params(objective="regression").fit(PAIRS, SCORES), "classes_"
+    )
+
+
+@pytest.mark.parametrize("micro", [None, 3])
+def test_micro_batches_and_accumulation_keep_gradients_exact(sober_model, micro):
+    whole = make(sober_model, train_batch_size=16, epochs=1).fit(PAIRS, SCORES)
+    parts = make(
+        sober_model, train_batch_size=4, accumulation_steps=4, epochs=1, micro_batch_size=micro
+    ).fit(PAIRS, SCORES)
+    assert parts.loss_curve_ == pytest.approx(whole.loss_curve_, rel=1e-5)
+
+
+def test_half_precision_trains_float32_weights(tiny_model):
+    model = make(tiny_model, dtype="bfloat16").fit(PAIRS, SCORES)
+    assert model.encoder_.loaded().dtype == "bfloat16"
+    assert all(value.dtype == np.float32 for value in model.head_.values())
+    exact = make(tiny_model).fit(PAIRS, SCORES)
+    np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.2)
+    assert model.loss_curve_ != exact.loss_curve_
+
+
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_a_killed_run_goes_on_to_the_same_weights(tiny_model, tmp_path, monkeypatch, evaluated):
+    held = {"eval_set": (PAIRS[:6], SCORES[:6])} if evaluated else {}
+    settings = {"eval_steps": 2, "epochs": 3}
+    whole = make(tiny_model, **settings).fit(PAIRS, SCORES, **held)
+    step = Training._take_step
+
+    def killed(self):
+        if self.step == 5:
+            raise RuntimeError("killed")
+        step(self)
+
+    monkeypatch.setattr(Training, "_take_step", killed)
+    with pytest.raises(RuntimeError, match="killed"):
+        make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
+    monkeypatch.setattr(Training, "_take_step", step)
+    again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
+    np.testing.assert_array_equal(again.similarity(PAIRS), whole.similarity(PAIRS))
+    assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
+    assert all(np.array_equal(again.head_[name], whole.head_[name]) for name in whole.head_)
+
+
+def test_the_weights_of_the_best_score_are_kept_with_their_head(tiny_model, monkeypatch):
+    held = (PAIRS[:8], SCORES[:8])
+    model = make(tiny_model, eval_steps=1, epochs=3).fit(PAIRS, SCORES, eval_set=held)
+    best = max(score for _, score in model.scores_)
+    assert model.score(*held) == pytest.approx(best if model.slope_ > 0 else -best)
+    slope, intercept = np.polyfit(model.similarity(held[0]), held[1], 1)
+    assert (model.slope_, model.intercept_) == pytest.approx((slope, intercept))
+
+
+@pytest.mark.parametrize("objective", ["regression", "binary"])
+def test_what_was_saved_comes_back(tiny_model, tmp_path, objective):
+    y = SCORES if objective == "regression" else LABELS
+    model = make(tiny_model, objective=objective).fit(PAIRS, y)
+    model.save(tmp_path / "saved")
+    again = CrossEncoderRegressor.load(tmp_path / "saved")
+    np.testing.assert_array_equal(again.predict(PAIRS), model.predict(PAIRS))
+    assert (again.loss_curve_, again.scores_) == (model.loss_curve_, model.scores_)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.predict(PAIRS), model.predict(PAIRS))
+    # Another fit goes on from the weights, those of the head included.
+    still = clone(again).set_params(epochs=0).fit(PAIRS)
+    np.testing.assert_array_equal(still.similarity(PAIRS), model.similarity(PAIRS))
+    more = clone(again).set_params(learning_rate=0).fit(PAIRS, y)
+    np.testing.assert_allclose(more.similarity(PAIRS), model.similarity(PAIRS), atol=1e-6)
+    with pytest.raises(ValueError, match="it is a CrossEncoderRegressor, not a Surrogate"):
+        SurrogateRegressor.load(tmp_path / "saved")
+
+
+def test_a_damaged_head_is_refused(fitted, tmp_path):
+    from safetensors.numpy import save_file
+
+    fitted.save(tmp_path / "saved")
+    path = tmp_path / "saved" / "film_pair_head.safetensors"
+    save_file({"dense.bias": np.zeros(3, dtype=np.float32)}, path)
+    with pytest.raises(ValueError, match="does not score vectors of width 32"):
+        CrossEncoderRegressor.load(tmp_path / "saved")
+    path.write_bytes(b"torn")
+    with pytest.raises(ValueError, match=r"film_pair_head\.safetensors is damaged"):
+        CrossEncoderRegressor.load(tmp_path / "saved")
+    path.unlink()
+    with pytest.raises(ValueError, match="no network that scores pairs"):
+        CrossEncoderRegressor.load(tmp_path / "saved")
+
+
+def test_cut_pairs_are_counted_in_one_warning(tiny_model):
+    model = make(tiny_model, max_length=9, train_max_length=9)
+    for call in (lambda: model.fit(PAIRS, SCORES), lambda: model.predict(PAIRS)):
+        with pytest.warns(UserWarning, match=r"max_length=9 cut 16 of 16 pairs") as caught:
+            call()
+        assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_a_random_encoder_can_be_trained_and_cross_validated(tmp_path):
+    texts = [text for pair in PAIRS for text in pair]
+    folder = make_encoder(
+        texts, tmp_path / "new", vocabulary_size=80, width=16, layers=1, heads=2, random_state=0
+    )
+    model = make(folder, epochs=1)
+    assert np.isfinite(cross_val_score(model, np.array(PAIRS, dtype=object), SCORES, cv=2)).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rows", "y", "message"),
+    [
+        ({}, [(*PAIRS[0], "a")], [1.0], "pairs row 0 holds 3 entries"),
+        ({}, PAIRS, None, "y is None, but objective='regression'"),
+        ({}, PAIRS, [1.0] * 16, "y is 1 for all 16 pairs"),
+        ({}, PAIRS, LABELS, "y"),
+        ({"objective": "binary"}, PAIRS, SCORES, "y"),
+        ({"objective": "contrastive"}, PAIRS, None, "objective='contrastive'"),
+        ({"epochs": 0}, PAIRS, SCORES, "no network that scores pairs"),
+        ({"max_length": 500}, PAIRS, SCORES, "max_length=500"),
+        ({"train_max_length": 500}, PAIRS, SCORES, "train_max_length=500"),
+        ({"train_batch_size": 0}, PAIRS, SCORES, "train_batch_size=0"),
+        ({"verbose": -1}, PAIRS, SCORES, "verbose=-1"),
+    ],
+)
+def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters, rows, y, message):
+    monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work began"))
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(tiny_model, **parameters).fit(rows, y)
