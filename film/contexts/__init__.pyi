@@ -22,6 +22,7 @@ from .generators import RIGHT as RIGHT
 from .generators import Generator as Generator
 from .generators import Memory as Memory
 from .generators import Target as Target
+from .pretrained_generator import PretrainedGenerator as PretrainedGenerator
 from .retrieval import nearest_rows as nearest_rows
 from .scoring import TERMS as TERMS
 from .scoring import combine_terms as combine_terms

@@ -247,7 +247,7 @@ class Generator(torch.nn.Module):
         ValueError
             If numbers of rows do not fit.
         """
-        n_rows = _common_rows([len(each.lengths) for each in (*memories, target)])
+        n_rows = common_rows([len(each.lengths) for each in (*memories, target)])
         if len(target.lengths) < n_rows:
             target = Target(
                 target.values.repeat(n_rows, 1),
@@ -272,9 +272,7 @@ class Generator(torch.nn.Module):
         log_likelihood : tensor, shape (b,)
             In nats per token, at most 0.
         """
-        values, lengths = self.token_log_probabilities(memories, target)
-        rows = torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths)
-        return values.new_zeros(len(lengths)).index_add(0, rows, values) / lengths
+        return row_means(self.token_log_probabilities(memories, target))
 
     def loss(
         self, sentences: Sequence[tuple[Any, Any]], places: int | Sequence[int] = (0, 1, 2)
@@ -295,18 +293,7 @@ class Generator(torch.nn.Module):
         loss : tensor, shape ()
             In nats per token, ends included; its exponential is the perplexity.
         """
-        written = [places] if isinstance(places, int) else list(places)
-        memories = {
-            at: self.memory(*given, at)
-            for at, given in enumerate(sentences)
-            if set(written) != {at}
-        }
-        losses = []
-        for place in written:
-            others = [memory for at, memory in memories.items() if at != place]
-            target = self.target(*sentences[place], place)
-            losses.append(-self.token_log_probabilities(others, target).values.mean())
-        return torch.stack(losses).mean()
+        return mean_loss(self, sentences, places)
 
     def _attended(self, memories: Sequence[Memory], n_rows: int, dtype: Any) -> list[Attended]:
         """Keys and values for each layer, of all memories side by side."""
@@ -346,6 +333,31 @@ class Generator(torch.nn.Module):
         return ids, Layout(lengths + 1)
 
 
+def mean_loss(
+    generator: Any, sentences: Sequence[tuple[Any, Any]], places: int | Sequence[int]
+) -> Any:
+    """Cross-entropy per token at each of some places, and the mean of these."""
+    written = [places] if isinstance(places, int) else list(places)
+    memories = {
+        at: generator.memory(*given, at)
+        for at, given in enumerate(sentences)
+        if set(written) != {at}
+    }
+    losses = []
+    for place in written:
+        others = [memory for at, memory in memories.items() if at != place]
+        target = generator.target(*sentences[place], place)
+        losses.append(-generator.token_log_probabilities(others, target).values.mean())
+    return torch.stack(losses).mean()
+
+
+def row_means(tokens: Memory) -> Any:
+    """Mean over the tokens of each sentence, (b,)."""
+    values, lengths = tokens
+    rows = torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths)
+    return values.new_zeros(len(lengths)).index_add(0, rows, values) / lengths
+
+
 def _taken(lengths: Any, rows: Any) -> tuple[Any, Any]:
     """Tokens of some rows of a batch, and the lengths of those rows."""
     rows = torch.as_tensor(rows, device=lengths.device)
@@ -354,7 +366,7 @@ def _taken(lengths: Any, rows: Any) -> tuple[Any, Any]:
     return layout.flat(starts[:, None] + layout.within), layout.lengths
 
 
-def _common_rows(numbers: list[int]) -> int:
+def common_rows(numbers: list[int]) -> int:
     """Rows of a batch in which those of 1 row are for all."""
     most = max(numbers)
     if any(number not in (1, most) for number in numbers):
