@@ -18,6 +18,8 @@ from benchmarks.support.records import RESULTS
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = "__"
+"""Stands between a benchmark and the part of it that a table shows."""
 HEADINGS = {
     "roc_auc": "ROC AUC",
     "accuracy": "accuracy",
@@ -35,6 +37,24 @@ HEADINGS = {
     "spearman": "Spearman × 100",
     "seconds": "seconds",
     "peak": "peak MB",
+    "sample": "400 pairs",
+    "sample_low": "95 % from",
+    "sample_high": "to",
+    "ahead": "points ahead",
+    "ahead_low": "95 % from",
+    "ahead_high": "to",
+    "choice": "rows to choose by",
+    "mean_of_draws": "mean of 3 draws",
+    "held_out": "held-out Origin scores, Spearman × 100",
+    "held_out_pearson": "Pearson × 100",
+    "L2": "squared error",
+    "triplets": "triplet accuracy",
+    "words": "words",
+    "scorings": "scorings",
+    "scorings_a_second": "scorings per second",
+    "example_1": "example 1",
+    "example_2": "example 2",
+    "example_3": "example 3",
     "rounds": "rounds",
     "objective": "objective",
     "lower_bound": "lower bound",
@@ -210,13 +230,20 @@ def table(bench: str) -> str:
 
 
 def _newest(bench: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Newest result by case and metric; empty where nothing was measured."""
+    """Newest result by case and metric; empty where nothing was measured.
+
+    ``contexts__5_4`` is the part of the benchmark ``contexts`` whose cases begin with "5.4: ".
+    """
+    bench, _, part = bench.partition(PART)
     path = RESULTS / f"{bench}.jsonl"
+    start = f"{part.replace('_', '.')}: " if part else ""
     cells: dict[str, dict[str, dict[str, Any]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         row = json.loads(line)
+        if not row["case"].startswith(start):
+            continue
         # Later lines are newer: they take the place of the older ones, keeping their order.
-        cells.setdefault(row["case"], {})[row["metric"]] = row
+        cells.setdefault(row["case"].removeprefix(start), {})[row["metric"]] = row
     return cells
 
 

@@ -29,6 +29,8 @@ from film.datasets import (
 N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24
 ROWS = "context_rows.json"
+QUICK_MODEL = {"vocabulary_size": 400, "width": 16, "n_contexts": 12, "n_retrieved": 100}
+"""Settings of `ContextModel` in a quick run."""
 SAMPLE = "sample: "
 """How cases of the table of the sample begin."""
 
@@ -43,7 +45,7 @@ class Sample(NamedTuple):
     def first(self, n: int) -> Sample:
         """Give n of the pairs, at random and always the same."""
         rows = np.random.default_rng(SEED).permutation(len(self.pairs))[:n]
-        return Sample(self.name, self.pairs[rows], self.scores[rows])
+        return Sample(f"{n} of {self.name}", self.pairs[rows], self.scores[rows])
 
 
 class Bench:
@@ -77,7 +79,7 @@ class Bench:
     def test(self) -> Sample:
         """STS-B test; in a quick run made pairs, whose scores are 0 and 1."""
         if self.quick:
-            return _made(QUICK_SAMPLE, seed=1)
+            return _made("test", seed=1)
         data = read_sts_benchmark(self.data / "sts" / "STSBenchmark" / "sts-test.csv")
         return _sample("STS-B test", data)
 
@@ -90,7 +92,7 @@ class Bench:
     def choice(self) -> Sample:
         """Rows to choose by: STS-B's and SICK's train and dev files without excluded sentences."""
         if self.quick:
-            return _made(QUICK_SAMPLE, seed=2)
+            return _made("choice", seed=2)
         return _sample("choice", read_choice(self.data / "sts", self.excluded))
 
     @functools.cached_property
@@ -119,6 +121,39 @@ class Bench:
         cuts = np.flatnonzero(np.diff(corpus.documents)) + 1
         return [part.tolist() for part in np.split(texts, cuts)]
 
+    def raw_documents(self) -> list[tuple[str, str]]:
+        """Names and texts of the documents that models of contexts are fitted to."""
+        from film.contexts import read_documents
+
+        if self.quick:
+            return enumerated(made_documents())
+        return list(read_documents(self.data / "books"))
+
+    @property
+    def size(self) -> int:
+        """|C_s| of the sample."""
+        return self.options.contexts or (6 if self.quick else 100)
+
+    @functools.cache  # noqa: B019
+    def origin(self) -> Any:
+        """Load the model of contexts from scratch that is given, or train one."""
+        from estimators import ContextModel
+
+        if self.options.model:
+            return ContextModel.load(self.options.model)
+        return self.context_model("origin")
+
+    def context_model(self, name: str, documents: Any = None, **changes: Any) -> Any:
+        """Train a model of contexts with the run's settings, or read what its folder holds."""
+        from estimators import ContextModel
+
+        settings = dict(QUICK_MODEL if self.quick else {}) | json.loads(self.options.settings)
+        folder = self.work / "models" / name.replace(" ", "_")
+        model = ContextModel(
+            folder, random_state=SEED, verbose=not self.quick, **settings | changes
+        )
+        return model.fit(self.raw_documents() if documents is None else documents)
+
     def terms(
         self, model: Any, name: str, sample: Sample, size: int, **settings: Any
     ) -> SampleTerms:
@@ -126,7 +161,9 @@ class Bench:
         from tqdm.auto import tqdm
 
         folder = self.work / "terms" / f"{name}-{sample.name}-{size}".replace(" ", "_")
-        with tqdm(total=len(sample.pairs), desc=f"{name}, {sample.name}", disable=None) as bar:
+        with tqdm(
+            total=len(sample.pairs), desc=f"{name}, {sample.name}", disable=self.quick
+        ) as bar:
             return score_pairs(model, sample.pairs, size, folder, advance=bar.update, **settings)
 
     def tell(self, case: str, metric: str, value: float, unit: str = "", **more: Any) -> None:
@@ -153,17 +190,27 @@ class Bench:
         if seconds is not None:
             self.tell(case, "seconds", seconds, "s")
         if rival is not None:
-            self.tell_difference(case, rival)
+            self._tell_lead(case, case, rival)
 
-    def tell_difference(self, case: str, rival: str) -> None:
-        """Record the lead of a kept row over another, with the interval of paired draws."""
+    def tell_lead(self, case: str, rival: str) -> None:
+        """Record the lead of one row of the sample over another as a case of its own.
+
+        Raises
+        ------
+        ValueError
+            When one of them was not measured.
+        """
+        names = case.removeprefix(SAMPLE), rival.removeprefix(SAMPLE)
+        self._tell_lead("lead: {} over {}".format(*names), case, rival)
+
+    def _tell_lead(self, label: str, case: str, rival: str) -> None:
         rows = self.kept()
         for name in (case, rival):
             if name not in rows:
                 raise ValueError(f"row {name!r} was not measured; run its case first")
         found = difference(rows[case], rows[rival], self.sample.scores, self.draws)
         for metric, value in zip(("ahead", "ahead_low", "ahead_high"), found, strict=True):
-            self.tell(case, metric, value, rival=rival)
+            self.tell(label, metric, value, rival=rival)
 
     def keep(self, case: str, similarity: NDArray[np.float64]) -> None:
         """Keep the similarities of a row of the sample for differences to later rows."""
@@ -216,10 +263,10 @@ def whole_score(similarity: NDArray[np.float64], sample: Sample) -> float:
     return spearman(np.asarray(similarity, dtype=np.float64), sample.scores)
 
 
-def _made(n: int, seed: int) -> Sample:
-    data = make_question_pairs(n, random_state=seed)
+def _made(name: str, seed: int) -> Sample:
+    data = make_question_pairs(QUICK_SAMPLE, random_state=seed)
     assert data.y is not None
-    return Sample("made", data.pairs, np.asarray(data.y, dtype=np.float64))
+    return Sample(f"made {name}", data.pairs, np.asarray(data.y, dtype=np.float64))
 
 
 def _sample(name: str, data: ScoredPairs) -> Sample:

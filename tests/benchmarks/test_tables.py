@@ -21,6 +21,16 @@ def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path, monkeypatch)
     assert shown.index("ours") < shown.index("theirs")
 
 
+def test_a_table_may_show_the_cases_of_one_part(tmp_path, monkeypatch):
+    for case in ("5.4: random", "5: theirs", "5.4: ours"):
+        records.record("bench", case, "accuracy", 0.5, folder=tmp_path)
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    shown = tables.table("bench__5_4")
+    assert [line.split("|")[1].strip() for line in shown.splitlines()[2:4]] == ["random", "ours"]
+    assert "| theirs |" in tables.table("bench__5") and "theirs" not in shown
+    assert tables.table("bench__9") == "not measured\n"
+
+
 def test_a_result_names_hardware_versions_and_commit(tmp_path):
     records.record(
         "bench", "case", "seconds", 1.5, "s", rival="r", rival_value=3.0, folder=tmp_path

@@ -25,6 +25,9 @@ def test_words_are_numbered_by_frequency_and_weighed_by_rarity():
     idf = corpus.idf()
     # "the" stands in both sentences: log(2 / 3), which counts as 0.
     assert idf == pytest.approx([0, 0, 0], abs=1e-12)
+    # A word that stands twice in a sentence is counted once.
+    rare = read_words([["a b b b", "c", "c"]]).idf()
+    assert rare[1:] == pytest.approx(np.log([1.5, 1.0, 1.5]), abs=1e-12)
     assert corpus.numbers("A HAT?") == [0, 2] and corpus.numbers("!") == [0]
     with pytest.raises(ValueError, match="no sentence with a word"):
         read_words([["..."]])

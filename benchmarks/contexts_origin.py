@@ -1,0 +1,200 @@
+"""Origin: its rows on the sample, the ablations of the paper, its cost, and the whole test file."""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.support.bootstrap import spearman
+from benchmarks.support.context_bench import SAMPLE, SEED, Bench, Clock
+from benchmarks.support.context_terms import ONES, SampleTerms, tuned_weights
+from estimators import SentenceEncoder
+
+ORIGIN = "Origin from scratch"
+PRETRAINED = "Origin from MiniLM, which saw NLI"
+SIZES = (20, 50, 100, 200, 500, 1000)
+SHARES = (0.125, 0.25, 0.5, 1.0)
+WITHOUT = {
+    "discriminative": (0.0, 1.0, 1.0, 1.0),
+    "sentence": (1.0, 0.0, 1.0, 1.0),
+    "left context": (1.0, 1.0, 0.0, 1.0),
+    "right context": (1.0, 1.0, 1.0, 0.0),
+    "both contexts": (1.0, 1.0, 0.0, 0.0),
+}
+ALONE = {
+    "discriminative": (1.0, 0.0, 0.0, 0.0),
+    "sentence": (0.0, 1.0, 0.0, 0.0),
+    "both contexts": (0.0, 0.0, 1.0, 1.0),
+}
+N_RANDOM = 3
+"""Draws of random contexts, whose mean is reported."""
+N_TIMED, N_ALONE = 8, 60
+"""Sentences scored in batches, and scorings made one at a time."""
+
+
+def measure_origin(bench: Bench) -> None:
+    """Measure the sample: raw and centred, λ = 1 and chosen on the rows to choose by."""
+    _measure_rows(bench, ORIGIN, bench.origin())
+
+
+def measure_pretrained(bench: Bench) -> None:
+    """Measure the same with a discriminator on frozen states of MiniLM."""
+    model = bench.context_model("pretrained", encoder=SentenceEncoder())
+    _measure_rows(bench, PRETRAINED, model, name="pretrained")
+
+
+def measure_sizes(bench: Bench) -> None:
+    """Measure Table 7: the first so many contexts of each sentence."""
+    terms = _sample_terms(bench)
+    for size in [size for size in (*SIZES, terms.size) if size <= terms.size]:
+        found = terms.similarity(size=size)
+        bench.tell(f"7: {size} contexts", "sample", spearman(found, bench.sample.scores), seed=SEED)
+        if size == terms.size:
+            return
+
+
+def measure_terms(bench: Bench) -> None:
+    """Measure Table 9: terms of Eq. 3 left out, in the same contexts, and terms alone."""
+    terms = _sample_terms(bench)
+    bench.tell_row(f"9: {ORIGIN}", terms.similarity())
+    for name, weights in WITHOUT.items():
+        bench.tell_row(f"9: without {name}", terms.similarity(weights), rival=f"9: {ORIGIN}")
+    for name, weights in ALONE.items():
+        bench.tell_row(f"9: {name} alone", terms.similarity(weights), rival=f"9: {ORIGIN}")
+
+
+def measure_choice(bench: Bench) -> None:
+    """Measure Section 5.4: contexts at random, and without diversity."""
+    model, size = bench.origin(), bench.size
+    bench.tell_row("5.4: two-step choice", _sample_terms(bench).similarity())
+
+    def alike(texts: list[str], n: int) -> list[NDArray[np.int64]]:
+        model.set_params(diverse=False)
+        try:
+            return model.contexts_of(texts, n)
+        finally:
+            model.set_params(diverse=True)
+
+    terms = bench.terms(model, "origin, not diverse", bench.sample, size, choose=alike)
+    bench.tell_row("5.4: without diversity", terms.similarity(), rival="5.4: two-step choice")
+    ranked = bench.terms(
+        model, "origin, ranked", bench.sample, size, choose=_by(model, "discriminator")
+    )
+    bench.tell_row(
+        "5.4: discriminator over all, no retrieval",
+        ranked.similarity(),
+        rival="5.4: two-step choice",
+    )
+    found = []
+    for seed in range(1 if bench.quick else N_RANDOM):
+        drawn = _at_random(model, seed)
+        terms = bench.terms(model, f"origin, random {seed}", bench.sample, size, choose=drawn)
+        found.append(terms.similarity())
+    values = [spearman(each, bench.sample.scores) for each in found]
+    bench.tell_row("5.4: random contexts", found[0], rival="5.4: two-step choice")
+    bench.tell("5.4: random contexts", "mean_of_draws", float(np.mean(values)))
+
+
+def measure_training_size(bench: Bench) -> None:
+    """Measure Table 6: models of a share of the documents."""
+    documents = bench.raw_documents()
+    order = np.random.default_rng(SEED).permutation(len(documents))
+    for share in SHARES[-2:] if bench.quick else SHARES:
+        if share == 1:
+            model, name = bench.origin(), "origin"
+        else:
+            chosen = [documents[row] for row in sorted(order[: round(share * len(documents))])]
+            name = f"share {share}"
+            model = bench.context_model(name, chosen)
+        words = sum(
+            len(text.split()) for text in model.corpus_.texts(np.arange(model.corpus_.n_sentences))
+        )
+        terms = bench.terms(model, name, bench.sample, bench.size)
+        case = f"6: {100 * share:g} % of the documents"
+        bench.tell(case, "words", words)
+        bench.tell_row(case, terms.similarity())
+
+
+def measure_whole(bench: Bench) -> None:
+    """Measure the whole test file: λ = 1, raw too, and λ of the rows to choose by."""
+    terms = bench.terms(bench.origin(), "origin", bench.test, bench.options.contexts or 500)
+    case = f"whole: {ORIGIN}, {terms.size} contexts"
+    weights = tuned_weights(_choice_terms(bench), bench.choice.scores)
+    for kind, found in {
+        "": terms.similarity(),
+        ", raw": terms.similarity(centre="raw"),
+        ", λ chosen": terms.similarity(weights),
+    }.items():
+        bench.tell(f"{case}{kind}", "STS-B", spearman(found, bench.test.scores))
+    _tell_cost(bench, case, terms)
+
+
+def measure_scoring_speed(bench: Bench) -> None:
+    """Time a sentence against |C| contexts in batches, and one context at a time."""
+    model = bench.origin()
+    size = min(500, len(model.contexts_))
+    contexts = model.contexts_of(bench.sample.pairs[:1, 0].tolist(), size)[0]
+    texts = bench.sample.pairs[:N_TIMED, 1].tolist()
+    model.terms(texts[:1], contexts)
+    clock = Clock()
+    for text in texts:
+        model.terms([text], contexts)
+    batched = len(texts) * len(contexts) / clock.seconds
+    clock = Clock()
+    for context in contexts[:N_ALONE]:
+        model.terms(texts[:1], [context])
+    alone = len(contexts[:N_ALONE]) / clock.seconds
+    case = f"speed: a sentence in {len(contexts)} contexts"
+    bench.tell(case, "scorings_a_second", batched)
+    bench.tell(f"{case}, one at a time", "scorings_a_second", alone)
+    bench.tell(case, "times_as_fast", batched / alone, rival=f"{case}, one at a time")
+
+
+def _measure_rows(bench: Bench, case: str, model: Any, name: str = "origin") -> None:
+    terms = bench.terms(model, name, bench.sample, bench.size)
+    choice = _choice_terms(bench, model, name)
+    for kind, centre in (("", "contexts"), (", raw", "raw")):
+        row = f"{SAMPLE}{case}{kind}"
+        bench.tell_row(row, terms.similarity(centre=centre))
+        bench.tell(row, "choice", spearman(choice.similarity(centre=centre), bench.choice.scores))
+    weights = tuned_weights(choice, bench.choice.scores)
+    row = f"{SAMPLE}{case}, λ chosen"
+    bench.tell_row(row, terms.similarity(weights))
+    bench.tell(row, "choice", spearman(choice.similarity(weights), bench.choice.scores))
+    print(f"{row}: λ = {weights}; λ = 1 is {ONES}")
+    _tell_cost(bench, f"{SAMPLE}{case}", terms)
+    for rival in bench.kept():
+        if rival.startswith(SAMPLE) and not rival.startswith(f"{SAMPLE}{case}"):
+            bench.tell_lead(f"{SAMPLE}{case}", rival)
+
+
+def _tell_cost(bench: Bench, case: str, terms: SampleTerms) -> None:
+    n = int((~np.isnan(terms.terms[..., 0])).sum())
+    bench.tell(case, "scorings", n)
+    bench.tell(case, "seconds", terms.seconds, "s")
+
+
+def _sample_terms(bench: Bench) -> SampleTerms:
+    return bench.terms(bench.origin(), "origin", bench.sample, bench.size)
+
+
+def _choice_terms(bench: Bench, model: Any = None, name: str = "origin") -> SampleTerms:
+    return bench.terms(model or bench.origin(), name, bench.choice, bench.size)
+
+
+def _by(model: Any, strategy: str) -> Any:
+    return lambda texts, n: model.contexts_of(texts, n, strategy=strategy)
+
+
+def _at_random(model: Any, seed: int) -> Any:
+    """Contexts at random, those of a text always the same."""
+    centres = model.corpus_.centres(model.sides)
+
+    def drawn(text: str, n: int) -> NDArray[np.int64]:
+        rng = np.random.default_rng([seed, crc32(text.encode())])
+        return rng.choice(centres, min(n, len(centres)), replace=False)
+
+    return lambda texts, n: [drawn(text, n) for text in texts]
