@@ -168,7 +168,8 @@ def encode_texts(
     given = iter(texts)
     while block := list(itertools.islice(given, _BLOCK)):
         words = [text.lower().split() for text in block]
-        # Words come back, and a dictionary is several times as fast as the tokenizer.
+        # Words come back, and a dictionary is several times as fast as the tokenizer. In lower case
+        # none is the name of a special id.
         new = list(set(itertools.chain.from_iterable(words)).difference(known))
         if len(known) > _MOST_KNOWN:
             known, new = {}, list(set(itertools.chain.from_iterable(words)))
@@ -309,15 +310,13 @@ class IdTable:
 @functools.lru_cache(maxsize=2)
 def _loaded(vocabulary: str) -> Any:
     try:
-        tokenizer = _tokenizers().Tokenizer.from_str(vocabulary)
+        return _tokenizers().Tokenizer.from_str(vocabulary)
     except ImportError:
         raise
     except Exception as error:
         raise ValueError(
             f"vocabulary must be the JSON of a tokenizer, got {vocabulary!r:.80}"
         ) from error
-    tokenizer.encode_special_tokens = True
-    return tokenizer
 
 
 def _tokenizers() -> Any:

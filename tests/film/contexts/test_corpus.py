@@ -79,6 +79,17 @@ def test_places_of_a_text_do_not_hang_on_case_and_punctuation(corpus):
     assert len(found[0]) == 2
 
 
+def test_equal_hashes_of_unequal_sentences_do_no_harm(tmp_path, monkeypatch):
+    for module in ("building", "sentence_corpus"):
+        monkeypatch.setattr(
+            f"film.contexts.corpus.{module}.sentence_hashes",
+            lambda texts: np.zeros(len(texts), dtype="<u8"),
+        )
+    corpus = write_corpus(tmp_path, DOCUMENTS)
+    found = corpus.rows_of(["Tale 3 was told by number 3.", "Nobody.", ""])
+    assert [rows.tolist() for rows in found] == [[3, 25], [], []]
+
+
 def test_arrays_are_read_only(corpus):
     with pytest.raises(ValueError, match="read-only"):
         corpus.documents[0] = 3

@@ -140,6 +140,7 @@ SENTENCES = [
     ("“It is late. Go!” said he. “Now.”", ["“It is late.", "Go!” said he.", "“Now.”"]),
     ("'It is late. Go!' said he. 'Tis so.", ["'It is late.", "Go!' said he.", "'Tis so."]),
     ("The dogs' tails. It's late. O'Brien's.", ["The dogs' tails.", "It's late.", "O'Brien's."]),
+    ("oh! how late? it ends", ["oh!", "how late?", "it ends"]),
     ("1. The first. 2. The second.", ["1. The first.", "2. The second."]),
     ("He said -- well. -- So it was.", ["He said -- well.", "-- So it was."]),
     ("It ended. * * *", ["It ended. * * *"]),
