@@ -51,7 +51,7 @@ def nearest_rows(
     Raises
     ------
     ValueError
-        When a matrix is not sparse, widths differ, an entry is NaN or infinite, or n is below 1.
+        When a matrix is not sparse, widths differ, a product is NaN or infinite, or n is below 1.
 
     Notes
     -----
@@ -70,8 +70,6 @@ def nearest_rows(
             raise ValueError(
                 f"{name} must be a sparse matrix with rows for texts, got {type(matrix).__name__}"
             )
-        if not np.isfinite(matrix.data).all():
-            raise ValueError(f"{name} must be finite, got NaN or infinity")
     (n_queries, n_words), (n_points, n_columns) = _shape(queries), _shape(points)
     if n_words != n_columns:
         raise ValueError(
@@ -87,6 +85,12 @@ def nearest_rows(
     step = max(1, _BLOCK_CELLS // max(1, n_points))
     for start in range(0, n_queries, step):
         block = (asked[start : start + step] @ index).toarray()
+        # Far fewer than the entries of `points`.
+        if not np.isfinite(block).all():
+            raise ValueError(
+                "queries and points must be finite and their products too, got a product of NaN "
+                f"or infinity for query {start + int(np.argwhere(~np.isfinite(block))[0, 0])}"
+            )
         for k, line in enumerate(block, start=start):
             rows[k] = _largest(line, width)
             products[k] = line[rows[k]]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from film.contexts import SentenceCorpus, plain_text, read_documents, split_sentences, write_corpus
-from film.contexts.corpus.layout import FILES
+from film.contexts.corpus.layout import FILES, JOURNAL, read_journal
 from film.text import normalize_text
 
 DOCUMENTS = [
@@ -201,51 +201,45 @@ def test_a_killed_build_goes_on_to_the_same_corpus(corpus, tmp_path):
     assert write_corpus(folder, DOCUMENTS).digest == corpus.digest
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
+def test_a_full_disk_keeps_whole_documents(corpus, tmp_path):
+    folder = tmp_path / "corpus"
+    entries = read_journal(corpus.folder / JOURNAL)
+    # Room for four documents in the largest file, not for the fifth.
+    limit = entries[3].ends.bytes + 10
+    program = f"""
+        import resource
+        from film.contexts import write_corpus
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+        try:
+            write_corpus({os.fspath(folder)!r}, {DOCUMENTS!r})
+        except OSError as error:
+            print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert "could not write the corpus" in done.stdout
+    assert "whole documents are kept: free some space" in done.stdout
+    assert read_journal(folder / JOURNAL) == entries[:4]
+    assert write_corpus(folder, DOCUMENTS).digest == corpus.digest
+
+
 @pytest.mark.parametrize("name", FILES)
-def test_a_full_disk_keeps_whole_documents(corpus, tmp_path, name):
+def test_any_file_may_be_the_one_that_cannot_be_written(corpus, tmp_path, name, monkeypatch):
+    def full(path, *arguments):
+        handle = open(path, *arguments)
+        if os.path.basename(path) == name:
+            handle.close()
+            handle = os.fdopen(os.open("/dev/full", os.O_RDWR), "r+b", buffering=0)
+        return handle
+
     with pytest.raises(KeyboardInterrupt):
         write_corpus(tmp_path, interrupted(3))
-    kept = tmp_path / "kept"
-    shutil.copy(tmp_path / name, kept)
-
-    def documents():
-        yield from DOCUMENTS[:3]
-        yield from DOCUMENTS[3:]
-
-    import film.contexts.corpus.building as building
-
-    opened = open
-
-    class Full:
-        """A file on a disk that has no room left."""
-
-        def __init__(self, handle):
-            self.handle = handle
-
-        def write(self, content):
-            raise OSError(28, "No space left on device")
-
-        def __getattr__(self, attribute):
-            return getattr(self.handle, attribute)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            self.handle.close()
-
-    def full(path, *arguments, **keywords):
-        handle = opened(path, *arguments, **keywords)
-        return Full(handle) if os.path.basename(path) == name and arguments == ("r+b",) else handle
-
-    kept.unlink()
-    building.open = full
-    try:
-        with pytest.raises(OSError, match="No space left on device; whole documents are kept"):
-            write_corpus(tmp_path, documents())
-    finally:
-        del building.open
+    with monkeypatch.context() as patched:
+        patched.setattr("film.contexts.corpus.building.open", full, raising=False)
+        with pytest.raises(OSError, match=r"could not write the corpus.*whole documents are kept"):
+            write_corpus(tmp_path, DOCUMENTS)
     assert write_corpus(tmp_path, DOCUMENTS).digest == corpus.digest
 
 

@@ -54,7 +54,8 @@ def test_arguments_are_not_changed():
         (csr_array(np.eye(2)), csr_array(np.eye(3)), 1, "same columns"),
         (csr_array(np.eye(2)), csr_array(np.eye(2)), 0, "n must be"),
         (csr_array(np.eye(2)), csr_array(np.eye(2)), 1.5, "n must be"),
-        (csr_array(np.eye(2) * np.nan), csr_array(np.eye(2)), 1, "queries must be finite"),
+        (csr_array(np.eye(2) * np.nan), csr_array(np.eye(2)), 1, "got a product of NaN"),
+        (csr_array(np.eye(3)), csr_array(np.diag([1, 1, np.inf])), 1, "infinity for query 2"),
     ],
 )
 def test_wrong_arguments_are_named(queries, points, n, named):
