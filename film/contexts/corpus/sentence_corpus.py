@@ -99,7 +99,7 @@ class SentenceCorpus:
         self.n_chunks: int = record["n_chunks"]
         self.chunk_length: int = record["chunk_length"]
         self.digest: str = record["digest"]
-        self._texts = memoryview(np.memmap(self.folder / TEXTS, dtype=np.uint8, mode="r"))
+        self._texts = np.memmap(self.folder / TEXTS, dtype=np.uint8, mode="r").data
         self._starts = self._mapped(STARTS)
         self._hashes = self._mapped(HASHES)
         self.documents = self._mapped(DOCUMENTS)
