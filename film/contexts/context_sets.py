@@ -118,10 +118,7 @@ def select_contexts(
             "centres, chunks and left_words must be of one length, got "
             f"{len(rows)}, {len(homes)} and {len(left_words)}"
         )
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
-    if not max_jaccard > 0:
-        raise ValueError(f"max_jaccard must be positive, got {max_jaccard!r}")
+    _check_rules(size, max_jaccard)
     barred, used = set(np.asarray(excluded).ravel().tolist()), set()
     different = _Different(max_jaccard)
     chosen: list[int] = []
@@ -170,7 +167,8 @@ def diverse_contexts(
     Raises
     ------
     ValueError
-        When the corpus has fewer such contexts; the error says how many.
+        When size or max_jaccard is out of range, or the corpus has fewer such contexts; the error
+        says how many.
 
     Examples
     --------
@@ -182,8 +180,7 @@ def diverse_contexts(
     ...     diverse_contexts(corpus, 3).tolist()
     [1, 2, 3]
     """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
+    _check_rules(size, max_jaccard)
     rows = corpus.centres(sides)
     rows = np.random.default_rng(random_state).permutation(rows)
     different, used, chosen = _Different(max_jaccard), set(), []
@@ -204,6 +201,13 @@ def diverse_contexts(
         f"{corpus.n_sentences} sentences, {len(rows)} of them with {sides} on each side in their "
         f"document, and {corpus.n_chunks} chunks; give more documents, or smaller chunks"
     )
+
+
+def _check_rules(size: int, max_jaccard: float) -> None:
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
+    if not max_jaccard > 0:
+        raise ValueError(f"max_jaccard must be positive, got {max_jaccard!r}")
 
 
 class _Different:

@@ -284,16 +284,40 @@ class IdTable:
         return ids, lengths
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write the table to two files of a folder, ``ids.npy`` and ``id_starts.npy``."""
+        """Write the table to two files of a folder, ``ids.npy`` and ``id_starts.npy``.
+
+        Parameters
+        ----------
+        folder : path
+            Made when it does not exist.
+
+        Raises
+        ------
+        OSError
+            When writing fails; a file that stood there before stays whole.
+        """
         Path(folder).mkdir(parents=True, exist_ok=True)
         for name, array in (("ids", self.values), ("id_starts", self.starts)):
             temporary = Path(folder) / f".{name}.part.npy"
-            np.save(temporary, array, allow_pickle=False)
-            os.replace(temporary, Path(folder) / f"{name}.npy")
+            try:
+                np.save(temporary, array, allow_pickle=False)
+                os.replace(temporary, Path(folder) / f"{name}.npy")
+            finally:
+                temporary.unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> IdTable:
         """Open a table that `write` made, without loading it.
+
+        Parameters
+        ----------
+        folder : path
+            Where it was written.
+
+        Returns
+        -------
+        table : IdTable
+            Memory-mapped, read-only.
 
         Raises
         ------

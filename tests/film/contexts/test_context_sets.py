@@ -114,3 +114,17 @@ def test_a_fixed_set_keeps_the_rules_and_is_the_same_each_time(corpus):
 def test_a_corpus_too_small_says_what_it_has(corpus):
     with pytest.raises(ValueError, match=r"size must be at most 2\d .*got 25"):
         diverse_contexts(corpus, 25)
+
+
+def test_wrong_rules_of_a_fixed_set_are_named(corpus):
+    for change in ({"size": 0}, {"max_jaccard": 0}, {"sides": 0}):
+        with pytest.raises(ValueError, match=f"{next(iter(change))} must be"):
+            diverse_contexts(corpus, **({"size": 2} | change))
+
+
+def test_a_corpus_without_contexts_says_so(tmp_path):
+    corpus = write_corpus(tmp_path, ["One. Two.", "Three."])
+    with pytest.raises(
+        ValueError, match="at most 0 for this corpus, got 1: it has 3 sentences, 0 of"
+    ):
+        diverse_contexts(corpus, 1)
