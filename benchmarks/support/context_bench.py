@@ -57,6 +57,7 @@ class Bench:
         self.work = Path(options.work)
         self.results = Path(options.out) if options.out else RESULTS
         self.records = bool(options.out) or not self.quick
+        self.harvest_done = False
 
     @functools.cached_property
     def data(self) -> Path:

@@ -1,0 +1,346 @@
+"""Surrogates of Origin: how fast, how good, and what they learn from how many pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.rivals.sentence_vectors import cosine_of
+from benchmarks.support.bootstrap import spearman
+from benchmarks.support.context_bench import SAMPLE, SEED, Bench, Clock
+from benchmarks.support.made_sets import made_afs, made_nli, made_sections
+from estimators import (
+    CrossEncoderRegressor,
+    SentenceEncoder,
+    SurrogateRegressor,
+    make_encoder,
+)
+from estimators.contexts import ContextRegressor, harvest, read_harvest
+from film.datasets import (
+    afs_correlations,
+    afs_folds,
+    drop_excluded,
+    read_afs,
+    read_nli,
+    read_sections,
+    read_sts_benchmark,
+    read_sts_sets,
+    triplet_accuracy,
+)
+
+SCRATCH, PRETRAINED = "Surrogate from scratch", "Surrogate from MiniLM"
+MINILM = "MiniLM as it is"
+SHARES = (0.1, 0.3, 1.0)
+N_SPEED = 2000
+N_VOCABULARY = 200_000
+"""Sentences that the vocabulary of an encoder from scratch is learned from."""
+_MADE = {"nli": made_nli, "afs": made_afs, "sections": made_sections}
+EXAMPLES = (
+    (
+        "the problem likely will mean corrective changes before the shuttle fleet starts flying "
+        "again .",
+        "he said the problem needs to be corrected before the space shuttle fleet is cleared to "
+        "fly again .",
+        4.4,
+    ),
+    (
+        "every morning , they fly 240 miles to the farm .",
+        "every morning , you fly 240 miles to every morning .",
+        0.8,
+    ),
+    (
+        'rt jones analyst juli niemann said grant was "the one we were all pulling for he has a '
+        'very good reputation,"',
+        "rt jones analyst juli niemann said of grant .",
+        1.4,
+    ),
+)
+"""The three cases of Table 10, with their scores from 0 to 5."""
+
+
+class Harvested(NamedTuple):
+    """Rows of a harvest, those to train on and those held out."""
+
+    pairs: NDArray[np.object_]
+    scores: NDArray[np.float64]
+    held: NDArray[np.object_]
+    held_scores: NDArray[np.float64]
+
+    def first(self, share: float) -> Harvested:
+        """Give a share of the rows to train on."""
+        n = max(2, round(share * len(self.pairs)))
+        return self._replace(pairs=self.pairs[:n], scores=self.scores[:n])
+
+
+def measure_speed(bench: Bench) -> None:
+    """Measure Table 1: sentences per second with and without batches of like length."""
+    texts = _sentences(bench, 100 if bench.quick else N_SPEED)
+    model = _untrained(bench)
+    model.transform(texts[:64])
+    clock = Clock()
+    model.transform(texts)
+    sorted_speed = len(texts) / clock.seconds
+    clock = Clock()
+    for start in range(0, len(texts), model.batch_size):
+        model.transform(texts[start : start + model.batch_size])
+    as_given = len(texts) / clock.seconds
+    bench.tell("1: as they come", "sentences_a_second", as_given)
+    bench.tell("1: length batching", "sentences_a_second", sorted_speed)
+    ratio = sorted_speed / as_given
+    bench.tell("1: length batching", "times_as_fast", ratio, rival="1: as they come")
+
+
+def measure_surrogates(bench: Bench) -> None:
+    """Measure Table 2: Surrogates on the sample and the seven sets, nothing labelled."""
+    rows = _harvested(bench)
+    for case, model in _surrogates(bench, rows).items():
+        found = spearman(model.similarity(rows.held), rows.held_scores)
+        bench.tell(f"2: {case}", "held_out", found)
+        pearson = np.corrcoef(model.similarity(rows.held), rows.held_scores)[0, 1]
+        bench.tell(f"2: {case}", "held_out_pearson", 100 * float(pearson))
+        bench.tell_row(f"{SAMPLE}{case}", model.similarity(bench.sample.pairs))
+        _tell_sets(bench, f"2: {case}", model.similarity)
+    if not bench.quick:
+        _tell_sets(bench, f"2: {MINILM}", cosine_of(_minilm().transform))
+
+
+def measure_partial(bench: Bench) -> None:
+    """Measure Table 2, partially supervised: Surrogates and MiniLM go on with NLI."""
+    data = read_nli(_named(bench, "nli"))
+    if not bench.quick:
+        data, n_dropped = drop_excluded(data, bench.excluded)
+        print(f"{n_dropped} pairs hold a sentence of a test set and are left out")
+    starts = {**_folders(bench), MINILM: _start(bench)}
+    for case, folder in starts.items():
+        model = _surrogate(bench, folder, objective="nli", epochs=1).fit(data.pairs, data.labels)
+        _tell_sets(bench, f"2: {case}, then NLI", model.similarity)
+
+
+def measure_supervised(bench: Bench) -> None:
+    """Measure Table 3: STS-B train, reported on STS-B test alone."""
+    if bench.quick:
+        train, dev = bench.choice, bench.choice
+    else:
+        folder = bench.data / "sts" / "STSBenchmark"
+        train, dev = (read_sts_benchmark(folder / f"sts-{part}.csv") for part in ("train", "dev"))
+    epochs = 0.5 if bench.quick else bench.options.epochs
+    for case, folder in {**_folders(bench), MINILM: _start(bench)}.items():
+        model = _surrogate(bench, folder, score_range=(0, 5), epochs=epochs)
+        model.fit(train.pairs, train.scores, eval_set=(dev.pairs, dev.scores))
+        found = spearman(model.similarity(bench.test.pairs), bench.test.scores)
+        bench.tell(f"3: {case}, STS-B train", "STS-B", found)
+
+
+def measure_afs(bench: Bench) -> None:
+    """Measure Table 4: argument facets, unsupervised and by 10 folds."""
+    data = read_afs(_named(bench, "afs"))
+    folds = afs_folds(len(data), seed=SEED)
+    for case, folder in {**_folders(bench), MINILM: _start(bench)}.items():
+        whole = _surrogate(bench, folder, epochs=0).fit(data.pairs)
+        _tell_afs(bench, f"4: {case}", data.scores, whole.similarity(data.pairs), None)
+        predicted = np.empty(len(data))
+        for fold in range(10):
+            rest, here = folds != fold, folds == fold
+            model = _surrogate(bench, folder, score_range=(0, 5), epochs=bench.options.epochs)
+            model.fit(data.pairs[rest], data.scores[rest])
+            predicted[here] = model.similarity(data.pairs[here])
+        _tell_afs(bench, f"4: {case}, 10 folds", data.scores, predicted, folds)
+
+
+def measure_sections(bench: Bench) -> None:
+    """Measure Table 5: triplets of Wikipedia sections."""
+    triplets = read_sections(_named(bench, "sections"))
+    for case, folder in {**_folders(bench), MINILM: _start(bench)}.items():
+        model = _surrogate(bench, folder, epochs=0).fit(triplets[:, :2])
+        near, far = (model.similarity(triplets[:, [0, side]]) for side in (1, 2))
+        bench.tell(f"5: {case}", "triplets", triplet_accuracy(near, far))
+
+
+def measure_harvest_size(bench: Bench) -> None:
+    """Measure Table 8: shares of the harvested pairs, with as many steps as the whole has."""
+    rows = _harvested(bench)
+    for share in SHARES:
+        part = rows.first(share)
+        model = _surrogate(bench, _start(bench), epochs=_epochs(bench) / share)
+        model.fit(part.pairs, part.scores)
+        case = f"8: {len(part.pairs)} pairs"
+        bench.tell(
+            case, "sample", spearman(model.similarity(bench.sample.pairs), bench.sample.scores)
+        )
+        bench.tell(case, "STS-B", spearman(model.similarity(bench.test.pairs), bench.test.scores))
+
+
+def measure_structures(bench: Bench) -> None:
+    """Measure Section 5.6: both texts at once against one at a time."""
+    rows = _harvested(bench)
+    for start, folder in {"from scratch": _scratch(bench), "from MiniLM": _start(bench)}.items():
+        for kind, make in (("Siamese", _surrogate), ("both texts at once", _cross)):
+            model = make(bench, folder, epochs=_epochs(bench)).fit(rows.pairs, rows.scores)
+            said = model.predict(rows.held)
+            case = f"5.6: {kind}, {start}"
+            bench.tell(case, "L2", float(np.mean((said - rows.held_scores) ** 2)))
+            bench.tell(case, "held_out", spearman(said, rows.held_scores))
+            found = spearman(model.predict(bench.sample.pairs), bench.sample.scores)
+            bench.tell(case, "sample", found, seed=SEED)
+
+
+def measure_examples(bench: Bench) -> None:
+    """Measure Table 10: the three cases of the paper."""
+    pairs = np.array([row[:2] for row in EXAMPLES], dtype=object)
+    models = {"Origin": ContextRegressor(bench.origin(), n_contexts=bench.size).fit(pairs)}
+    for case, folder in _folders(bench).items():
+        models[case] = _surrogate(bench, folder, epochs=0).fit(pairs)
+    models[MINILM] = _surrogate(bench, _start(bench), epochs=0).fit(pairs)
+    bench_rows = {"annotators": np.array([row[2] for row in EXAMPLES])}
+    bench_rows |= {case: model.similarity(pairs) for case, model in models.items()}
+    for case, values in bench_rows.items():
+        for number, value in enumerate(values, start=1):
+            bench.tell(f"10: {case}", f"example_{number}", float(value))
+
+
+def _harvested(bench: Bench) -> Harvested:
+    """Pairs scored by Origin: those of the file given, or ones that are scored here, once a run."""
+    path = Path(bench.options.harvest or bench.work / "harvest.csv")
+    if not (bench.options.harvest or bench.harvest_done):
+        regressor = ContextRegressor(bench.origin(), n_contexts=bench.size).fit([("a b", "b c")])
+        found = harvest(
+            regressor,
+            _sentences(bench, 300 if bench.quick else bench.options.sentences),
+            path,
+            n_pairs=300 if bench.quick else bench.options.pairs,
+            seconds=bench.options.seconds,
+            exclude=frozenset() if bench.quick else bench.excluded,
+            random_state=SEED,
+            verbose=not bench.quick,
+        )
+        bench.harvest_done = True
+        print(f"{path}: {found}")
+    rows = read_harvest(path)
+    is_train = rows.splits == "train"
+    return Harvested(
+        rows.pairs[is_train], rows.scores[is_train], rows.pairs[~is_train], rows.scores[~is_train]
+    )
+
+
+def _surrogates(bench: Bench, rows: Harvested) -> dict[str, Any]:
+    """Surrogates trained on a harvest, or read where an earlier run has trained them."""
+    found = {}
+    for case, start in ((SCRATCH, _scratch(bench)), (PRETRAINED, _start(bench))):
+        folder = bench.work / "models" / case.replace(" ", "_")
+        if folder.exists():
+            found[case] = SurrogateRegressor.load(folder)
+            continue
+        clock = Clock()
+        model = _surrogate(bench, start, epochs=_epochs(bench)).fit(rows.pairs, rows.scores)
+        bench.tell(f"2: {case}", "seconds", clock.seconds, "s")
+        model.save(folder)
+        found[case] = model
+    return found
+
+
+def _folders(bench: Bench) -> dict[str, str]:
+    """Folders of the trained surrogates."""
+    _surrogates(bench, _harvested(bench))
+    return {
+        case: str(bench.work / "models" / case.replace(" ", "_")) for case in (SCRATCH, PRETRAINED)
+    }
+
+
+def _surrogate(bench: Bench, folder: str | None, **settings: Any) -> SurrogateRegressor:
+    return SurrogateRegressor(folder, **_shared(bench), **settings)
+
+
+def _cross(bench: Bench, folder: str | None, **settings: Any) -> CrossEncoderRegressor:
+    return CrossEncoderRegressor(folder, **_shared(bench), **settings)
+
+
+def _shared(bench: Bench) -> dict[str, Any]:
+    """Give settings of all surrogates; a quick run has few steps, so they are long."""
+    return {"random_state": SEED, "verbose": not bench.quick} | (
+        {"learning_rate": 3e-3} if bench.quick else {}
+    )
+
+
+def _untrained(bench: Bench) -> SurrogateRegressor:
+    return _surrogate(bench, _start(bench), epochs=0).fit([("a", "b")])
+
+
+def _epochs(bench: Bench) -> float:
+    return 1 if bench.quick else bench.options.epochs
+
+
+def _scratch(bench: Bench) -> str:
+    """Folder of an encoder from scratch: its vocabulary is of the corpus, its words of Origin."""
+    folder = bench.work / "models" / "random_encoder"
+    if not folder.exists():
+        texts = _sentences(bench, N_VOCABULARY)
+        small = {"width": 16, "layers": 1, "heads": 2, "vocabulary_size": 400}
+        if bench.quick:
+            texts += bench.choice.pairs.ravel().tolist() + bench.test.pairs.ravel().tolist()
+        make_encoder(
+            texts,
+            folder,
+            max_length=256,
+            vectors=_word_vectors(bench.origin()),
+            random_state=SEED,
+            **small if bench.quick else {"width": 300},
+        )
+    return str(folder)
+
+
+def _word_vectors(model: Any) -> dict[str, NDArray[np.float32]]:
+    """Vectors of words that the discriminator has learned on the same corpus."""
+    from tokenizers import Tokenizer
+
+    weight = model.discriminator_.embedding.weight.detach().numpy()
+    vocabulary = Tokenizer.from_str(model.vocabulary_).get_vocab()
+    return {word: weight[number] for word, number in vocabulary.items() if word.isalnum()}
+
+
+def _start(bench: Bench) -> str | None:
+    """MiniLM; in a quick run the random encoder."""
+    return _scratch(bench) if bench.quick else None
+
+
+def _minilm() -> SentenceEncoder:
+    return SentenceEncoder().fit(["a text"])
+
+
+def _sentences(bench: Bench, n: int) -> list[str]:
+    """Sentences of the corpus, at random and always the same."""
+    corpus = bench.corpus
+    rows = np.random.default_rng(SEED).permutation(corpus.n_sentences)[:n]
+    return corpus.texts(rows)
+
+
+def _tell_sets(bench: Bench, case: str, similarity: Any) -> None:
+    if bench.quick:
+        bench.tell(case, "STS-B", spearman(similarity(bench.test.pairs), bench.test.scores))
+        return
+    values = []
+    for name, data in read_sts_sets(bench.data / "sts").items():
+        values.append(spearman(similarity(data.pairs), data.scores))
+        bench.tell(case, name, values[-1])
+    bench.tell(case, "mean", float(np.mean(values)))
+
+
+def _tell_afs(bench: Bench, case: str, scores: Any, predicted: Any, folds: Any) -> None:
+    pearson, rho = afs_correlations(scores, predicted, folds)
+    bench.tell(case, "pearson", 100 * pearson)
+    bench.tell(case, "spearman", 100 * rho)
+
+
+def _named(bench: Bench, option: str) -> str:
+    """Find the set that an option names; in a quick run make one."""
+    given = getattr(bench.options, option)
+    if given is None and bench.quick:
+        return _MADE[option](bench.work)
+    if given is None:
+        raise FileNotFoundError(
+            f"--{option} names no set; it may not be passed on, so get it from its authors "
+            "(docs/benchmarks.md says where)"
+        )
+    return given
