@@ -1,3 +1,4 @@
+from .archive import CONTEXT_MODEL as CONTEXT_MODEL
 from .archive import HEADER as HEADER
 from .archive import REGRESSOR as REGRESSOR
 from .archive import now as now

@@ -21,6 +21,8 @@ HEADER = "film-metric.json"
 SCHEMA = "schema.json"
 REGRESSOR = "film_regressor.json"
 """What the folder of a saved regressor holds beside its model."""
+CONTEXT_MODEL = "context_model.json"
+"""What the folder of a saved model of contexts holds beside its parts."""
 LEAST_LIMIT = 2**28
 """Bytes that every file may unpack to."""
 MOST_TIMES = 100
@@ -37,7 +39,7 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     Parameters
     ----------
     path : str or path-like
-        A model file, or a folder of `RCMDRegressor.save`.
+        A model file, or a folder that a regressor or `ContextModel` saved.
 
     Returns
     -------
@@ -236,9 +238,12 @@ def _metadata(header: dict[str, Any], name: Any) -> dict[str, Any]:
 
 
 def _of_folder(folder: Path) -> dict[str, Any]:
-    path = folder / REGRESSOR
+    path = folder / (CONTEXT_MODEL if (folder / CONTEXT_MODEL).is_file() else REGRESSOR)
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} has no {REGRESSOR}: it is no saved regressor")
+        raise FileNotFoundError(
+            f"{folder} has no {REGRESSOR}: it is no saved regressor, nor a ContextModel, which "
+            f"has {CONTEXT_MODEL}"
+        )
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return _metadata(found, found["class"])

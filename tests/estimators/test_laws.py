@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ import estimators
 from estimators import (
     FILM,
     ContextModel,
+    ContextRegressor,
     CrossEncoderRegressor,
     DuplicateClassifier,
     DuplicateFinder,
@@ -117,6 +119,8 @@ CPU = {"model": TINY, "device": "cpu", "max_length": 32}
 TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
 CONTEXTS = {"width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 1}
 CONTEXTS |= {"batch_size": 32, "device": "cpu", "random_state": 0}
+SCRATCH = TemporaryDirectory()
+"""Holds the model of contexts that a regressor reads."""
 LAWS = {
     "FILM": Law(FILM(random_state=0), "matrix", "transform components_"),
     "FILM cayley": Law(FILM(solver="cayley", random_state=0), "matrix", "transform"),
@@ -153,6 +157,9 @@ LAWS = {
     ),
     "SurrogateRegressor trained": Law(
         SurrogateRegressor(score_range=(0, 5), **TRAINS), "scored", "predict loss_curve_"
+    ),
+    "ContextRegressor": Law(
+        ContextRegressor(f"{SCRATCH.name}/contexts"), "scored", "predict similarity explain"
     ),
     "ContextModel": Law(ContextModel(**CONTEXTS), "documents", "transform contexts_ loss_curve_"),
     "CrossEncoderRegressor": Law(
@@ -196,6 +203,18 @@ def laws(*kinds: str, having: str = "") -> Any:
         and (not having or having in law.model.get_params(deep=False))
     ]
     return pytest.mark.parametrize("law", chosen)
+
+
+@pytest.fixture(autouse=True)
+def _folder_of_contexts(request):
+    if "ContextRegressor" in request.node.name:
+        _fit_contexts()
+
+
+@cache
+def _fit_contexts() -> None:
+    path = Path(SCRATCH.name, "contexts")
+    ContextModel(**CONTEXTS).fit(tiny_documents()).save(path)
 
 
 @cache

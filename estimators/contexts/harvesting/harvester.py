@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 
 from estimators.contexts.harvesting.pair_choice import FARTHEST, SPLITS, Chosen, PairChoice
 from estimators.contexts.harvesting.score_file import ScoreFile, read_harvest, read_state
-from estimators.contexts.pair_terms import has_words
+from estimators.contexts.origin.pair_terms import has_words
 from estimators.inputs import (
     as_texts,
     check_integer,

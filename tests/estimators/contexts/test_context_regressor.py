@@ -9,9 +9,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_validate
 
-from estimators.contexts import ContextRegressor
-from estimators.contexts import pair_terms as streaming
+from estimators.contexts import ContextModel, ContextRegressor, harvest, read_harvest
+from estimators.contexts.origin import pair_terms as streaming
 from tests.estimators.contexts.stand_in import StandIn
+from tests.estimators.tiny_documents import tiny_documents
 
 PAIRS = [
     ("how do i learn chess", "what is the best way to learn chess"),
@@ -166,7 +167,9 @@ def fitted_similarity(model):
 
 
 def test_what_cannot_be_a_model_of_contexts():
-    for wrong in (None, "folder", StandIn, object()):
+    with pytest.raises(FileNotFoundError, match=r"context_model\.json"):
+        ContextRegressor("no folder").fit(PAIRS)
+    for wrong in (None, StandIn, object()):
         with pytest.raises(TypeError, match="context_model="):
             ContextRegressor(wrong).fit(PAIRS)
     for unfitted in (StandIn(), FrozenEstimator(StandIn())):
@@ -247,3 +250,45 @@ def test_a_parameter_of_the_model_that_is_searched_stays_with_its_copy(model):
     assert search.best_estimator_.weights_.sum() == 1
     assert (model.size, model.weights) == (8, (1.0, 1.0, 1.0, 1.0))
     assert not hasattr(clone(ContextRegressor(StandIn())).context_model, "points_")
+
+
+def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra neural")
+    pytest.importorskip("sentencex", reason="needs the extra contexts")
+    settings = {"width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 1}
+    documents = tiny_documents()
+    model = ContextModel(device="cpu", random_state=0, **settings).fit(documents)
+    model.save(tmp_path / "contexts")
+    pairs = [("The cat sees the tree.", "A cat sees a tree."), ("The king likes the ship.", "")]
+    by_folder = ContextRegressor(tmp_path / "contexts").fit(pairs)
+    wanted = ContextRegressor(model).fit(pairs).similarity(pairs)
+    np.testing.assert_allclose(by_folder.similarity(pairs), wanted, atol=1e-6)
+    sentences = [text for each in documents for text in each.split(". ")]
+    path = tmp_path / "pairs.csv"
+    assert harvest(by_folder, sentences, path, n_pairs=40, random_state=0).n_pairs == 40
+    harvested = read_harvest(path)
+    again = by_folder.similarity(harvested.pairs)
+    np.testing.assert_allclose(harvested.scores, again, atol=1e-4)
+
+
+def test_a_corpus_that_moved_or_changed_is_named(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra neural")
+    pytest.importorskip("sentencex", reason="needs the extra contexts")
+    settings = {"width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 1}
+    folder = tmp_path / "contexts"
+    ContextModel(device="cpu", random_state=0, **settings).fit(tiny_documents()).save(folder)
+    pairs = [("The cat sees the tree.", "A cat sees a tree.")]
+    regressor = ContextRegressor(folder).fit(pairs)
+    expected = regressor.similarity(pairs)
+    moved = folder.rename(tmp_path / "moved")
+    assert ContextRegressor(moved).fit(pairs).similarity(pairs) == pytest.approx(expected)
+    with pytest.raises(FileNotFoundError, match="contexts"):
+        ContextRegressor(folder).fit(pairs)
+    for file in [*(moved / "corpus").iterdir()]:
+        if file.suffix not in (".json", ".lock") and file.stat().st_size > 8:
+            data = file.read_bytes()
+            file.write_bytes(data[:-4])
+            with pytest.raises((ValueError, OSError)):
+                ContextRegressor(moved).fit(pairs).similarity(pairs)
+            file.write_bytes(data)
+    assert ContextRegressor(moved).fit(pairs).similarity(pairs) == pytest.approx(expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.contexts.pair_terms import has_words
+from estimators.contexts.context_model import ContextModel
+from estimators.contexts.origin.pair_terms import has_words
 from estimators.inputs import check_texts
 
 CENTRES = ("raw", "contexts", "reference", "both")
@@ -28,12 +30,14 @@ def is_fitted(model: Any) -> bool:
 
 
 def checked_model(model: Any) -> Any:
-    """Give the fitted model of contexts, out of its wrapper where it stands in one."""
+    """Give the fitted model of contexts, from its folder or its wrapper where it is in one."""
+    if isinstance(model, (str, os.PathLike)):
+        return ContextModel.load(model)
     found = model.estimator if isinstance(model, FrozenEstimator) else model
     if isinstance(found, type) or not all(hasattr(found, name) for name in METHODS):
         raise TypeError(
-            f"context_model={model!r} must be a fitted ContextModel: fit one to documents, or load "
-            "one by ContextModel.load"
+            f"context_model={model!r} must be a fitted ContextModel, or the folder of one: fit one "
+            "to documents"
         )
     check_is_fitted(found)
     return found

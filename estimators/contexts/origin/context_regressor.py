@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.contexts.pair_terms import PairTerms, terms_of_pairs
-from estimators.contexts.regressor_checks import (
+from estimators.contexts.origin.pair_terms import PairTerms, terms_of_pairs
+from estimators.contexts.origin.parameter_checks import (
     CENTRES,
     checked_model,
     checked_reference,
@@ -49,9 +49,10 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    context_model : ContextModel
-        Fitted; it is used as it is, never fitted again: a clone of this regressor keeps it fitted,
-        so that cross-validation trains nothing. It may stand in a `sklearn.frozen.FrozenEstimator`.
+    context_model : ContextModel, str or path-like
+        Fitted, or the folder of one; it is used as it is, never fitted again: a clone of this
+        regressor keeps it fitted, so that cross-validation trains nothing. It may stand in a
+        `sklearn.frozen.FrozenEstimator`.
     n_contexts : int, default=None
         Contexts per sentence, |C_s|. None: that of the model.
     centre : {"raw", "contexts", "reference", "both"}, default="contexts"
@@ -70,7 +71,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     context_model_ : ContextModel
-        The model itself, not a copy.
+        The model itself, not a copy; read from its folder where that was given.
     weights_ : ndarray of float64, shape (4,)
         λ of Eq. 3.
     reference_ : list of str
@@ -142,6 +143,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
             is wrong; before any work.
         NotFittedError
             If ``context_model`` is not fitted.
+        FileNotFoundError
+            If there is no model in the folder.
         """
         pairs = check_pairs(pairs, encodable=True)
         y = None if y is None else check_pair_scores(y, len(pairs))
@@ -181,7 +184,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            Once, with their number, where there is no context for either text of a pair.
+            Once where there is no context for either text of a pair, or the corpus has no word of
+            a text.
         """
         check_is_fitted(self, "context_model_")
         pairs = check_pairs(pairs, encodable=True)

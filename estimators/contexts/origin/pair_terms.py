@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -73,6 +74,7 @@ def terms_of_pairs(
     text.
     """
     left = Counter(str(text) for text in pairs.ravel())
+    warned: list[warnings.WarningMessage] = []
     known: dict[str, _Known] = {}
     for block in _blocks(pairs):
         texts = list(dict.fromkeys(text for pair in block for text in pair))
@@ -81,7 +83,7 @@ def terms_of_pairs(
             if one != other:
                 partners[one][other] = partners[other][one] = None
         new = [text for text in texts if text not in known]
-        chosen = dict(zip(new, _contexts(model, new, n_contexts), strict=True))
+        chosen = dict(zip(new, _contexts(model, new, n_contexts, warned), strict=True))
         across: dict[Ordered, NDArray[np.float32]] = {}
         for text in texts:
             met = list(partners[text])
@@ -138,10 +140,20 @@ def has_words(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
-def _contexts(model: Any, texts: list[str], n_contexts: int | None) -> list[NDArray[np.int64]]:
-    """Contexts of each text, none for a text without words."""
+def _contexts(
+    model: Any,
+    texts: list[str],
+    n_contexts: int | None,
+    warned: list[warnings.WarningMessage],
+) -> list[NDArray[np.int64]]:
+    """Contexts of each text, none for a text without words; of all warnings, only the first."""
     asked = [text for text in texts if has_words(text)]
-    found = iter(model.contexts_of(asked, n_contexts) if asked else [])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = iter(model.contexts_of(asked, n_contexts) if asked else [])
+    if caught and not warned:
+        warned += caught
+        warnings.warn(caught[0].message, stacklevel=6)
     empty = np.empty(0, dtype=np.int64)
     return [np.asarray(next(found), dtype=np.int64) if has_words(text) else empty for text in texts]
 

@@ -1,0 +1,1 @@
+"""Similarity of sentences by their contexts: what the papers call Origin."""
