@@ -17,6 +17,8 @@ COMMANDS = {
     "explain": "Explain the scores of pairs.",
     "evaluate": "Measure a model on labelled pairs.",
     "submit": "Write a submission for Kaggle.",
+    "contexts": "Learn from documents which sentences fit the same contexts.",
+    "harvest": "Score pairs of sentences by their contexts, to train a surrogate.",
     "info": "Show what a model file contains.",
 }
 """What each command does, by name: its function has that name in the module of that name."""

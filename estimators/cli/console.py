@@ -15,7 +15,16 @@ from typing import IO, Any
 import click
 
 _META = "estimators.cli."
-_ARGUMENTS = {"random_state": "--seed", "cv": "--folds", "memory": "--cache", "format": "--format"}
+_ARGUMENTS = {
+    "random_state": "--seed",
+    "cv": "--folds",
+    "memory": "--cache",
+    "format": "--format",
+    "folder": "--model",
+    "n_contexts": "--contexts",
+    "n_pairs": "--pairs",
+    "checkpoint": "--cache",
+}
 """Options by arguments that have another name in Python."""
 
 

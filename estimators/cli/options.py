@@ -93,6 +93,14 @@ def model_option(
     return click.option("-m", "--model", metavar="FILE", required=required, help=help)
 
 
+contexts_option = click.option(
+    "--contexts",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Contexts of each sentence, for a ContextModel. Default: as it was trained.",
+)
+
+
 def prior_option(help: str, type: click.ParamType = PRIOR) -> Any:
     """Return an option ``--prior``."""
     return click.option("--prior", type=type, help=help)

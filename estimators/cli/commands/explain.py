@@ -10,10 +10,22 @@ import numpy as np
 
 from estimators.cli import reading
 from estimators.cli.console import examples, progress, quiet_option
-from estimators.cli.options import html_option, model_option, pair_options, report_format_option
+from estimators.cli.options import (
+    contexts_option,
+    html_option,
+    model_option,
+    pair_options,
+    report_format_option,
+)
+from estimators.cli.regressors import FolderModel, is_folder
 from estimators.cli.tables import format_of
 from estimators.cli.writing import check_places, note_written, out_option, write_text
-from estimators.inspection import explanations_page, write_page
+from estimators.inspection import (
+    ContextExplanation,
+    contexts_page,
+    explanations_page,
+    write_page,
+)
 
 BLOCK = 32
 """Pairs explained at once, between two moves of the progress bar."""
@@ -23,12 +35,14 @@ BLOCK = 32
     epilog=examples(
         'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.skops',
         "film explain pairs.csv --model duplicates.skops --html reasons.html",
+        'film explain -p "He sang." "A song was sung." --model contexts --contexts 100',
     ),
 )
 @click.argument("pairs", metavar="PAIRS", required=False)
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
 @pair_options
-@model_option()
+@model_option("A model file of film train, or the folder of a model that gives similarities.")
+@contexts_option
 @out_option
 @report_format_option(
     "text",
@@ -43,6 +57,7 @@ def explain(
     text1: str | None,
     text2: str | None,
     model: str,
+    contexts: int | None,
     out: str | None,
     form: str | None,
     html: str | None,
@@ -54,26 +69,32 @@ def explain(
     in training, sets one input after the other to its value in this pair, the strongest first, and
     ends at the probability of this pair. Of texts of thousands of words, the word pairs that
     contribute most are kept, and it says how much these hold.
+
+    Of the folder of a ContextModel, the contexts that weigh most are shown: a sentence before and
+    one after a gap, the scores of both texts in it, and the terms that these are made of. A
+    surrogate shows tokens.
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
-    classifier = reading.open_model(model)
+    folder = is_folder(model)
+    if not folder and contexts is not None:
+        raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
+    classifier = None if folder else reading.open_model(model)
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
         texts = reading.pairs_of(table, text1, text2)
     else:
         texts = np.empty((1, 2), dtype=object)
         texts[0] = _checked(text_pair)
-    verdicts: list[Any] = []
-    with progress(len(texts), "film explain") as advance:
-        for start in range(0, len(texts), BLOCK):
-            block = texts[start : start + BLOCK]
-            verdicts += classifier.explain(block)
-            advance(len(block))
+    if classifier is None:
+        verdicts = FolderModel(model, texts, contexts).explain()
+    else:
+        verdicts = _verdicts(classifier, texts)
     if html is not None:
-        write_page(explanations_page(verdicts), html)
+        by_contexts = isinstance(verdicts[0], ContextExplanation)
+        write_page((contexts_page if by_contexts else explanations_page)(verdicts), html)
         note_written(html, f"{len(verdicts):,} pair{'' if len(verdicts) == 1 else 's'} explained")
     if out is None and html is not None:
         return
@@ -82,6 +103,16 @@ def explain(
         write_text(out, "".join(lines))
     else:
         write_text(out, "\n".join(f"{verdict}\n" for verdict in verdicts))
+
+
+def _verdicts(classifier: Any, texts: Any) -> list[Any]:
+    verdicts: list[Any] = []
+    with progress(len(texts), "film explain") as advance:
+        for start in range(0, len(texts), BLOCK):
+            block = texts[start : start + BLOCK]
+            verdicts += classifier.explain(block)
+            advance(len(block))
+    return verdicts
 
 
 def _checked_form(form: str | None, out: str | None) -> str:

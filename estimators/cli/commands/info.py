@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import click
 
-from estimators.cli import reading
+from estimators.cli import reading, regressors
 from estimators.cli.console import examples, quiet_option
 from estimators.cli.figures import two_columns
 from estimators.cli.options import report_format_option
@@ -27,31 +28,61 @@ from film import __version__
 @report_format_option("table", "json", default="table")
 @quiet_option
 def info(model: str, out: str | None, form: str) -> None:
-    """Show what a MODEL file holds: its kind, what it was trained on and when, and how good it is.
+    """Show what a MODEL file or folder holds: its kind, what it was trained on, and how good it is.
 
     Figures out of fold are those that film train measured on questions that the model had not seen;
     film evaluate measures on pairs of your own.
     """
     check_places({"--out": out}, [model])
-    loaded = reading.load_model(model)
     from estimators.persistence import read_metadata
 
-    facts = _facts(loaded, read_metadata(model), model)
+    if regressors.is_folder(model):
+        facts = _facts_of_folder(regressors.load_folder(model), read_metadata(model), model)
+    else:
+        facts = _facts(reading.load_model(model), read_metadata(model), model)
     write_report(out, form, facts, _as_text(facts))
 
 
-def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Gather what is known; None where the file does not record it."""
-    metadata = saved["metadata"]
-    facts: dict[str, Any] = {
+def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
+    """Gather what is known of a model in a folder."""
+    files = [file for file in Path(path).rglob("*") if file.is_file()]
+    size = sum(file.stat().st_size for file in files)
+    facts = _known(model, saved, path, size) | {
+        "judges pairs": regressors.WAYS[type(model).__name__]
+    }
+    corpus = getattr(model, "corpus_", None)
+    if corpus is not None:
+        facts |= {
+            "documents": corpus.n_documents,
+            "sentences": corpus.n_sentences,
+            "contexts per sentence": model.n_contexts,
+            "training finished": bool(model.is_complete_),
+        }
+    else:
+        facts |= {"objective": model.objective, "steps of training": len(model.loss_curve_)}
+        if model.scores_:
+            best = max(score for _, score in model.scores_)
+            facts["best score in training"] = float(best)
+    return facts
+
+
+def _known(model: Any, saved: dict[str, Any], path: str, size: int) -> dict[str, Any]:
+    """Gather what is known of every model."""
+    return {
         "file": path,
-        "size in bytes": os.path.getsize(path),
+        "size in bytes": size,
         "kind": type(model).__name__,
         "purpose": (type(model).__doc__ or "").strip().split("\n")[0],
         "saved": saved["date"],
         "saved by": {**saved["versions"]},
         "this version": __version__,
     }
+
+
+def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
+    """Gather what is known; None where the file does not record it."""
+    metadata = saved["metadata"]
+    facts: dict[str, Any] = _known(model, saved, path, os.path.getsize(path))
     steps = getattr(model, "members", None) or getattr(model, "steps", None)
     if isinstance(steps, list):
         facts["parts"] = [name for name, *_ in steps]

@@ -6,7 +6,8 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, progress, quiet_option
-from estimators.cli.options import SHARE, model_option, pair_options
+from estimators.cli.options import FiniteRange, contexts_option, model_option, pair_options
+from estimators.cli.regressors import FolderModel, is_folder
 from estimators.cli.writing import check_places, format_option, out_option, write_result
 
 
@@ -14,25 +15,26 @@ from estimators.cli.writing import check_places, format_option, out_option, writ
     epilog=examples(
         "film score pairs.csv --model duplicates.skops --out scored.csv",
         "film score pairs.jsonl -1 left -2 right -m duplicates.skops | head",
+        "film score pairs.csv --model surrogate --out similar.csv",
     ),
 )
 @click.argument("pairs", metavar="PAIRS")
 @pair_options
-@model_option()
+@model_option("A model file of film train, or the folder of a model that gives similarities.")
+@contexts_option
 @out_option
 @format_option
 @click.option(
     "--threshold",
-    type=SHARE,
-    default=0.5,
-    show_default=True,
-    help="A pair is a duplicate if its probability is above this.",
+    type=FiniteRange(-1, 1),
+    help="A pair is a duplicate if its score is above this. Default: 0.5 for probabilities; "
+    "similarities come without a decision.",
 )
 @click.option(
     "--as",
     "name",
     metavar="NAME",
-    help="Name of the column of probabilities; the decision is then NAME_duplicate.",
+    help="Name of the column of scores; the decision is then NAME_duplicate.",
 )
 @quiet_option
 def score(
@@ -40,30 +42,49 @@ def score(
     text1: str | None,
     text2: str | None,
     model: str,
+    contexts: int | None,
     out: str | None,
     form: str | None,
-    threshold: float,
+    threshold: float | None,
     name: str | None,
     encoding: str | None,
 ) -> None:
-    """Add to a table of PAIRS the probability that each is a duplicate, and the decision 0 or 1.
+    """Add to a table of PAIRS a score for each.
 
-    The columns of the table are carried through; the two new ones are probability and duplicate.
+    The columns of the table are carried through. A model file adds the probability that a pair is
+    a duplicate, and the decision 0 or 1: columns probability and duplicate. The folder of a
+    ContextModel, a surrogate or another regressor adds the column similarity, and the decision
+    where a --threshold is given; which model it is stands on standard error.
     """
     check_places({"--out": out}, [pairs, model])
-    classifier = reading.open_model(model)
+    folder = is_folder(model)
+    if not folder and contexts is not None:
+        raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
+    if not folder and threshold is not None and threshold < 0:
+        raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
+    classifier = None if folder else reading.open_model(model)
     # Loaded after the model: skops loads faster before scikit-learn.
     from estimators.pairs import duplicate_probabilities
 
     table = reading.open_table(pairs, encoding)
-    added = ["probability", "duplicate"] if name is None else [name, f"{name}_duplicate"]
+    decision = "duplicate" if name is None else f"{name}_duplicate"
+    name = name or ("similarity" if folder else "probability")
+    if not folder and threshold is None:
+        threshold = 0.5
+    added = [name] if threshold is None else [name, decision]
     taken = [column for column in added if column in table.columns]
     if taken:
         raise Failure(
             f"{table.source} has a column {taken[0]!r} already; name the new one by --as NAME"
         )
     texts = reading.pairs_of(table, text1, text2)
-    with progress(len(texts), "score") as advance:
-        scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
-    rows = ([*row, p, int(p > threshold)] for row, p in zip(table.rows, scores, strict=True))
+    if folder:
+        scores = FolderModel(model, texts, contexts).similarity()
+    else:
+        with progress(len(texts), "score") as advance:
+            scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
+    rows = (
+        [*row, p] if threshold is None else [*row, p, int(p > threshold)]
+        for row, p in zip(table.rows, scores, strict=True)
+    )
     write_result(out, form, [*table.columns, *added], rows, like=table)

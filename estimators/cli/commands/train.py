@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from estimators.cli import reading
+from estimators.cli.commands.surrogate_training import train_surrogate
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli.figures import as_text, figures
 from estimators.cli.options import (
     LABEL_COLUMNS,
+    FiniteRange,
     label_option,
     model_option,
     pair_options,
@@ -26,11 +29,16 @@ from estimators.pairs import fast_duplicates
 from estimators.persistence import save_model
 from film.pairs import calibration_error, shift_prior
 
+_OF_DUPLICATES = ("more_duplicates", "corpus", "text", "prior", "rank", "folds")
+_OF_SURROGATES = ("start", "scratch", "score_range", "epochs", "max_length")
+"""Options of one kind of model alone, by their arguments."""
+
 
 @click.command(
     epilog=examples(
         "film train train.csv --model duplicates.skops",
         "film train pairs.tsv -1 left -2 right -l same -m duplicates.skops --prior 0.17",
+        "film train scored.csv --surrogate --model surrogate",
     ),
 )
 @click.argument("pairs", metavar="PAIRS")
@@ -70,6 +78,44 @@ from film.pairs import calibration_error, shift_prior
     metavar="FOLDER",
     help="Keep finished folds in a folder of your own: after Ctrl-C the same command continues.",
 )
+@click.option(
+    "--surrogate",
+    is_flag=True,
+    help="Learn similarities from scores instead, such as those of film harvest, as the cosine of "
+    "sentence vectors. MODEL is then a new folder, and --label the column of scores.",
+)
+@click.option(
+    "--start",
+    metavar="ENCODER",
+    help="With --surrogate: folder, or name on the hub, of the encoder that is trained. Default: "
+    "the packaged all-MiniLM-L6-v2.",
+)
+@click.option(
+    "--scratch",
+    is_flag=True,
+    help="With --surrogate: start from a random encoder with a vocabulary of the training texts.",
+)
+@click.option(
+    "--score-range",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="With --surrogate: scores that stand for the cosines 0 and 1. Default: they are cosines.",
+)
+@click.option(
+    "--epochs",
+    type=FiniteRange(0, min_open=True),
+    default=1,
+    show_default=True,
+    help="With --surrogate: passes over the pairs.",
+)
+@click.option(
+    "--max-length",
+    type=click.IntRange(3),
+    default=128,
+    show_default=True,
+    help="With --surrogate: tokens of a text that are read, in training at most 64.",
+)
 @quiet_option
 def train(
     pairs: str,
@@ -85,12 +131,38 @@ def train(
     rank: int,
     folds: int,
     cache: str | None,
+    surrogate: bool,
+    start: str | None,
+    scratch: bool,
+    score_range: tuple[float, float] | None,
+    epochs: float,
+    max_length: int,
     encoding: str | None,
 ) -> None:
     """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
 
     Reports on standard error how good the model is on pairs whose questions it has not seen.
     """
+    _check_kind(surrogate)
+    if surrogate:
+        if cache is not None:
+            _check_folder(cache)
+        train_surrogate(
+            pairs,
+            text1,
+            text2,
+            label,
+            model,
+            start=start,
+            scratch=scratch,
+            score_range=score_range or None,
+            epochs=epochs,
+            max_length=max_length,
+            seed=seed,
+            cache=cache,
+            encoding=encoding,
+        )
+        return
     if text is not None and corpus is None:
         raise click.UsageError("--text names a column of --corpus; give that too")
     check_places({"--model": model}, [pairs, more_duplicates, corpus])
@@ -136,6 +208,18 @@ def train(
     }
     save_model(classifier.set_params(memory=None, verbose=0), model, metadata=metadata)
     note_written(model, f"a model of {len(y) + more} pairs")
+
+
+def _check_kind(surrogate: bool) -> None:
+    """Raise where an option is given that the other kind of model takes."""
+    context = click.get_current_context()
+    for name in _OF_DUPLICATES if surrogate else _OF_SURROGATES:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            fault = "is not for --surrogate" if surrogate else "needs --surrogate"
+            raise click.UsageError(f"{option} {fault}")
+    if context.params["scratch"] and context.params["start"]:
+        raise click.UsageError("give --start or --scratch, not both")
 
 
 def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tests.estimators.cli.commands import (
 )
 
 COMMANDS = ["train", "score", "duplicates", "label", "explain", "evaluate", "submit", "info"]
+COMMANDS += ["contexts", "harvest"]
 
 
 def test_results_and_notes_are_kept_apart(shelf):

@@ -1,0 +1,68 @@
+"""``film contexts``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
+from estimators.cli.options import seed_option
+
+
+@click.command(
+    epilog=examples(
+        "film contexts books --model contexts",
+        "film contexts notes.md more.txt -m contexts --contexts 100 --seconds 1800",
+        "film score pairs.csv --model contexts",
+    ),
+)
+@click.argument("docs", metavar="DOCS...", nargs=-1, required=True)
+@click.option(
+    "-m",
+    "--model",
+    metavar="FOLDER",
+    required=True,
+    help="Where the model is saved. It keeps every finished step: after Ctrl-C, a kill or a full "
+    "disk the same command continues.",
+)
+@click.option(
+    "--contexts",
+    type=click.IntRange(1),
+    default=500,
+    show_default=True,
+    help="Contexts of a sentence; fewer are faster, and judge worse.",
+)
+@seed_option
+@quiet_option
+def contexts(docs: tuple[str, ...], model: str, contexts: int, seed: int) -> None:
+    """Learn from documents, without labels, which sentences fit the same contexts.
+
+    DOCS are Markdown and text files, or folders of them. Two sentences mean the same if the same
+    contexts can hold them: film score and film explain take the FOLDER, and film harvest makes
+    training pairs with it for a faster model.
+    """
+    for path in docs:
+        if not os.path.exists(path):
+            raise click.UsageError(f"DOCS {path}: there is no such file or folder")
+    if os.path.exists(model) and not os.path.isdir(model):
+        raise click.UsageError(f"--model {model} is a file; give a folder, which may be a new one")
+    if any(os.path.realpath(path) == os.path.realpath(model) for path in docs):
+        raise click.UsageError(f"--model {model} is the folder of the documents; give another")
+    # Loaded here: torch takes a second.
+    from estimators.contexts import ContextModel
+
+    leaves(f"what is finished is in {model}: run the same command to continue")
+    learner: Any = ContextModel(model, n_contexts=contexts, random_state=seed, verbose=verbosity())
+    learner.fit(docs[0] if len(docs) == 1 else list(docs))
+    learner.save(model)
+    corpus = learner.corpus_
+    note(
+        f"wrote {model} (a ContextModel of {corpus.n_sentences:,} sentences in "
+        f"{corpus.n_documents:,} documents)"
+    )
+    if not learner.is_complete_:
+        raise Failure(
+            f"the training was interrupted: {model} works as it is; run the same command to go on"
+        )

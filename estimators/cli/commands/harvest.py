@@ -1,0 +1,112 @@
+"""``film harvest``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from estimators.cli import reading
+from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
+from estimators.cli.options import (
+    SHARE,
+    FiniteRange,
+    contexts_option,
+    encoding_option,
+    model_option,
+    seed_option,
+    text_option,
+)
+from estimators.cli.regressors import FolderModel
+from estimators.cli.writing import check_places
+
+
+@click.command(
+    epilog=examples(
+        "film harvest sentences.csv --model contexts --out scored.csv --pairs 20000",
+        "film harvest sentences.csv -m contexts -o scored.csv --pairs 200000 --seconds 28800",
+        "film train scored.csv --surrogate --model surrogate",
+    ),
+)
+@click.argument("sentences", metavar="SENTENCES")
+@text_option
+@model_option("The folder of a ContextModel, as film contexts writes it, or of a regressor.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    required=True,
+    help="CSV file of pairs, scores and splits; a file of the same name and .json stands beside "
+    "it. One that is there is continued.",
+)
+@click.option(
+    "--pairs", type=click.IntRange(1), required=True, metavar="N", help="Pairs wanted in the file."
+)
+@click.option(
+    "--seconds", type=FiniteRange(0), help="Begin no more work after so long. Default: no limit."
+)
+@click.option(
+    "--near",
+    type=SHARE,
+    default=0.5,
+    show_default=True,
+    help="Share of pairs that are neighbours, at several distances; the others are random.",
+)
+@click.option(
+    "--exclude",
+    metavar="FILE",
+    help="Hashes of sentences that must not be used, one per line, such as those of test sets.",
+)
+@contexts_option
+@seed_option
+@encoding_option
+@quiet_option
+def harvest(
+    sentences: str,
+    text: Any,
+    model: str,
+    out: str,
+    pairs: int,
+    seconds: float | None,
+    near: float,
+    exclude: str | None,
+    contexts: int | None,
+    seed: int,
+    encoding: str | None,
+) -> None:
+    """Pair the texts of a table of SENTENCES, and score each pair by the contexts of both.
+
+    The pairs lie across the whole range of similarity, 98 % in train and 1 % each in dev and test,
+    which share no sentence. Interrupted, by a full disk or otherwise, the same command continues.
+    film train --surrogate learns from the file.
+    """
+    _check_out(out, [sentences, exclude])
+    # Loaded here: scikit-learn takes a second.
+    from estimators.contexts import harvest as harvest_pairs
+    from film.datasets import read_excluded
+
+    excluded = frozenset() if exclude is None else read_excluded(exclude)
+    table = reading.open_table(sentences, encoding)
+    texts = table.column(reading.choose_text_column(table, text))
+    scorer = FolderModel(model, [(texts[0], texts[0])], contexts)
+    leaves(f"finished pairs are in {out}: run the same command to continue")
+    done = harvest_pairs(
+        scorer.regressor.set_params(verbose=0),
+        texts,
+        out,
+        n_pairs=pairs,
+        seconds=seconds,
+        near=near,
+        exclude=excluded,
+        random_state=seed,
+        verbose=verbosity(),
+    )
+    more = " The time is over: run the same command to go on." if done.stopped == "time" else ""
+    note(f"{out} holds {done.n_pairs:,} pairs, {done.n_new:,} of them new.{more}")
+
+
+def _check_out(out: str, inputs: list[str | None]) -> None:
+    """Raise where the file would be one that is read; one of an earlier harvest is continued."""
+    if out == "-":
+        raise Failure("--out - : pairs are kept in a file, to be continued; give its name")
+    check_places({"--out": out}, inputs)

@@ -1,0 +1,150 @@
+"""What ``film train --surrogate`` does: learn similarities from scores of pairs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.cli import reading
+from estimators.cli.console import Failure, leaves, note, verbosity
+
+SCORE_COLUMNS = ("score", "similarity")
+SPLITS = ("train", "dev", "test")
+MOST_IN_TRAINING = 64
+"""Tokens of a text that are read in training."""
+
+
+class ScoredTable(NamedTuple):
+    """Pairs with scores, and the split of each."""
+
+    pairs: NDArray[np.object_]
+    scores: NDArray[np.float64]
+    splits: NDArray[np.object_]
+
+    def of(self, split: str) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+        """Return pairs and scores of one split."""
+        rows = self.splits == split
+        return self.pairs[rows], self.scores[rows]
+
+
+def train_surrogate(
+    pairs: str,
+    text1: str | None,
+    text2: str | None,
+    score: str | None,
+    model: str,
+    *,
+    start: str | None,
+    scratch: bool,
+    score_range: tuple[float, float] | None,
+    epochs: float,
+    max_length: int,
+    seed: int,
+    cache: str | None,
+    encoding: str | None,
+) -> None:
+    """Train a `SurrogateRegressor` on a table of scored pairs, save it, and report how good it is.
+
+    Parameters
+    ----------
+    pairs : str
+        A file that film harvest wrote, or a table with a column of scores.
+    text1, text2, score : str or None
+        Its columns.
+    model : str
+        New folder.
+    start : str or None
+        Folder, or name on the hub, of the encoder that is trained.
+    scratch : bool
+        Whether to start from a random encoder with a vocabulary of the training texts.
+    score_range : tuple of (float, float) or None
+        Scores that stand for the cosines 0 and 1.
+    epochs, max_length, seed, cache, encoding
+        As the options of film train.
+    """
+    if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
+        raise click.UsageError(f"--model {model} is there already; give a new folder")
+    table = _read(pairs, text1, text2, score, encoding)
+    train, y = table.of("train")
+    if len(train) < 2:
+        raise Failure(f"{pairs} has {len(train)} pairs to train on; give some thousand")
+    # Loaded here: torch takes a second.
+    from estimators.contexts import SurrogateRegressor
+
+    held = table.of("dev")
+    eval_set = held if len(np.unique(held[1])) > 1 else None
+    kept = "no model was written"
+    leaves(kept if cache is None else f"{kept}; run the same command to continue from {cache}")
+    note(f"training on {len(train):,} pairs, {len(held[0]):,} more choose the best weights")
+    with tempfile.TemporaryDirectory() as folder:
+        begun: Any = start
+        if scratch:
+            from estimators.encoders import make_encoder
+
+            begun = make_encoder(train.ravel().tolist(), Path(folder, "new"), random_state=seed)
+        learner = SurrogateRegressor(
+            begun,
+            score_range=score_range,
+            epochs=epochs,
+            max_length=max_length,
+            train_max_length=min(max_length, MOST_IN_TRAINING),
+            checkpoint=cache,
+            random_state=seed,
+            verbose=verbosity(),
+        )
+        learner.fit(train, y, eval_set=eval_set)
+        learner.save(model)
+    _report(learner.set_params(verbose=0), *table.of("test"))
+    note(f"wrote {model} (a SurrogateRegressor of {len(train):,} pairs)")
+
+
+def _read(
+    path: str, text1: str | None, text2: str | None, score: str | None, encoding: str | None
+) -> ScoredTable:
+    if os.path.isfile(f"{path}.json"):
+        # A harvest that goes on: rows that are not whole yet are left out.
+        from estimators.contexts import read_harvest
+
+        return ScoredTable(*read_harvest(path))
+    table = reading.open_table(path, encoding)
+    pairs = reading.pairs_of(table, text1, text2)
+    column = reading.choose_column(table, score, SCORE_COLUMNS, "--label", "the scores")
+    scores = np.array([_number(table, row, cell) for row, cell in enumerate(table.column(column))])
+    splits = np.full(len(pairs), "train", dtype=object)
+    if "split" in table.columns:
+        splits[:] = table.column("split")
+        unknown = sorted(set(splits.tolist()) - set(SPLITS))
+        if unknown:
+            raise Failure(
+                f"{table.source}: column 'split' holds {unknown[0][:60]!r}; it may hold "
+                f"{', '.join(SPLITS)}"
+            )
+    return ScoredTable(pairs, scores, splits)
+
+
+def _number(table: Any, row: int, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise Failure(
+            f"{table.source}: the score {cell[:60]!r} in line {table.lines[row]} is no number"
+        ) from None
+
+
+def _report(model: Any, pairs: NDArray[np.object_], scores: NDArray[np.float64]) -> None:
+    """Say how near the similarities of pairs that were not learned from come to their scores."""
+    if len(np.unique(scores)) < 2:
+        return
+    found = model.predict(pairs)
+    both = np.corrcoef(found, scores)[0, 1]
+    note(
+        f"on {len(scores):,} pairs of other sentences: correlation with their scores {both:.3f}, "
+        f"Spearman {model.score(pairs, scores):.3f}, mean squared difference "
+        f"{np.mean((found - scores) ** 2):.4f}"
+    )

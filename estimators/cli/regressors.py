@@ -1,0 +1,85 @@
+"""Models in folders, which give similarities rather than probabilities."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from estimators.cli.console import Failure, note, verbosity
+
+_ROOMS = {
+    "ContextModel": "contexts",
+    "SurrogateRegressor": "contexts",
+    "CrossEncoderRegressor": "training",
+    "RCMDRegressor": "tokens",
+}
+"""The room of each class whose models are folders."""
+WAYS = {
+    "ContextModel": "by contexts of its corpus (Origin)",
+    "SurrogateRegressor": "by the cosine of sentence vectors",
+    "CrossEncoderRegressor": "by reading both texts together",
+    "RCMDRegressor": "by transport between tokens",
+}
+
+
+def is_folder(path: str) -> bool:
+    """Whether a model is a folder, and so gives similarities."""
+    return path != "-" and os.path.isdir(path)
+
+
+def load_folder(path: str) -> Any:
+    """Load the fitted model of a folder, whatever its class."""
+    from estimators.persistence import read_metadata
+
+    kind = read_metadata(path)["class"]
+    if kind not in _ROOMS:
+        raise Failure(
+            f"--model {path} holds a {kind}, which cannot score pairs; give one of "
+            f"{', '.join(_ROOMS)}"
+        )
+    return getattr(importlib.import_module(f"estimators.{_ROOMS[kind]}"), kind).load(path)
+
+
+class FolderModel:
+    """A model of a folder that scores pairs, and says which one it is.
+
+    Parameters
+    ----------
+    path : str
+        The folder.
+    pairs : array-like of str, shape (n, 2)
+        Pairs that are to be scored.
+    n_contexts : int, optional
+        Contexts per sentence, for a `ContextModel` alone.
+    """
+
+    def __init__(self, path: str, pairs: Any, n_contexts: int | None = None) -> None:
+        model = load_folder(path)
+        self.kind = type(model).__name__
+        self.name = f"{self.kind} of {path}, {WAYS[self.kind]}"
+        if self.kind == "ContextModel":
+            from estimators.contexts import ContextRegressor
+
+            size = model.n_contexts if n_contexts is None else n_contexts
+            self.name += f", {size} contexts a sentence"
+            # Without scores, no pair is judged here.
+            model = ContextRegressor(model, n_contexts=n_contexts).fit(pairs)
+        elif n_contexts is not None:
+            raise Failure(f"--contexts {n_contexts} is for a ContextModel; {path} is {self.kind}")
+        self.regressor: Any = model.set_params(verbose=verbosity())
+        self.pairs = pairs
+        note(f"similarity by {self.name}")
+
+    def similarity(self) -> list[float]:
+        """Score the pairs."""
+        return self.regressor.similarity(self.pairs).tolist()
+
+    def explain(self) -> list[Any]:
+        """Explain the similarity of the pairs."""
+        if not hasattr(self.regressor, "explain"):
+            raise Failure(
+                f"a {self.kind} cannot say why; give a model of another class, such as a "
+                "ContextModel or a SurrogateRegressor"
+            )
+        return self.regressor.explain(self.pairs)
