@@ -101,7 +101,10 @@ def read_model(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, Fitt
             encoder=None,
             contexts=np.asarray(said["contexts"], dtype=np.int64),
             losses=list(said["losses"]),
-            scores=[(step, score) for step, score in said["scores"]],
+            scores=[tuple(each) for each in said["scores"]],
+            generator_losses=list(said["generator_losses"]),
+            generator_scores=[tuple(each) for each in said["generator_scores"]],
+            perplexities=dict(said["perplexities"]),
             is_complete=bool(said["is_complete"]),
         )
         model = kind(**{**said["params"], **params, "folder": root})

@@ -24,7 +24,8 @@ class ContextModel(FittedContexts):
 
     Two sentences mean the same where the same contexts can hold them. `fit` cuts documents into
     sentences and trains, from scratch and without labels, a discriminator that tells whether a
-    sentence stands between two others (Section 3.2.1). `transform` scores texts in one fixed set
+    sentence stands between two others (Section 3.2.1), and a generator of sentences from those
+    around them (Section 3.2.2). `transform` scores texts in one fixed set
     of contexts (Eq. 3): vectors for a cosine, `FILM` or a stack. `contexts_of` chooses contexts for
     each text, as `ContextRegressor` needs them (Section 3.3).
 
@@ -63,10 +64,22 @@ class ContextModel(FittedContexts):
         The highest; it falls linearly to 0.
     discriminator_seconds : float, default=None
         Most seconds of training. The result then depends on the machine's speed.
+    generator : {"tiny", "small", "base", "large"}, sequence of 5 ints or None, default="tiny"
+        Size of the Transformer that generates a sentence from those around it (Section 3.2.2): a
+        name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. One network learns
+        all three tasks, from the nearest sentence on each side. None: no generator; scores are
+        the discriminator's alone.
+    generator_batch_size : int, default=48
+        Contexts of a step.
+    generator_epochs, generator_learning_rate, generator_seconds
+        As those of the discriminator.
     validation_fraction : float, default=0.02
         Share of the corpus, as whole documents, on which training is judged; 0: none.
     n_retrieved : int, default=20000
         Chunks that retrieval by TF-IDF leaves to the discriminator.
+    n_ranked : int, default=300
+        Contexts that the discriminator ranks first and that Eq. 3 then puts in order; the
+        discriminator's order goes on behind them. No part without a generator.
     n_contexts : int, default=500
         Size of the set of a sentence, and of the fixed set.
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
@@ -92,6 +105,14 @@ class ContextModel(FittedContexts):
         Loss of the discriminator in each step.
     scores_ : list of (int, float)
         Steps and held-out loss of the discriminator; nothing learned costs log 2 = 0.693.
+    generator_loss_curve_ : list of float
+        Loss of the generator in each step, in nats per token; empty without one.
+    generator_scores_ : list of (int, float)
+        Steps and held-out loss of the generator.
+    perplexities_ : dict of str to float
+        Per token of held-out documents: "sentence", "left" and "right", each given the two others,
+        and "unigram", of sentences by the frequency of tokens alone. Empty where there is no
+        generator or nothing is held out.
     is_complete_ : bool
         False where Ctrl-C ended a training.
     corpus_ : SentenceCorpus
@@ -100,6 +121,8 @@ class ContextModel(FittedContexts):
         The tokenizer, as JSON of the package tokenizers.
     discriminator_ : torch.nn.Module
         `film.contexts.Discriminator`, or `Interaction` over the vectors of ``encoder``.
+    generators_ : list of torch.nn.Module
+        `film.contexts.Generator` of sentences, lefts and rights, one network thrice; empty without.
 
     See Also
     --------
@@ -144,8 +167,14 @@ class ContextModel(FittedContexts):
         discriminator_epochs: float = 2,
         discriminator_learning_rate: float = 1e-3,
         discriminator_seconds: Any = None,
+        generator: Any = "tiny",
+        generator_batch_size: int = 48,
+        generator_epochs: float = 1,
+        generator_learning_rate: float = 1e-3,
+        generator_seconds: Any = None,
         validation_fraction: float = 0.02,
         n_retrieved: int = 20000,
+        n_ranked: int = 300,
         n_contexts: int = 500,
         weights: Any = (1, 1, 1, 1),
         diverse: bool = True,
@@ -167,8 +196,14 @@ class ContextModel(FittedContexts):
         self.discriminator_epochs = discriminator_epochs
         self.discriminator_learning_rate = discriminator_learning_rate
         self.discriminator_seconds = discriminator_seconds
+        self.generator: Any = generator
+        self.generator_batch_size = generator_batch_size
+        self.generator_epochs = generator_epochs
+        self.generator_learning_rate = generator_learning_rate
+        self.generator_seconds = generator_seconds
         self.validation_fraction = validation_fraction
         self.n_retrieved = n_retrieved
+        self.n_ranked = n_ranked
         self.n_contexts = n_contexts
         self.weights = weights
         self.diverse = diverse
@@ -244,6 +279,9 @@ class ContextModel(FittedContexts):
             contexts=self.contexts_,
             losses=self.loss_curve_,
             scores=self.scores_,
+            generator_losses=self.generator_loss_curve_,
+            generator_scores=self.generator_scores_,
+            perplexities=self.perplexities_,
             is_complete=self.is_complete_,
         )
         write_model(self, path, self._place, fitted)
@@ -287,6 +325,9 @@ class ContextModel(FittedContexts):
         self._sides = fitted.sides
         self.encoder_, self.contexts_ = fitted.encoder, fitted.contexts
         self.loss_curve_, self.scores_ = fitted.losses, fitted.scores
+        self.generator_loss_curve_ = fitted.generator_losses
+        self.generator_scores_ = fitted.generator_scores
+        self.perplexities_ = fitted.perplexities
         self.is_complete_ = fitted.is_complete
         return self
 

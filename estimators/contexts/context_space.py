@@ -18,10 +18,14 @@ from estimators.contexts.parts.building import (
 )
 from estimators.contexts.parts.discriminator_training import SentenceStates
 from estimators.contexts.parts.fitting import CORPUS, digest_of
+from estimators.contexts.parts.generator_training import open_generator
 from estimators.contexts.parts.part_folder import read_part, read_weights
 from film.contexts import (
     SentenceCorpus,
+    combine_terms,
+    encode_contexts,
     encode_texts,
+    generation_terms,
     nearest_rows,
     own_places,
     select_contexts,
@@ -32,6 +36,8 @@ SENTENCES_AT_ONCE = 32
 """Sentences whose logits with all contexts of the corpus are held at once."""
 CONTEXTS_AT_ONCE = 16384
 """Contexts whose vectors are held in float32 at once."""
+ENCODED_AT_ONCE = 512
+"""Contexts of which generators keep their states at once: some 100 KB each for a tiny one."""
 STRATEGIES = ("two-step", "discriminator", "random")
 
 
@@ -95,6 +101,11 @@ class ContextSpace:
         self.table, self.tokenizer = open_table(root / parts["vocabulary"])
         self.max_length = int(read_part(root / parts["vocabulary"])["made_of"]["max_length"])
         self.network = open_discriminator(root / parts["discriminator"], device)
+        # One network for all three tasks.
+        self.generators: list[Any] = []
+        if "generator" in parts:
+            self.generators = [open_generator(root / parts["generator"], device)] * 3
+        self._encoded: dict[bytes, Any] = {}
         self.contexts = open_array(root / parts["discriminator"] / "contexts.npy")
         if len(self.contexts) != len(self.centres):
             raise ValueError(f"{root / parts['discriminator']} is not of this corpus; fit again")
@@ -167,6 +178,65 @@ class ContextSpace:
             )
             found[block] = -np.logaddexp(0, -logits)
         return found
+
+    def terms(
+        self, sentences: Sentences, rows: list[np.ndarray], *, generates: bool = True
+    ) -> list[np.ndarray]:
+        """Terms of Eq. 3 of each sentence in its contexts, (m, 4) float32 each.
+
+        Parameters
+        ----------
+        sentences : Sentences
+            Each with its own contexts.
+        rows : list of ndarray of int64, shape (m,)
+            Contexts of each. Sentences that share a set are scored in it together.
+        generates : bool, default=True
+            Whether the terms of the generators are wanted; else they are 0.
+        """
+        lengths = [len(each) for each in rows]
+        numbers = np.repeat(np.arange(len(rows)), lengths)
+        places = self.place(np.concatenate(rows))
+        flat = np.zeros((len(places), 4), dtype=np.float32)
+        flat[:, 0] = self.discriminator_term(sentences, numbers, places)
+        found = np.split(flat, np.cumsum(lengths)[:-1])
+        if generates and self.generators:
+            sharing: dict[bytes, list[int]] = {}
+            for number, each in enumerate(rows):
+                sharing.setdefault(each.tobytes(), []).append(number)
+            for same in sharing.values():
+                terms = self.generation_terms(sentences.take(same), rows[same[0]])
+                for number, each in zip(same, terms, strict=True):
+                    found[number][:, 1:] = each
+        return found
+
+    def generation_terms(self, sentences: Sentences, rows: np.ndarray) -> np.ndarray:
+        """Terms of the generators of all sentences in all contexts, (n, m, 3) float32.
+
+        What the generators keep of the contexts of one set is kept until another set is asked for.
+        """
+        found = np.empty((len(sentences.texts), len(rows), 3), dtype=np.float32)
+        encoded = self._encoded if len(rows) <= ENCODED_AT_ONCE else {}
+        for start in range(0, len(rows), ENCODED_AT_ONCE):
+            block = rows[start : start + ENCODED_AT_ONCE]
+            key = block.tobytes()
+            if key not in encoded:
+                encoded.clear()
+                sides = (self.table.padded(block + step) for step in (-1, 1))
+                encoded[key] = encode_contexts(self.generators, *sides)
+            found[:, start : start + len(block)] = generation_terms(
+                self.generators, (sentences.ids, sentences.lengths), encoded[key]
+            )
+        return found
+
+    def by_score(
+        self, sentence: Sentences, places: np.ndarray, excluded: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Put the contexts of one sentence in order of Eq. 3, those excluded left out; places."""
+        places = places[~np.isin(self.centres[places], excluded)]
+        if not len(places):
+            return places
+        (terms,) = self.terms(sentence, [self.centres[places]])
+        return places[np.lexsort((places, -combine_terms(terms, weights)))]
 
     def retrieved(self, texts: list[str], n: int) -> list[np.ndarray]:
         """Chunks that share words or bigrams with each text, the n with the greatest products."""

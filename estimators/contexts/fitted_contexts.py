@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.contexts.context_space import STRATEGIES, ContextSpace, Sentences
+from estimators.contexts.context_space import STRATEGIES, ContextSpace
 from estimators.contexts.parts.part_folder import packed_files, unpack_files
 from estimators.contexts.parts.recipe import weights_of
+from estimators.encoders import check_device
 from estimators.inputs import check_choice, check_integer, check_texts, tags_of_texts
 from film.contexts import combine_terms
 
@@ -27,6 +29,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
     folder: Any
     n_contexts: int
     n_retrieved: int
+    n_ranked: int
     weights: Any
     diverse: bool
     device: Any
@@ -62,8 +65,10 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         space = self._space()
         different, codes = _unique(check_texts(texts, encodable=True))
         sentences = space.read(different)
-        terms = self._terms(space, sentences, [self.contexts_] * len(different))
-        scores = [combine_terms(each, weights_of(self)) for each in terms]
+        weights = weights_of(self, space.generators != [])
+        rows = [self.contexts_] * len(different)
+        terms = space.terms(sentences, rows, generates=weights[1:].any())
+        scores = [combine_terms(each, weights) for each in terms]
         return np.asarray(scores, dtype=np.float32)[codes]
 
     def contexts_of(
@@ -78,8 +83,9 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         n_contexts : int, default=None
             Contexts of each; None: the parameter.
         strategy : {"two-step", "discriminator", "random"}, default="two-step"
-            "two-step": the discriminator ranks the contexts of retrieved chunks, then all others.
-            "discriminator": it ranks all. "random": drawn by text and seed.
+            "two-step": the discriminator ranks the contexts of retrieved chunks, then all others;
+            Eq. 3 puts the first ``n_ranked`` in order. "discriminator": the same, of all chunks.
+            "random": drawn by text and seed.
 
         Returns
         -------
@@ -104,21 +110,26 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         check_choice("strategy", strategy, STRATEGIES)
         sentences = space.read(different)
         own = space.own_places(different)
+        weights = weights_of(self, space.generators != [])
         found, unknown = [], []
         ranked = space.candidates(sentences, strategy, self.n_retrieved, self._seed)
         for number, (first, is_known) in enumerate(ranked):
+            head = np.empty(0, dtype=np.int64)
             if not is_known:
                 unknown.append(different[number])
-                candidates = space.place(self.contexts_)
-                chosen = space.select(candidates, size, own[number], self.diverse)
-            else:
-                tried = CONTEXTS_TRIED * size
-                while True:
-                    candidates = first(tried)
-                    chosen = space.select(candidates, size, own[number], self.diverse)
-                    if len(chosen) == size or len(candidates) < tried:
-                        break
-                    tried *= 4
+                first = partial(_first_of, space.place(self.contexts_))
+            elif strategy != "random" and weights[1:].any():
+                head = space.by_score(
+                    sentences.take([number]), first(self.n_ranked), own[number], weights
+                )
+            tried = max(CONTEXTS_TRIED * size, self.n_ranked)
+            while True:
+                candidates = first(tried)
+                rest = candidates[~np.isin(candidates, head)]
+                chosen = space.select(np.r_[head, rest], size, own[number], self.diverse)
+                if len(chosen) == size or len(candidates) < tried:
+                    break
+                tried *= 4
             found.append(space.centres[chosen])
         if unknown:
             warnings.warn(
@@ -157,7 +168,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         rows = _checked_contexts(contexts, len(texts))
         different, codes = _unique(texts)
         sentences = space.read(different).take(codes)
-        found = self._terms(space, sentences, rows)
+        found = space.terms(sentences, rows)
         same = len({len(each) for each in rows}) == 1
         return np.stack(found) if same else found
 
@@ -214,6 +225,11 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         """The trained network."""
         return self._space().network
 
+    @property
+    def generators_(self) -> list[Any]:
+        """Generators of sentences, lefts and rights."""
+        return self._space().generators
+
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())
 
@@ -250,26 +266,21 @@ class FittedContexts(TransformerMixin, BaseEstimator):
     def _space(self) -> ContextSpace:
         check_is_fitted(self, "contexts_")
         if "_opened" not in vars(self):
+            import torch
+
             self._opened = ContextSpace(
                 self._place,
                 self._parts,
                 digest=self._digest,
                 sides=self._sides,
                 encoder=self.encoder_,
-                device=self.device,
+                device=check_device(torch, self.device),
             )
         return self._opened
 
-    def _terms(
-        self, space: ContextSpace, sentences: Sentences, rows: list[np.ndarray]
-    ) -> list[np.ndarray]:
-        """Terms of each sentence in its contexts."""
-        lengths = [len(each) for each in rows]
-        numbers = np.repeat(np.arange(len(rows)), lengths)
-        places = space.place(np.concatenate(rows))
-        found = np.zeros((len(places), 4), dtype=np.float32)
-        found[:, 0] = space.discriminator_term(sentences, numbers, places)
-        return np.split(found, np.cumsum(lengths)[:-1])
+
+def _first_of(places: np.ndarray, size: int) -> np.ndarray:
+    return places[:size]
 
 
 def _unique(texts: list[str]) -> tuple[list[str], np.ndarray]:

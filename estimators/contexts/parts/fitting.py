@@ -19,6 +19,7 @@ from estimators.contexts.parts.building import (
     open_array,
     open_table,
 )
+from estimators.contexts.parts.generator_training import build_generator
 from estimators.contexts.parts.part_folder import read_part
 from estimators.contexts.parts.recipe import recipe_of, seed_of
 from estimators.encoders import check_device
@@ -45,8 +46,12 @@ class Fitted(NamedTuple):
         Fitted.
     contexts : ndarray of int64
         The fixed set.
-    losses, scores
+    losses, scores : list
         As `Learned` has them, of the discriminator.
+    generator_losses, generator_scores : list
+        Of the generator; empty without one.
+    perplexities : dict of str to float
+        Of the generator.
     is_complete : bool
         False where a training was interrupted.
     """
@@ -58,7 +63,10 @@ class Fitted(NamedTuple):
     encoder: Any
     contexts: np.ndarray
     losses: list[float]
-    scores: list[tuple[int, float]]
+    scores: list[Any]
+    generator_losses: list[float]
+    generator_scores: list[Any]
+    perplexities: dict[str, float]
     is_complete: bool
 
 
@@ -93,6 +101,13 @@ def fit_parts(model: Any, documents: Any, root: Path) -> Fitted:
         root, corpus, *open_table(root / parts["vocabulary"]), frozen, recipe, [source]
     )
     said = read_part(root / parts["discriminator"])["said"]
+    generator: dict[str, Any] = {"losses": [], "scores": [], "perplexities": {}}
+    if recipe.generator is not None:
+        parts["generator"], ended = build_generator(
+            root, corpus, *open_table(root / parts["vocabulary"]), parts["vocabulary"], recipe
+        )
+        is_complete &= ended
+        generator = read_part(root / parts["generator"])["said"]
     return Fitted(
         parts=parts,
         digest=digest_of(corpus, root, parts),
@@ -101,7 +116,10 @@ def fit_parts(model: Any, documents: Any, root: Path) -> Fitted:
         encoder=encoder,
         contexts=contexts,
         losses=said["losses"],
-        scores=[(step, score) for step, score in said["scores"]],
+        scores=[tuple(each) for each in said["scores"]],
+        generator_losses=generator["losses"],
+        generator_scores=[tuple(each) for each in generator["scores"]],
+        perplexities=generator["perplexities"],
         is_complete=is_complete,
     )
 

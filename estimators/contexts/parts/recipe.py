@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from estimators.inputs import (
     cloned,
 )
 from film.datasets import atomic_writer
+
+SIZES = ("tiny", "small", "base", "large")
 
 INTERACTIONS = ("bilinear", "concatenation")
 LEAST_VOCABULARY = 260
@@ -40,6 +43,9 @@ class Recipe:
     interaction: Any
     batch_size: int
     discriminator: Plan
+    generator: Any
+    generator_batch_size: int
+    generator_plan: Plan
     held_out: float
     device: str
     keeps: bool
@@ -57,7 +63,9 @@ def check_parameters(model: Any) -> None:
         ("max_length", 1),
         ("width", 1),
         ("batch_size", 2),
+        ("generator_batch_size", 1),
         ("n_retrieved", 1),
+        ("n_ranked", 1),
         ("n_contexts", 1),
     ):
         check_integer(name, getattr(model, name), low)
@@ -69,21 +77,41 @@ def check_parameters(model: Any) -> None:
     for name, high in (
         ("discriminator_epochs", np.inf),
         ("discriminator_learning_rate", 1.0),
+        ("generator_epochs", np.inf),
+        ("generator_learning_rate", 1.0),
         ("validation_fraction", 0.5),
     ):
         check_real(name, getattr(model, name), 0, high)
-    if model.discriminator_seconds is not None:
-        check_real("discriminator_seconds", model.discriminator_seconds, 1e-3)
+    for name in ("discriminator_seconds", "generator_seconds"):
+        if getattr(model, name) is not None:
+            check_real(name, getattr(model, name), 1e-3)
+    _size_of(model.generator)
     if model.encoder is not None:
         cloned("encoder", model.encoder)
         if not hasattr(model.encoder, "transform"):
             raise TypeError(f"encoder={model.encoder!r} must have transform; or give None")
-    weights_of(model)
+    weights_of(model, model.generator is not None)
     check_seed(model.random_state)
     check_verbose(model.verbose)
 
 
-def weights_of(model: Any) -> np.ndarray:
+def _size_of(generator: Any) -> Any:
+    """Give the size of a generator as JSON holds it, or raise where it is none."""
+    if generator is None or (isinstance(generator, str) and generator in SIZES):
+        return generator
+    is_size = isinstance(generator, (tuple, list)) and len(generator) == 5
+    if not is_size or not all(isinstance(each, Integral) and int(each) > 0 for each in generator):
+        raise ValueError(
+            f"generator={generator!r} must be one of {', '.join(map(repr, SIZES))}, five numbers "
+            "as in film.contexts.Size, or None"
+        )
+    width, heads = generator[:2]
+    if width % heads:
+        raise ValueError(f"generator={generator!r}: its width {width} must divide by its heads")
+    return [int(each) for each in generator]
+
+
+def weights_of(model: Any, has_generator: bool) -> np.ndarray:
     """Give λ of Eq. 3, 0 for terms that the model does not have.
 
     Raises
@@ -92,28 +120,23 @@ def weights_of(model: Any) -> np.ndarray:
         If ``weights`` is wrong.
     """
     try:
-        found = np.asarray(model.weights, dtype=np.float64)
+        found = np.array(model.weights, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"weights={model.weights!r} must be 4 numbers") from None
     if found.shape != (4,) or not np.isfinite(found).all() or (found < 0).any():
         raise ValueError(f"weights={model.weights!r} must be 4 finite numbers, none below 0")
-    found[1:] = 0
+    if not has_generator:
+        found[1:] = 0
     if not found.any():
         raise ValueError(
-            f"weights={model.weights!r} leave no term that the model has; give the first a weight"
+            f"weights={model.weights!r} leave no term that the model has: without a generator "
+            "there is the first alone"
         )
     return found
 
 
 def recipe_of(model: Any, seed: int, device: str) -> Recipe:
     """Give the recipe of a `ContextModel` whose parameters are right."""
-    seconds = model.discriminator_seconds
-    plan = Plan(
-        epochs=float(model.discriminator_epochs),
-        learning_rate=float(model.discriminator_learning_rate),
-        max_seconds=None if seconds is None else float(seconds),
-        seed=seed,
-    )
     return Recipe(
         sides=int(model.sides),
         vocabulary_size=int(model.vocabulary_size),
@@ -122,11 +145,24 @@ def recipe_of(model: Any, seed: int, device: str) -> Recipe:
         width=int(model.width),
         interaction=model.interaction,
         batch_size=int(model.batch_size),
-        discriminator=plan,
+        discriminator=_plan(model, "discriminator", seed),
+        generator=_size_of(model.generator),
+        generator_batch_size=int(model.generator_batch_size),
+        generator_plan=_plan(model, "generator", seed),
         held_out=float(model.validation_fraction),
         device=device,
         keeps=model.folder is not None,
         verbose=int(model.verbose),
+    )
+
+
+def _plan(model: Any, network: str, seed: int) -> Plan:
+    seconds = getattr(model, f"{network}_seconds")
+    return Plan(
+        epochs=float(getattr(model, f"{network}_epochs")),
+        learning_rate=float(getattr(model, f"{network}_learning_rate")),
+        max_seconds=None if seconds is None else float(seconds),
+        seed=seed,
     )
 
 

@@ -23,7 +23,8 @@ pytest.importorskip("sentencex", reason="needs the extra contexts")
 DOCUMENTS = tiny_documents()
 TEXTS = ["The cat sees the tree.", "A king follows the ship 5.", "Sailors", ""]
 SMALL = {
-    "width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 4,
+    "generator": None, "width": 8, "n_contexts": 6, "vocabulary_size": 300,
+    "discriminator_epochs": 4,
     "batch_size": 32, "discriminator_learning_rate": 0.05, "device": "cpu", "random_state": 0,
 }  # fmt: skip
 
