@@ -67,7 +67,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         sentences = space.read(different)
         weights = weights_of(self, space.generators != [])
         rows = [self.contexts_] * len(different)
-        terms = space.terms(sentences, rows, generates=weights[1:].any())
+        terms = space.terms(sentences, rows, generates=bool(weights[1:].any()))
         scores = [combine_terms(each, weights) for each in terms]
         return np.asarray(scores, dtype=np.float32)[codes]
 
