@@ -14,6 +14,7 @@ from film.contexts.generators import (  # noqa: E402
     Generator,
 )
 from film.contexts.seq2seq import SIZES, Size, TiedEmbedding  # noqa: E402
+from film.contexts.vocabulary import END  # noqa: E402
 
 MINI = Size(width=8, heads=2, encoder_layers=2, decoder_layers=2, inner=12)
 
@@ -41,6 +42,87 @@ def triples(n):
 def log_likelihood(model, batch, place):
     memories = [model.memory(*batch[at], at) for at in range(3) if at != place]
     return model.log_likelihood(memories, model.target(*batch[place], place))
+
+
+def copied(pairs):
+    """Modules of torch with the weights of ours."""
+    for theirs, ours in pairs:
+        theirs.weight.copy_(ours.weight)
+        theirs.bias.copy_(ours.bias)
+
+
+def encoder_of_torch(model):
+    layers = []
+    for ours in model.encoder:
+        theirs = torch.nn.TransformerEncoderLayer(
+            8, 2, 12, dropout=0.0, norm_first=True, batch_first=True, dtype=torch.float64
+        )
+        theirs.self_attn.in_proj_weight.copy_(ours.attention.projection.weight)
+        theirs.self_attn.in_proj_bias.copy_(ours.attention.projection.bias)
+        copied(
+            [
+                (theirs.self_attn.out_proj, ours.attention.output),
+                (theirs.norm1, ours.attention.norm),
+                (theirs.norm2, ours.feed[0]),
+                (theirs.linear1, ours.feed[1]),
+                (theirs.linear2, ours.feed[4]),
+            ]
+        )
+        layers.append(theirs)
+    return layers
+
+
+def decoder_of_torch(model):
+    layers = []
+    remembered = zip(model.remember.weight.chunk(2), model.remember.bias.chunk(2), strict=True)
+    for ours, (weight, bias) in zip(model.decoder, remembered, strict=True):
+        theirs = torch.nn.TransformerDecoderLayer(
+            8, 2, 12, dropout=0.0, norm_first=True, batch_first=True, dtype=torch.float64
+        )
+        theirs.self_attn.in_proj_weight.copy_(ours.attention.projection.weight)
+        theirs.self_attn.in_proj_bias.copy_(ours.attention.projection.bias)
+        theirs.multihead_attn.in_proj_weight.copy_(torch.cat([ours.query.weight, weight]))
+        theirs.multihead_attn.in_proj_bias.copy_(torch.cat([ours.query.bias, bias]))
+        copied(
+            [
+                (theirs.self_attn.out_proj, ours.attention.output),
+                (theirs.multihead_attn.out_proj, ours.output),
+                (theirs.norm1, ours.attention.norm),
+                (theirs.norm2, ours.norm),
+                (theirs.norm3, ours.feed[0]),
+                (theirs.linear1, ours.feed[1]),
+                (theirs.linear2, ours.feed[4]),
+            ]
+        )
+        layers.append(theirs)
+    return layers
+
+
+@pytest.mark.parametrize("place", [LEFT, CENTRE, RIGHT])
+@torch.no_grad()
+def test_it_is_the_transformer_of_torch(place):
+    model = made()
+    scale, table = 8**0.5, model.vocabulary
+    triple = [[4, 5, 6], [7, 8], [9, 10, 3, 1]]
+    states = []
+    for at in {LEFT, CENTRE, RIGHT} - {place}:
+        tokens = [*triple[at], END]
+        x = scale * table.weight[tokens] + model.positions.weight[: len(tokens)]
+        x = (x + model.read.weight[at])[None]
+        for layer in encoder_of_torch(model):
+            x = layer(x)
+        states.append(model.encoder_norm(x))
+    before = [END, *triple[place]]
+    x = scale * table.weight[before] + model.positions.weight[: len(before)]
+    x = (x + model.written.weight[place])[None]
+    causal = torch.nn.Transformer.generate_square_subsequent_mask(len(before), dtype=x.dtype)
+    for layer in decoder_of_torch(model):
+        x = layer(x, torch.cat(states, dim=1), tgt_mask=causal)
+    logits = model.decoder_norm(x)[0] @ table.weight.T + table.bias
+    following = [*triple[place], END]
+    expected = logits.log_softmax(dim=1)[range(len(following)), following].mean()
+    batch = [(torch.tensor([each]), [len(each)]) for each in triple]
+    torch.testing.assert_close(log_likelihood(model, batch, place)[0], expected)
 
 
 @pytest.mark.parametrize("place", [LEFT, CENTRE, RIGHT])
