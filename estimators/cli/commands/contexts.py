@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -55,7 +56,8 @@ def contexts(docs: tuple[str, ...], model: str, contexts: int, seed: int) -> Non
 
     leaves(f"what is finished is in {model}: run the same command to continue")
     learner: Any = ContextModel(model, n_contexts=contexts, random_state=seed, verbose=verbosity())
-    learner.fit(docs[0] if len(docs) == 1 else list(docs))
+    # Names in a list would be read as texts.
+    learner.fit(docs[0] if len(docs) == 1 else [Path(path) for path in docs])
     learner.save(model)
     corpus = learner.corpus_
     note(

@@ -256,6 +256,7 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     pytest.importorskip("torch", reason="needs the extra neural")
     pytest.importorskip("sentencex", reason="needs the extra contexts")
     settings = {"width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 1}
+    settings["generator"] = None
     documents = tiny_documents()
     model = ContextModel(device="cpu", random_state=0, **settings).fit(documents)
     model.save(tmp_path / "contexts")
@@ -275,6 +276,7 @@ def test_a_corpus_that_moved_or_changed_is_named(tmp_path):
     pytest.importorskip("torch", reason="needs the extra neural")
     pytest.importorskip("sentencex", reason="needs the extra contexts")
     settings = {"width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 1}
+    settings["generator"] = None
     folder = tmp_path / "contexts"
     ContextModel(device="cpu", random_state=0, **settings).fit(tiny_documents()).save(folder)
     pairs = [("The cat sees the tree.", "A cat sees a tree.")]
