@@ -69,9 +69,8 @@ def terms_of_pairs(
     Notes
     -----
     The contexts of a text, and its own terms in them, are computed once, and kept for as long as
-    a pair still needs them. All texts that one block compares with a text are scored in its
-    contexts together, so that what depends on the contexts alone is computed once per block and
-    text.
+    a pair still needs them. A block is scored in one call, in which all texts that are compared
+    with a text stand together, so that the model can share what depends on its contexts alone.
     """
     left = Counter(str(text) for text in pairs.ravel())
     warned: list[warnings.WarningMessage] = []
@@ -84,20 +83,19 @@ def terms_of_pairs(
                 partners[one][other] = partners[other][one] = None
         new = [text for text in texts if text not in known]
         chosen = dict(zip(new, _contexts(model, new, n_contexts, warned), strict=True))
+        asked: list[tuple[str, NDArray[np.int64]]] = []
+        for text in texts:
+            contexts = chosen[text] if text in chosen else known[text].contexts
+            own = [text, *reference] if text in chosen else []
+            asked += [(other, contexts) for other in (*own, *partners[text])]
+        found = _terms(model, asked)
         across: dict[Ordered, NDArray[np.float32]] = {}
         for text in texts:
-            met = list(partners[text])
-            if text in known:
-                contexts = known[text].contexts
-                found = _terms(model, met, contexts)
-            else:
-                contexts = chosen[text]
-                own, *found = _terms(model, [text, *met, *reference], contexts)
-                of_reference = found[len(met) :]
-                del found[len(met) :]
+            if text in chosen:
+                terms, of_reference = next(found), [next(found) for _ in reference]
                 centre: Any = np.mean(of_reference, axis=0, dtype=np.float64) if reference else None
-                known[text] = _Known(contexts, own, centre)
-            across |= {(text, other): terms for other, terms in zip(met, found, strict=True)}
+                known[text] = _Known(chosen[text], terms, centre)
+            across |= {(text, other): next(found) for other in partners[text]}
         for one, other in block:
             mine, theirs = known[one], known[other]
             # In a pair of equal texts both sides are the text's own.
@@ -158,11 +156,12 @@ def _contexts(
     return [np.asarray(next(found), dtype=np.int64) if has_words(text) else empty for text in texts]
 
 
-def _terms(model: Any, texts: list[str], contexts: NDArray[np.int64]) -> list[NDArray[np.float32]]:
-    """Terms of each text in all contexts, 0 for a text without words."""
-    asked = [text for text in texts if has_words(text)]
-    none = np.zeros((len(contexts), 4), dtype=np.float32)
-    if not asked or not len(contexts):
-        return [none] * len(texts)
-    found = iter(np.asarray(model.terms(asked, contexts), dtype=np.float32))
-    return [next(found) if has_words(text) else none for text in texts]
+def _terms(model: Any, asked: list[tuple[str, NDArray[np.int64]]]) -> Iterator[NDArray[np.float32]]:
+    """Terms of each text in its contexts, (m, 4) each; 0 for a text without words."""
+    scored = [(text, contexts) for text, contexts in asked if has_words(text) and len(contexts)]
+    found = iter(model.terms(*map(list, zip(*scored, strict=True))) if scored else [])
+    for text, contexts in asked:
+        if has_words(text) and len(contexts):
+            yield np.asarray(next(found), dtype=np.float32)
+        else:
+            yield np.zeros((len(contexts), 4), dtype=np.float32)

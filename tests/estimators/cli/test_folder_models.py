@@ -1,6 +1,7 @@
 """Models in folders: similarities, explanations, facts, and the training of a surrogate."""
 
 import csv
+import errno
 import json
 import os
 
@@ -11,6 +12,7 @@ from scipy.stats import spearmanr
 from estimators import SurrogateRegressor
 from estimators.cli import regressors as _regressors
 from estimators.contexts import ContextRegressor, harvest, read_harvest
+from estimators.contexts.harvesting import score_file
 from film.text import text_hash
 from tests.estimators.cli.commands import refused, run, write_csv
 from tests.estimators.contexts.stand_in import StandIn
@@ -317,3 +319,18 @@ def test_a_surrogate_from_scratch_has_a_vocabulary_of_its_own(scored, tmp_path):
     assert ran.code == 0, ran.err
     words = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     assert "chess" in words and len(words) < 200
+
+
+def test_a_full_disk_while_harvesting_is_told_and_continued(contexts, tmp_path, monkeypatch):
+    table, out = sentences_table(tmp_path), tmp_path / "scored.csv"
+    command = ["harvest", table, "-m", contexts, "-o", out, "--pairs", 400]
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    assert run(*command[:-1], 300).code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(score_file.os, "fsync", full)
+        said = refused(*command)
+    assert "No space left on device. Its 300 pairs are kept; make room" in said
+    assert f"{out} holds 400 pairs, 100 of them new." in run(*command).err

@@ -41,6 +41,8 @@ class StandIn(BaseEstimator):
         return found
 
     def terms(self, texts, contexts, counted=True):
+        if len(contexts) and np.ndim(contexts[0]):
+            return [self.terms([text], own)[0] for text, own in zip(texts, contexts, strict=True)]
         if counted:
             self.calls_["terms"] += [(text, tuple(contexts)) for text in texts]
         logits = np.einsum(

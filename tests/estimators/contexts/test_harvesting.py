@@ -160,6 +160,8 @@ def test_a_full_disk_keeps_what_is_whole(whole, tmp_path, monkeypatch, where):
             run(path)
     kept = read_harvest(path)
     assert len(kept.pairs) < 700
+    note = json.loads((tmp_path / "pairs.csv.json").read_text())
+    assert path.stat().st_size == note["bytes"]
     assert run(path) == (700, 700 - len(kept.pairs), "done")
     assert path.read_bytes() == whole.read_bytes()
 
@@ -177,6 +179,7 @@ def test_a_torn_end_is_dropped(whole, tmp_path):
     with path.open("ab") as handle:
         handle.write(b'"a whole line",that the note does not know,0.5,train\n"torn, "')
     assert len(read_harvest(path).pairs) == 600
+    assert run(path, 600) == (600, 0, "done") and path.read_bytes() == good
     run(path)
     assert path.read_bytes() == whole.read_bytes() and whole.read_bytes().startswith(good)
 
