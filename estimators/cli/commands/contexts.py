@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
-from estimators.cli.options import seed_option
+from estimators.cli.options import FiniteRange, seed_option
 
 
 @click.command(
@@ -35,9 +35,29 @@ from estimators.cli.options import seed_option
     show_default=True,
     help="Contexts of a sentence; fewer are faster, and judge worse.",
 )
+@click.option(
+    "--generator",
+    type=click.Choice(["none", "tiny", "small", "base", "large"]),
+    default="tiny",
+    show_default=True,
+    help="Size of the network that generates a sentence from those around it. none is faster, "
+    "and judges by the discriminator alone.",
+)
+@click.option(
+    "--seconds",
+    type=FiniteRange(0, min_open=True),
+    help="Most seconds of training, half of them for each network. Default: no limit.",
+)
 @seed_option
 @quiet_option
-def contexts(docs: tuple[str, ...], model: str, contexts: int, seed: int) -> None:
+def contexts(
+    docs: tuple[str, ...],
+    model: str,
+    contexts: int,
+    generator: str,
+    seconds: float | None,
+    seed: int,
+) -> None:
     """Learn from documents, without labels, which sentences fit the same contexts.
 
     DOCS are Markdown and text files, or folders of them. Two sentences mean the same if the same
@@ -55,7 +75,17 @@ def contexts(docs: tuple[str, ...], model: str, contexts: int, seed: int) -> Non
     from estimators.contexts import ContextModel
 
     leaves(f"what is finished is in {model}: run the same command to continue")
-    learner: Any = ContextModel(model, n_contexts=contexts, random_state=seed, verbose=verbosity())
+    size = None if generator == "none" else generator
+    share = None if seconds is None else seconds if size is None else seconds / 2
+    learner: Any = ContextModel(
+        model,
+        n_contexts=contexts,
+        generator=size,
+        discriminator_seconds=share,
+        generator_seconds=share,
+        random_state=seed,
+        verbose=verbosity(),
+    )
     # Names in a list would be read as texts.
     learner.fit(docs[0] if len(docs) == 1 else [Path(path) for path in docs])
     learner.save(model)

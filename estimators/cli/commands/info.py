@@ -56,7 +56,10 @@ def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, 
             "documents": corpus.n_documents,
             "sentences": corpus.n_sentences,
             "contexts per sentence": model.n_contexts,
+            "weights of the terms": list(model.weights),
             "training finished": bool(model.is_complete_),
+            "held-out loss of the discriminator": model.scores_[-1][1] if model.scores_ else None,
+            "perplexity": dict(model.perplexities_) or None,
         }
     else:
         facts |= {"objective": model.objective, "steps of training": len(model.loss_curve_)}

@@ -37,7 +37,7 @@ class _Contexts(StandIn):
     """The stand-in with what a folder and a corpus tell of a model."""
 
     n_sentences, n_documents, is_complete_, n_contexts = 40, 2, True, 8
-    loss_curve_, scores_ = (), ()
+    loss_curve_, scores_, perplexities_ = (), (), {}
 
     @property
     def corpus_(self):
@@ -279,7 +279,8 @@ def test_contexts_are_learned_from_documents(tmp_path):
     documents.mkdir()
     for number, text in enumerate(tiny_documents()):
         (documents / f"{number}.md").write_text(text, encoding="utf-8")
-    ran = run("contexts", documents, "-m", model, "--contexts", 6)
+    small = ["--contexts", 6, "--generator", "none", "--seconds", 20]
+    ran = run("contexts", documents, "-m", model, *small)
     assert ran.code == 0, ran.err
     assert f"wrote {model} (a ContextModel of 120 sentences in 6 documents)" in ran.err
     pairs = [["The cat sees the tree.", "A cat sees a tree."], ["The king", "the king"]]
@@ -293,6 +294,10 @@ def test_contexts_are_learned_from_documents(tmp_path):
     assert ran.out.count("contexts: similarity") == 2 and "[...]" in ran.out
     said = json.loads(run("info", model, "-f", "json").out)
     assert (said["kind"], said["sentences"], said["documents"]) == ("ContextModel", 120, 6)
+    assert said["held-out loss of the discriminator"] > 0 and said["perplexity"] is None
+    files = sorted(documents.iterdir())
+    ran = run("contexts", *files[:3], *files[3:], "-m", tmp_path / "again", *small)
+    assert "120 sentences in 6 documents" in ran.err
 
 
 def test_documents_that_cannot_be_learned_from(tmp_path):
@@ -311,6 +316,7 @@ def test_documents_that_cannot_be_learned_from(tmp_path):
     few.write_text(tiny_documents()[0], encoding="utf-8")
     assert "--model: " in refused("contexts", few, *model)  # it holds the corpus of another file
     assert "--contexts 500" in refused("contexts", few, "-m", tmp_path / "other")
+    assert "--seconds" in refused("contexts", few, *model, "--seconds", 0)
 
 
 def test_a_surrogate_from_scratch_has_a_vocabulary_of_its_own(scored, tmp_path):
