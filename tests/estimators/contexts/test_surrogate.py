@@ -101,11 +101,12 @@ def test_training_brings_cosines_to_their_scores(sober_model):
 
 
 def test_a_range_of_scores_is_learned_as_cosines_from_0_to_1(sober_model):
-    y = np.array([5.0 * (1 + each) / 2 for each in COSINES])
-    ranged = make(sober_model, score_range=(0, 5)).fit(PAIRS, y)
-    plain = make(sober_model).fit(PAIRS, y / 5)
+    # From -1 to 3, in steps that floats hold exactly.
+    y = np.array([1.0 + 2 * each for each in COSINES])
+    ranged = make(sober_model, score_range=(-1, 3)).fit(PAIRS, y)
+    plain = make(sober_model).fit(PAIRS, (y + 1) / 4)
     np.testing.assert_array_equal(ranged.similarity(PAIRS), plain.similarity(PAIRS))
-    np.testing.assert_allclose(ranged.predict(PAIRS), 5 * plain.predict(PAIRS), atol=1e-9)
+    np.testing.assert_allclose(ranged.predict(PAIRS), 4 * plain.predict(PAIRS) - 1, atol=1e-9)
 
 
 def test_contributions_sum_to_the_similarity(fitted):

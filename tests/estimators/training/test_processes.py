@@ -22,15 +22,32 @@ torch = pytest.importorskip("torch", reason="needs the extra neural")
 pytest.importorskip("accelerate", reason="needs the extra distributed")
 
 ROOT = Path(__file__).parents[3]
-ROWS = {"partners": (PAIRS, None), "hard": (TRIPLETS, None), "scores": (PAIRS, SCORES)}
-CASES = [("partners", 0), ("hard", 0), ("hard", 2), ("scores", 0)]
+ROWS = {
+    "partners": (PAIRS, None),
+    "hard": (TRIPLETS, None),
+    "scores": (PAIRS, SCORES),
+    "cosines": (PAIRS, [score / 5 for score in SCORES]),
+    "relations": (PAIRS, [float(row % 3) for row in range(16)]),
+    "ordered": (TRIPLETS, None),
+}
+SETTINGS: dict = {
+    "cosines": {"objective": "l2", "method": "avg"},
+    "relations": {"objective": "nli", "method": "avg"},
+    "ordered": {"objective": "triplet", "method": "avg", "margin": 0.5},
+}
+CASES = [
+    *(("partners", 0), ("hard", 0), ("hard", 2), ("scores", 0)),
+    *(("cosines", 0), ("relations", 2), ("ordered", 0)),
+]
 PROGRAM = """
 import sys, numpy as np
 from tests.estimators.tokens.test_rcmd_training import gradients, make_training
-from tests.estimators.training.test_processes import CASES, ROWS
+from tests.estimators.training.test_processes import CASES, ROWS, SETTINGS
 folder, target = sys.argv[1:]
 for kind, micro in CASES:
-    training = make_training(folder, *ROWS[kind], micro_batch_size=micro or None)
+    training = make_training(
+        folder, *ROWS[kind], micro_batch_size=micro or None, **SETTINGS.get(kind, {})
+    )
     assert training.processes.size == 2
     value = training.backward(np.arange(9))
     training.processes.average_gradients(training.parameters)
@@ -79,7 +96,7 @@ def trained(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(("kind", "micro"), CASES)
 def test_two_processes_give_loss_and_gradient_of_one(trained, kind, micro):
     found = [np.load(trained.parent / f"{kind}{micro}-{rank}.npz") for rank in range(2)]
-    single = make_training(trained, *ROWS[kind])
+    single = make_training(trained, *ROWS[kind], **SETTINGS.get(kind, {}))
     # Nine rows are eight for two processes.
     value = single.backward(np.arange(8))
     for process in found:
