@@ -74,7 +74,7 @@ def make_encoder(
 
     Notes
     -----
-    The vocabulary takes some seconds per ten million words, the weights some
+    The vocabulary takes some seconds per million words, the weights some
     ``vocabulary_size * width + 12 * layers * width**2`` numbers of 4 bytes.
 
     Examples
