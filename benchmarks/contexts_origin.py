@@ -120,7 +120,8 @@ def measure_training_size(bench: Bench) -> None:
 
 def measure_whole(bench: Bench) -> None:
     """Measure the whole test file: λ = 1, raw too, and λ of the rows to choose by."""
-    terms = bench.terms(bench.origin(), "origin", bench.test, bench.options.contexts or 500)
+    size = bench.options.contexts or (12 if bench.quick else 500)
+    terms = bench.terms(bench.origin(), "origin", bench.test, size)
     case = f"whole: {ORIGIN}, {terms.size} contexts"
     weights = tuned_weights(_choice_terms(bench), bench.choice.scores)
     for kind, found in {

@@ -19,6 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.rivals.book_words import BookWords, words
 from benchmarks.rivals.environment import SCRIPTS, rival_python
+from film.contexts import nearest_rows
 from film.pairs import row_cosines
 
 Similarity = Callable[[np.ndarray], np.ndarray]
@@ -44,9 +45,9 @@ def tfidf_words(sentences: Sequence[str]) -> Similarity:
 
 
 def tfidf_characters(sentences: Sequence[str]) -> Similarity:
-    """TF-IDF of the runs of two to four characters inside words."""
+    """TF-IDF of the runs of three to five characters inside words."""
     return _tfidf(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), max_features=100_000), sentences
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), max_features=200_000), sentences
     )
 
 
@@ -110,17 +111,15 @@ def retrieval_overlap(
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, dtype=np.float32)
     points = vectorizer.fit_transform(chunks)
 
+    n = min(n_retrieved, len(chunks))
+
     def retrieved(texts: Sequence[str]) -> Any:
-        places, values = [], []
-        for text in texts:
-            products = (vectorizer.transform([text]) @ points.T).toarray().ravel()
-            nearest = np.argsort(-products, kind="stable")[:n_retrieved]
-            nearest = np.sort(nearest[products[nearest] > 0])
-            places.append(nearest)
-            values.append(products[nearest])
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in places])])
-        found = np.concatenate(values), np.concatenate(places), starts
-        return csr_array(found, shape=(len(texts), len(chunks)))
+        queries = vectorizer.transform(texts)
+        rows, products = nearest_rows(queries, points, n, return_products=True)
+        starts = np.arange(len(texts) + 1) * n
+        found = csr_array((products.ravel(), rows.ravel(), starts), (len(texts), len(chunks)))
+        found.eliminate_zeros()
+        return found
 
     def jaccard(pairs: np.ndarray) -> np.ndarray:
         first, second = (retrieved(pairs[:, side]).astype(bool) for side in (0, 1))

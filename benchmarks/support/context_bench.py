@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from benchmarks.support.bootstrap import correlation, difference, drawn, spearman
 from benchmarks.support.context_terms import SampleTerms, score_pairs
@@ -29,7 +31,10 @@ from film.datasets import (
 N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24
 ROWS = "context_rows.json"
-QUICK_MODEL = {"vocabulary_size": 400, "width": 16, "n_contexts": 12, "n_retrieved": 100}
+QUICK_MODEL = {
+    **{"vocabulary_size": 400, "width": 16, "n_contexts": 12, "n_retrieved": 100},
+    **{"generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2, "n_ranked": 30},
+}
 """Settings of `ContextModel` in a quick run."""
 SAMPLE = "sample: "
 """How cases of the table of the sample begin."""
@@ -158,10 +163,11 @@ class Bench:
     def terms(
         self, model: Any, name: str, sample: Sample, size: int, **settings: Any
     ) -> SampleTerms:
-        """Terms of a sample, scored once; `name` tells models and choices of contexts apart."""
+        """Terms of a sample, scored once for a model; `name` tells choices of contexts apart."""
         from tqdm.auto import tqdm
 
-        folder = self.work / "terms" / f"{name}-{sample.name}-{size}".replace(" ", "_")
+        label = f"{name}-{sample.name}-{size}-{fingerprint(model)}".replace(" ", "_")
+        folder = self.work / "terms" / label
         with tqdm(
             total=len(sample.pairs), desc=f"{name}, {sample.name}", disable=self.quick
         ) as bar:
@@ -214,9 +220,9 @@ class Bench:
             self.tell(label, metric, value, rival=rival)
 
     def keep(self, case: str, similarity: NDArray[np.float64]) -> None:
-        """Keep the similarities of a row of the sample for differences to later rows."""
+        """Keep the ranks of a row of the sample for differences to later rows."""
         rows = {name: values.tolist() for name, values in self.kept().items()}
-        rows[case] = np.round(np.asarray(similarity, dtype=np.float64), 6).tolist()
+        rows[case] = rankdata(similarity).tolist()
         path = self._rows_path
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_writer(path) as file:
@@ -224,7 +230,7 @@ class Bench:
             file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
     def kept(self) -> dict[str, NDArray[np.float64]]:
-        """Rows kept by this run and earlier ones, by case."""
+        """Read the ranks of the rows of this run and earlier ones, by case."""
         if not self._rows_path.exists():
             return {}
         rows = json.loads(self._rows_path.read_text(encoding="utf-8"))
@@ -239,12 +245,30 @@ class Clock:
     """Seconds since it was made."""
 
     def __init__(self) -> None:
-        self._started = time.perf_counter()
+        self._started = time.perf_counter(), time.process_time()
 
     @property
     def seconds(self) -> float:
-        """Read it."""
-        return time.perf_counter() - self._started
+        """Read the time that has passed."""
+        return time.perf_counter() - self._started[0]
+
+    @property
+    def core_seconds(self) -> float:
+        """Read the time that this process was on a core, whatever else the machine did."""
+        return time.process_time() - self._started[1]
+
+
+def fingerprint(model: Any) -> str:
+    """Return 12 digits that name a model by its corpus, its parameters and what it says."""
+    params = {
+        name: repr(value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in ("folder", "verbose", "device", "diverse", "encoder")
+    }
+    # Threads round differently.
+    said = np.round(model.terms(["The sea was calm."], model.contexts_[:4]), 2).tolist()
+    text = json.dumps([model.corpus_.digest, params, said], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def enumerated(documents: Sequence[str]) -> list[tuple[str, str]]:
