@@ -135,7 +135,7 @@ class Training:
                 f"training was interrupted after step {self.step} of {self.total}; {of_best} is "
                 "kept",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         finally:
             self.modules.requires_grad_(False).eval()

@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
-from estimators import RCMDRegressor, SentenceEncoder, SurrogateRegressor
+from estimators import DuplicateClassifier, RCMDRegressor, SentenceEncoder, SurrogateRegressor
 from estimators.contexts import surrogate
 from estimators.training.loop import Training
+from film.datasets import make_question_pairs
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
@@ -337,3 +338,11 @@ def test_blocks_change_nothing(fitted, monkeypatch):
     monkeypatch.setattr(surrogate, "TEXTS_AT_ONCE", 3)
     monkeypatch.setattr(surrogate, "PAIRS_AT_ONCE", 2)
     np.testing.assert_allclose(fitted.similarity(PAIRS), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*tokens that the model does not know:UserWarning")
+def test_it_is_a_member_of_a_classifier(tiny_model):
+    data = make_question_pairs(30, random_state=0)
+    member = make(tiny_model, epochs=0)
+    model = DuplicateClassifier([("surrogate", member)], cv=2).fit(data.pairs, data.y)
+    assert model.predict_proba(data.pairs[:3]).shape == (3, 2)

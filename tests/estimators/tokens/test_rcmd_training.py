@@ -367,8 +367,10 @@ def test_ctrl_c_keeps_the_best_model_so_far(tiny_model, monkeypatch):
         step(self)
 
     monkeypatch.setattr(Training, "_take_step", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after step 3 of 6; the best model so far"):
+    message = "interrupted after step 3 of 6; the best model so far"
+    with pytest.warns(UserWarning, match=message) as caught:
         model = make(tiny_model, eval_steps=1).fit(PAIRS, SCORES, **held)
+    assert caught[0].filename == __file__
     assert len(model.loss_curve_) == 3
     best = max(score for _, score in model.scores_)
     found = spearmanr(model.similarity(PAIRS[:6]), SCORES[:6]).statistic

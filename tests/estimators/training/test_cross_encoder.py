@@ -267,6 +267,21 @@ def test_a_damaged_head_is_refused(fitted, tmp_path):
         CrossEncoderRegressor.load(tmp_path / "saved")
 
 
+def test_ctrl_c_keeps_what_was_learned(tiny_model, monkeypatch):
+    step = Training._take_step
+
+    def interrupted(self):
+        if self.step == 3:
+            raise KeyboardInterrupt
+        step(self)
+
+    monkeypatch.setattr(Training, "_take_step", interrupted)
+    with pytest.warns(UserWarning, match="interrupted after step 3 of 6; it is kept") as caught:
+        model = make(tiny_model).fit(PAIRS, SCORES)
+    assert caught[0].filename == __file__
+    assert len(model.loss_curve_) == 3 and np.isfinite(model.predict(PAIRS)).all()
+
+
 def test_cut_pairs_are_counted_in_one_warning(tiny_model):
     model = make(tiny_model, max_length=9, train_max_length=9)
     for call in (lambda: model.fit(PAIRS, SCORES), lambda: model.predict(PAIRS)):
