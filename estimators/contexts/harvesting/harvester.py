@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import time
@@ -32,6 +33,7 @@ _MOST_EMPTY = 50
 """Chunks without a new pair after which there seem to be none."""
 _LEAST = 4
 """Sentences that a harvest needs: those of one group."""
+_ENCODED_AT_ONCE = 1000
 _TOLERANCE = 1e-3
 """Scores of one pair by one model differ by less, whatever computes them."""
 
@@ -62,7 +64,7 @@ def harvest(
     n_pairs: int,
     seconds: float | None = None,
     near: float = 0.5,
-    encoder: Any = None,
+    encoder: Any = "model",
     exclude: Collection[str] = (),
     random_state: Any = None,
     verbose: int = 0,
@@ -81,17 +83,18 @@ def harvest(
     path : str or path-like
         CSV file with the columns text1, text2, score and split, and a JSON file of that name and
         ".json" beside it. A file that an earlier call began is continued: a run that was stopped,
-        by a full disk or otherwise, ends with the same rows as one that was not.
+        by a full disk or otherwise, ends with the same rows as one that was not (on one machine).
     n_pairs : int
         Pairs wanted in the file; later calls may want more.
     seconds : float, default=None
         Time after which no further chunk of some 300 pairs is begun. None: no limit.
     near : float, default=0.5
         Share of the pairs that are neighbours, from 0 to 1; the others are random.
-    encoder : transformer, default=None
-        Fitted, texts to vectors: a surrogate of an earlier harvest, a `SentenceEncoder`, or the
-        `ContextModel` itself, which takes long. Its neighbours by cosine then take turns with
-        those by TF-IDF of words and pairs of words, which alone are used for None.
+    encoder : "model", transformer or None, default="model"
+        What gives vectors of sentences, whose neighbours by cosine take turns with those by TF-IDF
+        of words and pairs of words. "model": the scores of the discriminator of a
+        `ContextRegressor` in its model's fixed contexts; with any other model as None. A
+        transformer: fitted, such as a surrogate of an earlier harvest. None: TF-IDF alone.
     exclude : collection of str, default=()
         Hashes (`film.text.text_hash`) of sentences that must not be used, such as those of test
         sets: `film.datasets.read_excluded`.
@@ -156,6 +159,10 @@ def harvest(
     limit = np.inf if seconds is None else check_real("seconds", seconds, 0)
     check_real("near", near, 0, 1)
     check_verbose(verbose)
+    if isinstance(encoder, str) and encoder != "model":
+        raise ValueError(f"encoder={encoder!r} must be 'model', a fitted transformer or None")
+    if not isinstance(encoder, str | None) and not hasattr(encoder, "transform"):
+        raise TypeError(f"encoder={encoder!r} must be 'model', a fitted transformer or None")
     started = time.monotonic()
     texts = _usable(sentences, exclude)
     before = read_state(path)
@@ -168,11 +175,13 @@ def harvest(
         "seed": seed,
         "near": float(near),
         "sentences": digest,
-        "encoder": None if encoder is None else type(encoder).__name__,
+        "encoder": encoder if encoder is None or encoder == "model" else type(encoder).__name__,
     }
     with ScoreFile(path, settings) as file:
         done = read_harvest(path)
         _check_model(model, done)
+        if isinstance(encoder, str):
+            encoder = _own_encoder(model)
         choice = PairChoice(len(texts), _measures(texts, encoder), near, seed)
         number = {text: row for row, text in enumerate(texts)}
         done_rows = [
@@ -280,12 +289,33 @@ def _measures(
 
     if encoder is None:
         return [by_words]
-    vectors: Any = normalize(np.asarray(encoder.transform(texts), dtype=np.float32))
-    if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise ValueError(f"encoder gives an array of shape {vectors.shape} for {len(texts)} texts")
+    vectors = _vectors(texts, encoder)
 
     def by_vectors(rows: NDArray[np.intp]) -> NDArray[np.intp]:
         products = vectors[rows] @ vectors.T
         return np.argsort(-products, axis=1, kind="stable")[:, :FARTHEST]
 
     return [by_words, by_vectors]
+
+
+def _own_encoder(model: Any) -> Any:
+    """Give a model of contexts that scores by its discriminator alone, which is fast."""
+    contexts: Any = getattr(model, "context_model_", None)
+    if not hasattr(contexts, "transform"):
+        return None
+    return copy.copy(contexts).set_params(weights=(1, 0, 0, 0))
+
+
+def _vectors(texts: list[str], encoder: Any) -> Any:
+    """Vectors of length 1, less their mean: scores in contexts are all negative."""
+    blocks = []
+    for start in range(0, len(texts), _ENCODED_AT_ONCE):
+        block = texts[start : start + _ENCODED_AT_ONCE]
+        found = np.asarray(encoder.transform(block), dtype=np.float32)
+        if found.ndim != 2 or len(found) != len(block):
+            raise ValueError(
+                f"encoder gives an array of shape {found.shape} for {len(block)} texts"
+            )
+        blocks.append(found)
+    vectors = np.concatenate(blocks)
+    return normalize(vectors - vectors.mean(axis=0))

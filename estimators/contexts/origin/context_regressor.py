@@ -60,9 +60,10 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         raw cosines crowd at 1. "raw": nothing, which is Eq. 4 as printed. "contexts": each
         sentence's mean over the contexts. "reference": the mean of the reference sentences in each
         context. "both": the latter, then the mean over the contexts.
-    reference : array-like of str, default=None
-        Sentences of the kind that will be judged, for "reference" and "both" alone. Each is scored
-        in all contexts, beside the two of the pair: 10 of them cost some six times the time.
+    reference : int or array-like of str, default=8
+        For "reference" and "both" alone: sentences of the kind that will be judged, or how many to
+        take from the corpus. Each is scored in the contexts of every text, beside the text and its
+        partner, so that 8 of them cost some five times the time.
     weights : array-like of float, shape (4,), default=None
         λ of Eq. 3. None: those of the model.
     verbose : int, default=0
@@ -109,7 +110,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         *,
         n_contexts: Any = None,
         centre: str = "contexts",
-        reference: Any = None,
+        reference: Any = 8,
         weights: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -152,7 +153,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         if self.n_contexts is not None:
             check_integer("n_contexts", self.n_contexts, 1)
         check_choice("centre", self.centre, CENTRES)
-        reference = checked_reference(self.reference, self.centre)
+        reference = checked_reference(self.reference, self.centre, model)
         weights = checked_weights(model.weights if self.weights is None else self.weights)
         check_verbose(self.verbose)
         line = 1.0, 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.contexts.context_model import ContextModel
 from estimators.contexts.origin.pair_terms import has_words
-from estimators.inputs import check_texts
+from estimators.inputs import check_integer, check_texts
 
 CENTRES = ("raw", "contexts", "reference", "both")
 METHODS = ("contexts_of", "terms", "context_texts")
 """What a model of contexts has."""
+LEAST_WORDS = 5
+"""Of a reference sentence that is taken from the corpus."""
+LOOKED_AT = 20
+"""Sentences among which one of so many words is looked for."""
 
 
 def is_fitted(model: Any) -> bool:
@@ -43,25 +48,34 @@ def checked_model(model: Any) -> Any:
     return found
 
 
-def checked_reference(reference: Any, centre: str) -> list[str]:
+def checked_reference(reference: Any, centre: str, model: Any) -> list[str]:
     """Give the reference sentences as a list, empty where the centre needs none."""
-    if centre not in ("reference", "both"):
-        if reference is not None:
-            raise ValueError(
-                f"reference is given, but centre={centre!r} does not use it; give "
-                "centre='reference' or 'both', or leave it out"
-            )
-        return []
-    if reference is None:
-        raise ValueError(
-            f"reference is None, but centre={centre!r} needs sentences; give some, such as ten of "
-            "the kind that will be judged"
-        )
+    uses = centre in ("reference", "both")
+    if reference is None or isinstance(reference, (Integral, Real)):
+        n = check_integer("reference", reference, 1)
+        return corpus_sentences(model.corpus_, n) if uses else []
     texts = check_texts(reference, "reference", encodable=True)
     blank = [place for place, text in enumerate(texts) if not has_words(text)]
     if blank:
         raise ValueError(f"reference[{blank[0]}] = {texts[blank[0]]!r} has no words; leave it out")
+    if not uses:
+        raise ValueError(
+            f"reference holds {len(texts)} texts, but centre={centre!r} does not use them; give "
+            "centre='reference' or 'both', or leave them out"
+        )
     return texts
+
+
+def corpus_sentences(corpus: Any, n: int) -> list[str]:
+    """Choose sentences of some words, spread evenly over a corpus; fewer where it has fewer."""
+    rows = corpus.centres()
+    found: dict[str, None] = {}
+    for start in np.linspace(0, len(rows), n, endpoint=False).astype(int).tolist():
+        for text in corpus.texts(rows[start : start + LOOKED_AT]):
+            if len(text.split()) >= LEAST_WORDS and has_words(text) and text not in found:
+                found[text] = None
+                break
+    return list(found) or [str(text) for text in corpus.texts(rows[:1])]
 
 
 def checked_weights(weights: Any) -> NDArray[np.float64]:

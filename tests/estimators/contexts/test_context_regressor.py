@@ -11,6 +11,8 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 
 from estimators.contexts import ContextModel, ContextRegressor, harvest, read_harvest
 from estimators.contexts.origin import pair_terms as streaming
+from estimators.contexts.origin.parameter_checks import corpus_sentences
+from film.contexts import write_corpus
 from tests.estimators.contexts.stand_in import StandIn
 from tests.estimators.tiny_documents import tiny_documents
 
@@ -33,7 +35,7 @@ def model():
 
 
 def fitted(model, centre="contexts", **params):
-    reference = REFERENCE if centre in ("reference", "both") else None
+    reference = REFERENCE if centre in ("reference", "both") else 8
     return ContextRegressor(model, centre=centre, reference=reference, **params).fit(PAIRS)
 
 
@@ -182,8 +184,8 @@ def test_what_cannot_be_a_model_of_contexts():
     [
         ({"n_contexts": 0}, "n_contexts=0"),
         ({"centre": "mean"}, "centre='mean' must be one of 'raw', 'contexts'"),
-        ({"centre": "both"}, "reference is None, but centre='both' needs sentences"),
-        ({"reference": ["a"]}, "centre='contexts' does not use it"),
+        ({"reference": 0}, "reference=0 must be 1 or more"),
+        ({"reference": ["a"]}, "centre='contexts' does not use them"),
         ({"centre": "both", "reference": ["a", " ?"]}, r"reference\[1\] = ' \?' has no words"),
         ({"weights": (1, 2)}, "four finite numbers"),
         ({"weights": (0, 0, 0, 0)}, "four finite numbers"),
@@ -264,12 +266,19 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     by_folder = ContextRegressor(tmp_path / "contexts").fit(pairs)
     wanted = ContextRegressor(model).fit(pairs).similarity(pairs)
     np.testing.assert_allclose(by_folder.similarity(pairs), wanted, atol=1e-6)
+    centred = ContextRegressor(model, centre="both", reference=3).fit(pairs)
+    assert len(centred.reference_) == 3 and set(centred.reference_) <= set(sentences_of(model))
+    assert np.isfinite(centred.similarity(pairs)).all()
     sentences = [text for each in documents for text in each.split(". ")]
     path = tmp_path / "pairs.csv"
     assert harvest(by_folder, sentences, path, n_pairs=40, random_state=0).n_pairs == 40
     harvested = read_harvest(path)
     again = by_folder.similarity(harvested.pairs)
     np.testing.assert_allclose(harvested.scores, again, atol=1e-4)
+
+
+def sentences_of(model):
+    return model.corpus_.texts(np.arange(model.corpus_.n_sentences))
 
 
 def test_a_corpus_that_moved_or_changed_is_named(tmp_path):
@@ -294,3 +303,14 @@ def test_a_corpus_that_moved_or_changed_is_named(tmp_path):
                 ContextRegressor(moved).fit(pairs).similarity(pairs)
             file.write_bytes(data)
     assert ContextRegressor(moved).fit(pairs).similarity(pairs) == pytest.approx(expected)
+
+
+def test_reference_sentences_of_the_corpus_are_spread_over_it(tmp_path):
+    pytest.importorskip("sentencex", reason="needs the extra contexts")
+    documents = [f"Short. This is document number {i} of some. Short. Short." for i in range(50)]
+    corpus = write_corpus(tmp_path / "corpus", [(str(i), d) for i, d in enumerate(documents)])
+    found = corpus_sentences(corpus, 5)
+    assert found == [f"This is document number {i} of some." for i in range(0, 50, 10)]
+    assert len(corpus_sentences(corpus, 500)) <= 50
+    short = write_corpus(tmp_path / "short", [("a", "Yes. Why not? No. Indeed.")])
+    assert len(corpus_sentences(short, 3)) == 1

@@ -7,9 +7,11 @@ import sys
 import time
 from itertools import combinations
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from estimators.contexts import harvest, read_harvest
 from estimators.contexts.harvesting import score_file
@@ -234,7 +236,9 @@ def test_excluded_sentences_are_left_out(whole, tmp_path):
 def test_an_encoder_takes_turns_with_tfidf(tmp_path):
     class Encoder:
         def transform(self, texts):
-            return np.random.default_rng(0).normal(size=(len(texts), 8))
+            return np.array(
+                [np.random.default_rng(crc32(t.encode())).normal(size=8) for t in texts]
+            )
 
     path = tmp_path / "pairs.csv"
     run(path, 288, near=1.0, encoder=Encoder())
@@ -242,11 +246,36 @@ def test_an_encoder_takes_turns_with_tfidf(tmp_path):
     # Neighbours of random vectors share few words.
     scores = [read_harvest(tmp_path / name).scores.mean() for name in ("pairs.csv", "words.csv")]
     assert scores[0] < scores[1] - 0.03
-    with pytest.raises(ValueError, match="begun with encoder='Encoder', now None"):
+    with pytest.raises(ValueError, match="begun with encoder='Encoder', now 'model'"):
         run(path, near=1.0)
     with pytest.raises(ValueError, match=r"encoder gives an array of shape \(1, 8\)"):
         Encoder.transform = lambda self, texts: np.ones((1, 8))
         run(tmp_path / "wrong.csv", encoder=Encoder())
+
+
+def test_the_vectors_of_a_model_of_contexts_are_used_unless_told_otherwise(tmp_path):
+    class Contexts(BaseEstimator):
+        weights = (1, 1, 1, 1)
+
+        def __init__(self, weights=weights):
+            self.weights = weights
+
+        def transform(self, texts):
+            assert self.weights == (1, 0, 0, 0)
+            # All negative, as log-probabilities are; what differs is random.
+            return -100 + np.array(
+                [np.random.default_rng(crc32(t.encode())).normal(size=8) for t in texts]
+            )
+
+    model = Cosine()
+    model.context_model_ = Contexts()
+    for name, encoder in (("own", "model"), ("none", None)):
+        run(tmp_path / name, 288, near=1.0, model=model, encoder=encoder)
+    run(tmp_path / "without", 288, near=1.0)
+    assert model.context_model_.weights == (1, 1, 1, 1)
+    own, none, without = (read_harvest(tmp_path / n) for n in ("own", "none", "without"))
+    assert none.pairs.tolist() == without.pairs.tolist()
+    assert own.scores.mean() < none.scores.mean() - 0.03
 
 
 @pytest.mark.parametrize("n", [4, 5, 23, 24, 60])
@@ -299,6 +328,8 @@ def test_a_file_is_continued_by_the_same_model(whole):
         ({"seconds": -1}, ValueError, "seconds=-1"),
         ({"near": 1.5}, ValueError, "near=1.5"),
         ({"exclude": "hash"}, TypeError, "exclude is str"),
+        ({"encoder": "other"}, ValueError, "encoder='other' must be 'model'"),
+        ({"encoder": object()}, TypeError, "encoder=.* must be 'model'"),
         ({"random_state": "x"}, ValueError, "random_state='x'"),
         ({"verbose": -1}, ValueError, "verbose=-1"),
     ],
