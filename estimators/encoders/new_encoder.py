@@ -82,9 +82,11 @@ def make_encoder(
     >>> import tempfile
     >>> from estimators import SurrogateRegressor, make_encoder
     >>> pairs = [("a cat sat", "the cat sat"), ("a cat sat", "it rains")]
-    >>> with tempfile.TemporaryDirectory() as scratch:  # doctest: +SKIP
-    ...     folder = make_encoder(sum(pairs, ()), scratch + "/new", width=64, layers=2)
-    ...     model = SurrogateRegressor(folder).fit(pairs, [0.9, 0.1])
+    >>> with tempfile.TemporaryDirectory() as scratch:
+    ...     folder = make_encoder(sum(pairs, ()), scratch + "/new", width=8, layers=1, heads=2)
+    ...     model = SurrogateRegressor(folder, device="cpu").fit(pairs, [0.9, 0.1])
+    >>> model.transform(["the cat", "a rat"]).shape
+    (2, 8)
     """
     shape = {"vocabulary_size": (vocabulary_size, 10), "width": (width, 1), "layers": (layers, 1)}
     shape |= {"heads": (heads, 1), "max_length": (max_length, 3)}

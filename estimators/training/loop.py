@@ -193,7 +193,10 @@ class Training:
 
         settings = self.settings
         epoch, place = divmod(self.step, self.steps_per_epoch)
-        rows = np.array_split(self._order(epoch), self.steps_per_epoch)[place]
+        # As np.array_split parts an epoch, without making all parts for each of them.
+        least, extra = divmod(len(self.examples.codes), self.steps_per_epoch)
+        start = place * least + min(place, extra)
+        rows = self._order(epoch)[start : start + least + (place < extra)]
         # Every step seeds its dropout by its number, so that a run goes on as if never stopped.
         seed = np.random.SeedSequence([settings.seed, self.step, self.processes.rank])
         torch.manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))

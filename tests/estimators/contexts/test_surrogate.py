@@ -1,5 +1,6 @@
 """SurrogateRegressor: losses on the vectors of texts, units of y, vectors, explanations, saving."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -346,3 +347,19 @@ def test_it_is_a_member_of_a_classifier(tiny_model):
     member = make(tiny_model, epochs=0)
     model = DuplicateClassifier([("surrogate", member)], cv=2).fit(data.pairs, data.y)
     assert model.predict_proba(data.pairs[:3]).shape == (3, 2)
+
+
+def test_it_goes_to_the_hub_as_a_whole_folder(fitted, tmp_path, monkeypatch):
+    def kept(repo_id, folder, *, private, token):
+        assert (repo_id, private, token) == ("someone/model", True, "secret")
+        shutil.copytree(folder, tmp_path / "hub")
+        return "address"
+
+    monkeypatch.setattr(surrogate, "upload", kept)
+    assert fitted.push_to_hub("someone/model", private=True, token="secret") == "address"
+    again = SurrogateRegressor.from_pretrained(tmp_path / "hub", verbose=0)
+    np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
+    with pytest.raises(FileNotFoundError, match="for a name on the hub use from_pretrained"):
+        SurrogateRegressor.load(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError, match="already there"):
+        fitted.save(tmp_path / "hub")

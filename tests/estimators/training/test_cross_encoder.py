@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 from estimators import CrossEncoderRegressor, SurrogateRegressor, make_encoder
 from estimators.encoders import pair_scoring
 from estimators.encoders.transformer import Transformer
+from estimators.training import cross_encoder
 from estimators.training.loop import Training
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
@@ -319,3 +321,19 @@ def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters,
     monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work began"))
     with pytest.raises((TypeError, ValueError), match=message):
         make(tiny_model, **parameters).fit(rows, y)
+
+
+def test_it_goes_to_the_hub_as_a_whole_folder(fitted, tmp_path, monkeypatch):
+    def kept(repo_id, folder, *, private, token):
+        assert (repo_id, private, token) == ("someone/model", True, "secret")
+        shutil.copytree(folder, tmp_path / "hub")
+        return "address"
+
+    monkeypatch.setattr(cross_encoder, "upload", kept)
+    assert fitted.push_to_hub("someone/model", private=True, token="secret") == "address"
+    again = CrossEncoderRegressor.from_pretrained(tmp_path / "hub", verbose=0)
+    np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
+    with pytest.raises(FileNotFoundError, match="for a name on the hub use from_pretrained"):
+        CrossEncoderRegressor.load(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError, match="already there"):
+        fitted.save(tmp_path / "hub")
