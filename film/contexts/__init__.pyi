@@ -1,9 +1,10 @@
+from .bag_discriminator import BagDiscriminator as BagDiscriminator
 from .context_sets import diverse_contexts as diverse_contexts
 from .context_sets import own_places as own_places
 from .context_sets import select_contexts as select_contexts
 from .context_sets import word_sets as word_sets
-from .cooccurrence import word_vectors as word_vectors
 from .corpus.building import write_corpus as write_corpus
+from .corpus.cooccurrence import word_vectors as word_vectors
 from .corpus.reading import read_documents as read_documents
 from .corpus.sentence_corpus import SentenceCorpus as SentenceCorpus
 from .corpus.sentences import plain_text as plain_text

@@ -117,9 +117,15 @@ KINDS = _kinds()
 SPACE = make_pipeline(TfidfVectorizer(), FILM(d=4, rank=12, random_state=0))
 CPU = {"model": TINY, "device": "cpu", "max_length": 32}
 TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
-CONTEXTS = {"width": 8, "n_contexts": 6, "vocabulary_size": 300, "discriminator_epochs": 1}
+CONTEXTS = {
+    "reader": "lstm",
+    "width": 8,
+    "n_contexts": 6,
+    "vocabulary_size": 300,
+    "discriminator_epochs": 1,
+}
 CONTEXTS |= {"batch_size": 32, "generator": None, "device": "cpu", "random_state": 0}
-GENERATES = CONTEXTS | {"generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
+GENERATES = CONTEXTS | {"reader": "bag", "generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
 SCRATCH = TemporaryDirectory()
 """Holds the model of contexts that a regressor reads."""
 LAWS = {

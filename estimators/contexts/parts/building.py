@@ -179,6 +179,7 @@ def build_discriminator(
         "from": made_of,
         "plan": vars(plan),
         "sides": recipe.sides,
+        "reader": recipe.reader,
         "width": recipe.width,
         "interaction": recipe.interaction,
         "batch_size": recipe.batch_size,
@@ -197,7 +198,10 @@ def build_discriminator(
     if said["word_vectors"]:
         with progress_bar(recipe.verbose, "word vectors"):
             vectors = start_vectors(table, said["n_tokens"], recipe.width, plan.seed)
-    network = discriminator_of(said, recipe.device, vectors=vectors, seed=plan.seed)
+    rarity = None
+    if frozen is None and recipe.reader == "bag":
+        rarity = token_rarity(table, said["n_tokens"])
+    network = discriminator_of(said, recipe.device, vectors=vectors, weights=rarity, seed=plan.seed)
     states = SentenceStates(network, table, frozen, recipe.device)
     codes = text_codes(corpus)
     settings = {"sides": recipe.sides, "batch_size": recipe.batch_size, "seed": plan.seed}
@@ -231,17 +235,30 @@ def build_discriminator(
 
 
 def discriminator_of(
-    said: dict[str, Any], device: str, *, vectors: Any = None, seed: int = 0
+    said: dict[str, Any],
+    device: str,
+    *,
+    vectors: Any = None,
+    weights: Any = None,
+    seed: int = 0,
 ) -> Any:
     """Give an untrained discriminator by what its part is made of."""
     import torch
 
-    from film.contexts import Discriminator, Interaction
+    from film.contexts import BagDiscriminator, Discriminator, Interaction
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if said["n_states"] is not None:
             found = Interaction(said["n_states"], said["interaction"], said["width"])
+        elif said["reader"] == "bag":
+            found = BagDiscriminator(
+                said["n_tokens"],
+                width=said["width"],
+                interaction=said["interaction"],
+                vectors=vectors,
+                weights=weights,
+            )
         else:
             found = Discriminator(
                 said["n_tokens"],
@@ -258,6 +275,18 @@ def open_discriminator(folder: Path, device: str) -> Any:
     network = discriminator_of(read_part(folder)["made_of"], device)
     adopt_arrays(network, read_weights(folder))
     return network.requires_grad_(False).eval()
+
+
+def token_rarity(table: IdTable, n_tokens: int) -> np.ndarray:
+    """Inverse document frequency of each token, over sentences: log(n / (1 + n of the token))."""
+    counts = np.zeros(n_tokens)
+    lengths = np.asarray(table.lengths)
+    for rows in blocks(len(table)):
+        values = table.values[table.starts[rows[0]] : table.starts[rows[-1] + 1]]
+        sentence = np.repeat(np.arange(len(rows)), lengths[rows])
+        different = np.unique(sentence * n_tokens + values)
+        counts += np.bincount(different % n_tokens, minlength=n_tokens)
+    return np.maximum(np.log(len(table) / (1 + counts)), 0)
 
 
 def start_vectors(table: Any, n_tokens: int, size: int, seed: int) -> np.ndarray:

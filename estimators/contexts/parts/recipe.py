@@ -25,6 +25,7 @@ from film.datasets import atomic_writer
 
 SIZES = ("tiny", "small", "base", "large")
 
+READERS = ("lstm", "bag")
 INTERACTIONS = ("bilinear", "concatenation")
 LEAST_VOCABULARY = 260
 """256 bytes and 4 entries that stand for no text."""
@@ -39,6 +40,7 @@ class Recipe:
     vocabulary_size: int
     max_length: int
     word_vectors: bool
+    reader: str
     width: int
     interaction: Any
     batch_size: int
@@ -73,6 +75,7 @@ def check_parameters(model: Any) -> None:
         raise TypeError(f"language={model.language!r} must be a language code such as 'en'")
     for name in ("word_vectors", "diverse"):
         check_bool(name, getattr(model, name))
+    check_choice("reader", model.reader, READERS)
     check_choice("interaction", model.interaction, INTERACTIONS)
     for name, high in (
         ("discriminator_epochs", np.inf),
@@ -142,6 +145,7 @@ def recipe_of(model: Any, seed: int, device: str) -> Recipe:
         vocabulary_size=int(model.vocabulary_size),
         max_length=int(model.max_length),
         word_vectors=bool(model.word_vectors),
+        reader=model.reader,
         width=int(model.width),
         interaction=model.interaction,
         batch_size=int(model.batch_size),

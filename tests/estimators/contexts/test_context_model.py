@@ -23,7 +23,7 @@ pytest.importorskip("sentencex", reason="needs the extra contexts")
 DOCUMENTS = tiny_documents()
 TEXTS = ["The cat sees the tree.", "A king follows the ship 5.", "Sailors", ""]
 SMALL = {
-    "generator": None, "width": 8, "n_contexts": 6, "vocabulary_size": 300,
+    "generator": None, "reader": "lstm", "width": 8, "n_contexts": 6, "vocabulary_size": 300,
     "discriminator_epochs": 4,
     "batch_size": 32, "discriminator_learning_rate": 0.05, "device": "cpu", "random_state": 0,
 }  # fmt: skip
@@ -63,6 +63,20 @@ def test_scores_are_those_of_the_network_one_context_at_a_time(model):
         # Vectors of contexts are kept in half precision: 2^-11 of logits below 10.
         np.testing.assert_allclose(row, log_fits(model, text, model.contexts_), atol=5e-3)
     assert np.ptp(found, axis=0).max() > 0.05
+
+
+def test_a_bag_of_words_may_take_the_place_of_the_lstm(tmp_path):
+    model = ContextModel(tmp_path, **SMALL | {"reader": "bag"}).fit(DOCUMENTS)
+    texts = ["The cat sees the tree.", "The tree sees the cat."]
+    found = model.transform(texts)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+    for row, text in zip(found, texts, strict=True):
+        # Vectors of length 2 in half precision.
+        np.testing.assert_allclose(row, log_fits(model, text, model.contexts_), atol=1e-2)
+    assert type(model.discriminator_).__name__ == "BagDiscriminator"
+    # Parts of readers stand side by side.
+    ContextModel(tmp_path, **SMALL).fit(DOCUMENTS)
+    assert len(list(tmp_path.glob("discriminator-*"))) == 2
 
 
 def test_terms_are_weighed_and_have_zeros_where_the_model_has_none(model):

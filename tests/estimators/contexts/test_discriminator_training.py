@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimators.contexts.parts.building import split_centres
+from estimators.contexts.parts.building import split_centres, token_rarity
 from estimators.contexts.parts.discriminator_training import (
     RUN,
     RUNS_OF_DOCUMENT,
@@ -88,3 +88,13 @@ def test_whole_documents_are_held_out(share):
 def test_one_document_is_learned_from_whole():
     learned, held = split_centres(np.arange(5), np.zeros(5, int), 0.5, seed=0)
     assert len(learned) == 5 and not len(held)
+
+
+def test_rare_tokens_weigh_more(monkeypatch):
+    from film.contexts import IdTable
+
+    table = IdTable(np.array([1, 1, 2, 2, 3, 2], np.int32), np.array([0, 3, 5, 6, 6]))
+    expected = np.maximum(np.log(4 / (1 + np.array([0, 1, 3, 1, 0]))), 0)
+    for rows in (8192, 2):
+        monkeypatch.setattr("estimators.contexts.parts.building.ROWS_OF_BLOCK", rows)
+        np.testing.assert_allclose(token_rarity(table, 5), expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from film.contexts import word_vectors
-from film.contexts.cooccurrence import cooccurrences
+from film.contexts.corpus.cooccurrence import cooccurrences
 
 
 def corpus(seed: int = 0, n_words: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +33,7 @@ def test_counts_are_those_of_a_loop(window, first, monkeypatch):
     expected = counted(values, starts, 12, window, first)
     # Sums of fractions in another order.
     for places in (4_000_000, 7):
-        monkeypatch.setattr("film.contexts.cooccurrence._PLACES_AT_ONCE", places)
+        monkeypatch.setattr("film.contexts.corpus.cooccurrence._PLACES_AT_ONCE", places)
         found = cooccurrences(values, starts, 12, window=window, first=first).toarray()
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 

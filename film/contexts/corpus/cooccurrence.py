@@ -43,7 +43,7 @@ def cooccurrences(
 
     Examples
     --------
-    >>> from film.contexts.cooccurrence import cooccurrences
+    >>> from film.contexts.corpus.cooccurrence import cooccurrences
     >>> cooccurrences([0, 1, 2, 1, 0], [0, 3, 5], 3, window=2).toarray()
     array([[0. , 2. , 0.5],
            [2. , 0. , 1. ],
