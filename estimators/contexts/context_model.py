@@ -48,6 +48,10 @@ class ContextModel(FittedContexts):
     word_vectors : bool, default=True
         Whether the discriminator starts from vectors that are counted on the corpus
         (`film.contexts.word_vectors`), or from random ones.
+    lexical : bool, default=True
+        Whether the discriminator also sees the words themselves: a fixed random projection of
+        their spelling, weighed by TF-IDF (`film.contexts.spelling_vectors`). False: the ends of
+        the BiLSTM alone, as in the paper, which keep them badly on a corpus of millions of words.
     encoder : transformer, default=None
         Maps texts to vectors, such as `SentenceEncoder`; the discriminator then learns on these,
         which stay as they are. None: it reads tokens, from scratch.
@@ -165,6 +169,7 @@ class ContextModel(FittedContexts):
         vocabulary_size: int = 16000,
         max_length: int = 48,
         word_vectors: bool = True,
+        lexical: bool = True,
         encoder: Any = None,
         reader: str = "bag",
         width: int = 300,
@@ -195,6 +200,7 @@ class ContextModel(FittedContexts):
         self.vocabulary_size = vocabulary_size
         self.max_length = max_length
         self.word_vectors = word_vectors
+        self.lexical = lexical
         self.encoder = encoder
         self.reader = reader
         self.width = width

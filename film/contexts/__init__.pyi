@@ -4,11 +4,12 @@ from .context_sets import own_places as own_places
 from .context_sets import select_contexts as select_contexts
 from .context_sets import word_sets as word_sets
 from .corpus.building import write_corpus as write_corpus
-from .corpus.cooccurrence import word_vectors as word_vectors
 from .corpus.reading import read_documents as read_documents
 from .corpus.sentence_corpus import SentenceCorpus as SentenceCorpus
 from .corpus.sentences import plain_text as plain_text
 from .corpus.sentences import split_sentences as split_sentences
+from .corpus.token_vectors import spelling_vectors as spelling_vectors
+from .corpus.token_vectors import word_vectors as word_vectors
 from .discriminator import Discriminator as Discriminator
 from .discriminator import Interaction as Interaction
 from .discriminator import fit_loss as fit_loss
@@ -38,5 +39,6 @@ from .vocabulary import SEPARATOR as SEPARATOR
 from .vocabulary import IdTable as IdTable
 from .vocabulary import decode_ids as decode_ids
 from .vocabulary import encode_texts as encode_texts
+from .vocabulary import token_names as token_names
 from .vocabulary import train_vocabulary as train_vocabulary
 from .vocabulary import vocabulary_size as vocabulary_size

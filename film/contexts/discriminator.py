@@ -6,7 +6,10 @@ from typing import Any, Literal, get_args
 
 import torch
 
-__all__ = ["Discriminator", "Interaction", "fit_loss", "fit_weights"]
+__all__ = ["Discriminator", "Interaction", "WordSums", "fit_loss", "fit_weights"]
+
+ALIKE = 5.0
+"""Logit that a neighbour gives at the start to a sentence of the same words."""
 
 InteractionKind = Literal["bilinear", "concatenation"]
 
@@ -29,11 +32,15 @@ class Interaction(torch.nn.Module):
         With or without the first term.
     width : int, default=300
         Rows of A, B and C. It plays no part in ``"concatenation"``.
+    n_alike : int, default=0
+        The last so many entries of states are such that sentences alike in them fit together:
+        A, B and C start there as one matrix, the identity times √`ALIKE`, and elsewhere a tenth
+        as large as without.
 
     Raises
     ------
     ValueError
-        If ``kind`` is unknown or a width is below 1.
+        If ``kind`` is unknown, a width is below 1, or ``n_alike`` is more than ``n_states``.
 
     Examples
     --------
@@ -46,19 +53,34 @@ class Interaction(torch.nn.Module):
     torch.Size([5, 2])
     """
 
-    def __init__(self, n_states: int, kind: InteractionKind = "bilinear", width: int = 300) -> None:
+    def __init__(
+        self,
+        n_states: int,
+        kind: InteractionKind = "bilinear",
+        width: int = 300,
+        n_alike: int = 0,
+    ) -> None:
         super().__init__()
         if kind not in get_args(InteractionKind):
             names = ", ".join(map(repr, get_args(InteractionKind)))
             raise ValueError(f"kind={kind!r} must be one of {names}")
         for name, value in (("n_states", n_states), ("width", width)):
             _check_positive(name, value)
+        if not 0 <= n_alike <= n_states:
+            raise ValueError(f"n_alike={n_alike!r} must be from 0 to n_states={n_states}")
         rank = width if kind == "bilinear" else 0
         # The last row of each is its linear term.
         self.centres, self.lefts, self.rights = (
             torch.nn.Linear(n_states, rank + 1, bias=False) for _ in range(3)
         )
         self.bias = torch.nn.Parameter(torch.zeros(()))
+        if n_alike and rank:
+            start = ALIKE**0.5 * torch.eye(rank, n_alike)
+            with torch.no_grad():
+                for part in (self.centres, self.lefts, self.rights):
+                    part.weight *= 0.1
+                    part.weight[:rank, -n_alike:] = start
+                    part.weight[rank, -n_alike:] = 0
 
     def centre(self, states: Any) -> Any:
         """Vectors of centre sentences, (b, q), from states (b, n_states)."""
@@ -78,6 +100,41 @@ class Interaction(torch.nn.Module):
         if first:
             return torch.cat([vectors, linear, linear.new_full(linear.shape, constant)], dim=1)
         return torch.cat([vectors, torch.ones_like(linear), linear + constant], dim=1)
+
+
+class WordSums(torch.nn.Module):
+    """Sentences as sums of fixed vectors of their tokens, brought to length 1.
+
+    Parameters
+    ----------
+    n_tokens : int
+        Entries of the vocabulary.
+    lexical : array-like of float, shape (n_tokens, l), or None
+        Vectors of tokens, such as `spelling_vectors`; None: l = 0.
+    """
+
+    def __init__(self, n_tokens: int, lexical: Any) -> None:
+        super().__init__()
+        table = torch.zeros(n_tokens, 0)
+        if lexical is not None:
+            table = _table("lexical", lexical, n_tokens).clone()
+        self.register_buffer("lexical", table)
+
+    @property
+    def width(self) -> int:
+        """Length l of the vectors."""
+        return self.lexical.shape[1]
+
+    def forward(self, ids: Any, lengths: Any) -> Any:
+        """Sum up sentences of tokens (b, L), to (b, l); zeros where there is none."""
+        if not self.width or not ids.shape[1]:
+            return self.lexical.new_zeros(len(ids), self.width)
+        is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+        weights = is_token.to(self.lexical.dtype)
+        sums = torch.nn.functional.embedding_bag(
+            ids, self.lexical, mode="sum", per_sample_weights=weights
+        )
+        return torch.nn.functional.normalize(sums, dim=1)
 
 
 class Discriminator(torch.nn.Module):
@@ -100,13 +157,18 @@ class Discriminator(torch.nn.Module):
     vectors : array-like of float, shape (n_tokens, e), default=None
         Vectors that tokens start from, such as word vectors learned on the corpus; they are
         trained further. None: random ones of width e = ``hidden``.
+    lexical : array-like of float, shape (n_tokens, l), default=None
+        Vectors of tokens that stay as they are, such as `spelling_vectors`. A state then also
+        holds the sum of those of its tokens, brought to length 1: the words themselves, which the
+        ends of a BiLSTM keep badly where there is little to learn from. None: the ends alone, as
+        in the paper.
     dropout : float, default=0.1
-        Share of the entries of token vectors and states that is dropped in training.
+        Share of the entries of token vectors and of end states that is dropped in training.
 
     Raises
     ------
     ValueError
-        If a number is out of range or ``vectors`` has another shape.
+        If a number is out of range, or ``vectors`` or ``lexical`` has another shape.
 
     Notes
     -----
@@ -134,6 +196,7 @@ class Discriminator(torch.nn.Module):
         interaction: InteractionKind = "bilinear",
         width: int = 300,
         vectors: Any = None,
+        lexical: Any = None,
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
@@ -145,17 +208,14 @@ class Discriminator(torch.nn.Module):
             self.embedding = torch.nn.Embedding(n_tokens, hidden)
             torch.nn.init.normal_(self.embedding.weight, std=0.1)
         else:
-            start = torch.as_tensor(vectors, dtype=torch.float32)
-            if start.ndim != 2 or start.shape[0] != n_tokens:
-                raise ValueError(
-                    f"vectors has shape {tuple(start.shape)}; it must be ({n_tokens}, e), a row "
-                    "per entry of the vocabulary"
-                )
+            start = _table("vectors", vectors, n_tokens)
             self.embedding = torch.nn.Embedding.from_pretrained(start.clone(), freeze=False)
         self.lstm = torch.nn.LSTM(
             self.embedding.embedding_dim, hidden, bidirectional=True, batch_first=True
         )
-        self.interaction = Interaction(2 * hidden, interaction, width)
+        self.words = WordSums(n_tokens, lexical)
+        n_alike = self.words.width
+        self.interaction = Interaction(2 * hidden + n_alike, interaction, width, n_alike)
         self.dropout = torch.nn.Dropout(dropout)
 
     def states(self, ids: Any, lengths: Any) -> Any:
@@ -170,8 +230,9 @@ class Discriminator(torch.nn.Module):
 
         Returns
         -------
-        states : tensor, shape (b, 2 hidden)
-            The last state of each direction; zeros for a sentence without a token.
+        states : tensor, shape (b, 2 hidden + l)
+            The last state of each direction, then the sum of ``lexical``; zeros for a sentence
+            without a token.
         """
         device = self.embedding.weight.device
         ids = torch.as_tensor(ids, dtype=torch.int64, device=device)
@@ -187,7 +248,8 @@ class Discriminator(torch.nn.Module):
             tokens = self.dropout(self.embedding(ids[rows, :length]))
             last = self.lstm(tokens)[1][0]
             found.append(torch.cat([last[0], last[1]], dim=1))
-        return self.dropout(torch.cat(found)[order.argsort()])
+        ends = self.dropout(torch.cat(found)[order.argsort()])
+        return torch.cat([ends, self.words(ids, lengths)], dim=1)
 
     def centre(self, states: Any) -> Any:
         """Vectors of centre sentences: ``logit = <centre(s), left(l) + right(r)>``."""
@@ -312,6 +374,16 @@ def fit_loss(logits: Any, weights: Any) -> Any:
     losses = -torch.nn.functional.logsigmoid(signs * logits)
     # Where the weight is 0 a logit has no part, whatever it is.
     return (losses.masked_fill(weights == 0, 0) * weights).sum()
+
+
+def _table(name: str, given: Any, n_tokens: int) -> Any:
+    found = torch.as_tensor(given, dtype=torch.float32)
+    if found.ndim != 2 or found.shape[0] != n_tokens:
+        raise ValueError(
+            f"{name} has shape {tuple(found.shape)}; it must be ({n_tokens}, e), a row per entry "
+            "of the vocabulary"
+        )
+    return found
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -24,6 +24,8 @@ from film.contexts import (
     IdTable,
     SentenceCorpus,
     encode_texts,
+    spelling_vectors,
+    token_names,
     train_vocabulary,
     vocabulary_size,
     word_vectors,
@@ -185,6 +187,7 @@ def build_discriminator(
         "batch_size": recipe.batch_size,
         "held_out": recipe.held_out,
         "word_vectors": recipe.word_vectors and frozen is None,
+        "lexical": recipe.lexical and frozen is None,
         "n_states": None if frozen is None else int(frozen.shape[1]),
         "n_tokens": None if frozen is not None else vocabulary_size(tokenizer),
     }
@@ -198,10 +201,17 @@ def build_discriminator(
     if said["word_vectors"]:
         with progress_bar(recipe.verbose, "word vectors"):
             vectors = start_vectors(table, said["n_tokens"], recipe.width, plan.seed)
-    rarity = None
+    rarity = lexical = None
     if frozen is None and recipe.reader == "bag":
         rarity = token_rarity(table, said["n_tokens"])
-    network = discriminator_of(said, recipe.device, vectors=vectors, weights=rarity, seed=plan.seed)
+    if said["lexical"]:
+        frequencies = sentence_frequencies(table, said["n_tokens"])
+        lexical = spelling_vectors(
+            token_names(tokenizer), frequencies, len(table), recipe.width, random_state=plan.seed
+        )
+    network = discriminator_of(
+        said, recipe.device, vectors=vectors, weights=rarity, lexical=lexical, seed=plan.seed
+    )
     states = SentenceStates(network, table, frozen, recipe.device)
     codes = text_codes(corpus)
     settings = {"sides": recipe.sides, "batch_size": recipe.batch_size, "seed": plan.seed}
@@ -240,6 +250,7 @@ def discriminator_of(
     *,
     vectors: Any = None,
     weights: Any = None,
+    lexical: Any = None,
     seed: int = 0,
 ) -> Any:
     """Give an untrained discriminator by what its part is made of."""
@@ -249,6 +260,8 @@ def discriminator_of(
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        if said.get("lexical") and lexical is None:
+            lexical = np.zeros((said["n_tokens"], said["width"]), dtype=np.float32)
         if said["n_states"] is not None:
             found = Interaction(said["n_states"], said["interaction"], said["width"])
         elif said["reader"] == "bag":
@@ -258,6 +271,7 @@ def discriminator_of(
                 interaction=said["interaction"],
                 vectors=vectors,
                 weights=weights,
+                lexical=lexical,
             )
         else:
             found = Discriminator(
@@ -266,6 +280,7 @@ def discriminator_of(
                 interaction=said["interaction"],
                 width=said["width"],
                 vectors=vectors,
+                lexical=lexical,
             )
     return found.to(device).eval()
 
@@ -279,6 +294,11 @@ def open_discriminator(folder: Path, device: str) -> Any:
 
 def token_rarity(table: IdTable, n_tokens: int) -> np.ndarray:
     """Inverse document frequency of each token, over sentences: log(n / (1 + n of the token))."""
+    return np.maximum(np.log(len(table) / (1 + sentence_frequencies(table, n_tokens))), 0)
+
+
+def sentence_frequencies(table: IdTable, n_tokens: int) -> np.ndarray:
+    """Sentences that each token stands in."""
     counts = np.zeros(n_tokens)
     lengths = np.asarray(table.lengths)
     for rows in blocks(len(table)):
@@ -286,7 +306,7 @@ def token_rarity(table: IdTable, n_tokens: int) -> np.ndarray:
         sentence = np.repeat(np.arange(len(rows)), lengths[rows])
         different = np.unique(sentence * n_tokens + values)
         counts += np.bincount(different % n_tokens, minlength=n_tokens)
-    return np.maximum(np.log(len(table) / (1 + counts)), 0)
+    return counts
 
 
 def start_vectors(table: Any, n_tokens: int, size: int, seed: int) -> np.ndarray:

@@ -40,6 +40,7 @@ class Recipe:
     vocabulary_size: int
     max_length: int
     word_vectors: bool
+    lexical: bool
     reader: str
     width: int
     interaction: Any
@@ -73,7 +74,7 @@ def check_parameters(model: Any) -> None:
         check_integer(name, getattr(model, name), low)
     if not isinstance(model.language, str):
         raise TypeError(f"language={model.language!r} must be a language code such as 'en'")
-    for name in ("word_vectors", "diverse"):
+    for name in ("word_vectors", "lexical", "diverse"):
         check_bool(name, getattr(model, name))
     check_choice("reader", model.reader, READERS)
     check_choice("interaction", model.interaction, INTERACTIONS)
@@ -145,6 +146,7 @@ def recipe_of(model: Any, seed: int, device: str) -> Recipe:
         vocabulary_size=int(model.vocabulary_size),
         max_length=int(model.max_length),
         word_vectors=bool(model.word_vectors),
+        lexical=bool(model.lexical),
         reader=model.reader,
         width=int(model.width),
         interaction=model.interaction,

@@ -253,3 +253,45 @@ def test_what_cannot_be_is_refused(options, message):
 def test_no_two_parameters_share_memory_so_that_safetensors_takes_them():
     state = made().state_dict()
     assert len({tensor.data_ptr() for tensor in state.values()}) == len(state)
+
+
+def test_states_hold_the_words_themselves_where_wanted():
+    lexical = np.random.default_rng(0).normal(size=(20, 3))
+    model = made(lexical=lexical)
+    ids, lengths = sentences(9, shortest=0)
+    lengths[4] = 0
+    found = model.states(ids, lengths).detach()
+    assert found.shape == (9, 13)
+    for row, (tokens, length) in enumerate(zip(ids, lengths, strict=True)):
+        total = sum((lexical[token].astype(np.float32) for token in tokens[:length]), np.zeros(3))
+        expected = total / np.linalg.norm(total) if length else total
+        np.testing.assert_allclose(found[row, 10:], expected, atol=1e-6)
+    names = [name for name, _ in model.named_parameters()]
+    assert "words.lexical" not in names and "words.lexical" in model.state_dict()
+
+
+def test_sentences_without_any_token_have_no_words():
+    states = made(lexical=np.ones((20, 3))).states(np.zeros((2, 0), dtype=int), [0, 0])
+    assert states.shape == (2, 13) and not states.any()
+
+
+def test_the_interaction_starts_from_sentences_alike():
+    torch.manual_seed(0)
+    head = Interaction(7, width=4, n_alike=3).double()
+    states = torch.zeros(6, 7, dtype=torch.float64)
+    states[:, 4:] = torch.nn.functional.normalize(torch.randn(6, 3, dtype=torch.float64), dim=1)
+    left, right, centre = states[:2], states[2:4], states[4:]
+    found = (head.left(left) + head.right(right)) @ head.centre(centre).T
+    expected = 5 * (left + right)[:, 4:] @ centre[:, 4:].T
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("n_alike", [-1, 8])
+def test_entries_that_are_alike_are_entries(n_alike):
+    with pytest.raises(ValueError, match=f"n_alike={n_alike} must be from 0 to n_states=7"):
+        Interaction(7, n_alike=n_alike)
+
+
+def test_lexical_vectors_are_one_per_token():
+    with pytest.raises(ValueError, match=r"lexical has shape \(19, 3\); it must be \(20, e\)"):
+        made(lexical=np.zeros((19, 3)))
