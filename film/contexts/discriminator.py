@@ -113,6 +113,8 @@ class WordSums(torch.nn.Module):
         Vectors of tokens, such as `spelling_vectors`; None: l = 0.
     """
 
+    lexical: torch.Tensor
+
     def __init__(self, n_tokens: int, lexical: Any) -> None:
         super().__init__()
         table = torch.zeros(n_tokens, 0)
