@@ -12,12 +12,15 @@ import numpy as np
 
 from estimators.contexts.parts.fitting import CORPUS, Fitted
 from estimators.contexts.parts.part_folder import new_folder
+from estimators.contexts.parts.pretrained import FOLDER
+from estimators.contexts.parts.recipe import SIZES
 from estimators.encoders import check_new_folder
 from estimators.persistence import now, versions
 from film.datasets import atomic_writer
 
 FORMAT = 1
 MODEL = "context_model.json"
+PRETRAINED = "a pretrained model, which lies in its part"
 LEFT_OUT = {"folder", "device", "random_state", "encoder"}
 """Parameters that a folder does not keep: they belong to a machine, to the fit, or are models."""
 
@@ -40,7 +43,7 @@ def write_model(model: Any, path: Any, root: Path, fitted: Fitted) -> None:
         "params": {
             name: _plain(name, value)
             for name, value in model.get_params(deep=False).items()
-            if name not in LEFT_OUT
+            if name not in LEFT_OUT and not isinstance(value, os.PathLike)
         },
         "has_encoder": fitted.encoder is not None,
         "contexts": fitted.contexts.tolist(),
@@ -51,6 +54,8 @@ def write_model(model: Any, path: Any, root: Path, fitted: Fitted) -> None:
         },
         "parts": parts,
     }
+    if isinstance(model.generator, (str, os.PathLike)) and model.generator not in SIZES:
+        said["params"]["generator"] = PRETRAINED
     text = json.dumps(said, indent=1, allow_nan=False)
     target = Path(path).expanduser().absolute()
     if target == root and fitted.parts[CORPUS] == CORPUS:
@@ -107,7 +112,11 @@ def read_model(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, Fitt
             perplexities=dict(said["perplexities"]),
             is_complete=bool(said["is_complete"]),
         )
-        model = kind(**{**said["params"], **params, "folder": root})
+        given = {**said["params"], **params, "folder": root}
+        if given["generator"] == PRETRAINED:
+            # Another fit goes on from what was learned.
+            given["generator"] = root / fitted.parts["generator"] / FOLDER
+        model = kind(**given)
         return model, fitted, root
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} cannot be used: {error}") from error

@@ -72,11 +72,13 @@ class ContextModel(FittedContexts):
         The highest; it falls linearly to 0.
     discriminator_seconds : float, default=None
         Most seconds of training. The result then depends on the machine's speed.
-    generator : {"tiny", "small", "base", "large"}, sequence of 5 ints or None, default="tiny"
+    generator : {"tiny", "small", "base", "large"}, 5 ints, path-like or None, default="tiny"
         Size of the Transformer that generates a sentence from those around it (Section 3.2.2): a
-        name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. One network learns
-        all three tasks, from the nearest sentence on each side. None: no generator; scores are
-        the discriminator's alone.
+        name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. Or a pretrained
+        sequence-to-sequence model of transformers, by its folder or hub name, which is trained
+        further, or with ``generator_epochs=0`` used as it is. One network learns all three tasks,
+        from the nearest sentence on each side. None: no generator; scores are the
+        discriminator's alone.
     generator_batch_size : int, default=48
         Contexts of a step.
     generator_epochs, generator_learning_rate, generator_seconds
@@ -131,7 +133,8 @@ class ContextModel(FittedContexts):
         `film.contexts.BagDiscriminator` or `Discriminator`, or `Interaction` over the vectors of
         ``encoder``.
     generators_ : list of torch.nn.Module
-        `film.contexts.Generator` of sentences, lefts and rights, one network thrice; empty without.
+        `film.contexts.Generator` or `PretrainedGenerator` of sentences, lefts and rights, one
+        network thrice; empty without.
 
     See Also
     --------

@@ -103,8 +103,12 @@ class ContextSpace:
         self.network = open_discriminator(root / parts["discriminator"], device)
         # One network for all three tasks.
         self.generators: list[Any] = []
+        self.generator_table = self.table
         if "generator" in parts:
-            self.generators = [open_generator(root / parts["generator"], device)] * 3
+            network, self.generator_table = open_generator(
+                root / parts["generator"], device, self.table
+            )
+            self.generators = [network] * 3
         self._encoded: dict[bytes, Any] = {}
         self.contexts = open_array(root / parts["discriminator"] / "contexts.npy")
         if len(self.contexts) != len(self.centres):
@@ -215,16 +219,20 @@ class ContextSpace:
         What the generators keep of the contexts of one set is kept until another set is asked for.
         """
         found = np.empty((len(sentences.texts), len(rows), 3), dtype=np.float32)
+        given = sentences.ids, sentences.lengths
+        if self.generator_table is not self.table:
+            # A pretrained model has tokens of its own.
+            given = self.generators[0].encode(sentences.texts)
         encoded = self._encoded if len(rows) <= ENCODED_AT_ONCE else {}
         for start in range(0, len(rows), ENCODED_AT_ONCE):
             block = rows[start : start + ENCODED_AT_ONCE]
             key = block.tobytes()
             if key not in encoded:
                 encoded.clear()
-                sides = (self.table.padded(block + step) for step in (-1, 1))
+                sides = (self.generator_table.padded(block + step) for step in (-1, 1))
                 encoded[key] = encode_contexts(self.generators, *sides)
             found[:, start : start + len(block)] = generation_terms(
-                self.generators, (sentences.ids, sentences.lengths), encoded[key]
+                self.generators, given, encoded[key]
             )
         return found
 

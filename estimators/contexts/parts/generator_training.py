@@ -10,6 +10,13 @@ import numpy as np
 from estimators.contexts.parts.building import split_centres
 from estimators.contexts.parts.network_training import adopt_arrays, arrays_of, train_network
 from estimators.contexts.parts.part_folder import PartFolder, read_part, read_weights
+from estimators.contexts.parts.pretrained import (
+    encode_corpus,
+    files_digest,
+    load_pretrained,
+    open_pretrained,
+    save_pretrained,
+)
 from estimators.contexts.parts.recipe import Recipe
 from film.contexts import END, IdTable, SentenceCorpus, unigram_log_likelihood, vocabulary_size
 
@@ -84,9 +91,8 @@ class GeneratorTask:
                     sums[name] += n * float(self.loss(rows, place))
                 n_tokens[name] += n
             ids, lengths = self.table.padded(rows)
-            sums["unigram"] -= float(
-                (unigram_log_likelihood(counts, ids, lengths) * (lengths + 1)).sum()
-            )
+            means = unigram_log_likelihood(counts, ids, lengths)
+            sums["unigram"] -= float((means * (lengths + 1)).sum())
         n_tokens["unigram"] = n_tokens["sentence"]
         return {name: float(np.exp(sums[name] / n_tokens[name])) for name in sums}
 
@@ -111,11 +117,12 @@ def build_generator(
     is_complete : bool
         False where training was interrupted.
     """
-    plan = recipe.generator_plan
+    plan, is_pretrained = recipe.generator_plan, isinstance(recipe.generator, Path)
     said = {
-        "from": source,
+        "from": corpus.digest if is_pretrained else source,
         "plan": vars(plan),
-        "size": recipe.generator,
+        "size": files_digest(recipe.generator) if is_pretrained else recipe.generator,
+        "is_pretrained": is_pretrained,
         "sides": recipe.sides,
         "n_tokens": vocabulary_size(tokenizer),
         "max_length": recipe.max_length,
@@ -129,8 +136,15 @@ def build_generator(
     # Those of the discriminator, so that the same documents are held out.
     centres = corpus.centres(recipe.sides)
     learned_from, held = split_centres(centres, documents, recipe.held_out, plan.seed)
-    counts = token_counts(table, learned_from, said["n_tokens"])
-    network = generator_of(said, recipe.device, counts=counts, seed=plan.seed)
+    if is_pretrained:
+        network = load_pretrained(recipe.generator, recipe.max_length, recipe.device)
+        table = encode_corpus(corpus, network)
+        table.write(part.folder)
+        counts = token_counts(table, learned_from, len(network.tokenizer))
+    else:
+        counts = token_counts(table, learned_from, said["n_tokens"])
+        network = generator_of(said, recipe.device, counts=counts, seed=plan.seed)
+    network.requires_grad_(True)
     settings = {"batch_size": recipe.generator_batch_size, "seed": plan.seed}
     task = GeneratorTask(network, table, learned_from, **settings)
     test = GeneratorTask(network, table, held, **settings)
@@ -151,14 +165,15 @@ def build_generator(
             "seconds": run.seconds,
             "perplexities": test.perplexities(counts) if len(held) else {},
         },
-        arrays_of(network),
+        None if is_pretrained else arrays_of(network),
         is_complete=run.is_complete,
+        digest=save_pretrained(part, network) if is_pretrained else None,
     )
     return part.name, run.is_complete
 
 
 def token_counts(table: IdTable, rows: np.ndarray, n_tokens: int) -> np.ndarray:
-    """Count tokens of sentences; the end of each is one."""
+    """Count tokens of sentences; the end of each counts as `END`, where a unigram model looks."""
     inside = np.zeros(len(table), dtype=bool)
     inside[rows] = True
     lengths = np.asarray(table.lengths)
@@ -186,8 +201,11 @@ def generator_of(said: dict[str, Any], device: str, *, counts: Any = None, seed:
     return found.to(device).eval()
 
 
-def open_generator(folder: Path, device: str) -> Any:
-    """Give the trained generator of a part."""
-    network = generator_of(read_part(folder)["made_of"], device)
+def open_generator(folder: Path, device: str, table: IdTable) -> tuple[Any, IdTable]:
+    """Give the trained generator of a part, and the corpus in its tokens."""
+    said = read_part(folder)["made_of"]
+    if said["is_pretrained"]:
+        return open_pretrained(folder, device)
+    network = generator_of(said, device)
     adopt_arrays(network, read_weights(folder))
-    return network.requires_grad_(False).eval()
+    return network.requires_grad_(False).eval(), table

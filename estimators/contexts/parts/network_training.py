@@ -15,7 +15,7 @@ from estimators.training import Checkpoint
 LARGEST_GRADIENT = 1.0
 """Norm to which a step's gradient is cut."""
 N_JUDGED = 10
-"""Evaluations of a run, spread evenly over its steps."""
+"""Evaluations of a run, spread evenly over it."""
 SECONDS_BETWEEN = 60.0
 """After so many seconds a run keeps its state."""
 WARM_UP = 0.02
@@ -135,7 +135,8 @@ def train_network(
                     epoch, rows = number, batches(number)
                 run.take_step(lambda batch=rows[place]: loss(batch), title)
                 ends = run.progress >= 1
-                if judge is not None and (ends or run.step % run.steps_between == 0):
+                is_due = int(run.progress * N_JUDGED) > len(run.scores)
+                if judge is not None and (ends or is_due):
                     run.judge(judge)
                 is_late = time.monotonic() - last_kept > SECONDS_BETWEEN
                 if checkpoint is not None and is_late and not ends:
@@ -167,8 +168,7 @@ class _Run:
         import torch
 
         self.network, self.plan, self.n_batches = network, plan, n_batches
-        self.total = max(1, round(plan.epochs * n_batches)) if n_batches else 0
-        self.steps_between = max(1, self.total // N_JUDGED)
+        self.total = max(plan.epochs > 0, round(plan.epochs * n_batches))
         self.parameters = [each for each in network.parameters() if each.requires_grad]
         self.optimizer = torch.optim.Adam(self.parameters, lr=plan.learning_rate)
         self.losses: list[float] = []

@@ -79,15 +79,17 @@ class PartFolder:
         arrays: dict[str, np.ndarray] | None = None,
         *,
         is_complete: bool = True,
+        digest: str | None = None,
     ) -> dict[str, Any]:
         """Write arrays and what is to be known of the part, which makes it one.
+
+        A part whose weights lie in other files gives their ``digest``.
 
         Raises
         ------
         OSError
             If it cannot be written.
         """
-        digest = None
         if arrays is not None:
             from safetensors.numpy import save
 

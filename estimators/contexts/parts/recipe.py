@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from estimators.contexts.parts.network_training import Plan
+from estimators.contexts.parts.pretrained import find_pretrained
 from estimators.inputs import (
     check_bool,
     check_choice,
@@ -100,9 +102,11 @@ def check_parameters(model: Any) -> None:
 
 
 def _size_of(generator: Any) -> Any:
-    """Give the size of a generator as JSON holds it, or raise where it is none."""
+    """Give the size of a generator as JSON holds it, or the folder of a pretrained one."""
     if generator is None or (isinstance(generator, str) and generator in SIZES):
         return generator
+    if isinstance(generator, (str, os.PathLike)):
+        return find_pretrained(generator)
     is_size = isinstance(generator, (tuple, list)) and len(generator) == 5
     if not is_size or not all(isinstance(each, Integral) and int(each) > 0 for each in generator):
         raise ValueError(

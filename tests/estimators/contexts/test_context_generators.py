@@ -167,7 +167,80 @@ def test_an_interrupted_training_of_the_generator_goes_on(tmp_path, monkeypatch)
     assert again.perplexities_ == model.perplexities_
 
 
-@pytest.mark.parametrize("generator", ["huge", (8, 3, 1, 1, 16), (8, 2), 3, (8, 2, 1, 1, 0)])
+@pytest.mark.parametrize(
+    "generator", ["no/such model", (8, 3, 1, 1, 16), (8, 2), 3, (8, 2, 1, 1, 0)]
+)
 def test_sizes_of_generators_are_checked(generator):
     with pytest.raises(ValueError, match="generator="):
         ContextModel(**SMALL | {"generator": generator}).fit(DOCUMENTS)
+
+
+def pretrained(folder) -> str:
+    """Save a tiny random T5 whose tokens are the words of the documents."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+    words = sorted({word for text in DOCUMENTS for word in text.replace(".", "").split()})
+    vocabulary = {w: i for i, w in enumerate(["<pad>", "</s>", "<unk>", "<extra_id_0>", *words])}
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    backend.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=backend, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        config = T5Config(
+            vocab_size=len(vocabulary), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2,
+            pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
+        )  # fmt: skip
+        T5ForConditionalGeneration(config).save_pretrained(folder)
+    return str(folder)
+
+
+def test_a_pretrained_model_generates_and_learns_further(tmp_path, capfd):
+    start = pretrained(tmp_path / "t5")
+    capfd.readouterr()
+    short = SMALL | {"generator": start, "generator_epochs": 1, "reader": "bag"}
+    learned = ContextModel(tmp_path / "model", **short).fit(DOCUMENTS)
+    as_it_is = ContextModel(**short | {"generator_epochs": 0}).fit(DOCUMENTS)
+    assert capfd.readouterr() == ("", "")
+    assert as_it_is.generator_loss_curve_ == []
+    for name in ("sentence", "left", "right"):
+        assert learned.perplexities_[name] < as_it_is.perplexities_[name]
+    network, corpus = learned.generators_[0], learned.corpus_
+    row = int(learned.contexts_[0])
+    terms = learned.terms(TEXTS[:1], [row])[0, 0]
+    texts = [*corpus.texts([row - 1]), TEXTS[0], *corpus.texts([row + 1])]
+    for column, place in enumerate((CENTRE, LEFT, RIGHT), start=1):
+        memories = [
+            network.memory(*network.encode([texts[at]]), at)
+            for at in (LEFT, CENTRE, RIGHT)
+            if at != place
+        ]
+        with torch.inference_mode():
+            target = network.target(*network.encode([texts[place]]), place)
+            expected = float(network.log_likelihood(memories, target))
+        np.testing.assert_allclose(terms[column], expected, rtol=1e-4)
+    found = learned.transform(TEXTS)
+    learned.save(tmp_path / "saved")
+    # It needs neither the folder of the start nor that of the fit.
+    (tmp_path / "t5").rename(tmp_path / "gone")
+    (tmp_path / "model").rename(tmp_path / "gone too")
+    again = ContextModel.load(tmp_path / "saved")
+    np.testing.assert_allclose(again.transform(TEXTS), found, rtol=1e-5)
+    (weights,) = (tmp_path / "saved").glob("generator-*/pretrained/model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    vars(again).pop("_opened")
+    with pytest.raises(ValueError, match="damaged or was changed"):
+        again.transform(TEXTS)
+
+
+def test_a_model_that_does_not_generate_is_refused(tmp_path):
+    from tests.estimators.tiny_model import make_tiny_model
+
+    bert = make_tiny_model(tmp_path / "bert")
+    with pytest.raises(ValueError, match=r"generator=.* has no encoder and decoder"):
+        ContextModel(**SMALL | {"generator": bert}).fit(DOCUMENTS)
