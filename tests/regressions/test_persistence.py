@@ -23,6 +23,8 @@ from sklearn.pipeline import make_pipeline
 import estimators
 from estimators import (
     FILM,
+    ContextModel,
+    ContextRegressor,
     CrossEncoderRegressor,
     DisjointPairsKFold,
     DuplicateFinder,
@@ -44,6 +46,7 @@ from estimators import (
 )
 from estimators.persistence.registry import find_savable, savable
 from film.datasets import make_question_pairs
+from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES
 from tests.golden.outcome import outcome
 
@@ -163,6 +166,18 @@ SHORT = [text for pair in PAIRS for text in pair]
 NEW = [("how do I learn chess", "what is the best way to learn chess?"), ("a cat", "the old dog")]
 X = np.random.default_rng(0).normal(size=(60, 3))
 # Fitted from the folder of the tiny model, and what must come back to the bit.
+CONTEXTS = {
+    **{"reader": "lstm", "width": 8, "n_contexts": 6, "vocabulary_size": 300, "batch_size": 32},
+    **{"discriminator_epochs": 1, "generator": None, "device": "cpu", "random_state": 0},
+}
+
+
+def saved_contexts(folder: Path) -> str:
+    """Save a model of contexts in a folder, for a regressor that reads it."""
+    ContextModel(**CONTEXTS).fit(tiny_documents()).save(folder / "contexts")
+    return str(folder / "contexts")
+
+
 CASES: dict[str, tuple[Any, Any]] = {
     "DisjointPairsKFold": (
         lambda tiny: DisjointPairsKFold(3, random_state=1),
@@ -208,6 +223,14 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda tiny: TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu").fit(SHORT),
         lambda model: model.transform(SHORT).values,
     ),
+    "ContextModel": (
+        lambda tiny: ContextModel(**CONTEXTS).fit(tiny_documents()),
+        lambda model: [model.transform(SHORT), model.loss_curve_],
+    ),
+    "ContextRegressor": (
+        lambda tiny: ContextRegressor(saved_contexts(tiny.parent)).fit(PAIRS, SCORES),
+        lambda model: [model.predict(PAIRS)],
+    ),
     "CrossEncoderRegressor": (
         lambda tiny: CrossEncoderRegressor(
             tiny, train_batch_size=2, max_length=MAX_TOKENS, train_max_length=32, device="cpu"
@@ -244,9 +267,8 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda model: model.predict_proba(NEW),
     ),
 }
-NEEDS_TORCH = {
-    name for name in CASES if name.startswith(("Cross", "RCMD", "Sentence", "Surrogate", "Token"))
-}
+ON_TORCH = ("Context", "Cross", "RCMD", "Sentence", "Surrogate", "Token")
+NEEDS_TORCH = {name for name in CASES if name.startswith(ON_TORCH)}
 quiet = pytest.mark.filterwarnings("ignore:rank=.* were reduced:UserWarning")
 
 
