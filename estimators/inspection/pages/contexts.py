@@ -69,14 +69,15 @@ def contexts_page(explanations: Sequence[Any], *, title: str = "Explanations by 
         for number, each in enumerate(explanations, start=1)
     ]
     n = len(entries)
-    counted = f'<p class="counts"><strong>{n:,}</strong> pair{"" if n == 1 else "s"}</p>'
+    pairs = "pair" if n == 1 else "pairs"
+    counted = f'<p class="counts"><span><strong>{n:,}</strong> {pairs}</span></p>'
     return whole_page(title, f'{counted}{_quiet(_HINT)}<div class="list">{"".join(entries)}</div>')
 
 
 def _pair(explanation: Any, with_title: bool) -> str:
     heading = f"{explanation.title}: " if explanation.title and with_title else ""
     texts = "".join(
-        f'<p class="sentence" dir="auto">{number} {escaped(text)}</p>'
+        f'<p class="sentence" dir="auto"><span class="quiet">{number}</span> {escaped(text)}</p>'
         for number, text in (("1", explanation.text1), ("2", explanation.text2))
     )
     notes = [note for note in (explanation.truncation, explanation.note) if note]
