@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 import time
@@ -18,6 +17,7 @@ from sklearn.preprocessing import normalize
 from estimators.contexts.harvesting.pair_choice import FARTHEST, SPLITS, Chosen, PairChoice
 from estimators.contexts.harvesting.score_file import ScoreFile, read_harvest, read_state
 from estimators.contexts.origin.pair_terms import has_words
+from estimators.contexts.origin.parameter_checks import shared_copy
 from estimators.inputs import (
     as_texts,
     check_integer,
@@ -303,7 +303,7 @@ def _own_encoder(model: Any) -> Any:
     contexts: Any = getattr(model, "context_model_", None)
     if not hasattr(contexts, "transform"):
         return None
-    return copy.copy(contexts).set_params(weights=(1, 0, 0, 0))
+    return shared_copy(contexts).set_params(weights=(1, 0, 0, 0))
 
 
 def _vectors(texts: list[str], encoder: Any) -> Any:

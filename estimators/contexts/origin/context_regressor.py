@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from estimators.contexts.origin.parameter_checks import (
     checked_reference,
     checked_weights,
     is_fitted,
+    shared_copy,
 )
 from estimators.inputs import (
     check_choice,
@@ -65,14 +65,16 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         take from the corpus. Each is scored in the contexts of every text, beside the text and its
         partner, so that 8 of them cost some five times the time.
     weights : array-like of float, shape (4,), default=None
-        λ of Eq. 3. None: those of the model.
+        λ of Eq. 3, by which contexts are chosen and sentences are scored in them. None: those of
+        the model.
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     context_model_ : ContextModel
-        The model itself, not a copy; read from its folder where that was given.
+        The model, read from its folder where that was given. Where ``weights`` are given, a copy
+        that has them and shares the rest.
     weights_ : ndarray of float64, shape (4,)
         λ of Eq. 3.
     reference_ : list of str
@@ -155,6 +157,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         check_choice("centre", self.centre, CENTRES)
         reference = checked_reference(self.reference, self.centre, model)
         weights = checked_weights(model.weights if self.weights is None else self.weights)
+        if self.weights is not None:
+            model = shared_copy(model).set_params(weights=weights.tolist())
         check_verbose(self.verbose)
         line = 1.0, 0.0
         if y is not None:
@@ -270,7 +274,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         twin: Any = super().__sklearn_clone__()  # type: ignore[misc]
         if is_fitted(self.context_model):
             # What it has learned is shared; parameters that are set on the copy stay with it.
-            twin.context_model = copy.copy(self.context_model)
+            twin.context_model = shared_copy(self.context_model)
         return twin
 
     def __sklearn_tags__(self) -> Any:

@@ -34,6 +34,16 @@ def is_fitted(model: Any) -> bool:
     return True
 
 
+def shared_copy(model: Any) -> Any:
+    """Copy a fitted estimator, so that parameters can be set; what is learned or open is shared.
+
+    `copy.copy` would take the way of pickles, which carry the files of a model.
+    """
+    twin = object.__new__(type(model))
+    vars(twin).update(vars(model))
+    return twin
+
+
 def checked_model(model: Any) -> Any:
     """Give the fitted model of contexts, from its folder or its wrapper where it is in one."""
     if isinstance(model, (str, os.PathLike)):

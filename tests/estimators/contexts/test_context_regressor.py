@@ -77,9 +77,10 @@ def test_the_similarity_is_equation_4(model, centre, n):
 def test_weights_are_those_of_the_model_unless_given(model):
     weights = (0.0, 2.0, 0.5, 1.0)
     found = fitted(model, weights=weights).similarity(PAIRS)
-    wanted = [expected(model, *pair, "contexts", weights=weights) for pair in PAIRS]
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
     other = StandIn(weights=weights).fit()
+    wanted = [expected(other, *pair, "contexts", weights=weights) for pair in PAIRS]
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert model.weights == (1.0, 1.0, 1.0, 1.0)
     assert fitted(other).weights_.tolist() == list(weights)
 
 
@@ -266,6 +267,8 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     by_folder = ContextRegressor(tmp_path / "contexts").fit(pairs)
     wanted = ContextRegressor(model).fit(pairs).similarity(pairs)
     np.testing.assert_allclose(by_folder.similarity(pairs), wanted, atol=1e-6)
+    twin = clone(ContextRegressor(model)).context_model
+    assert twin is not model and twin.corpus_ is model.corpus_
     centred = ContextRegressor(model, centre="both", reference=3).fit(pairs)
     assert len(centred.reference_) == 3 and set(centred.reference_) <= set(sentences_of(model))
     assert np.isfinite(centred.similarity(pairs)).all()
