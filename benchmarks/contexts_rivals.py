@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from benchmarks.rivals.bag_contrast import CROPS, NEXT, BagSettings, train_bags
 from benchmarks.rivals.book_words import read_words
@@ -63,7 +64,10 @@ def _rivals(bench: Bench) -> dict[str, Callable[[], dict[str, Similarity]]]:
     }
     if bench.options.rivals:
         environment, folder = bench.options.rivals, bench.options.glove
-        found["mean of GloVe 6B, 50 wide"] = lambda: {"": mean_glove(environment, folder)}
+        found["mean of GloVe 6B, 50 wide"] = lambda: {
+            "": mean_glove(environment, folder),
+            ", without stop words": mean_glove(environment, folder, ENGLISH_STOP_WORDS),
+        }
     if not bench.quick:
         found[MINILM] = lambda: {"": cosine_of(SentenceEncoder().fit(["a text"]).transform)}
     return found

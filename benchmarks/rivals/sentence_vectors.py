@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,11 @@ def random_words(corpus: BookWords, width: int = 300, seed: int = 0) -> Similari
     )
 
 
-def mean_glove(environment: str | Path, folder: str | Path | None = None) -> Similarity:
+def mean_glove(
+    environment: str | Path,
+    folder: str | Path | None = None,
+    left_out: Collection[str] = frozenset(),
+) -> Similarity:
     """Mean of the vectors of GloVe 6B, 50 wide, over the words that it knows.
 
     Parameters
@@ -70,6 +74,8 @@ def mean_glove(environment: str | Path, folder: str | Path | None = None) -> Sim
         Where the environment with the package is or goes.
     folder : str or Path, default=None
         Its unpacked files, which are read instead of installed ones.
+    left_out : collection of str, default=frozenset()
+        Words that do not count, such as stop words.
     """
     packages = GLOVE[1:] if folder else GLOVE
     python = rival_python(environment, packages)
@@ -87,7 +93,8 @@ def mean_glove(environment: str | Path, folder: str | Path | None = None) -> Sim
         width = len(next(iter(vector.values()), ()))
 
         def mean(text: str) -> NDArray[np.float64]:
-            rows = [vector[word] for word in glove_words(text) if word in vector]
+            kept = (word for word in glove_words(text) if word not in left_out)
+            rows = [vector[word] for word in kept if word in vector]
             return np.mean(rows, axis=0) if rows else np.zeros(width)
 
         return cosine_of(lambda texts: np.stack([mean(text) for text in texts]))(pairs)

@@ -93,7 +93,9 @@ def test_glove_is_the_mean_of_the_words_that_it_knows(glove):
     pairs = np.array([["Red zz car", "car's"], ["red", "car"], ["zz", "red"]], dtype=object)
     found = mean_glove("env", glove)(pairs)
     assert found == pytest.approx([0.5, 0, 0], abs=1e-6)
-    assert glove_run.asked == [("pyarrow", "numpy<2.5")]
+    without = mean_glove("env", glove, {"red"})(pairs[[0, 2]])
+    assert without == pytest.approx([2**-0.5, 0], abs=1e-6)
+    assert glove_run.asked == [("pyarrow", "numpy<2.5")] * 2
 
 
 def test_the_package_is_installed_where_no_folder_is_given(glove, monkeypatch):
