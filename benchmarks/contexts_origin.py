@@ -29,6 +29,8 @@ ALONE = {
     "sentence": (0.0, 1.0, 0.0, 0.0),
     "both contexts": (0.0, 0.0, 1.0, 1.0),
 }
+DISCRIMINATORS = (("bag", "concatenation"), ("lstm", "bilinear"), ("lstm", "concatenation"))
+"""Readers and interactions beside the default's."""
 N_RANDOM = 3
 """Draws of random contexts, whose mean is reported."""
 N_TIMED, N_ALONE = 8, 60
@@ -44,6 +46,23 @@ def measure_pretrained(bench: Bench) -> None:
     """Measure the same with a discriminator on frozen states of MiniLM."""
     model = bench.context_model("pretrained", encoder=SentenceEncoder())
     _measure_rows(bench, PRETRAINED, model, name="pretrained")
+
+
+def measure_discriminators(bench: Bench) -> None:
+    """Measure Eq. 1 as printed against an interaction, and a BiLSTM against a bag of tokens.
+
+    All other parts, the generator too, are those of the model from scratch. Eq. 1 ranks contexts
+    alike for all sentences.
+    """
+    bench.tell_row(f"eq1: {ORIGIN}", _sample_terms(bench).similarity())
+    for reader, interaction in DISCRIMINATORS:
+        changes = {"reader": reader, "interaction": interaction}
+        model = bench.context_model("origin", **changes)
+        case = f"eq1: {reader}, {interaction}"
+        terms = bench.terms(model, f"{reader} {interaction}", bench.sample, bench.size)
+        bench.tell_row(case, terms.similarity(), rival=f"eq1: {ORIGIN}")
+        alone = terms.similarity(ALONE["discriminative"])
+        bench.tell_row(f"{case}, discriminative alone", alone, rival=f"eq1: {ORIGIN}")
 
 
 def measure_sizes(bench: Bench) -> None:
