@@ -208,7 +208,7 @@ class Discriminator(torch.nn.Module):
             raise ValueError(f"dropout={dropout!r} must be at least 0 and below 1")
         if vectors is None:
             self.embedding = torch.nn.Embedding(n_tokens, hidden)
-            torch.nn.init.normal_(self.embedding.weight, std=0.1)
+            torch.nn.init.normal_(self.embedding.weight, std=0.5)
         else:
             start = _table("vectors", vectors, n_tokens)
             self.embedding = torch.nn.Embedding.from_pretrained(start.clone(), freeze=False)

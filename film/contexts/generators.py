@@ -97,8 +97,9 @@ class Generator(torch.nn.Module):
         adaptive softmax (Grave et al., 2017). It is as exact a distribution for a fraction of the
         products: a good number is 1000. None: all tokens in one step.
     counts : array-like of int, shape (n_tokens,), default=None
-        How often each token stands in the training text, which says which ones are frequent. They
-        become part of the weights, so a network that is loaded needs none.
+        How often each token stands in the training text, that of `END` being the number of
+        sentences: which tokens are frequent, and where probabilities start from. They become part
+        of the weights, so a network that is loaded needs none.
 
     Raises
     ------
@@ -163,6 +164,8 @@ class Generator(torch.nn.Module):
         # Keys and values of all layers of the decoder.
         self.remember = torch.nn.Linear(width, 2 * width * self.size.decoder_layers)
         self.decoder_norm = torch.nn.LayerNorm(width)
+        # A state still resembles the token that it comes from; in full it would predict that one.
+        torch.nn.init.constant_(self.decoder_norm.weight, 0.2)
 
     def memory(self, ids: Any, lengths: Any, place: Any) -> Memory:
         """Encode sentences, each by itself.

@@ -204,8 +204,9 @@ class TiedEmbedding(torch.nn.Module):
     n_frequent : int or None
         Tokens of the first step. None: one step for all.
     counts : array-like of int, shape (V,), or None
-        How often each token stands in the training text. None: tokens are in order of frequency,
-        or ``ranks`` is loaded with the weights.
+        How often each token stands in the training text: without states, probabilities start as
+        those frequencies. None: tokens are in order of frequency, or ``ranks`` is loaded with the
+        weights.
     """
 
     def __init__(self, n_tokens: int, width: int, n_frequent: int | None, counts: Any) -> None:
@@ -220,16 +221,26 @@ class TiedEmbedding(torch.nn.Module):
         ranks = torch.arange(n_tokens)
         if n_groups:
             self.groups = torch.nn.Linear(width, n_groups)
-        if n_groups and counts is not None:
+        if counts is not None:
             given = torch.as_tensor(counts)
             if given.shape != (n_tokens,):
                 raise ValueError(
                     f"counts has shape {tuple(given.shape)}; it must be ({n_tokens},), a "
                     "number per entry of the vocabulary"
                 )
-            order = given.argsort(descending=True, stable=True)
+            order = given.argsort(descending=True, stable=True) if n_groups else ranks
             ranks = torch.empty_like(order).index_copy(0, order, ranks)
+            self._start_as_unigrams(given[order])
         self.register_buffer("ranks", ranks)
+
+    @torch.no_grad()
+    def _start_as_unigrams(self, counts: Any) -> None:
+        """Set biases to log frequencies, so that nothing has to be learned of them."""
+        smoothed = counts.double() + 1
+        self.bias.copy_((smoothed / smoothed.sum()).log())
+        if len(self.sizes) > 1:
+            of_groups = [part.sum() for part in smoothed.split(self.sizes)[1:]]
+            self.groups.bias.copy_((torch.stack(of_groups) / smoothed.sum()).log())
 
     def vectors(self, ids: Any) -> Any:
         """Vectors of tokens (N,), of unit variance at the start, (N, width)."""

@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
+from film.contexts.generation import unigram_log_likelihood  # noqa: E402
 from film.contexts.generators import (  # noqa: E402
     CENTRE,
     LEFT,
@@ -23,6 +24,7 @@ def made(n_tokens=11, seed=0, size=MINI, **options):
     torch.manual_seed(seed)
     model = Generator(n_tokens, size, max_length=9, **options).double().eval()
     with torch.no_grad():
+        model.decoder_norm.weight.fill_(1.0)
         # Sharper than at the start, so that an error shows.
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -346,6 +348,31 @@ def test_probabilities_in_two_steps_are_those_of_the_definition(n_frequent, grou
     rows, tokens = torch.arange(5).repeat_interleave(7), torch.arange(7).repeat(5)
     found = table.log_probabilities(states[rows], tokens)
     torch.testing.assert_close(found.exp().view(5, 7), expected)
+
+
+@pytest.mark.parametrize("n_frequent", [None, 1, 3])
+@torch.no_grad()
+def test_counts_are_where_probabilities_start_from(n_frequent, monkeypatch):
+    monkeypatch.setattr("film.contexts.seq2seq.GROUP", 2)
+    table = TiedEmbedding(7, 4, n_frequent, COUNTS)
+    if n_frequent is not None:
+        torch.nn.init.zeros_(table.groups.weight)
+    found = table.log_probabilities(torch.zeros(7, 4), torch.arange(7)).exp()
+    smoothed = torch.tensor(COUNTS) + 1.0
+    torch.testing.assert_close(found, smoothed / smoothed.sum())
+
+
+@torch.no_grad()
+def test_a_network_starts_about_where_unigrams_are():
+    rng = np.random.default_rng(0)
+    counts = np.round(1000 / np.arange(1, 301))
+    batch = [(rng.choice(300, (20, 6), p=counts / counts.sum()), np.full(20, 6)) for _ in range(3)]
+    torch.manual_seed(0)
+    model = Generator(300, "tiny", max_length=9, n_frequent=100, counts=counts).eval()
+    counts[END] = counts.sum() / 6
+    expected = -unigram_log_likelihood(counts, *batch[CENTRE]).mean()
+    # Of 300 tokens alike it would be 5.7, and the end is unknown to it here.
+    assert abs(float(model.loss(batch, CENTRE)) - expected) < 0.5 < 5.7 - expected
 
 
 @torch.no_grad()
