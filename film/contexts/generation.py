@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from film.contexts.generators import CENTRE, LEFT, RIGHT
+from film.contexts.generators import CENTRE, LEFT, RIGHT, Memory
 from film.contexts.vocabulary import END
 
 __all__ = ["EncodedContexts", "encode_contexts", "generation_terms", "unigram_log_likelihood"]
@@ -200,7 +200,9 @@ def _side(
 
     def joined(prepare: Any) -> Any:
         found = [prepare(ids[rows], lengths[rows], place) for rows in parts]
-        return type(found[0])(*map(torch.cat, zip(*found, strict=True))).take(back)
+        whole = type(found[0])(*map(torch.cat, zip(*found, strict=True)))
+        whole = Memory.of(*whole[:2]) if isinstance(whole, Memory) else whole
+        return whole.take(back)
 
     memories, target = {}, None
     for column, written in enumerate(TASKS):

@@ -35,10 +35,19 @@ LEFT, CENTRE, RIGHT = 0, 1, 2
 
 
 class Memory(NamedTuple):
-    """What is kept of sentences that are given, one sentence behind the other."""
+    """What is kept of sentences that are given: values of tokens, and where each sentence starts.
+
+    Rows that are taken share the values.
+    """
 
     values: Any  # (N, ...)
     lengths: Any  # (b,)
+    starts: Any  # (b,)
+
+    @classmethod
+    def of(cls, values: Any, lengths: Any) -> Memory:
+        """Make a memory of values of sentences, one sentence behind the other."""
+        return cls(values, lengths, lengths.cumsum(0) - lengths)
 
     def take(self, rows: Any) -> Memory:
         """Take some rows, in their order; rows may repeat.
@@ -48,8 +57,14 @@ class Memory(NamedTuple):
         rows : array-like of int, shape (k,)
             In [0, b).
         """
-        source, lengths = _taken(self.lengths, rows)
-        return Memory(self.values[source], lengths)
+        rows = torch.as_tensor(rows, device=self.lengths.device)
+        return Memory(self.values, self.lengths[rows], self.starts[rows])
+
+    def padded(self) -> tuple[Any, Any]:
+        """Values (b, L, ...), with anything behind a sentence's end, and a mask (b, L)."""
+        layout = Layout(self.lengths)
+        table = (self.starts[:, None] + layout.within) * layout.mask
+        return gathered(self.values, table), layout.mask
 
 
 class Target(NamedTuple):
@@ -67,8 +82,11 @@ class Target(NamedTuple):
         rows : array-like of int, shape (k,)
             In [0, b).
         """
-        source, lengths = _taken(self.lengths, rows)
-        return Target(self.values[source], self.tokens[source], lengths)
+        rows = torch.as_tensor(rows, device=self.lengths.device)
+        layout = Layout(self.lengths[rows])
+        starts = (self.lengths.cumsum(0) - self.lengths)[rows]
+        source = layout.flat(starts[:, None] + layout.within)
+        return Target(self.values[source], self.tokens[source], layout.lengths)
 
 
 class Generator(torch.nn.Module):
@@ -197,7 +215,7 @@ class Generator(torch.nn.Module):
         x = self.dropout(x)
         for layer in self.encoder:
             x = layer(x, layout)
-        return Memory(self.remember(self.encoder_norm(x)), layout.lengths)
+        return Memory.of(self.remember(self.encoder_norm(x)), layout.lengths)
 
     def target(self, ids: Any, lengths: Any, place: int) -> Target:
         """Prepare sentences that are generated, as far as the others have no part in it.
@@ -263,7 +281,7 @@ class Generator(torch.nn.Module):
         for number, layer in enumerate(layers):
             x = layer(x if number == 0 else layer.attention(x, layout), layout, attended[number])
         values = self.vocabulary.log_probabilities(self.decoder_norm(x), target.tokens)
-        return Memory(values, target.lengths)
+        return Memory.of(values, target.lengths)
 
     def log_likelihood(self, memories: Sequence[Memory], target: Target) -> Any:
         """Mean log-probability per token of sentences, their end included (Eq. 2, 3).
@@ -300,15 +318,9 @@ class Generator(torch.nn.Module):
 
     def _attended(self, memories: Sequence[Memory], n_rows: int, dtype: Any) -> list[Attended]:
         """Keys and values for each layer, of all memories side by side."""
-        layouts, tables, start = [Layout(memory.lengths) for memory in memories], [], 0
-        for layout in layouts:
-            tables.append((layout.table + start).expand(n_rows, -1))
-            start += len(layout.places)
-        masks = [layout.mask.expand(n_rows, -1) for layout in layouts]
-        mask = additive(torch.cat(masks, dim=1), dtype)
-        values = gathered(
-            torch.cat([memory.values for memory in memories]), torch.cat(tables, dim=1)
-        )
+        found = [memory.padded() for memory in memories]
+        values = torch.cat([table.expand(n_rows, -1, -1) for table, _ in found], dim=1)
+        mask = additive(torch.cat([part.expand(n_rows, -1) for _, part in found], dim=1), dtype)
         return [Attended(part, mask) for part in values.chunk(len(self.decoder), dim=2)]
 
     def _embedded(self, tokens: Any, layout: Layout) -> Any:
@@ -356,17 +368,9 @@ def mean_loss(
 
 def row_means(tokens: Memory) -> Any:
     """Mean over the tokens of each sentence, (b,)."""
-    values, lengths = tokens
+    values, lengths, _ = tokens
     rows = torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths)
     return values.new_zeros(len(lengths)).index_add(0, rows, values) / lengths
-
-
-def _taken(lengths: Any, rows: Any) -> tuple[Any, Any]:
-    """Tokens of some rows of a batch, and the lengths of those rows."""
-    rows = torch.as_tensor(rows, device=lengths.device)
-    layout = Layout(lengths[rows])
-    starts = (lengths.cumsum(0) - lengths)[rows]
-    return layout.flat(starts[:, None] + layout.within), layout.lengths
 
 
 def common_rows(numbers: list[int]) -> int:

@@ -132,7 +132,7 @@ class PretrainedGenerator(torch.nn.Module):
         places = torch.as_tensor(place, device=ids.device).expand(len(ids))
         tokens = torch.cat([ids.new_full((len(ids), 1), -1), ids], dim=1)
         both = torch.stack([tokens, places[:, None].expand(tokens.shape)], dim=2)
-        return Memory(layout.flat(both[:, : len(layout.within)]), layout.lengths)
+        return Memory.of(layout.flat(both[:, : len(layout.within)]), layout.lengths)
 
     def target(self, ids: Any, lengths: Any, place: int) -> Target:
         """Keep sentences that are generated, with what ends them, as `Generator.target` does."""
@@ -169,7 +169,7 @@ class PretrainedGenerator(torch.nn.Module):
         # In half precision the sum over the vocabulary would be rounded away.
         chosen = chosen.to(torch.promote_types(chosen.dtype, torch.float32))
         values = -torch.nn.functional.cross_entropy(chosen, rows.flat(tokens), reduction="none")
-        return Memory(values, rows.lengths)
+        return Memory.of(values, rows.lengths)
 
     def log_likelihood(self, memories: Sequence[Memory], target: Target) -> Any:
         """Mean log-probability per token, as `Generator.log_likelihood` gives, (b,)."""
@@ -190,8 +190,8 @@ class PretrainedGenerator(torch.nn.Module):
         )
         tables = [(place, gap)]
         for memory in memories:
-            layout = Layout(memory.lengths)
-            tokens = memory.values[:, 0][layout.table].masked_fill(~layout.mask, -1)
+            table, mask = memory.padded()
+            tokens = table[:, :, 0].masked_fill(~mask, -1)
             tables.append((int(memory.values[0, 1]), tokens.expand(n_rows, -1)))
         tables = [table for _, table in sorted(tables, key=lambda entry: entry[0])]
         joined = torch.cat([first, *tables, last], dim=1)
