@@ -144,6 +144,11 @@ def test_own_places_of_a_text_are_left_out(model):
             (found,) = plain.contexts_of([spelling], 200, strategy=strategy)
             assert not {row - 1, row, row + 1} & set(found.tolist())
             assert len(found) >= len(plain.corpus_.centres()) - 20
+    # From diverse sets too.
+    rows = [int(row) for row in model.contexts_of([text], 6)[0]]
+    for near in model.corpus_.texts(rows):
+        here = {int(r) + step for r in model.corpus_.rows_of([near])[0] for step in (-1, 0, 1)}
+        assert not here & set(model.contexts_of([near], 20)[0].tolist())
 
 
 def test_random_contexts_depend_on_the_text_alone(model):
