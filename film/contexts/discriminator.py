@@ -8,7 +8,7 @@ import torch
 
 __all__ = ["Discriminator", "Interaction", "WordSums", "fit_loss", "fit_weights"]
 
-ALIKE = 5.0
+GAIN = 5.0
 """Logit that a neighbour gives at the start to a sentence of the same words."""
 
 InteractionKind = Literal["bilinear", "concatenation"]
@@ -33,14 +33,15 @@ class Interaction(torch.nn.Module):
     width : int, default=300
         Rows of A, B and C. It plays no part in ``"concatenation"``.
     n_alike : int, default=0
-        The last so many entries of states are such that sentences alike in them fit together:
-        A, B and C start there as one matrix, the identity times √`ALIKE`, and elsewhere a tenth
-        as large as without.
+        The last so many entries w of states are such that sentences alike in them fit together:
+        ``g <w_i, w_<i + w_>i>`` is added to the logit, with one number g ≥ 0 to learn, which starts
+        at `GAIN`, as d does at minus it; the maps are of the other entries. ``"concatenation"``
+        adds no such product and maps all.
 
     Raises
     ------
     ValueError
-        If ``kind`` is unknown, a width is below 1, or ``n_alike`` is more than ``n_states``.
+        If ``kind`` is unknown, a width is below 1, or ``n_alike`` is not below ``n_states``.
 
     Examples
     --------
@@ -66,40 +67,44 @@ class Interaction(torch.nn.Module):
             raise ValueError(f"kind={kind!r} must be one of {names}")
         for name, value in (("n_states", n_states), ("width", width)):
             _check_positive(name, value)
-        if not 0 <= n_alike <= n_states:
-            raise ValueError(f"n_alike={n_alike!r} must be from 0 to n_states={n_states}")
-        rank = width if kind == "bilinear" else 0
+        if not 0 <= n_alike < n_states:
+            raise ValueError(f"n_alike={n_alike!r} must be from 0 to {n_states - 1}")
+        is_bilinear = kind == "bilinear"
+        rank = width if is_bilinear else 0
+        self.n_alike = n_alike if is_bilinear else 0
         # The last row of each is its linear term.
         self.centres, self.lefts, self.rights = (
-            torch.nn.Linear(n_states, rank + 1, bias=False) for _ in range(3)
+            torch.nn.Linear(n_states - self.n_alike, rank + 1, bias=False) for _ in range(3)
         )
         self.bias = torch.nn.Parameter(torch.zeros(()))
-        if n_alike and rank:
-            start = ALIKE**0.5 * torch.eye(rank, n_alike)
-            with torch.no_grad():
-                for part in (self.centres, self.lefts, self.rights):
-                    part.weight *= 0.1
-                    part.weight[:rank, -n_alike:] = start
-                    part.weight[rank, -n_alike:] = 0
+        if self.n_alike:
+            self.root_gain = torch.nn.Parameter(torch.tensor(GAIN**0.5))
+            # Sentences without a word in common do not fit.
+            torch.nn.init.constant_(self.bias, -GAIN)
 
     def centre(self, states: Any) -> Any:
         """Vectors of centre sentences, (b, q), from states (b, n_states)."""
-        return self._with_ones(self.centres(states), self.bias, first=False)
+        return self._vectors(self.centres, states, self.bias, first=False)
 
     def left(self, states: Any) -> Any:
         """Vectors of left sentences, (b, q), from states (b, n_states)."""
-        return self._with_ones(self.lefts(states), 1.0, first=True)
+        return self._vectors(self.lefts, states, 1.0, first=True)
 
     def right(self, states: Any) -> Any:
         """Vectors of right sentences, (b, q), from states (b, n_states)."""
-        return self._with_ones(self.rights(states), 0.0, first=True)
+        return self._vectors(self.rights, states, 0.0, first=True)
 
-    def _with_ones(self, projected: Any, constant: Any, *, first: bool) -> Any:
-        """Columns so that one product gives the bilinear term, both linear ones and the bias."""
+    def _vectors(self, part: Any, states: Any, constant: Any, *, first: bool) -> Any:
+        """Columns so that one product gives all products, both linear terms and the bias."""
+        n_mapped = states.shape[1] - self.n_alike
+        projected = part(states[:, :n_mapped])
+        alike = states[:, n_mapped:]
+        if self.n_alike:
+            alike = self.root_gain * alike
         vectors, linear = projected[:, :-1], projected[:, -1:]
-        if first:
-            return torch.cat([vectors, linear, linear.new_full(linear.shape, constant)], dim=1)
-        return torch.cat([vectors, torch.ones_like(linear), linear + constant], dim=1)
+        ones = torch.ones_like(linear)
+        ends = [linear, ones * constant] if first else [ones, linear + constant]
+        return torch.cat([vectors, alike, *ends], dim=1)
 
 
 class WordSums(torch.nn.Module):

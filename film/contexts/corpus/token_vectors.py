@@ -176,7 +176,7 @@ def spelling_vectors(
     Returns
     -------
     vectors : ndarray of float32, shape (n_tokens, size)
-        Zero for tokens without characters, and for those in all sentences but one or more.
+        Zero for tokens without a letter or digit, and for those in all sentences.
 
     Raises
     ------
@@ -223,6 +223,9 @@ def spelling_vectors(
 
 
 def _runs(token: str) -> set[str]:
-    """Whole token and its runs of characters, each once."""
+    """Whole token and its runs of characters, each once; none of punctuation alone."""
+    # The mark of the beginning of a word in byte-level vocabularies is a letter, "Ġ".
+    if not any(character.isalnum() for character in token.removeprefix("Ġ")):
+        return set()
     found = {token[i : i + n] for n in N_GRAMS for i in range(len(token) - n + 1)}
-    return (found | {"=" + token}) if token else set()
+    return found | {"=" + token}

@@ -275,20 +275,28 @@ def test_sentences_without_any_token_have_no_words():
     assert states.shape == (2, 13) and not states.any()
 
 
-def test_the_interaction_starts_from_sentences_alike():
+def test_sentences_alike_fit_together():
     torch.manual_seed(0)
-    head = Interaction(7, width=4, n_alike=3).double()
-    states = torch.zeros(6, 7, dtype=torch.float64)
-    states[:, 4:] = torch.nn.functional.normalize(torch.randn(6, 3, dtype=torch.float64), dim=1)
-    left, right, centre = states[:2], states[2:4], states[4:]
+    head, plain = (Interaction(7 - k, width=4, n_alike=3 - k).double() for k in (0, 3))
+    plain.load_state_dict(head.state_dict(), strict=False)
+    left, right, centre = torch.randn(3, 2, 7, dtype=torch.float64)
+    assert float(head.root_gain.detach() ** 2) == pytest.approx(5, rel=1e-6)
+    with torch.no_grad():
+        head.root_gain.fill_(3.0)
     found = (head.left(left) + head.right(right)) @ head.centre(centre).T
-    expected = 5 * (left + right)[:, 4:] @ centre[:, 4:].T
-    torch.testing.assert_close(found, expected)
+    rest = (plain.left(left[:, :4]) + plain.right(right[:, :4])) @ plain.centre(centre[:, :4]).T
+    torch.testing.assert_close(found, rest + 9 * (left + right)[:, 4:] @ centre[:, 4:].T)
 
 
-@pytest.mark.parametrize("n_alike", [-1, 8])
+def test_concatenation_adds_no_product_of_what_is_alike():
+    head = Interaction(7, "concatenation", n_alike=3)
+    assert head.centre(torch.zeros(2, 7)).shape == (2, 2)
+    assert head.centres.weight.shape == (1, 7)
+
+
+@pytest.mark.parametrize("n_alike", [-1, 7])
 def test_entries_that_are_alike_are_entries(n_alike):
-    with pytest.raises(ValueError, match=f"n_alike={n_alike} must be from 0 to n_states=7"):
+    with pytest.raises(ValueError, match=f"n_alike={n_alike} must be from 0 to 6"):
         Interaction(7, n_alike=n_alike)
 
 

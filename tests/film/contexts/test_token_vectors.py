@@ -115,8 +115,9 @@ def test_a_token_has_a_vector_whatever_else_the_vocabulary_has():
 
 
 def test_tokens_without_text_or_in_all_sentences_have_no_vector():
-    found = spelling_vectors(["", "the", "cat"], [0, 50, 1], 50, 8, random_state=0)
-    assert not found[:2].any() and found[2].any()
+    tokens = ["", "the", ".", 'Ġ"', "cat", "7"]
+    found = spelling_vectors(tokens, [0, 50, 20, 9, 1, 1], 50, 8, random_state=0)
+    assert found.any(axis=1).tolist() == [False] * 4 + [True] * 2
 
 
 @pytest.mark.parametrize(
