@@ -32,7 +32,13 @@ def load_folder(path: str) -> Any:
     """Load the fitted model of a folder, whatever its class."""
     from estimators.persistence import read_metadata
 
-    kind = read_metadata(path)["class"]
+    try:
+        kind = read_metadata(path)["class"]
+    except FileNotFoundError as error:
+        raise Failure(
+            f"--model {path} is a folder without a model ({error}); give a model that film train, "
+            "film label or film contexts wrote"
+        ) from error
     if kind not in _ROOMS:
         raise Failure(
             f"--model {path} holds a {kind}, which cannot score pairs; give one of "

@@ -97,7 +97,7 @@ _OF_SURROGATES = ("start", "scratch", "score_range", "epochs", "max_length")
 )
 @click.option(
     "--score-range",
-    type=float,
+    type=FiniteRange(),
     nargs=2,
     metavar="LOW HIGH",
     help="With --surrogate: scores that stand for the cosines 0 and 1. Default: they are cosines.",
