@@ -22,7 +22,6 @@ from benchmarks.rcmd_memory import (
     free_memory,
     main,
     our_need,
-    peak_of,
     run,
     seconds_of,
     similarity_part,
