@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,14 +17,15 @@ from estimators.training import (
     Fitted,
     as_cosines,
     check_eval_set,
+    check_local_folder,
     check_range,
     check_rows,
     check_targets,
     check_training_parameters,
+    push_saved,
     read_regressor,
     train,
     units_of,
-    upload,
     write_regressor,
 )
 from film.pairs import row_cosines
@@ -328,10 +327,7 @@ class SurrogateRegressor(TokenRegressor):
         model : SurrogateRegressor
             Fitted.
         """
-        if not Path(path).expanduser().is_dir():
-            raise FileNotFoundError(
-                f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
-            )
+        check_local_folder(path)
         return cls.from_pretrained(path, **params)
 
     def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
@@ -347,10 +343,7 @@ class SurrogateRegressor(TokenRegressor):
         address : str
             Of the commit.
         """
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch, "model")
-            self.save(folder)
-            return upload(repo_id, folder, private=private, token=token)
+        return push_saved(self, repo_id, private=private, token=token)
 
     @property
     def _title(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.inputs import check_integer
-from estimators.inspection.explanation_checks import checked_context_parts
+from estimators.inspection.explanation_checks import check_keys, checked_context_parts
 from estimators.inspection.pages.contexts import contexts_html
 from estimators.inspection.printable import printable_text
 from film.contexts import TERMS, combine_terms
@@ -282,14 +282,7 @@ class ContextExplanation:
         TypeError, ValueError
             If a key is missing or unknown, or as in the constructor.
         """
-        names = {field.name for field in fields(cls)}
-        missing = {f.name for f in fields(cls) if f.default is MISSING} - set(data)
-        unknown = set(data) - names
-        if missing or unknown:
-            raise ValueError(
-                f"data lacks {sorted(missing)} and has unknown {sorted(unknown)}: give what "
-                "to_dict() gave."
-            )
+        check_keys(cls, data)
         return cls(**data)
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from estimators.inputs import check_integer
 from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
-from estimators.inspection.explanation_checks import as_mapping, checked_parts
+from estimators.inspection.explanation_checks import as_mapping, check_keys, checked_parts
 from estimators.inspection.pages.fragment import explanation_html
 from estimators.inspection.printable import printable_text
 from film.tokens import chunk_scores
@@ -336,14 +336,7 @@ class Explanation:
         TypeError, ValueError
             If a key is missing or unknown, or as in the constructor.
         """
-        names = {field.name for field in fields(cls)}
-        missing = {f.name for f in fields(cls) if f.default is MISSING} - set(data)
-        unknown = set(data) - names
-        if missing or unknown:
-            raise ValueError(
-                f"data lacks {sorted(missing)} and has unknown {sorted(unknown)}: give what "
-                "to_dict() gave."
-            )
+        check_keys(cls, data)
         return cls(**data)
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
@@ -205,3 +206,14 @@ def _from_mapping(data: Mapping[str, Any]) -> Any:
         )
     places = (np.asarray(data["rows"], dtype=int), np.asarray(data["columns"], dtype=int))
     return sp.coo_array((data["values"], places), shape=tuple(data["shape"]))
+
+
+def check_keys(cls: Any, data: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the keys are fields of a dataclass, all that have no default."""
+    missing = {field.name for field in fields(cls) if field.default is MISSING} - set(data)
+    unknown = set(data) - {field.name for field in fields(cls)}
+    if missing or unknown:
+        raise ValueError(
+            f"data lacks {sorted(missing)} and has unknown {sorted(unknown)}: give what "
+            "to_dict() gave."
+        )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -20,13 +18,14 @@ from estimators.tokens.vocabulary import training_weights
 from estimators.training import (
     Fitted,
     check_eval_set,
+    check_local_folder,
     check_rows,
     check_targets,
     check_training_parameters,
+    push_saved,
     read_regressor,
     train,
     units_of,
-    upload,
     write_regressor,
 )
 from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, transport_plan
@@ -323,10 +322,7 @@ class RCMDRegressor(TokenRegressor):
         model : RCMDRegressor
             Fitted.
         """
-        if not Path(path).expanduser().is_dir():
-            raise FileNotFoundError(
-                f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
-            )
+        check_local_folder(path)
         return cls.from_pretrained(path, **params)
 
     def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
@@ -346,10 +342,7 @@ class RCMDRegressor(TokenRegressor):
         address : str
             Of the commit.
         """
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch, "model")
-            self.save(folder)
-            return upload(repo_id, folder, private=private, token=token)
+        return push_saved(self, repo_id, private=private, token=token)
 
     @property
     def _title(self) -> str:

@@ -4,8 +4,9 @@ from .model_average import average_models as average_models
 from .objectives import OBJECTIVES as OBJECTIVES
 from .run import train as train
 from .saving import Fitted as Fitted
+from .saving import check_local_folder as check_local_folder
+from .saving import push_saved as push_saved
 from .saving import read_regressor as read_regressor
-from .saving import upload as upload
 from .saving import write_regressor as write_regressor
 from .settings import check_training_parameters as check_training_parameters
 from .targets import as_cosines as as_cosines

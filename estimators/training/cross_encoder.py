@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +24,13 @@ from estimators.encoders import (
 from estimators.inputs import check_pairs, check_verbose, tags_of_texts
 from estimators.persistence import savable
 from estimators.training.run import train_pairs
-from estimators.training.saving import Fitted, read_regressor, upload, write_regressor
+from estimators.training.saving import (
+    Fitted,
+    check_local_folder,
+    push_saved,
+    read_regressor,
+    write_regressor,
+)
 from estimators.training.settings import check_training_parameters
 from estimators.training.targets import (
     check_eval_set,
@@ -314,18 +318,12 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
         """Load a fitted model from the folder that `save` wrote; as in `RCMDRegressor`."""
-        if not Path(path).expanduser().is_dir():
-            raise FileNotFoundError(
-                f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
-            )
+        check_local_folder(path)
         return cls.from_pretrained(path, **params)
 
     def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
         """Save the fitted model to a repository on the Hugging Face hub; as in `RCMDRegressor`."""
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch, "model")
-            self.save(folder)
-            return upload(repo_id, folder, private=private, token=token)
+        return push_saved(self, repo_id, private=private, token=token)
 
     def __sklearn_tags__(self) -> Any:
         tags = tags_of_texts(super().__sklearn_tags__())

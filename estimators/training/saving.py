@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,3 +133,19 @@ def upload(repo_id: str, folder: Path, *, private: bool | None, token: Any) -> s
     api = HfApi(token=token)
     name = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
     return str(api.upload_folder(repo_id=name, folder_path=folder).commit_url)
+
+
+def push_saved(regressor: Any, repo_id: str, *, private: bool | None, token: Any) -> str:
+    """Save a fitted regressor to a repository on the Hugging Face hub, and give its address."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "model")
+        regressor.save(folder)
+        return upload(repo_id, folder, private=private, token=token)
+
+
+def check_local_folder(path: Any) -> None:
+    """Raise FileNotFoundError where a path is no folder, so that the network is never asked."""
+    if not Path(path).expanduser().is_dir():
+        raise FileNotFoundError(
+            f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
+        )

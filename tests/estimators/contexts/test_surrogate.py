@@ -355,7 +355,7 @@ def test_it_goes_to_the_hub_as_a_whole_folder(fitted, tmp_path, monkeypatch):
         shutil.copytree(folder, tmp_path / "hub")
         return "address"
 
-    monkeypatch.setattr(surrogate, "upload", kept)
+    monkeypatch.setattr("estimators.training.saving.upload", kept)
     assert fitted.push_to_hub("someone/model", private=True, token="secret") == "address"
     again = SurrogateRegressor.from_pretrained(tmp_path / "hub", verbose=0)
     np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))

@@ -14,7 +14,6 @@ from sklearn.model_selection import cross_val_score
 from estimators import CrossEncoderRegressor, SurrogateRegressor, make_encoder
 from estimators.encoders import pair_scoring
 from estimators.encoders.transformer import Transformer
-from estimators.training import cross_encoder
 from estimators.training.loop import Training
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
@@ -329,7 +328,7 @@ def test_it_goes_to_the_hub_as_a_whole_folder(fitted, tmp_path, monkeypatch):
         shutil.copytree(folder, tmp_path / "hub")
         return "address"
 
-    monkeypatch.setattr(cross_encoder, "upload", kept)
+    monkeypatch.setattr("estimators.training.saving.upload", kept)
     assert fitted.push_to_hub("someone/model", private=True, token="secret") == "address"
     again = CrossEncoderRegressor.from_pretrained(tmp_path / "hub", verbose=0)
     np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
