@@ -8,8 +8,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.rivals.sentence_vectors import cosine_of
 from benchmarks.support.bootstrap import spearman
-from benchmarks.support.context_bench import SAMPLE, SEED, Bench, Clock
+from benchmarks.support.context_bench import SAMPLE, SEED, Bench, Clock, whole_score
 from benchmarks.support.context_terms import ONES, SampleTerms, tuned_weights
 from estimators import SentenceEncoder
 
@@ -29,8 +30,18 @@ ALONE = {
     "sentence": (0.0, 1.0, 0.0, 0.0),
     "both contexts": (0.0, 0.0, 1.0, 1.0),
 }
-DISCRIMINATORS = (("bag", "concatenation"), ("lstm", "bilinear"), ("lstm", "concatenation"))
-"""Readers and interactions beside the default's."""
+DISCRIMINATORS = {
+    "three maps of spelling": {"reader": "maps"},
+    "a bag beside spelling": {"reader": "bag", "discriminator_seconds": 150},
+    "a BiLSTM beside spelling": {"reader": "lstm", "discriminator_seconds": 900},
+    "a BiLSTM alone": {"reader": "lstm", "lexical": False, "discriminator_seconds": 900},
+    "a bag in Eq. 1 as printed": {
+        **{"reader": "bag", "interaction": "concatenation", "lexical": False},
+        **{"discriminator_seconds": 60},
+    },
+}
+"""What discriminators learn beside the default's."""
+CENTRINGS = {"": "whitened", ", centred": "contexts", ", raw": "raw"}
 N_RANDOM = 3
 """Draws of random contexts, whose mean is reported."""
 N_TIMED, N_ALONE = 8, 60
@@ -49,27 +60,34 @@ def measure_pretrained(bench: Bench) -> None:
 
 
 def measure_discriminators(bench: Bench) -> None:
-    """Measure Eq. 1 as printed against an interaction, and a BiLSTM against a bag of tokens.
+    """Measure discriminators that learn more, and Eq. 1 as printed; none has generators.
 
-    All other parts, the generator too, are those of the model from scratch. Eq. 1 ranks contexts
-    alike for all sentences.
+    Eq. 1 ranks contexts alike for all sentences.
     """
-    bench.tell_row(f"eq1: {ORIGIN}", _sample_terms(bench).similarity())
-    for reader, interaction in DISCRIMINATORS:
-        changes = {"reader": reader, "interaction": interaction}
-        model = bench.context_model("origin", **changes)
-        case = f"eq1: {reader}, {interaction}"
-        terms = bench.terms(model, f"{reader} {interaction}", bench.sample, bench.size)
-        bench.tell_row(case, terms.similarity(), rival=f"eq1: {ORIGIN}")
-        alone = terms.similarity(ALONE["discriminative"])
-        bench.tell_row(f"{case}, discriminative alone", alone, rival=f"eq1: {ORIGIN}")
+    rival = f"eq1: {ORIGIN}, discriminative alone"
+    for name, changes in {ORIGIN: {}, **DISCRIMINATORS}.items():
+        given = {"generator": None, **changes}
+        if bench.quick:
+            given.pop("discriminator_seconds", None)
+        model = bench.context_model("discriminators", **given)
+        terms = bench.terms(model, name, bench.sample, bench.size)
+        choice = bench.terms(model, name, bench.choice, bench.size)
+        case = rival if name == ORIGIN else f"eq1: {name}"
+        for kind, centre in CENTRINGS.items():
+            found = terms.similarity(ALONE["discriminative"], centre=centre)
+            beside = None if case == rival else rival + kind
+            bench.tell_row(case + kind, found, rival=beside)
+            value = whole_score(choice.similarity(centre=centre), bench.choice)
+            bench.tell(case + kind, "choice", value)
+        if model.scores_:
+            bench.tell(case, "held_out_loss", model.scores_[-1][1])
 
 
 def measure_sizes(bench: Bench) -> None:
     """Measure Table 7: the first so many contexts of each sentence."""
-    terms = _sample_terms(bench)
+    terms, weights = _sample_terms(bench), bench.origin().weights
     for size in [size for size in (*SIZES, terms.size) if size <= terms.size]:
-        found = terms.similarity(size=size)
+        found = terms.similarity(weights, size=size)
         bench.tell(f"7: {size} contexts", "sample", spearman(found, bench.sample.scores), seed=SEED)
         if size == terms.size:
             return
@@ -88,7 +106,10 @@ def measure_terms(bench: Bench) -> None:
 def measure_choice(bench: Bench) -> None:
     """Measure Section 5.4: contexts at random, and without diversity."""
     model, size = bench.origin(), bench.size
-    bench.tell_row("5.4: two-step choice", _sample_terms(bench).similarity())
+    weights = model.weights
+    chosen = _sample_terms(bench)
+    for kind, centre in CENTRINGS.items():
+        bench.tell_row(f"5.4: two-step choice{kind}", chosen.similarity(weights, centre=centre))
 
     def alike(texts: list[str], n: int) -> list[NDArray[np.int64]]:
         model.set_params(diverse=False)
@@ -97,24 +118,19 @@ def measure_choice(bench: Bench) -> None:
         finally:
             model.set_params(diverse=True)
 
-    terms = bench.terms(model, "origin, not diverse", bench.sample, size, choose=alike)
-    bench.tell_row("5.4: without diversity", terms.similarity(), rival="5.4: two-step choice")
-    ranked = bench.terms(
-        model, "origin, ranked", bench.sample, size, choose=_by(model, "discriminator")
-    )
-    bench.tell_row(
-        "5.4: discriminator over all, no retrieval",
-        ranked.similarity(),
-        rival="5.4: two-step choice",
-    )
-    found = []
+    ways: dict[str, Any] = {
+        "without diversity": alike,
+        "discriminator over all, no retrieval": _by(model, "discriminator"),
+    }
     for seed in range(1 if bench.quick else N_RANDOM):
-        drawn = _at_random(model, seed)
-        terms = bench.terms(model, f"origin, random {seed}", bench.sample, size, choose=drawn)
-        found.append(terms.similarity())
-    values = [spearman(each, bench.sample.scores) for each in found]
-    bench.tell_row("5.4: random contexts", found[0], rival="5.4: two-step choice")
-    bench.tell("5.4: random contexts", "mean_of_draws", float(np.mean(values)))
+        ways[f"random contexts, draw {seed + 1}"] = _at_random(model, seed)
+    for way, choose in ways.items():
+        terms = bench.terms(
+            model, f"origin, {way}", bench.sample, size, choose=choose, weights=weights
+        )
+        for kind, centre in CENTRINGS.items():
+            found = terms.similarity(weights, centre=centre)
+            bench.tell_row(f"5.4: {way}{kind}", found, rival=f"5.4: two-step choice{kind}")
 
 
 def measure_training_size(bench: Bench) -> None:
@@ -131,22 +147,23 @@ def measure_training_size(bench: Bench) -> None:
         words = sum(
             len(text.split()) for text in model.corpus_.texts(np.arange(model.corpus_.n_sentences))
         )
-        terms = bench.terms(model, name, bench.sample, bench.size)
+        weights = model.weights
+        terms = bench.terms(model, name, bench.sample, bench.size, weights=weights)
         case = f"6: {100 * share:g} % of the documents"
         bench.tell(case, "words", words)
-        bench.tell_row(case, terms.similarity())
+        bench.tell_row(case, terms.similarity(weights))
 
 
 def measure_whole(bench: Bench) -> None:
     """Measure the whole test file: λ = 1, raw too, and λ of the rows to choose by."""
     size = bench.options.contexts or (12 if bench.quick else 500)
-    terms = bench.terms(bench.origin(), "origin", bench.test, size)
+    model = bench.origin()
+    terms = bench.terms(model, "origin", bench.test, size, weights=model.weights)
     case = f"whole: {ORIGIN}, {terms.size} contexts"
-    weights = tuned_weights(_choice_terms(bench), bench.choice.scores)
     for kind, found in {
-        "": terms.similarity(),
-        ", raw": terms.similarity(centre="raw"),
-        ", λ chosen": terms.similarity(weights),
+        "": terms.similarity(model.weights),
+        ", centred": terms.similarity(model.weights, centre="contexts"),
+        ", raw": terms.similarity(model.weights, centre="raw"),
     }.items():
         bench.tell(f"{case}{kind}", "STS-B", spearman(found, bench.test.scores))
     _tell_cost(bench, case, terms)
@@ -176,15 +193,23 @@ def measure_scoring_speed(bench: Bench) -> None:
 def _measure_rows(bench: Bench, case: str, model: Any, name: str = "origin") -> None:
     terms = bench.terms(model, name, bench.sample, bench.size)
     choice = _choice_terms(bench, model, name)
-    for kind, centre in (("", "contexts"), (", raw", "raw")):
-        row = f"{SAMPLE}{case}{kind}"
-        bench.tell_row(row, terms.similarity(centre=centre))
-        bench.tell(row, "choice", spearman(choice.similarity(centre=centre), bench.choice.scores))
-    weights = tuned_weights(choice, bench.choice.scores)
-    row = f"{SAMPLE}{case}, λ chosen"
-    bench.tell_row(row, terms.similarity(weights))
-    bench.tell(row, "choice", spearman(choice.similarity(weights), bench.choice.scores))
-    print(f"{row}: λ = {weights}; λ = 1 is {ONES}")
+    tuned = tuned_weights(choice, bench.choice.scores)
+    print(f"{case}: chosen λ = {tuned}; λ = 1 is {ONES}")
+    for which, weights in {
+        "": model.weights,
+        ", λ = 1": ONES,
+        ", λ chosen": tuned,
+        ", discriminative alone": ALONE["discriminative"],
+    }.items():
+        for kind, centre in CENTRINGS.items():
+            row = f"{SAMPLE}{case}{which}{kind}"
+            bench.tell_row(row, terms.similarity(weights, centre=centre))
+            value = whole_score(choice.similarity(weights, centre=centre), bench.choice)
+            bench.tell(row, "choice", value)
+    row = f"{SAMPLE}{case}, scores in the fixed set"
+    similarity = cosine_of(model.transform)
+    bench.tell_row(row, similarity(bench.sample.pairs))
+    bench.tell(row, "choice", whole_score(similarity(bench.choice.pairs), bench.choice))
     _tell_cost(bench, f"{SAMPLE}{case}", terms)
     for rival in bench.kept():
         if rival.startswith(SAMPLE) and not rival.startswith(f"{SAMPLE}{case}"):

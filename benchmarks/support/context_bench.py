@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from benchmarks.support.bootstrap import correlation, difference, drawn, spearman
-from benchmarks.support.context_terms import SampleTerms, score_pairs
+from benchmarks.support.context_terms import ONES, SampleTerms, score_pairs
 from benchmarks.support.folders import film_data
 from benchmarks.support.records import RESULTS, record
 from benchmarks.support.training_rows import read_choice
+from estimators.contexts.origin.parameter_checks import corpus_sentences, shared_copy
 from film.datasets import (
     ScoredPairs,
     atomic_writer,
@@ -34,8 +35,11 @@ ROWS = "context_rows.json"
 QUICK_MODEL = {
     **{"vocabulary_size": 400, "width": 16, "n_contexts": 12, "n_retrieved": 100},
     **{"generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2, "n_ranked": 30},
+    **{"weights": (1, 1, 1, 1)},
 }
 """Settings of `ContextModel` in a quick run."""
+N_REFERENCE = 8
+"""Sentences by whose scores the terms of generators are centred, as in `ContextRegressor`."""
 SAMPLE = "sample: "
 """How cases of the table of the sample begin."""
 
@@ -161,11 +165,25 @@ class Bench:
         return model.fit(self.raw_documents() if documents is None else documents)
 
     def terms(
-        self, model: Any, name: str, sample: Sample, size: int, **settings: Any
+        self,
+        model: Any,
+        name: str,
+        sample: Sample,
+        size: int,
+        *,
+        weights: Any = ONES,
+        **settings: Any,
     ) -> SampleTerms:
-        """Terms of a sample, scored once for a model; `name` tells choices of contexts apart."""
+        """Terms of a sample, scored once for a model; `name` tells choices of contexts apart.
+
+        Contexts are chosen by the weights of the model, and terms that have a weight are scored.
+        """
         from tqdm.auto import tqdm
 
+        settings.setdefault("choose", model.contexts_of)
+        model = shared_copy(model).set_params(weights=list(weights))
+        if model.generators_ and any(weights[1:]):
+            settings.setdefault("reference", corpus_sentences(model.corpus_, N_REFERENCE))
         label = f"{name}-{sample.name}-{size}-{fingerprint(model)}".replace(" ", "_")
         folder = self.work / "terms" / label
         with tqdm(

@@ -12,40 +12,53 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.support.bootstrap import spearman
+from estimators.contexts.origin.pair_terms import PairTerms, whitened_terms
 from film.datasets import atomic_writer
 
 ONES = (1.0, 1.0, 1.0, 1.0)
-CENTRES = ("raw", "contexts", "reference", "both")
+CENTRES = ("raw", "contexts", "reference", "whitened")
 BLOCK = 20
 """Pairs of a block."""
 GRID = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Weights tried, each beside a weight of 1 of the sentence given its context."""
 
 
-class SampleTerms(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class SampleTerms:
     """Terms of Eq. 3 of both texts of every pair in the contexts of both.
 
     Parameters
     ----------
+    model : ContextModel
+        That scored them.
     terms : ndarray of float32, shape (n_pairs, 2, 2 size, 4)
         The first `size` columns are the contexts of the first text, best first, the others those
         of the second; NaN where a text has fewer.
     centre : ndarray of float32, shape (n_pairs, 2 size, 4), or None
         Mean terms of the reference texts in the same contexts.
+    contexts : ndarray of int64, shape (n_pairs, 2 size)
+        Rows of the contexts; -1 where a text has fewer.
+    levels : ndarray of float64, shape (n_pairs, 2)
+        Mean first terms of both texts over the fixed set of the model.
     seconds : float
         What choosing and scoring took.
     """
 
+    model: Any
     terms: NDArray[np.float32]
     centre: NDArray[np.float32] | None
+    contexts: NDArray[np.int64]
+    levels: NDArray[np.float64]
     seconds: float
+    known: dict[Any, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -56,7 +69,7 @@ class SampleTerms(NamedTuple):
         self,
         weights: Sequence[float] = ONES,
         *,
-        centre: str = "contexts",
+        centre: str = "whitened",
         size: int | None = None,
     ) -> NDArray[np.float64]:
         """Eq. 4 of every pair: 0 where a text has no scores.
@@ -65,26 +78,48 @@ class SampleTerms(NamedTuple):
         ----------
         weights : sequence of 4 floats
             λ of Eq. 3.
-        centre : {"raw", "contexts", "reference", "both"}
+        centre : {"raw", "contexts", "reference", "whitened"}
             What is taken from the scores before the cosine, as in `ContextRegressor`.
         size : int, default=None
             The first so many contexts of each text; None is all.
         """
-        kept = np.arange(self.terms.shape[2]) % self.size < (self.size if size is None else size)
-        is_there = ~np.isnan(self.terms[:, 0, :, 0]) & kept
-        scores = np.where(is_there[:, None], self.terms @ np.asarray(weights), 0.0)
-        if centre in ("reference", "both"):
-            if self.centre is None:
+        factors = np.asarray(weights, dtype=np.float64)
+        products = np.einsum("i,nkij,j->kn", factors, self._grams(centre, size), factors)
+        lengths = np.sqrt(np.maximum(products[0] * products[1], 0))
+        return np.divide(products[2], lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+
+    def _grams(self, centre: str, size: int | None) -> NDArray[np.float64]:
+        """Products of the centred terms over contexts, (n_pairs, 3, 4, 4).
+
+        They are those of the first text, of the second, and of both: all that a cosine needs.
+        """
+        key = centre, size
+        if key not in self.known:
+            found = self.known[key] = np.zeros((len(self.terms), 3, 4, 4))
+            kept = np.arange(self.terms.shape[2]) % self.size
+            kept = kept < (self.size if size is None else size)
+            for row in range(len(self.terms)):
+                there = kept & (self.contexts[row] >= 0)
+                if there.any():
+                    first, second = self._centred(row, there, centre)
+                    found[row] = first.T @ first, second.T @ second, first.T @ second
+        return self.known[key]
+
+    def _centred(self, row: int, there: NDArray[np.bool_], centre: str) -> NDArray[np.float64]:
+        both = self.terms[row][:, there].astype(np.float64)
+        mean = None if self.centre is None else self.centre[row][there].astype(np.float64)
+        if centre == "whitened":
+            if mean is None and both[..., 1:].any():
                 raise ValueError(f"centre={centre!r} needs terms of reference texts")
-            mean = np.where(is_there, self.centre @ np.asarray(weights), 0.0)
-            scores = scores - mean[:, None]
-        if centre in ("contexts", "both"):
-            count = np.maximum(is_there.sum(axis=1), 1)[:, None, None]
-            scores = scores - scores.sum(axis=2, keepdims=True) / count
-            scores = np.where(is_there[:, None], scores, 0.0)
-        lengths = np.linalg.norm(scores, axis=2).prod(axis=1)
-        dot = (scores[:, 0] * scores[:, 1]).sum(axis=1)
-        return np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
+            contexts, levels = self.contexts[row][there], self.levels[row]
+            return whitened_terms(
+                self.model, PairTerms(contexts, 0, both[0], both[1], mean, levels)
+            )
+        if centre == "reference":
+            if mean is None:
+                raise ValueError(f"centre={centre!r} needs terms of reference texts")
+            return both - mean
+        return both - both.mean(axis=1, keepdims=True) if centre == "contexts" else both
 
 
 def score_pairs(
@@ -140,7 +175,14 @@ def score_pairs(
             blocks.append({name: found[name] for name in found.files})
         advance(len(pairs[start : start + BLOCK]))
     whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    return SampleTerms(whole["terms"], whole.get("centre"), float(whole["seconds"].sum()))
+    return SampleTerms(
+        model,
+        whole["terms"],
+        whole.get("centre"),
+        whole["contexts"],
+        whole["levels"],
+        float(whole["seconds"].sum()),
+    )
 
 
 def _scored(
@@ -154,6 +196,7 @@ def _scored(
     sets = [np.asarray(rows)[:size] for rows in choose([str(t) for t in pairs.ravel()], size)]
     terms = np.full((len(pairs), 2, 2 * size, 4), np.nan, dtype=np.float32)
     centre = np.full((len(pairs), 2 * size, 4), np.nan, dtype=np.float32)
+    contexts = np.full((len(pairs), 2 * size), -1, dtype=np.int64)
     for row, texts in enumerate(pairs.tolist()):
         first, second = sets[2 * row], sets[2 * row + 1]
         columns = np.r_[np.arange(len(first)), size + np.arange(len(second))]
@@ -161,15 +204,20 @@ def _scored(
             asked = [*texts, *reference]
             found = np.asarray(model.terms(asked, np.concatenate([first, second])))
             terms[row][:, columns] = found[:2]
+            contexts[row, columns] = np.concatenate([first, second])
             if reference:
                 centre[row, columns] = found[2:].mean(axis=0)
     seconds = np.array([time.perf_counter() - started])
-    block = {"terms": terms, "seconds": seconds}
+    levels = np.asarray(model.levels([str(t) for t in pairs.ravel()]), dtype=np.float64)
+    block = {
+        **{"terms": terms, "contexts": contexts, "levels": levels.reshape(-1, 2)},
+        "seconds": seconds,
+    }
     return block | {"centre": centre} if reference else block
 
 
 def tuned_weights(
-    terms: SampleTerms, scores: NDArray[np.float64], *, centre: str = "contexts"
+    terms: SampleTerms, scores: NDArray[np.float64], *, centre: str = "whitened"
 ) -> tuple[float, ...]:
     """Return the λ of a grid with the highest rank correlation; of equals, those nearest to 1.
 

@@ -18,7 +18,7 @@ from estimators.encoders import check_new_folder
 from estimators.persistence import now, versions
 from film.datasets import atomic_writer
 
-FORMAT = 1
+FORMAT = 2
 MODEL = "context_model.json"
 PRETRAINED = "a pretrained model, which lies in its part"
 LEFT_OUT = {"folder", "device", "random_state", "encoder"}

@@ -41,24 +41,26 @@ class ContextModel(FittedContexts):
         Consecutive sentences of a chunk, which is what is retrieved.
     language : str, default="en"
         Language of the rules by which documents are cut into sentences.
-    vocabulary_size : int, default=16000
+    vocabulary_size : int, default=8000
         Entries of the vocabulary, which is learned on the corpus.
     max_length : int, default=48
         Tokens of a sentence that are read.
-    word_vectors : bool, default=True
-        Whether the discriminator starts from vectors that are counted on the corpus
-        (`film.contexts.word_vectors`), or from random ones.
-    lexical : bool, default=True
-        Whether the discriminator also sees the words themselves: a fixed random projection of
-        their spelling, weighed by TF-IDF (`film.contexts.spelling_vectors`). False: the ends of
-        the BiLSTM alone, as in the paper, which keep them badly on a corpus of millions of words.
     encoder : transformer, default=None
-        Maps texts to vectors, such as `SentenceEncoder`; the discriminator then learns on these,
-        which stay as they are. None: it reads tokens, from scratch.
-    reader : {"bag", "lstm"}, default="bag"
-        How the discriminator reads tokens. "lstm": by a BiLSTM, as in the paper. "bag": as a
-        weighted sum of learned vectors, which learns far more in the same time on corpora of some
-        million words.
+        Maps texts to vectors, such as `SentenceEncoder`, which stay as they are. None: fixed
+        vectors of the spelling of words, weighed by TF-IDF (`film.contexts.spelling_states`), from
+        scratch.
+    reader : {"fixed", "maps", "bag", "lstm"}, default="fixed"
+        What the discriminator learns. "fixed": how alike a sentence and its neighbours are in the
+        fixed vectors, two numbers. "maps": three matrices, from fixed vectors of sentences to those
+        that tell neighbours. "lstm": also to read tokens, by a BiLSTM, as in the paper; "bag": by a
+        weighted sum of learned vectors, which is far faster.
+    lexical : bool, default=True
+        Whether "bag" and "lstm" have the fixed vectors beside what they read, to be compared as
+        they are. False: what they read alone, as in the paper, which keeps words badly on a corpus
+        of millions of them.
+    word_vectors : bool, default=True
+        Whether "bag" and "lstm" start from vectors that are counted on the corpus
+        (`film.contexts.word_vectors`), or from random ones.
     width : int, default=300
         Of word vectors, of the BiLSTM in each direction, and of the interaction.
     interaction : {"bilinear", "concatenation"}, default="bilinear"
@@ -67,7 +69,7 @@ class ContextModel(FittedContexts):
     batch_size : int, default=192
         Sentences in their contexts that meet in a step, all with all.
     discriminator_epochs : float, default=2
-        Passes over the corpus.
+        Passes over the corpus; "fixed" looks at some batches alone.
     discriminator_learning_rate : float, default=1e-3
         The highest; it falls linearly to 0.
     discriminator_seconds : float, default=None
@@ -81,8 +83,12 @@ class ContextModel(FittedContexts):
         discriminator's alone.
     generator_batch_size : int, default=48
         Contexts of a step.
-    generator_epochs, generator_learning_rate, generator_seconds
-        As those of the discriminator.
+    generator_epochs : float, default=1
+        Passes over the corpus.
+    generator_learning_rate : float, default=None
+        The highest; None: 3e-3, or 5e-5 for a pretrained one.
+    generator_seconds : float, default=None
+        Most seconds of training, as those of the discriminator.
     validation_fraction : float, default=0.02
         Share of the corpus, as whole documents, on which training is judged; 0: none.
     n_retrieved : int, default=20000
@@ -130,8 +136,7 @@ class ContextModel(FittedContexts):
     vocabulary_ : str
         The tokenizer, as JSON of the package tokenizers.
     discriminator_ : torch.nn.Module
-        `film.contexts.BagDiscriminator` or `Discriminator`, or `Interaction` over the vectors of
-        ``encoder``.
+        `film.contexts.Interaction` over fixed vectors, `BagDiscriminator` or `Discriminator`.
     generators_ : list of torch.nn.Module
         `film.contexts.Generator` or `PretrainedGenerator` of sentences, lefts and rights, one
         network thrice; empty without.
@@ -169,12 +174,12 @@ class ContextModel(FittedContexts):
         sides: int = 1,
         chunk_length: int = 10,
         language: str = "en",
-        vocabulary_size: int = 16000,
+        vocabulary_size: int = 8000,
         max_length: int = 48,
-        word_vectors: bool = True,
-        lexical: bool = True,
         encoder: Any = None,
-        reader: str = "bag",
+        reader: str = "fixed",
+        lexical: bool = True,
+        word_vectors: bool = True,
         width: int = 300,
         interaction: str = "bilinear",
         batch_size: int = 192,
@@ -184,7 +189,7 @@ class ContextModel(FittedContexts):
         generator: Any = "tiny",
         generator_batch_size: int = 48,
         generator_epochs: float = 1,
-        generator_learning_rate: float = 1e-3,
+        generator_learning_rate: Any = None,
         generator_seconds: Any = None,
         validation_fraction: float = 0.02,
         n_retrieved: int = 20000,
@@ -202,10 +207,10 @@ class ContextModel(FittedContexts):
         self.language = language
         self.vocabulary_size = vocabulary_size
         self.max_length = max_length
-        self.word_vectors = word_vectors
-        self.lexical = lexical
         self.encoder = encoder
         self.reader = reader
+        self.lexical = lexical
+        self.word_vectors = word_vectors
         self.width = width
         self.interaction = interaction
         self.batch_size = batch_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from estimators.contexts.parts.building import (
     hashed_counts,
     open_array,
     open_discriminator,
+    open_spelling,
     open_table,
 )
 from estimators.contexts.parts.discriminator_training import SentenceStates
@@ -38,6 +40,7 @@ CONTEXTS_AT_ONCE = 16384
 """Contexts whose vectors are held in float32 at once."""
 ENCODED_AT_ONCE = 512
 """Contexts of which generators keep their states at once: some 100 KB each for a tiny one."""
+N_REFERENCE = 500
 STRATEGIES = ("two-step", "discriminator", "random")
 
 
@@ -95,12 +98,17 @@ class ContextSpace:
                 f"the corpus in {self.corpus.folder} or the networks in {root} are not those that "
                 "were fitted: they were made again from other documents or settings; fit again"
             )
-        self.sides, self.encoder, self.device = sides, encoder, device
+        self.sides, self.device = sides, device
         self.centres = self.corpus.centres(sides)
         self.chunks = np.asarray(self.corpus.chunks)[self.centres]
         self.table, self.tokenizer = open_table(root / parts["vocabulary"])
         self.max_length = int(read_part(root / parts["vocabulary"])["made_of"]["max_length"])
         self.network = open_discriminator(root / parts["discriminator"], device)
+        self.reads_tokens = hasattr(self.network, "states")
+        # What gives the fixed states, if there are any.
+        self.fixed = encoder
+        if "spelling" in parts:
+            self.fixed = open_spelling(root / parts["spelling"])
         # One network for all three tasks.
         self.generators: list[Any] = []
         self.generator_table = self.table
@@ -125,14 +133,13 @@ class ContextSpace:
 
         table = encode_texts(self.tokenizer, texts, self.max_length)
         ids, lengths = table.padded(np.arange(len(texts)))
+        fixed = None
+        if self.fixed is not None:
+            # As the states of the corpus, which are kept in half of the precision.
+            fixed = encoded(self.fixed, texts).astype(np.float16)
         states = SentenceStates(self.network, None, None, self.device)
         with torch.inference_mode():
-            if self.encoder is None:
-                found = states.of_ids(ids, lengths)
-            else:
-                # As the states of the corpus, which are kept in half of the precision.
-                vectors = encoded(self.encoder, texts).astype(np.float16).astype(np.float32)
-                found = torch.from_numpy(vectors).to(self.device)
+            found = states.of((ids, lengths) if self.reads_tokens else None, fixed)
             vectors = self.network.centre(found).float().cpu().numpy()
         return Sentences(texts, np.asarray(ids), np.asarray(lengths), vectors)
 
@@ -180,8 +187,33 @@ class ContextSpace:
             logits = np.einsum(
                 "kq,kq->k", sentences.vectors[numbers[block]], vectors[inverse], dtype=np.float64
             )
-            found[block] = -np.logaddexp(0, -logits)
+            found[block] = self.log_fit(logits)
         return found
+
+    def log_fit(self, logits: np.ndarray) -> np.ndarray:
+        """Give log p(y = 1) where one context of all is the true one.
+
+        Training shows as many true contexts as false ones. By that prior whatever is chosen is
+        true with a probability of almost 1, and its logarithm says nothing.
+        """
+        return -np.logaddexp(0, np.log(len(self.centres)) - logits)
+
+    @functools.cached_property
+    def reference(self) -> Sentences:
+        """Sentences of the corpus, always the same, by whose scores contexts are compared."""
+        n = min(N_REFERENCE, len(self.centres))
+        rows = np.random.default_rng(0).choice(self.centres, n, replace=False)
+        return self.read([str(text) for text in self.corpus.texts(np.sort(rows))])
+
+    def levels(self, sentences: Sentences, rows: np.ndarray) -> np.ndarray:
+        """Give the mean of log p(y = 1 | s, c) of each sentence over contexts, (n,)."""
+        vectors = np.asarray(self.contexts[self.place(rows)], dtype=np.float32)
+        return self.log_fit(sentences.vectors @ vectors.T).mean(axis=1)
+
+    def reference_terms(self, places: np.ndarray) -> np.ndarray:
+        """Give log p(y = 1 | s, c) of the reference sentences in contexts, by place; (R, m)."""
+        vectors = np.asarray(self.contexts[places], dtype=np.float32)
+        return self.log_fit(self.reference.vectors @ vectors.T)
 
     def terms(
         self, sentences: Sentences, rows: list[np.ndarray], *, generates: bool = True

@@ -154,9 +154,10 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         Returns
         -------
         terms : ndarray of float32, shape (n, n_contexts, 4), or list of (n_contexts_i, 4)
-            log p(y = 1 | s, c), and the mean log-probabilities per token of the sentence, of its
-            left and of its right; 0 for terms that the model does not have. A list where texts
-            have different numbers of contexts.
+            log p(y = 1 | s, c), with one true context among all of the corpus, and the mean
+            log-probabilities per token of the sentence, of its left and of its right; 0 for terms
+            that the model does not have, and for all of generators where ``weights`` give them
+            none. A list where texts have different numbers of contexts.
 
         Raises
         ------
@@ -168,9 +169,58 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         rows = _checked_contexts(contexts, len(texts))
         different, codes = _unique(texts)
         sentences = space.read(different).take(codes)
-        found = space.terms(sentences, rows)
+        weights = weights_of(self, space.generators != [])
+        found = space.terms(sentences, rows, generates=bool(weights[1:].any()))
         same = len({len(each) for each in rows}) == 1
         return np.stack(found) if same else found
+
+    def levels(self, texts: Any) -> np.ndarray:
+        """Give how well each text fits any context: its mean first term over ``contexts_``.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Sentences.
+
+        Returns
+        -------
+        levels : ndarray of float32, shape (n,)
+            Means of log p(y = 1 | s, c).
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing.
+        """
+        space = self._space()
+        different, codes = _unique(check_texts(texts, encodable=True))
+        return space.levels(space.read(different), self.contexts_)[codes]
+
+    def reference_terms(self, contexts: Any) -> np.ndarray:
+        """Give how much better sentences of the corpus fit some contexts than any.
+
+        Parameters
+        ----------
+        contexts : array-like of int, shape (n_contexts,)
+            Rows of centre sentences.
+
+        Returns
+        -------
+        terms : ndarray of float32, shape (R, n_contexts)
+            log p(y = 1 | s, c) less the level of s, of R = 500 sentences, or as many as there are,
+            always the same: what `film.contexts.whiten_scores` compares contexts by.
+
+        Raises
+        ------
+        ValueError
+            If a row is no context.
+        """
+        space = self._space()
+        (rows,) = _checked_contexts(contexts, 1)
+        if not hasattr(self, "_reference_levels") or self._reference_levels[0] is not space:
+            self._reference_levels = space, space.levels(space.reference, self.contexts_)
+        levels = self._reference_levels[1]
+        return space.reference_terms(space.place(rows)) - levels[:, np.newaxis]
 
     def context_texts(self, rows: Any) -> list[tuple[str, str]]:
         """Give the sentences of contexts.
@@ -235,7 +285,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
-        left_out = {"_opened", "_scratch"}
+        left_out = {"_opened", "_scratch", "_reference_levels"}
         state = {name: value for name, value in state.items() if name not in left_out}
         if "_parts" in state and self.folder is None and "_files" not in state:
             # A temporary folder goes with the model, so a copy carries what is in it.

@@ -8,7 +8,11 @@ from .corpus.reading import read_documents as read_documents
 from .corpus.sentence_corpus import SentenceCorpus as SentenceCorpus
 from .corpus.sentences import plain_text as plain_text
 from .corpus.sentences import split_sentences as split_sentences
-from .corpus.token_vectors import spelling_vectors as spelling_vectors
+from .corpus.spelling import N_RUNS as N_RUNS
+from .corpus.spelling import run_counts as run_counts
+from .corpus.spelling import run_vectors as run_vectors
+from .corpus.spelling import run_weights as run_weights
+from .corpus.spelling import spelling_states as spelling_states
 from .corpus.token_vectors import word_vectors as word_vectors
 from .discriminator import Discriminator as Discriminator
 from .discriminator import Interaction as Interaction
@@ -30,6 +34,7 @@ from .scoring import TERMS as TERMS
 from .scoring import combine_terms as combine_terms
 from .scoring import context_shares as context_shares
 from .scoring import context_similarity as context_similarity
+from .scoring import whiten_scores as whiten_scores
 from .seq2seq import SIZES as SIZES
 from .seq2seq import Size as Size
 from .vocabulary import BEGIN as BEGIN
@@ -39,6 +44,5 @@ from .vocabulary import SEPARATOR as SEPARATOR
 from .vocabulary import IdTable as IdTable
 from .vocabulary import decode_ids as decode_ids
 from .vocabulary import encode_texts as encode_texts
-from .vocabulary import token_names as token_names
 from .vocabulary import train_vocabulary as train_vocabulary
 from .vocabulary import vocabulary_size as vocabulary_size

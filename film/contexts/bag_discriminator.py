@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from film.contexts.discriminator import Interaction, WordSums
+from film.contexts.discriminator import Interaction
 
 __all__ = ["BagDiscriminator"]
 
@@ -32,8 +32,8 @@ class BagDiscriminator(torch.nn.Module):
     weights : array-like of float, shape (n_tokens,), default=None
         Weights that tokens start from, at least 0, such as inverse document frequencies; None:
         all 1.
-    lexical : array-like of float, shape (n_tokens, l), default=None
-        As in `Discriminator`: vectors that stay as they are, whose sums are states too.
+    n_alike : int, default=0
+        As in `Discriminator`: entries that a caller puts behind `states`.
 
     Raises
     ------
@@ -58,13 +58,11 @@ class BagDiscriminator(torch.nn.Module):
         interaction: Any = "bilinear",
         vectors: Any = None,
         weights: Any = None,
-        lexical: Any = None,
+        n_alike: int = 0,
     ) -> None:
         super().__init__()
         if isinstance(n_tokens, bool) or not isinstance(n_tokens, int) or n_tokens < 1:
             raise ValueError(f"n_tokens={n_tokens!r} must be an integer of at least 1")
-        self.words = WordSums(n_tokens, lexical)
-        n_alike = self.words.width
         self.interaction = Interaction(width + n_alike, interaction, width, n_alike)
         self.embedding = torch.nn.Embedding(n_tokens, width)
         self.roots = torch.nn.Parameter(torch.ones(n_tokens))
@@ -97,8 +95,8 @@ class BagDiscriminator(torch.nn.Module):
 
         Returns
         -------
-        states : tensor, shape (b, width + l)
-            Of one length, then the sum of ``lexical``; zeros for a sentence without a token.
+        states : tensor, shape (b, width)
+            Of one length; zeros for a sentence without a token.
         """
         device = self.roots.device
         ids = torch.as_tensor(ids, dtype=torch.int64, device=device)
@@ -107,8 +105,7 @@ class BagDiscriminator(torch.nn.Module):
         # Squares keep weights from turning negative.
         weights = self.roots[ids].square() * inside
         found = (weights[:, None] @ self.embedding(ids)).squeeze(1)
-        found = torch.nn.functional.normalize(found, dim=1) * self.length
-        return torch.cat([found, self.words(ids, lengths)], dim=1)
+        return torch.nn.functional.normalize(found, dim=1) * self.length
 
     def centre(self, states: Any) -> Any:
         """Vectors of centre sentences: ``logit = <centre(s), left(l) + right(r)>``."""

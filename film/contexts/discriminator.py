@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import torch
 
-__all__ = ["Discriminator", "Interaction", "WordSums", "fit_loss", "fit_weights"]
+__all__ = ["Discriminator", "Interaction", "fit_loss", "fit_weights"]
 
 GAIN = 5.0
 """Logit that a neighbour gives at the start to a sentence of the same words."""
@@ -35,13 +35,14 @@ class Interaction(torch.nn.Module):
     n_alike : int, default=0
         The last so many entries w of states are such that sentences alike in them fit together:
         ``g <w_i, w_<i + w_>i>`` is added to the logit, with one number g ≥ 0 to learn, which starts
-        at `GAIN`, as d does at minus it; the maps are of the other entries. ``"concatenation"``
-        adds no such product and maps all.
+        at `GAIN`, as d does at minus it; the maps are of the other entries, so that with all of
+        them alike g and d are all there is to learn. ``"concatenation"`` adds no such product and
+        maps all.
 
     Raises
     ------
     ValueError
-        If ``kind`` is unknown, a width is below 1, or ``n_alike`` is not below ``n_states``.
+        If ``kind`` is unknown, a width is below 1, or ``n_alike`` is above ``n_states``.
 
     Examples
     --------
@@ -67,14 +68,15 @@ class Interaction(torch.nn.Module):
             raise ValueError(f"kind={kind!r} must be one of {names}")
         for name, value in (("n_states", n_states), ("width", width)):
             _check_positive(name, value)
-        if not 0 <= n_alike < n_states:
-            raise ValueError(f"n_alike={n_alike!r} must be from 0 to {n_states - 1}")
+        if not 0 <= n_alike <= n_states:
+            raise ValueError(f"n_alike={n_alike!r} must be from 0 to {n_states}")
         is_bilinear = kind == "bilinear"
         rank = width if is_bilinear else 0
         self.n_alike = n_alike if is_bilinear else 0
+        n_mapped = n_states - self.n_alike
         # The last row of each is its linear term.
         self.centres, self.lefts, self.rights = (
-            torch.nn.Linear(n_states - self.n_alike, rank + 1, bias=False) for _ in range(3)
+            torch.nn.Linear(n_mapped, rank + 1, bias=False) if n_mapped else None for _ in range(3)
         )
         self.bias = torch.nn.Parameter(torch.zeros(()))
         if self.n_alike:
@@ -97,51 +99,14 @@ class Interaction(torch.nn.Module):
     def _vectors(self, part: Any, states: Any, constant: Any, *, first: bool) -> Any:
         """Columns so that one product gives all products, both linear terms and the bias."""
         n_mapped = states.shape[1] - self.n_alike
-        projected = part(states[:, :n_mapped])
         alike = states[:, n_mapped:]
         if self.n_alike:
             alike = self.root_gain * alike
+        projected = part(states[:, :n_mapped]) if n_mapped else torch.zeros_like(states[:, :1])
         vectors, linear = projected[:, :-1], projected[:, -1:]
         ones = torch.ones_like(linear)
         ends = [linear, ones * constant] if first else [ones, linear + constant]
         return torch.cat([vectors, alike, *ends], dim=1)
-
-
-class WordSums(torch.nn.Module):
-    """Sentences as sums of fixed vectors of their tokens, brought to length 1.
-
-    Parameters
-    ----------
-    n_tokens : int
-        Entries of the vocabulary.
-    lexical : array-like of float, shape (n_tokens, l), or None
-        Vectors of tokens, such as `spelling_vectors`; None: l = 0.
-    """
-
-    lexical: torch.Tensor
-
-    def __init__(self, n_tokens: int, lexical: Any) -> None:
-        super().__init__()
-        table = torch.zeros(n_tokens, 0)
-        if lexical is not None:
-            table = _table("lexical", lexical, n_tokens).clone()
-        self.register_buffer("lexical", table)
-
-    @property
-    def width(self) -> int:
-        """Length l of the vectors."""
-        return self.lexical.shape[1]
-
-    def forward(self, ids: Any, lengths: Any) -> Any:
-        """Sum up sentences of tokens (b, L), to (b, l); zeros where there is none."""
-        if not self.width or not ids.shape[1]:
-            return self.lexical.new_zeros(len(ids), self.width)
-        is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-        weights = is_token.to(self.lexical.dtype)
-        sums = torch.nn.functional.embedding_bag(
-            ids, self.lexical, mode="sum", per_sample_weights=weights
-        )
-        return torch.nn.functional.normalize(sums, dim=1)
 
 
 class Discriminator(torch.nn.Module):
@@ -164,18 +129,17 @@ class Discriminator(torch.nn.Module):
     vectors : array-like of float, shape (n_tokens, e), default=None
         Vectors that tokens start from, such as word vectors learned on the corpus; they are
         trained further. None: random ones of width e = ``hidden``.
-    lexical : array-like of float, shape (n_tokens, l), default=None
-        Vectors of tokens that stay as they are, such as `spelling_vectors`. A state then also
-        holds the sum of those of its tokens, brought to length 1: the words themselves, which the
-        ends of a BiLSTM keep badly where there is little to learn from. None: the ends alone, as
-        in the paper.
+    n_alike : int, default=0
+        Entries that a caller puts behind `states`, such as `spelling_states`, for the `Interaction`
+        to compare as they are: the words themselves, which the ends of a BiLSTM keep badly where
+        there is little to learn from. 0: the ends alone, as in the paper.
     dropout : float, default=0.1
         Share of the entries of token vectors and of end states that is dropped in training.
 
     Raises
     ------
     ValueError
-        If a number is out of range, or ``vectors`` or ``lexical`` has another shape.
+        If a number is out of range, or ``vectors`` has another shape.
 
     Notes
     -----
@@ -203,7 +167,7 @@ class Discriminator(torch.nn.Module):
         interaction: InteractionKind = "bilinear",
         width: int = 300,
         vectors: Any = None,
-        lexical: Any = None,
+        n_alike: int = 0,
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
@@ -215,13 +179,11 @@ class Discriminator(torch.nn.Module):
             self.embedding = torch.nn.Embedding(n_tokens, hidden)
             torch.nn.init.normal_(self.embedding.weight, std=0.5)
         else:
-            start = _table("vectors", vectors, n_tokens)
+            start = _table(vectors, n_tokens)
             self.embedding = torch.nn.Embedding.from_pretrained(start.clone(), freeze=False)
         self.lstm = torch.nn.LSTM(
             self.embedding.embedding_dim, hidden, bidirectional=True, batch_first=True
         )
-        self.words = WordSums(n_tokens, lexical)
-        n_alike = self.words.width
         self.interaction = Interaction(2 * hidden + n_alike, interaction, width, n_alike)
         self.dropout = torch.nn.Dropout(dropout)
 
@@ -237,9 +199,8 @@ class Discriminator(torch.nn.Module):
 
         Returns
         -------
-        states : tensor, shape (b, 2 hidden + l)
-            The last state of each direction, then the sum of ``lexical``; zeros for a sentence
-            without a token.
+        states : tensor, shape (b, 2 hidden)
+            The last state of each direction; zeros for a sentence without a token.
         """
         device = self.embedding.weight.device
         ids = torch.as_tensor(ids, dtype=torch.int64, device=device)
@@ -255,8 +216,7 @@ class Discriminator(torch.nn.Module):
             tokens = self.dropout(self.embedding(ids[rows, :length]))
             last = self.lstm(tokens)[1][0]
             found.append(torch.cat([last[0], last[1]], dim=1))
-        ends = self.dropout(torch.cat(found)[order.argsort()])
-        return torch.cat([ends, self.words(ids, lengths)], dim=1)
+        return self.dropout(torch.cat(found)[order.argsort()])
 
     def centre(self, states: Any) -> Any:
         """Vectors of centre sentences: ``logit = <centre(s), left(l) + right(r)>``."""
@@ -383,11 +343,11 @@ def fit_loss(logits: Any, weights: Any) -> Any:
     return (losses.masked_fill(weights == 0, 0) * weights).sum()
 
 
-def _table(name: str, given: Any, n_tokens: int) -> Any:
+def _table(given: Any, n_tokens: int) -> Any:
     found = torch.as_tensor(given, dtype=torch.float32)
     if found.ndim != 2 or found.shape[0] != n_tokens:
         raise ValueError(
-            f"{name} has shape {tuple(found.shape)}; it must be ({n_tokens}, e), a row per entry "
+            f"vectors has shape {tuple(found.shape)}; it must be ({n_tokens}, e), a row per entry "
             "of the vocabulary"
         )
     return found

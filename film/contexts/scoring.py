@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 TERMS = ("discriminator", "sentence", "left", "right")
 """Columns of terms: log p(y=1|s, c), and mean log p per token of the sentence, left, right."""
+SHRINKAGE = 0.1
+"""Share of the mean variance that is added to all variances of `whiten_scores`."""
 
 
 def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -> NDArray:
@@ -145,6 +147,89 @@ def context_shares(
         norm = np.linalg.norm(scaled, axis=-1, keepdims=True)
         units.append(np.divide(scaled, norm, out=np.zeros_like(scaled), where=norm > 0))
     return units[0] * units[1]
+
+
+def whiten_scores(
+    scores: ArrayLike, reference: ArrayLike, shrinkage: float = SHRINKAGE
+) -> NDArray[np.float64]:
+    """Centre scores, and take from each context what the other contexts say already.
+
+    Contexts that hold the same words are given like scores by any sentence, so that in the cosine
+    of Eq. 4 they count again and again, and what few of them hold hardly counts. With X the scores
+    of reference sentences less their means μ, and Σ = XᵀX / R, it is (v − μ)(Σ + ρ t I)^(−1/2),
+    with t the mean variance: the scores of a text in contexts that do not go together. Of all
+    matrices that do so the symmetric one changes the scores least, so that each column stays that
+    of its context.
+
+    Parameters
+    ----------
+    scores : array-like of float, shape (k, n)
+        Of k texts in n contexts.
+    reference : array-like of float, shape (R, n)
+        Of other sentences in the same contexts; R ≥ 1.
+    shrinkage : float, default=0.1
+        ρ > 0.
+
+    Returns
+    -------
+    whitened : ndarray of float64, shape (k, n)
+        Without unit; only centred where the reference does not vary.
+
+    Raises
+    ------
+    ValueError
+        When shapes do not fit, a value is NaN or infinite, or ``shrinkage`` is not above 0.
+
+    Notes
+    -----
+    O(R n min(R, n)) time.
+
+    References
+    ----------
+    Kessy, Lewin and Strimmer, *Optimal whitening and decorrelation*, 2018 (ZCA).
+
+    Examples
+    --------
+    Two contexts that are the same, and a third one: the pair counts as one.
+
+    >>> reference = [[1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]
+    >>> whiten_scores([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], reference, 1e-9).round(2)
+    array([[1.  , 1.  , 0.  ],
+           [0.  , 0.  , 1.41]])
+    """
+    values, others = (np.asarray(_floats(each), dtype=np.float64) for each in (scores, reference))
+    if (
+        values.ndim != 2
+        or others.ndim != 2
+        or values.shape[1] != others.shape[1]
+        or not others.size
+    ):
+        raise ValueError(
+            "scores and reference must be tables over the same contexts, got shapes "
+            f"{values.shape} and {others.shape}"
+        )
+    if not (np.isfinite(shrinkage) and shrinkage > 0):
+        raise ValueError(f"shrinkage={shrinkage!r} must be above 0")
+    _check_finite(values, "scores")
+    _check_finite(others, "reference")
+    mean = others.mean(axis=0)
+    centred, spread = values - mean, others - mean
+    scale = float(np.mean(spread**2))
+    if scale == 0:
+        return centred
+    # Squares stay in range, and the unit of scores plays no part.
+    centred, spread = (each / np.sqrt(scale) for each in (centred, spread))
+    n_reference, n_contexts = spread.shape
+    if n_contexts <= n_reference:
+        variances, axes = np.linalg.eigh(spread.T @ spread / n_reference)
+    else:
+        variances, rows = np.linalg.eigh(spread @ spread.T / n_reference)
+        held = variances > 1e-12 * variances[-1]
+        variances = variances[held]
+        axes = spread.T @ (rows[:, held] / np.sqrt(n_reference * variances))
+    rest = shrinkage**-0.5
+    gains = (np.maximum(variances, 0) + shrinkage) ** -0.5 - rest
+    return rest * centred + ((centred @ axes) * gains) @ axes.T
 
 
 def _floats(values: ArrayLike) -> NDArray:

@@ -119,31 +119,6 @@ def vocabulary_size(vocabulary: str) -> int:
     return len({*json.loads(vocabulary)["model"]["vocab"], *_SPECIAL})
 
 
-def token_names(vocabulary: str) -> list[str]:
-    """Return what the ids of a vocabulary spell; nothing for those that stand for no text.
-
-    Parameters
-    ----------
-    vocabulary : str
-        What `train_vocabulary` returned.
-
-    Returns
-    -------
-    names : list of str, length n
-        Bytes beyond ASCII are written as in byte-level BPE, the beginning of a word as "Ġ".
-
-    Examples
-    --------
-    >>> "Ġcat" in token_names(train_vocabulary(["a cat", "the cat"], 270))
-    True
-    """
-    found = [""] * vocabulary_size(vocabulary)
-    for name, number in json.loads(vocabulary)["model"]["vocab"].items():
-        if name not in _SPECIAL:
-            found[number] = name
-    return found
-
-
 def encode_texts(
     vocabulary: str,
     texts: Iterable[str],

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.contexts.origin.pair_terms import PairTerms, terms_of_pairs
+from estimators.contexts.origin.pair_terms import PairTerms, terms_of_pairs, whitened_terms
 from estimators.contexts.origin.parameter_checks import (
     CENTRES,
     checked_model,
@@ -55,15 +55,18 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         `sklearn.frozen.FrozenEstimator`.
     n_contexts : int, default=None
         Contexts per sentence, |C_s|. None: that of the model.
-    centre : {"raw", "contexts", "reference", "both"}, default="contexts"
+    centre : {"raw", "contexts", "reference", "whitened"}, default="whitened"
         What is taken from the scores before the cosine. Log-probabilities are all negative, so that
         raw cosines crowd at 1. "raw": nothing, which is Eq. 4 as printed. "contexts": each
         sentence's mean over the contexts. "reference": the mean of the reference sentences in each
-        context. "both": the latter, then the mean over the contexts.
+        context. "whitened": each sentence's mean over the fixed set, the mean of 500 sentences of
+        the corpus in each context, and what the other contexts say already
+        (`film.contexts.whiten_scores`); of what generators say "reference", then "contexts".
     reference : int or array-like of str, default=8
-        For "reference" and "both" alone: sentences of the kind that will be judged, or how many to
-        take from the corpus. Each is scored in the contexts of every text, beside the text and its
-        partner, so that 8 of them cost some five times the time.
+        For "reference", and for "whitened" where generators have a weight: sentences of the kind
+        that will be judged, or how many to take from the corpus. Each is scored in the contexts of
+        every text, beside the text and its partner, so that 8 of them cost some five times the
+        time.
     weights : array-like of float, shape (4,), default=None
         λ of Eq. 3, by which contexts are chosen and sentences are scored in them. None: those of
         the model.
@@ -111,7 +114,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         context_model: Any,
         *,
         n_contexts: Any = None,
-        centre: str = "contexts",
+        centre: str = "whitened",
         reference: Any = 8,
         weights: Any = None,
         verbose: int = 0,
@@ -155,8 +158,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         if self.n_contexts is not None:
             check_integer("n_contexts", self.n_contexts, 1)
         check_choice("centre", self.centre, CENTRES)
-        reference = checked_reference(self.reference, self.centre, model)
         weights = checked_weights(model.weights if self.weights is None else self.weights)
+        reference = checked_reference(self.reference, self.centre, model, weights)
         if self.weights is not None:
             model = shared_copy(model).set_params(weights=weights.tolist())
         check_verbose(self.verbose)
@@ -293,7 +296,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         n_bare = 0
         for row, terms in enumerate(self._streamed(model, reference, pairs)):
             is_copy = pairs[row, 0] == pairs[row, 1]
-            found[row] = 1.0 if is_copy else self._shares(weights, terms).sum()
+            found[row] = 1.0 if is_copy else self._shares(model, weights, terms).sum()
             n_bare += not len(terms.contexts) and not is_copy
         if n_bare:
             warnings.warn(
@@ -314,19 +317,21 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         with tqdm(total=len(pairs), **shown) as bar:
             yield from terms_of_pairs(model, pairs, self.n_contexts, reference, bar.update)
 
-    def _shares(self, weights: NDArray[np.float64], terms: PairTerms) -> NDArray[np.float64]:
+    def _shares(
+        self, model: Any, weights: NDArray[np.float64], terms: PairTerms
+    ) -> NDArray[np.float64]:
         """Shares of the contexts in the cosine, which they sum to."""
         if not terms.terms1.any() or not terms.terms2.any():
             return np.zeros(len(terms.contexts))
-        sides = []
-        for each in (terms.terms1, terms.terms2):
-            scores = combine_terms(each.astype(np.float64), weights)
-            if terms.centre is not None:
-                scores = scores - combine_terms(terms.centre, weights)
-            if self.centre in ("contexts", "both"):
-                scores = scores - scores.mean()
-            sides.append(scores)
-        return context_shares(*sides)
+        if self.centre == "whitened":
+            return context_shares(*combine_terms(whitened_terms(model, terms), weights))
+        both = np.stack([terms.terms1, terms.terms2]).astype(np.float64)
+        scores = combine_terms(both, weights)
+        if terms.centre is not None:
+            scores = scores - combine_terms(terms.centre, weights)
+        if self.centre == "contexts":
+            scores = scores - scores.mean(axis=1, keepdims=True)
+        return context_shares(*scores)
 
     def _explained(
         self,
@@ -337,7 +342,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         terms: PairTerms,
         keep: int,
     ) -> ContextExplanation:
-        shares = self._shares(weights, terms)
+        shares = self._shares(model, weights, terms)
         rows, first, place = np.unique(terms.contexts, return_index=True, return_inverse=True)
         contributions = np.bincount(place, shares, len(rows))
         of_first = np.zeros((len(rows), 2), dtype=bool)

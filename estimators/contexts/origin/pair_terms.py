@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from film.contexts import whiten_scores
+
 BLOCK = 64
 """A block of pairs is full once it holds so many different texts."""
 
@@ -29,6 +31,8 @@ class PairTerms(NamedTuple):
     """Of the second."""
     centre: NDArray[np.float64] | None
     """Mean terms of the reference texts in all contexts, shape (m, 4), where there are such."""
+    levels: NDArray[np.float64]
+    """Mean first terms of both texts over the fixed set, shape (2,)."""
 
 
 class _Known(NamedTuple):
@@ -37,6 +41,7 @@ class _Known(NamedTuple):
     contexts: NDArray[np.int64]
     terms: NDArray[np.float32]
     centre: Any
+    level: float
 
 
 def terms_of_pairs(
@@ -51,7 +56,7 @@ def terms_of_pairs(
     Parameters
     ----------
     model : ContextModel
-        Or anything with its ``contexts_of`` and ``terms``.
+        Or anything with its ``contexts_of``, ``levels`` and ``terms``.
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
     n_contexts : int or None
@@ -83,6 +88,7 @@ def terms_of_pairs(
                 partners[one][other] = partners[other][one] = None
         new = [text for text in texts if text not in known]
         chosen = dict(zip(new, _contexts(model, new, n_contexts, warned), strict=True))
+        levels = dict(zip(new, _levels(model, new), strict=True))
         asked: list[tuple[str, NDArray[np.int64]]] = []
         for text in texts:
             contexts = chosen[text] if text in chosen else known[text].contexts
@@ -94,7 +100,7 @@ def terms_of_pairs(
             if text in chosen:
                 terms, of_reference = next(found), [next(found) for _ in reference]
                 centre: Any = np.mean(of_reference, axis=0, dtype=np.float64) if reference else None
-                known[text] = _Known(chosen[text], terms, centre)
+                known[text] = _Known(chosen[text], terms, centre, levels[text])
             across |= {(text, other): next(found) for other in partners[text]}
         for one, other in block:
             mine, theirs = known[one], known[other]
@@ -107,12 +113,42 @@ def terms_of_pairs(
                 np.concatenate([mine.terms, one_in_theirs]),
                 np.concatenate([other_in_mine, theirs.terms]),
                 np.concatenate([mine.centre, theirs.centre]) if reference else None,
+                np.array([mine.level, theirs.level], dtype=np.float64),
             )
             advance(1)
         left.subtract(text for pair in block for text in pair)
         for text in texts:
             if not left[text]:
                 del known[text]
+
+
+def whitened_terms(model: Any, terms: PairTerms) -> NDArray[np.float64]:
+    """Terms of both texts of a pair, centred, without what contexts repeat of each other.
+
+    Parameters
+    ----------
+    model : ContextModel
+        Or anything with its ``reference_terms``.
+    terms : PairTerms
+        In m contexts.
+
+    Returns
+    -------
+    whitened : ndarray of float64, shape (2, m, 4)
+        To be weighed by λ as terms are. Contexts are compared by the first term of reference
+        sentences. Terms of generators are 0 where there is no centre for them.
+    """
+    both = np.stack([terms.terms1, terms.terms2]).astype(np.float64)
+    reference = np.asarray(model.reference_terms(terms.contexts), dtype=np.float64)
+    means = reference.mean(axis=0)
+    centred = np.zeros_like(both)
+    centred[..., 0] = both[..., 0] - terms.levels[:, np.newaxis] - means
+    if terms.centre is not None:
+        generated = both[..., 1:] - terms.centre[:, 1:]
+        centred[..., 1:] = generated - generated.mean(axis=1, keepdims=True)
+    rows = centred.transpose(0, 2, 1).reshape(8, -1)
+    found = whiten_scores(rows, reference - means)
+    return found.reshape(2, 4, -1).transpose(0, 2, 1)
 
 
 def _blocks(pairs: NDArray[np.object_]) -> Iterator[list[Ordered]]:
@@ -154,6 +190,13 @@ def _contexts(
         warnings.warn(caught[0].message, stacklevel=6)
     empty = np.empty(0, dtype=np.int64)
     return [np.asarray(next(found), dtype=np.int64) if has_words(text) else empty for text in texts]
+
+
+def _levels(model: Any, texts: list[str]) -> list[float]:
+    """Levels of texts; 0 for a text without words."""
+    asked = [text for text in texts if has_words(text)]
+    found = iter(model.levels(asked) if asked else [])
+    return [float(next(found)) if has_words(text) else 0.0 for text in texts]
 
 
 def _terms(model: Any, asked: list[tuple[str, NDArray[np.int64]]]) -> Iterator[NDArray[np.float32]]:

@@ -16,8 +16,8 @@ from estimators.contexts.context_model import ContextModel
 from estimators.contexts.origin.pair_terms import has_words
 from estimators.inputs import check_integer, check_texts
 
-CENTRES = ("raw", "contexts", "reference", "both")
-METHODS = ("contexts_of", "terms", "context_texts")
+CENTRES = ("raw", "contexts", "reference", "whitened")
+METHODS = ("contexts_of", "terms", "levels", "reference_terms", "context_texts")
 """What a model of contexts has."""
 LEAST_WORDS = 5
 """Of a reference sentence that is taken from the corpus."""
@@ -58,9 +58,11 @@ def checked_model(model: Any) -> Any:
     return found
 
 
-def checked_reference(reference: Any, centre: str, model: Any) -> list[str]:
+def checked_reference(
+    reference: Any, centre: str, model: Any, weights: NDArray[np.float64]
+) -> list[str]:
     """Give the reference sentences as a list, empty where the centre needs none."""
-    uses = centre in ("reference", "both")
+    uses = centre == "reference" or (centre == "whitened" and bool(weights[1:].any()))
     if reference is None or isinstance(reference, (Integral, Real)):
         n = check_integer("reference", reference, 1)
         return corpus_sentences(model.corpus_, n) if uses else []
@@ -71,7 +73,7 @@ def checked_reference(reference: Any, centre: str, model: Any) -> list[str]:
     if not uses:
         raise ValueError(
             f"reference holds {len(texts)} texts, but centre={centre!r} does not use them; give "
-            "centre='reference' or 'both', or leave them out"
+            "centre='reference', or leave them out"
         )
     return texts
 

@@ -10,10 +10,12 @@ from typing import Any
 import joblib
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.preprocessing import normalize
 
 from estimators.contexts.parts.discriminator_training import (
     DiscriminatorTask,
     SentenceStates,
+    fit_gain,
     write_context_vectors,
 )
 from estimators.contexts.parts.network_training import adopt_arrays, arrays_of, train_network
@@ -21,17 +23,22 @@ from estimators.contexts.parts.part_folder import PartFolder, array_writer, read
 from estimators.contexts.parts.recipe import Recipe
 from estimators.inputs import progress_bar
 from film.contexts import (
+    N_RUNS,
     IdTable,
     SentenceCorpus,
     encode_texts,
-    spelling_vectors,
-    token_names,
+    run_counts,
+    run_vectors,
+    run_weights,
+    spelling_states,
     train_vocabulary,
     vocabulary_size,
     word_vectors,
 )
 
 CORPUS = "corpus"
+SPELLING_WIDTH = 512
+"""Of the vectors by which sentences are spelled alike: cosines are off by some 1/√512."""
 N_FEATURES = 2**20
 """Columns over which words and bigrams are spread: a table of their names would be far larger than
 all else that retrieval needs."""
@@ -114,9 +121,49 @@ def hashed_counts(texts: Iterable[str]) -> Any:
     return vectorizer.transform(texts)
 
 
+class Spelling:
+    """States of texts by the spelling of their words, as an encoder without parameters to fit.
+
+    Parameters
+    ----------
+    weights : ndarray of float32, shape (n_runs,)
+        Of runs of characters.
+    seed : int
+        Of their vectors.
+    """
+
+    def __init__(self, weights: np.ndarray, seed: int) -> None:
+        self.weights, self.vectors = weights, run_vectors(SPELLING_WIDTH, seed)
+
+    def transform(self, texts: Iterable[str]) -> np.ndarray:
+        """Vectors of texts, (n, SPELLING_WIDTH)."""
+        return spelling_states(texts, self.weights, self.vectors)
+
+
+def build_spelling(root: Path, corpus: SentenceCorpus, recipe: Recipe) -> str:
+    """Weigh runs of characters by the sentences of the corpus; give the part's name."""
+    seed = recipe.discriminator.seed
+    part = PartFolder(root, "spelling", {"corpus": corpus.digest, "seed": seed})
+    if part.complete() is None:
+        frequencies = np.zeros(N_RUNS, dtype=np.int64)
+        with progress_bar(recipe.verbose, "spelling") as advance:
+            for rows in blocks(corpus.n_sentences):
+                frequencies += np.bincount(run_counts(corpus.texts(rows)).indices, minlength=N_RUNS)
+                if advance is not None:
+                    advance(f"{rows[-1] + 1} sentences")
+        part.finish({}, {"weights": run_weights(frequencies, corpus.n_sentences)})
+    return part.name
+
+
+def open_spelling(folder: Path) -> Spelling:
+    """Give the encoder of a part."""
+    return Spelling(read_weights(folder)["weights"], read_part(folder)["made_of"]["seed"])
+
+
 def build_frozen_states(root: Path, corpus: SentenceCorpus, encoder: Any, recipe: Recipe) -> str:
     """Encode all sentences by a fitted encoder, block by block; give the part's name."""
-    part = PartFolder(root, "encodings", {"corpus": corpus.digest, "encoder": joblib.hash(encoder)})
+    said = {"corpus": corpus.digest, "encoder": joblib.hash(encoder), "norm": "l2"}
+    part = PartFolder(root, "encodings", said)
     if part.complete() is None:
         with progress_bar(recipe.verbose, "encode the corpus") as advance:
             names = []
@@ -142,7 +189,7 @@ def build_frozen_states(root: Path, corpus: SentenceCorpus, encoder: Any, recipe
 
 
 def encoded(encoder: Any, texts: list[str]) -> np.ndarray:
-    """Vectors of texts as an array of float32.
+    """Vectors of texts, brought to length 1, as an array of float32.
 
     Raises
     ------
@@ -155,7 +202,7 @@ def encoded(encoder: Any, texts: list[str]) -> np.ndarray:
         raise ValueError(
             f"encoder={encoder!r} must give one finite vector per text, got shape {found.shape}"
         )
-    return found
+    return normalize(found)
 
 
 def build_discriminator(
@@ -176,7 +223,7 @@ def build_discriminator(
     is_complete : bool
         False where training was interrupted.
     """
-    plan = recipe.discriminator
+    plan, reads_tokens = recipe.discriminator, recipe.reader in ("bag", "lstm")
     said = {
         "from": made_of,
         "plan": vars(plan),
@@ -186,10 +233,9 @@ def build_discriminator(
         "interaction": recipe.interaction,
         "batch_size": recipe.batch_size,
         "held_out": recipe.held_out,
-        "word_vectors": recipe.word_vectors and frozen is None,
-        "lexical": recipe.lexical and frozen is None,
-        "n_states": None if frozen is None else int(frozen.shape[1]),
-        "n_tokens": None if frozen is not None else vocabulary_size(tokenizer),
+        "word_vectors": recipe.word_vectors and reads_tokens,
+        "n_fixed": 0 if frozen is None else int(frozen.shape[1]),
+        "n_tokens": vocabulary_size(tokenizer) if reads_tokens else None,
     }
     part = PartFolder(root, "discriminator", said)
     if (found := part.complete()) is not None:
@@ -201,32 +247,27 @@ def build_discriminator(
     if said["word_vectors"]:
         with progress_bar(recipe.verbose, "word vectors"):
             vectors = start_vectors(table, said["n_tokens"], recipe.width, plan.seed)
-    rarity = lexical = None
-    if frozen is None and recipe.reader == "bag":
-        rarity = token_rarity(table, said["n_tokens"])
-    if said["lexical"]:
-        frequencies = sentence_frequencies(table, said["n_tokens"])
-        lexical = spelling_vectors(
-            token_names(tokenizer), frequencies, len(table), recipe.width, random_state=plan.seed
-        )
-    network = discriminator_of(
-        said, recipe.device, vectors=vectors, weights=rarity, lexical=lexical, seed=plan.seed
-    )
-    states = SentenceStates(network, table, frozen, recipe.device)
+    rarity = token_rarity(table, said["n_tokens"]) if recipe.reader == "bag" else None
+    network = discriminator_of(said, recipe.device, vectors=vectors, weights=rarity, seed=plan.seed)
+    states = SentenceStates(network, table if reads_tokens else None, frozen, recipe.device)
     codes = text_codes(corpus)
     settings = {"sides": recipe.sides, "batch_size": recipe.batch_size, "seed": plan.seed}
     task = DiscriminatorTask(states, learned_from, documents, codes, **settings)
     test = DiscriminatorTask(states, held, documents, codes, **settings)
-    run = train_network(
-        network,
-        task.batches,
-        task.loss,
-        plan,
-        judge=test.held_out_loss if len(held) else None,
-        checkpoint=part.checkpoint() if recipe.keeps else None,
-        verbose=recipe.verbose,
-        title="discriminator",
-    )
+    judge = test.held_out_loss if len(held) else None
+    if recipe.reader == "fixed":
+        run = fit_gain(task, judge)
+    else:
+        run = train_network(
+            network,
+            task.batches,
+            task.loss,
+            plan,
+            judge=judge,
+            checkpoint=part.checkpoint() if recipe.keeps else None,
+            verbose=recipe.verbose,
+            title="discriminator",
+        )
     with progress_bar(recipe.verbose, "contexts") as advance:
         width = int(network.left(states.of_rows(centres[:1])).shape[1])
         path = part.folder / "contexts.npy"
@@ -245,42 +286,36 @@ def build_discriminator(
 
 
 def discriminator_of(
-    said: dict[str, Any],
-    device: str,
-    *,
-    vectors: Any = None,
-    weights: Any = None,
-    lexical: Any = None,
-    seed: int = 0,
+    said: dict[str, Any], device: str, *, vectors: Any = None, weights: Any = None, seed: int = 0
 ) -> Any:
     """Give an untrained discriminator by what its part is made of."""
     import torch
 
     from film.contexts import BagDiscriminator, Discriminator, Interaction
 
+    width, kind, n_fixed = said["width"], said["interaction"], said["n_fixed"]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if said.get("lexical") and lexical is None:
-            lexical = np.zeros((said["n_tokens"], said["width"]), dtype=np.float32)
-        if said["n_states"] is not None:
-            found = Interaction(said["n_states"], said["interaction"], said["width"])
+        if said["reader"] in ("fixed", "maps"):
+            n_alike = n_fixed if said["reader"] == "fixed" else 0
+            found = Interaction(n_fixed, kind, width, n_alike)
         elif said["reader"] == "bag":
             found = BagDiscriminator(
                 said["n_tokens"],
-                width=said["width"],
-                interaction=said["interaction"],
+                width=width,
+                interaction=kind,
                 vectors=vectors,
                 weights=weights,
-                lexical=lexical,
+                n_alike=n_fixed,
             )
         else:
             found = Discriminator(
                 said["n_tokens"],
-                hidden=said["width"],
-                interaction=said["interaction"],
-                width=said["width"],
+                hidden=width,
+                interaction=kind,
+                width=width,
                 vectors=vectors,
-                lexical=lexical,
+                n_alike=n_fixed,
             )
     return found.to(device).eval()
 

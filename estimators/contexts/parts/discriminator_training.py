@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from estimators.contexts.parts.network_training import Learned
 
 RUN, RUNS_OF_DOCUMENT = 8, 3
 """A batch takes runs of so many neighbouring centres, whose sentences serve as left, centre and
 right ones, and so many runs of one document, which are each other's negatives."""
 MOST_HELD_OUT = 2048
 """Held-out centres on which training is judged: some seconds each time."""
+BATCHES_OF_GAIN = 50
+"""Batches by which two numbers are fitted."""
 ROWS_OF_BLOCK = 8192
 """Sentences whose states are computed and held at once."""
 
@@ -22,11 +29,11 @@ class SentenceStates:
     Parameters
     ----------
     network : torch.nn.Module
-        A `Discriminator`; or an `Interaction` over states that a frozen encoder gave.
+        A `Discriminator` or `BagDiscriminator`; or an `Interaction` over fixed states alone.
     table : IdTable or None
-        Tokens of the sentences, for a `Discriminator`.
+        Tokens of the sentences, where the network reads them.
     frozen : ndarray of float, shape (n_sentences, width), or None
-        States of all sentences, for an `Interaction`.
+        Fixed states of all sentences; where the network reads tokens, they stand behind its own.
     device : str
         Where the network is.
     """
@@ -36,19 +43,21 @@ class SentenceStates:
 
     def of_rows(self, rows: np.ndarray) -> Any:
         """States of sentences of the corpus, a tensor of shape (n, width)."""
+        tokens = None if self.table is None else self.table.padded(rows)
+        return self.of(tokens, None if self.frozen is None else self.frozen[rows])
+
+    def of(self, tokens: Any, fixed: Any) -> Any:
+        """States of sentences by their tokens (ids, lengths) and fixed states, or one of both."""
         import torch
 
-        if self.frozen is not None:
-            found = np.asarray(self.frozen[rows], dtype=np.float32)
-            return torch.from_numpy(found).to(self.device)
-        return self.of_ids(*self.table.padded(rows))
-
-    def of_ids(self, ids: np.ndarray, lengths: np.ndarray) -> Any:
-        """States of sentences by their tokens."""
-        import torch
-
-        where = torch.from_numpy(np.asarray(ids, dtype=np.int64)).to(self.device)
-        return self.network.states(where, torch.from_numpy(np.asarray(lengths, dtype=np.int64)))
+        parts = []
+        if tokens is not None:
+            given = (torch.from_numpy(np.asarray(each, dtype=np.int64)) for each in tokens)
+            parts.append(self.network.states(*(each.to(self.device) for each in given)))
+        if fixed is not None:
+            states = torch.from_numpy(np.asarray(fixed, dtype=np.float32))
+            parts.append(states.to(self.device))
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
     def contexts_of(self, states: Any, place: np.ndarray, sides: int) -> Any:
         """Vectors of contexts: the mean of those of their sentences, left and right added.
@@ -113,9 +122,20 @@ class DiscriminatorTask:
 
     def loss(self, rows: np.ndarray) -> Any:
         """Cross-entropy of all centres of a batch in all its contexts (`fit_loss`)."""
+        from film.contexts import fit_loss
+
+        logits, weights = self.logits(rows)
+        # Without anything to tell apart, a step of no effect.
+        return logits.sum() * 0 if weights is None else fit_loss(logits, weights)
+
+    def logits(self, rows: np.ndarray) -> tuple[Any, Any]:
+        """Logits of all centres of a batch in all its contexts, and their weights.
+
+        The weights are None where there is nothing to tell apart.
+        """
         import torch
 
-        from film.contexts import fit_loss, fit_weights
+        from film.contexts import fit_weights
 
         states, network = self.states, self.states.network
         around = rows[:, np.newaxis] + np.arange(-self.sides, self.sides + 1)
@@ -128,16 +148,65 @@ class DiscriminatorTask:
         near = np.abs(rows[:, np.newaxis] - rows) < max(RUN, self.sides + 1)
         near &= documents[:, np.newaxis] == documents
         if (near | (codes[:, np.newaxis] == codes)).all():
-            # Nothing to tell apart: a step of no effect.
-            return logits.sum() * 0
+            return logits, None
         on_device = (torch.from_numpy(each).to(logits.device) for each in (documents, codes, near))
         documents, codes, near = on_device
-        return fit_loss(logits, fit_weights(documents, codes, excluded=near))
+        return logits, fit_weights(documents, codes, excluded=near)
 
     def held_out_loss(self) -> float:
         """Mean loss of batches that are always the same."""
         batches = self.batches(0)[: max(1, MOST_HELD_OUT // self.batch_size)]
         return float(np.mean([float(self.loss(rows)) for rows in batches]))
+
+
+def fit_gain(task: DiscriminatorTask, judge: Callable[[], float] | None) -> Learned:
+    """Set the gain and the bias of an `Interaction` that has nothing else, to those of least loss.
+
+    The gain is at least 1: sentences that are alike fit together, whatever a small corpus says.
+
+    Parameters
+    ----------
+    task : DiscriminatorTask
+        Some batches of it are looked at.
+    judge : callable or None
+        Gives the loss of held-out rows.
+
+    Returns
+    -------
+    learned : Learned
+        One step.
+    """
+    import torch
+
+    started = time.perf_counter()
+    head = task.states.network
+    likeness, targets, weights = [], [], []
+    with torch.inference_mode():
+        head.root_gain.fill_(1.0)
+        head.bias.zero_()
+        for rows in task.batches(0)[:BATCHES_OF_GAIN]:
+            logits, given = task.logits(rows)
+            if given is not None:
+                likeness.append(logits.double().cpu().numpy().ravel())
+                targets.append(np.eye(len(rows)).ravel())
+                weights.append(given.double().cpu().numpy().ravel())
+    if not likeness:
+        return Learned([], [], time.perf_counter() - started, True)
+    x, signs = np.concatenate(likeness), 2 * np.concatenate(targets) - 1
+    shares = np.concatenate(weights) / len(weights)
+
+    def loss(given: np.ndarray) -> tuple[float, list[float]]:
+        margins = signs * (given[0] * x + given[1])
+        slopes = -shares * signs * expit(-margins)
+        return float(shares @ np.logaddexp(0, -margins)), [float(slopes @ x), float(slopes.sum())]
+
+    bounds = [(1.0, None), (None, None)]
+    found = minimize(loss, (5.0, -1.0), jac=True, bounds=bounds, method="L-BFGS-B")
+    with torch.inference_mode():
+        head.root_gain.fill_(float(np.sqrt(found.x[0])))
+        head.bias.fill_(float(found.x[1]))
+        scores = [] if judge is None else [(1, judge())]
+    return Learned([float(found.fun)], scores, time.perf_counter() - started, True)
 
 
 def run_order(documents: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -15,8 +15,10 @@ from estimators.contexts.parts.building import (
     build_discriminator,
     build_frozen_states,
     build_retrieval,
+    build_spelling,
     build_table,
     open_array,
+    open_spelling,
     open_table,
 )
 from estimators.contexts.parts.generator_training import build_generator
@@ -92,13 +94,19 @@ def fit_parts(model: Any, documents: Any, root: Path) -> Fitted:
     parts = {CORPUS: CORPUS if is_ours else os.fspath(corpus.folder)}
     parts["vocabulary"] = build_table(root, corpus, recipe)
     parts["retrieval"] = build_retrieval(root, corpus, recipe.verbose)
-    encoder, frozen, source = None, None, parts["vocabulary"]
-    if model.encoder is not None:
-        encoder = cloned("encoder", model.encoder).fit(list(corpus.iterate_texts()))
-        source = build_frozen_states(root, corpus, encoder, recipe)
-        frozen = open_array(root / source / "states.npy")
+    encoder, frozen = None, None
+    sources = [parts["vocabulary"]] if recipe.reader in ("bag", "lstm") else []
+    if model.encoder is not None or recipe.lexical or not sources:
+        if model.encoder is None:
+            parts["spelling"] = build_spelling(root, corpus, recipe)
+            fixed: Any = open_spelling(root / parts["spelling"])
+        else:
+            fixed = encoder = cloned("encoder", model.encoder).fit(list(corpus.iterate_texts()))
+        encodings = build_frozen_states(root, corpus, fixed, recipe)
+        frozen = open_array(root / encodings / "states.npy")
+        sources.append(encodings)
     parts["discriminator"], is_complete = build_discriminator(
-        root, corpus, *open_table(root / parts["vocabulary"]), frozen, recipe, [source]
+        root, corpus, *open_table(root / parts["vocabulary"]), frozen, recipe, sources
     )
     said = read_part(root / parts["discriminator"])["said"]
     generator: dict[str, Any] = {"losses": [], "scores": [], "perplexities": {}}

@@ -196,6 +196,8 @@ def generator_of(said: dict[str, Any], device: str, *, counts: Any = None, seed:
             size if isinstance(size, str) else Size(*size),
             max_length=said["max_length"],
             n_frequent=N_FREQUENT,
+            # Hardly any sentence is seen twice.
+            dropout=0.0,
             counts=counts,
         )
     return found.to(device).eval()

@@ -27,10 +27,12 @@ from film.datasets import atomic_writer
 
 SIZES = ("tiny", "small", "base", "large")
 
-READERS = ("lstm", "bag")
+READERS = ("fixed", "maps", "bag", "lstm")
 INTERACTIONS = ("bilinear", "concatenation")
 LEAST_VOCABULARY = 260
 """256 bytes and 4 entries that stand for no text."""
+GENERATOR_RATES = 3e-3, 5e-5
+"""Learning rates of a generator from scratch, and of a pretrained one."""
 SEED = "seed.json"
 
 
@@ -84,10 +86,11 @@ def check_parameters(model: Any) -> None:
         ("discriminator_epochs", np.inf),
         ("discriminator_learning_rate", 1.0),
         ("generator_epochs", np.inf),
-        ("generator_learning_rate", 1.0),
         ("validation_fraction", 0.5),
     ):
         check_real(name, getattr(model, name), 0, high)
+    if model.generator_learning_rate is not None:
+        check_real("generator_learning_rate", model.generator_learning_rate, 0, 1.0)
     for name in ("discriminator_seconds", "generator_seconds"):
         if getattr(model, name) is not None:
             check_real(name, getattr(model, name), 1e-3)
@@ -96,6 +99,16 @@ def check_parameters(model: Any) -> None:
         cloned("encoder", model.encoder)
         if not hasattr(model.encoder, "transform"):
             raise TypeError(f"encoder={model.encoder!r} must have transform; or give None")
+        if model.reader not in ("fixed", "maps"):
+            raise ValueError(
+                f"reader={model.reader!r} reads tokens, but encoder gives the vectors; take "
+                "reader='fixed' or 'maps', or encoder=None"
+            )
+    if model.reader == "fixed" and model.interaction == "concatenation":
+        raise ValueError(
+            "interaction='concatenation' learns maps, and reader='fixed' has none; take "
+            "reader='maps', 'bag' or 'lstm'"
+        )
     weights_of(model, model.generator is not None)
     check_seed(model.random_state)
     check_verbose(model.verbose)
@@ -145,6 +158,10 @@ def weights_of(model: Any, has_generator: bool) -> np.ndarray:
 
 def recipe_of(model: Any, seed: int, device: str) -> Recipe:
     """Give the recipe of a `ContextModel` whose parameters are right."""
+    generator = _size_of(model.generator)
+    rate = model.generator_learning_rate
+    if rate is None:
+        rate = GENERATOR_RATES[isinstance(generator, Path)]
     return Recipe(
         sides=int(model.sides),
         vocabulary_size=int(model.vocabulary_size),
@@ -155,10 +172,10 @@ def recipe_of(model: Any, seed: int, device: str) -> Recipe:
         width=int(model.width),
         interaction=model.interaction,
         batch_size=int(model.batch_size),
-        discriminator=_plan(model, "discriminator", seed),
-        generator=_size_of(model.generator),
+        discriminator=_plan(model, "discriminator", model.discriminator_learning_rate, seed),
+        generator=generator,
         generator_batch_size=int(model.generator_batch_size),
-        generator_plan=_plan(model, "generator", seed),
+        generator_plan=_plan(model, "generator", rate, seed),
         held_out=float(model.validation_fraction),
         device=device,
         keeps=model.folder is not None,
@@ -166,11 +183,11 @@ def recipe_of(model: Any, seed: int, device: str) -> Recipe:
     )
 
 
-def _plan(model: Any, network: str, seed: int) -> Plan:
+def _plan(model: Any, network: str, rate: float, seed: int) -> Plan:
     seconds = getattr(model, f"{network}_seconds")
     return Plan(
         epochs=float(getattr(model, f"{network}_epochs")),
-        learning_rate=float(getattr(model, f"{network}_learning_rate")),
+        learning_rate=float(rate),
         max_seconds=None if seconds is None else float(seconds),
         seed=seed,
     )

@@ -1,19 +1,14 @@
-"""Vectors of tokens from counts alone: of what stands near them, or of how they are spelled."""
+"""Vectors of tokens from counts of what stands near them."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from film.metric import truncated_svd
 
-N_GRAMS = 3, 4, 5
-"""Lengths of the runs of characters by which tokens are alike."""
 _PLACES_AT_ONCE = 4_000_000
 """Places whose neighbours are counted together: some hundred MB."""
 
@@ -143,89 +138,3 @@ def word_vectors(
     # What the decomposition leaves of a word that it does not hold is rounding.
     held = norms > 1e-4 * norms.max()
     return np.where(held, vectors / np.where(held, norms, 1), 0).astype(np.float32)
-
-
-def spelling_vectors(
-    tokens: Sequence[str],
-    frequencies: ArrayLike,
-    n_sentences: int,
-    size: int,
-    *,
-    random_state: int | None = None,
-) -> np.ndarray:
-    """Vectors of tokens whose sums stand for sentences by their words and parts of words.
-
-    A token is the sum of random vectors of its runs of 3 to 5 characters and of the token whole,
-    each times log(n / (1 + its frequency)), brought to length log(n / (1 + frequency)). So the
-    cosine of two sums is about that of two sentences by TF-IDF over tokens, but tokens that share
-    characters count as alike.
-
-    Parameters
-    ----------
-    tokens : sequence of str, length n_tokens
-        As the vocabulary spells them, a mark at the beginning of words included.
-    frequencies : array-like of int, shape (n_tokens,)
-        Sentences that each token stands in.
-    n_sentences : int
-        Number n of sentences.
-    size : int
-        Length of the vectors; the cosine of sums of unrelated tokens is about 1/√size.
-    random_state : int or None
-        Seeds the vectors.
-
-    Returns
-    -------
-    vectors : ndarray of float32, shape (n_tokens, size)
-        Zero for tokens without a letter or digit, and for those in all sentences.
-
-    Raises
-    ------
-    ValueError
-        If ``frequencies`` does not fit ``tokens``, or ``size`` is below 1.
-
-    Notes
-    -----
-    Time and memory are O(size) for each different run of characters.
-
-    Examples
-    --------
-    >>> from film.contexts import spelling_vectors
-    >>> vectors = spelling_vectors(["play", "played", "sing"], [3, 2, 3], 90, 200, random_state=0)
-    >>> products = vectors @ vectors[0]
-    >>> bool(products[1] > 3 * abs(products[2]))
-    True
-    """
-    counts = np.asarray(frequencies, dtype=np.float64)
-    if counts.shape != (len(tokens),):
-        raise ValueError(
-            f"frequencies must be one per token, ({len(tokens)},), got shape {counts.shape}"
-        )
-    if size < 1:
-        raise ValueError(f"size={size} must be 1 or more")
-    numbers: dict[str, int] = {}
-    runs = [[numbers.setdefault(run, len(numbers)) for run in _runs(token)] for token in tokens]
-    parts = np.array([run for each in runs for run in each], dtype=np.intp)
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in runs])])
-    has = sp.csr_array((np.ones(len(parts)), parts, starts), shape=(len(tokens), len(numbers)))
-    of_run = np.log(n_sentences / (1 + np.minimum(has.T @ counts, n_sentences - 1)))
-    # By its characters, so that a run has one vector whatever the vocabulary.
-    rows = [
-        np.random.default_rng([random_state or 0, zlib.crc32(run.encode())]).standard_normal(
-            size, dtype=np.float32
-        )
-        for run in numbers
-    ]
-    vectors = (has * of_run[np.newaxis]) @ np.array(rows).reshape(len(numbers), size)
-    norms = np.linalg.norm(vectors, axis=1)
-    wanted = np.log(n_sentences / (1 + np.minimum(counts, n_sentences - 1)))
-    scale = np.divide(wanted, norms, out=np.zeros_like(norms), where=norms > 0)
-    return (vectors * scale[:, np.newaxis]).astype(np.float32)
-
-
-def _runs(token: str) -> set[str]:
-    """Whole token and its runs of characters, each once; none of punctuation alone."""
-    # The mark of the beginning of a word in byte-level vocabularies is a letter, "Ġ".
-    if not any(character.isalnum() for character in token.removeprefix("Ġ")):
-        return set()
-    found = {token[i : i + n] for n in N_GRAMS for i in range(len(token) - n + 1)}
-    return found | {"=" + token}

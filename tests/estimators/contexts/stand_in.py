@@ -50,6 +50,14 @@ class StandIn(BaseEstimator):
         )
         return -np.logaddexp(0, -logits).astype(np.float32)
 
+    def levels(self, texts):
+        return self.terms(texts, np.arange(N_CONTEXTS) + 100, counted=False)[..., 0].mean(axis=1)
+
+    def reference_terms(self, contexts):
+        texts = [" ".join(WORDS[i : i + 3]) for i in range(len(WORDS) - 2)]
+        first = self.terms(texts, contexts, counted=False)[..., 0]
+        return first - self.levels(texts)[:, np.newaxis]
+
     def context_texts(self, rows):
         return [(f"<b>Before {row}</b>.", f"After {row}.") for row in rows]
 
