@@ -33,8 +33,8 @@ ALONE = {
 DISCRIMINATORS = {
     "three maps of spelling": {"reader": "maps"},
     "a bag beside spelling": {"reader": "bag", "discriminator_seconds": 150},
-    "a BiLSTM beside spelling": {"reader": "lstm", "discriminator_seconds": 900},
-    "a BiLSTM alone": {"reader": "lstm", "lexical": False, "discriminator_seconds": 900},
+    "a BiLSTM beside spelling": {"reader": "lstm", "discriminator_seconds": 600},
+    "a BiLSTM alone": {"reader": "lstm", "lexical": False, "discriminator_seconds": 600},
     "a bag in Eq. 1 as printed": {
         **{"reader": "bag", "interaction": "concatenation", "lexical": False},
         **{"discriminator_seconds": 60},
