@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from estimators import (
     make_encoder,
 )
 from estimators.contexts import ContextRegressor, harvest, read_harvest
+from film.contexts import N_RUNS, run_counts, run_vectors, run_weights, spelling_states
 from film.datasets import (
     afs_correlations,
     afs_folds,
@@ -273,31 +275,32 @@ def _epochs(bench: Bench) -> float:
 
 
 def _scratch(bench: Bench) -> str:
-    """Folder of an encoder from scratch: its vocabulary is of the corpus, its words of Origin."""
+    """Folder of an encoder from scratch: its vocabulary is of the corpus, its words are spelled."""
     folder = bench.work / "models" / "random_encoder"
     if not folder.exists():
         texts = _sentences(bench, N_VOCABULARY)
         small = {"width": 16, "layers": 1, "heads": 2, "vocabulary_size": 400}
         if bench.quick:
             texts += bench.choice.pairs.ravel().tolist() + bench.test.pairs.ravel().tolist()
+        sizes = small if bench.quick else {"width": 384, "layers": 1, "heads": 6}
         make_encoder(
             texts,
             folder,
             max_length=256,
-            vectors=_word_vectors(bench.origin()),
+            vectors=_word_vectors(texts, sizes["width"]),
             random_state=SEED,
-            **small if bench.quick else {"width": 300},
+            **sizes,
         )
     return str(folder)
 
 
-def _word_vectors(model: Any) -> dict[str, NDArray[np.float32]]:
-    """Vectors of words that the discriminator has learned on the same corpus."""
-    from tokenizers import Tokenizer
-
-    weight = model.discriminator_.embedding.weight.detach().numpy()
-    vocabulary = Tokenizer.from_str(model.vocabulary_).get_vocab()
-    return {word: weight[number] for word, number in vocabulary.items() if word.isalnum()}
+def _word_vectors(texts: list[str], width: int) -> dict[str, NDArray[np.float32]]:
+    """Vectors of the words of texts by their spelling, as the discriminator has them."""
+    words = sorted({word for text in texts for word in re.findall(r"[a-z]+", text.lower())})
+    frequencies = np.bincount(run_counts(texts).indices, minlength=N_RUNS)
+    weights = run_weights(frequencies, len(texts))
+    found = spelling_states(words, weights, run_vectors(width, SEED))
+    return {word: vector for word, vector in zip(words, found, strict=True) if vector.any()}
 
 
 def _start(bench: Bench) -> str | None:
