@@ -19,8 +19,8 @@ from estimators import (
     SurrogateRegressor,
     make_encoder,
 )
-from estimators.contexts import ContextRegressor, harvest, read_harvest
-from film.contexts import N_RUNS, run_counts, run_vectors, run_weights, spelling_states
+from estimators.contexts import ContextRegressor, harvest, read_harvest, run_counts
+from film.contexts import N_RUNS, run_vectors, run_weights, spelling_states
 from film.datasets import (
     afs_correlations,
     afs_folds,
@@ -299,7 +299,7 @@ def _word_vectors(texts: list[str], width: int) -> dict[str, NDArray[np.float32]
     words = sorted({word for text in texts for word in re.findall(r"[a-z]+", text.lower())})
     frequencies = np.bincount(run_counts(texts).indices, minlength=N_RUNS)
     weights = run_weights(frequencies, len(texts))
-    found = spelling_states(words, weights, run_vectors(width, SEED))
+    found = spelling_states(run_counts(words), weights, run_vectors(width, SEED))
     return {word: vector for word, vector in zip(words, found, strict=True) if vector.any()}
 
 

@@ -20,7 +20,7 @@ from benchmarks.support.context_terms import ONES, SampleTerms, score_pairs
 from benchmarks.support.folders import film_data
 from benchmarks.support.records import RESULTS, record
 from benchmarks.support.training_rows import read_choice
-from estimators.contexts.origin.parameter_checks import corpus_sentences, shared_copy
+from estimators.contexts import corpus_sentences, shared_copy
 from film.datasets import (
     ScoredPairs,
     atomic_writer,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.support.bootstrap import spearman
-from estimators.contexts.origin.pair_terms import PairTerms, whitened_terms
+from estimators.contexts import PairTerms, whitened_terms
 from film.datasets import atomic_writer
 
 ONES = (1.0, 1.0, 1.0, 1.0)
@@ -58,7 +58,7 @@ class SampleTerms:
     contexts: NDArray[np.int64]
     levels: NDArray[np.float64]
     seconds: float
-    known: dict[Any, NDArray[np.float64]] = field(default_factory=dict)
+    known: dict[Any, NDArray[np.float64]] = field(default_factory=dict, init=False)
 
     @property
     def size(self) -> int:
@@ -137,7 +137,7 @@ def score_pairs(
     Parameters
     ----------
     model : ContextModel
-        Or anything with its ``contexts_of`` and ``terms``.
+        Or anything with its ``contexts_of``, ``terms``, ``levels`` and ``reference_terms``.
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
     size : int

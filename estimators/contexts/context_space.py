@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 from estimators.contexts.parts.building import (
     encoded,
-    hashed_counts,
     open_array,
     open_discriminator,
     open_spelling,
@@ -22,6 +21,7 @@ from estimators.contexts.parts.discriminator_training import SentenceStates
 from estimators.contexts.parts.fitting import CORPUS, digest_of
 from estimators.contexts.parts.generator_training import open_generator
 from estimators.contexts.parts.part_folder import read_part, read_weights
+from estimators.contexts.parts.text_counts import hashed_counts
 from film.contexts import (
     SentenceCorpus,
     combine_terms,
@@ -196,7 +196,7 @@ class ContextSpace:
         Training shows as many true contexts as false ones. By that prior whatever is chosen is
         true with a probability of almost 1, and its logarithm says nothing.
         """
-        return -np.logaddexp(0, np.log(len(self.centres)) - logits)
+        return -np.logaddexp(0, float(np.log(len(self.centres))) - logits)
 
     @functools.cached_property
     def reference(self) -> Sentences:

@@ -9,7 +9,6 @@ from .corpus.sentence_corpus import SentenceCorpus as SentenceCorpus
 from .corpus.sentences import plain_text as plain_text
 from .corpus.sentences import split_sentences as split_sentences
 from .corpus.spelling import N_RUNS as N_RUNS
-from .corpus.spelling import run_counts as run_counts
 from .corpus.spelling import run_vectors as run_vectors
 from .corpus.spelling import run_weights as run_weights
 from .corpus.spelling import spelling_states as spelling_states

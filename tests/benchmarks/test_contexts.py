@@ -1,4 +1,5 @@
 import argparse
+import itertools
 import json
 
 import numpy as np
@@ -112,6 +113,9 @@ def test_chunks_are_consecutive_sentences_of_a_document(tmp_path):
     assert documents[1] == corpus.texts(np.flatnonzero(corpus.documents == 1))
 
 
+WEIGHTS = ("", ", λ = 1", ", λ chosen", ", discriminative alone")
+
+
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory):
     folder = tmp_path_factory.mktemp("origin")
@@ -119,13 +123,17 @@ def origin(tmp_path_factory):
     return run(folder, *cases), folder
 
 
-def test_origin_has_rows_raw_centred_and_with_chosen_weights(origin):
+def test_origin_has_rows_of_all_weights_and_centres(origin):
     found, folder = origin
-    for kind in ("", ", raw", ", λ chosen"):
+    for weights, centre in itertools.product(WEIGHTS, contexts_origin.CENTRINGS):
+        kind = weights + centre
         case = f"{SAMPLE}Origin from scratch{kind}"
         assert found[case, "sample_low"] <= found[case, "sample"] <= found[case, "sample_high"]
         assert (case, "choice") in found and case in quick_bench(folder).kept()
-        assert (f"whole: Origin from scratch, 12 contexts{kind}", "STS-B") in found
+    for centre in contexts_origin.CENTRINGS:
+        assert (f"whole: Origin from scratch, 12 contexts{centre}", "STS-B") in found
+    case = f"{SAMPLE}Origin from scratch, scores in the fixed set"
+    assert {"sample", "choice"} <= {metric for name, metric in found if name == case}
     # Two texts a pair, in six contexts of either text, for 24 pairs.
     assert found[f"{SAMPLE}Origin from scratch", "scorings"] == 24 * 2 * 12
     chosen = found[f"{SAMPLE}Origin from scratch, λ chosen", "choice"]
@@ -135,14 +143,22 @@ def test_origin_has_rows_raw_centred_and_with_chosen_weights(origin):
 def test_ablations_share_their_first_row(origin):
     found, _ = origin
     row = found[f"{SAMPLE}Origin from scratch", "sample"]
+    # A quick run's weights are 1, as those of Table 9.
     for same in ("9: Origin from scratch", "5.4: two-step choice", "7: 6 contexts"):
         assert found[same, "sample"] == row
-    for case, value in {key[0]: value for key, value in found.items() if key[1] == "ahead"}.items():
+    leads = {key[0]: value for key, value in found.items() if key[1] == "ahead"}
+    for case, value in leads.items():
+        kind = next(
+            (each for each in contexts_origin.CENTRINGS if each and case.endswith(each)), ""
+        )
+        beside = found[f"{SAMPLE}Origin from scratch{kind}", "sample"]
         # Both are rounded to four digits.
-        assert value == pytest.approx(found[case, "sample"] - row, abs=2e-4)
+        assert value == pytest.approx(found[case, "sample"] - beside, abs=2e-4)
+    ways = ("two-step choice", "without diversity", "random contexts, draw 1")
     assert {case for case, _ in found if case.startswith("5.4: ")} == {
-        *("5.4: two-step choice", "5.4: without diversity", "5.4: random contexts"),
-        "5.4: discriminator over all, no retrieval",
+        f"5.4: {way}{kind}"
+        for way in (*ways, "discriminator over all, no retrieval")
+        for kind in contexts_origin.CENTRINGS
     }
 
 

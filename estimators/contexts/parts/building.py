@@ -9,7 +9,7 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
 from estimators.contexts.parts.discriminator_training import (
@@ -21,13 +21,13 @@ from estimators.contexts.parts.discriminator_training import (
 from estimators.contexts.parts.network_training import adopt_arrays, arrays_of, train_network
 from estimators.contexts.parts.part_folder import PartFolder, array_writer, read_part, read_weights
 from estimators.contexts.parts.recipe import Recipe
+from estimators.contexts.parts.text_counts import N_FEATURES, hashed_counts, run_counts
 from estimators.inputs import progress_bar
 from film.contexts import (
     N_RUNS,
     IdTable,
     SentenceCorpus,
     encode_texts,
-    run_counts,
     run_vectors,
     run_weights,
     spelling_states,
@@ -39,9 +39,6 @@ from film.contexts import (
 CORPUS = "corpus"
 SPELLING_WIDTH = 512
 """Of the vectors by which sentences are spelled alike: cosines are off by some 1/√512."""
-N_FEATURES = 2**20
-"""Columns over which words and bigrams are spread: a table of their names would be far larger than
-all else that retrieval needs."""
 ROWS_OF_BLOCK = 8192
 
 
@@ -108,19 +105,6 @@ def build_retrieval(root: Path, corpus: SentenceCorpus, verbose: int) -> str:
     return part.name
 
 
-def hashed_counts(texts: Iterable[str]) -> Any:
-    """Count words and bigrams of texts, in hashed columns."""
-    no_norm: Any = None
-    vectorizer = HashingVectorizer(
-        ngram_range=(1, 2),
-        token_pattern=r"(?u)\b\w+\b",
-        n_features=N_FEATURES,
-        alternate_sign=False,
-        norm=no_norm,
-    )
-    return vectorizer.transform(texts)
-
-
 class Spelling:
     """States of texts by the spelling of their words, as an encoder without parameters to fit.
 
@@ -137,7 +121,7 @@ class Spelling:
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:
         """Vectors of texts, (n, SPELLING_WIDTH)."""
-        return spelling_states(texts, self.weights, self.vectors)
+        return spelling_states(run_counts(texts), self.weights, self.vectors)
 
 
 def build_spelling(root: Path, corpus: SentenceCorpus, recipe: Recipe) -> str:

@@ -2,57 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.preprocessing import normalize
 
 N_RUNS = 2**18
 """Columns over which runs of characters are spread."""
-N_GRAMS = 2, 5
-"""Lengths of runs, the marks of the ends of a word included."""
 ENTRIES = 8
 """Entries of a run's vector that are not 0: more would cost time and change little."""
-_WORD = re.compile(r"\w+")
-
-
-def run_counts(texts: Iterable[str]) -> sp.csr_array:
-    """Count the runs of 2 to 5 characters in the words of texts.
-
-    Words are lower case; punctuation is left out. A word's ends are characters too, and a word
-    that is shorter than a run counts whole, once.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        n of them.
-
-    Returns
-    -------
-    counts : csr array of float32, shape (n, N_RUNS)
-        Runs are spread over columns by their hash.
-
-    Examples
-    --------
-    >>> from film.contexts import run_counts
-    >>> int(run_counts(["The cat!"]).sum())
-    20
-    """
-    no_norm: None = None
-    vectorizer = HashingVectorizer(
-        analyzer="char_wb",
-        ngram_range=N_GRAMS,
-        n_features=N_RUNS,
-        norm=no_norm,  # type: ignore[arg-type]
-        alternate_sign=False,
-        preprocessor=_words,
-        dtype=np.float32,  # type: ignore[arg-type]
-    )
-    return sp.csr_array(vectorizer.transform(texts))
 
 
 def run_weights(frequencies: ArrayLike, n_sentences: int) -> np.ndarray:
@@ -106,14 +65,14 @@ def run_vectors(size: int, random_state: int = 0) -> sp.csr_array:
     return found
 
 
-def spelling_states(texts: Iterable[str], weights: np.ndarray, vectors: sp.csr_array) -> np.ndarray:
+def spelling_states(counts: Any, weights: ArrayLike, vectors: sp.csr_array) -> np.ndarray:
     """Vectors of texts whose cosine is about that of TF-IDF over runs of characters.
 
     Parameters
     ----------
-    texts : iterable of str
-        n of them, such that the corpus of the weights need not have their words.
-    weights : ndarray of float, shape (N_RUNS,)
+    counts : sparse array of float32, shape (n, N_RUNS)
+        How often each text holds each run.
+    weights : array-like of float, shape (N_RUNS,)
         From `run_weights`.
     vectors : csr array, shape (N_RUNS, size)
         From `run_vectors`. The error of a cosine is about 1/√size.
@@ -121,20 +80,22 @@ def spelling_states(texts: Iterable[str], weights: np.ndarray, vectors: sp.csr_a
     Returns
     -------
     states : ndarray of float32, shape (n, size)
-        Of length 1; zeros for a text without a letter or digit, or of words that all texts have.
+        Of length 1; zeros for a text without a run, or whose runs all texts have.
 
     Examples
     --------
-    >>> from film.contexts import run_counts, run_vectors, run_weights, spelling_states
-    >>> corpus = ["we play chess", "they sing", "birds fly"]
-    >>> weights = run_weights(run_counts(corpus).astype(bool).sum(axis=0), len(corpus))
-    >>> states = spelling_states(["played", "playing", "sings"], weights, run_vectors(300))
+    Three texts, of which two share two of three runs.
+
+    >>> import scipy.sparse as sp
+    >>> from film.contexts import N_RUNS, run_vectors, run_weights, spelling_states
+    >>> runs = [0, 1, 2, 1, 2, 3, 4, 5, 6]
+    >>> counts = sp.csr_array(([1.0] * 9, runs, [0, 3, 6, 9]), shape=(3, N_RUNS))
+    >>> weights = run_weights(counts.sum(axis=0), 100)
+    >>> states = spelling_states(counts, weights, run_vectors(300))
     >>> bool(states[0] @ states[1] > 3 * abs(states[0] @ states[2]))
     True
     """
-    weighed = run_counts(texts).multiply(weights[np.newaxis])
-    return normalize(np.asarray((sp.csr_array(weighed) @ vectors).toarray(), dtype=np.float32))
-
-
-def _words(text: str) -> str:
-    return " ".join(_WORD.findall(text.lower()))
+    weighed = sp.csr_array(counts).multiply(np.asarray(weights)[np.newaxis])
+    found = np.asarray((sp.csr_array(weighed) @ vectors).toarray(), dtype=np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", found, found))
+    return found / np.where(lengths > 0, lengths, 1)[:, np.newaxis]

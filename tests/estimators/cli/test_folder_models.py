@@ -15,7 +15,7 @@ from estimators.contexts import ContextRegressor, harvest, read_harvest
 from estimators.contexts.harvesting import score_file
 from film.text import text_hash
 from tests.estimators.cli.commands import refused, run, write_csv
-from tests.estimators.contexts.stand_in import StandIn
+from tests.estimators.contexts.stand_in import Corpus, StandIn
 from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import PAIRS, SCORES, WORDS
 
@@ -33,15 +33,15 @@ def surrogate(tiny_model, tmp_path_factory):
     return folder
 
 
+class _Corpus(Corpus):
+    n_sentences, n_documents = 40, 2
+
+
 class _Contexts(StandIn):
     """The stand-in with what a folder and a corpus tell of a model."""
 
-    n_sentences, n_documents, is_complete_, n_contexts = 40, 2, True, 8
+    corpus_, is_complete_, n_contexts = _Corpus(), True, 8
     loss_curve_, scores_, perplexities_ = (), (), {}
-
-    @property
-    def corpus_(self):
-        return self
 
 
 @pytest.fixture

@@ -14,8 +14,22 @@ WORDS = (
 ).split()
 
 
+class Corpus:
+    """Sentences of five words."""
+
+    sentences = tuple(" ".join(WORDS[i : i + 5]) for i in range(len(WORDS) - 4))
+
+    def centres(self, sides=1):
+        return np.arange(sides, len(self.sentences) - sides)
+
+    def texts(self, rows):
+        return [self.sentences[row] for row in rows]
+
+
 class StandIn(BaseEstimator):
     """What a pair regressor needs of a fitted ContextModel, in closed form."""
+
+    corpus_ = Corpus()
 
     def __init__(self, size=8, weights=(1.0, 1.0, 1.0, 1.0)):
         self.size = size

@@ -3,6 +3,7 @@
 import re
 import shutil
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,7 +13,15 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import ContextModel
 from estimators.contexts.parts import building, network_training
-from film.contexts import encode_texts, write_corpus
+from estimators.contexts.parts.text_counts import run_counts
+from film.contexts import (
+    N_RUNS,
+    encode_texts,
+    run_vectors,
+    run_weights,
+    split_sentences,
+    write_corpus,
+)
 from film.text import normalize_text
 from tests.estimators.tiny_documents import tiny_documents
 
@@ -38,13 +47,41 @@ def encoder():
     return make_pipeline(TfidfVectorizer(), TruncatedSVD(5, random_state=0))
 
 
+@cache
+def spelled(text: str) -> np.ndarray:
+    """What a text is spelled like: TF-IDF of all sentences of the corpus, of length 1."""
+    weights, vectors = weighing()
+    state = (run_counts([text]).toarray()[0] * weights) @ vectors
+    return state / max(np.linalg.norm(state), 1e-30)
+
+
+@cache
+def weighing():
+    sentences = [sentence for text in DOCUMENTS for sentence in split_sentences(text)]
+    frequencies = np.zeros(N_RUNS)
+    for sentence in sentences:
+        frequencies[run_counts([sentence]).toarray()[0] > 0] += 1
+    seed = np.random.RandomState(SMALL["random_state"]).randint(2**31 - 1)
+    return run_weights(frequencies, len(sentences)), run_vectors(512, seed)
+
+
 def log_fits(model: ContextModel, text: str, rows: np.ndarray) -> np.ndarray:
     """log p(y = 1) of a text between the neighbours of each row, one at a time, by the network."""
     network, corpus = model.discriminator_, model.corpus_
 
+    @cache
     def state(sentence):
-        ids = encode_texts(model.vocabulary_, [sentence], model.max_length).values
-        return network.states(torch.tensor(ids[np.newaxis].astype(int)), torch.tensor([len(ids)]))
+        parts = []
+        if model.reader in ("bag", "lstm"):
+            ids = encode_texts(model.vocabulary_, [sentence], model.max_length).values
+            ids = torch.tensor(ids[np.newaxis].astype(int))
+            parts.append(network.states(ids, torch.tensor([ids.shape[1]])))
+        if model.encoder is not None:
+            (vector,) = model.encoder_.transform([sentence])
+            parts.append(torch.tensor(vector / max(np.linalg.norm(vector), 1e-30))[None].float())
+        elif not parts or model.lexical:
+            parts.append(torch.tensor(spelled(sentence))[None].float())
+        return torch.cat(parts, dim=1)
 
     found = []
     with torch.inference_mode():
@@ -52,8 +89,19 @@ def log_fits(model: ContextModel, text: str, rows: np.ndarray) -> np.ndarray:
             left, right = corpus.texts([row - 1, row + 1])
             context = network.left(state(left)) + network.right(state(right))
             logit = float((context * network.centre(state(text))).sum())
-            found.append(-np.log1p(np.exp(-logit)))
+            # One context of all is the true one.
+            found.append(-np.log1p(len(corpus.centres()) * np.exp(-logit)))
     return np.array(found)
+
+
+READERS = {
+    "fixed": {"reader": "fixed"},
+    "maps": {"reader": "maps"},
+    "bag": {"reader": "bag"},
+    "bag alone": {"reader": "bag", "lexical": False},
+    "lstm alone": {"reader": "lstm", "lexical": False},
+    "Eq. 1": {"reader": "bag", "interaction": "concatenation"},
+}
 
 
 def test_scores_are_those_of_the_network_one_context_at_a_time(model):
@@ -65,18 +113,66 @@ def test_scores_are_those_of_the_network_one_context_at_a_time(model):
     assert np.ptp(found, axis=0).max() > 0.05
 
 
-def test_a_bag_of_words_may_take_the_place_of_the_lstm(tmp_path):
-    model = ContextModel(tmp_path, **SMALL | {"reader": "bag"}).fit(DOCUMENTS)
-    texts = ["The cat sees the tree.", "The tree sees the cat."]
-    found = model.transform(texts)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
-    for row, text in zip(found, texts, strict=True):
+@pytest.mark.parametrize("case", READERS)
+def test_what_the_discriminator_reads_may_be_chosen(case):
+    model = ContextModel(**SMALL | READERS[case]).fit(DOCUMENTS)
+    found = model.transform(TEXTS[:3])
+    for row, text in zip(found, TEXTS, strict=False):
         # Vectors of length 2 in half precision.
         np.testing.assert_allclose(row, log_fits(model, text, model.contexts_), atol=1e-2)
-    assert type(model.discriminator_).__name__ == "BagDiscriminator"
-    # Parts of readers stand side by side.
-    ContextModel(tmp_path, **SMALL).fit(DOCUMENTS)
-    assert len(list(tmp_path.glob("discriminator-*"))) == 2
+    assert np.ptp(found, axis=0).max() > 0.05
+    name = {"bag": "BagDiscriminator", "lstm": "Discriminator"}.get(model.reader, "Interaction")
+    assert type(model.discriminator_).__name__ == name
+
+
+def test_readers_stand_side_by_side_in_a_folder(tmp_path):
+    for reader in ("bag", "lstm", "fixed"):
+        ContextModel(tmp_path, **SMALL | {"reader": reader}).fit(DOCUMENTS)
+    assert len(list(tmp_path.glob("discriminator-*"))) == 3
+    assert len(list(tmp_path.glob("encodings-*"))) == len(list(tmp_path.glob("spelling-*"))) == 1
+
+
+def test_a_model_by_default_has_two_numbers_that_say_how_alike_neighbours_are():
+    model = ContextModel(n_contexts=6, generator=None, device="cpu", random_state=0).fit(DOCUMENTS)
+    numbers = {name: float(value) for name, value in model.discriminator_.named_parameters()}
+    assert set(numbers) == {"root_gain", "bias"} and numbers["root_gain"] >= 1
+    assert model.is_complete_ and len(model.loss_curve_) == len(model.scores_) == 1
+    row, text = int(model.contexts_[2]), TEXTS[0]
+    left, right = model.corpus_.texts([row - 1, row + 1])
+    alike = spelled(text) @ (spelled(left) + spelled(right))
+    logit = numbers["root_gain"] ** 2 * alike + numbers["bias"]
+    expected = -np.log1p(len(model.corpus_.centres()) * np.exp(-logit))
+    np.testing.assert_allclose(model.transform([text])[0, 2], expected, atol=5e-3)
+
+
+def test_levels_are_means_over_the_fixed_set(model):
+    found = model.levels([*TEXTS, TEXTS[0]])
+    assert found.dtype == np.float32 and found[0] == found[-1]
+    for level, text in zip(found, TEXTS, strict=False):
+        expected = np.mean(log_fits(model, text, model.contexts_))
+        np.testing.assert_allclose(level, expected, atol=5e-3)
+
+
+def test_reference_terms_are_of_sentences_of_the_corpus_above_their_levels(model, monkeypatch):
+    rows = model.contexts_of(TEXTS[:1], 3)[0]
+    found = model.reference_terms(rows)
+    # All sentences that have neighbours, since they are fewer than 500.
+    centres = model.corpus_.centres()
+    assert found.shape == (len(centres), 3) and found.dtype == np.float32
+    for number in range(0, len(centres), 17):
+        (text,) = model.corpus_.texts([centres[number]])
+        expected = log_fits(model, text, rows) - np.mean(log_fits(model, text, model.contexts_))
+        np.testing.assert_allclose(found[number], expected, atol=5e-3)
+    # Sums of float32 in another order.
+    np.testing.assert_allclose(model.reference_terms(rows[1:2]), found[:, 1:2], atol=1e-4)
+    with pytest.raises(ValueError, match="contexts must be rows of sentences"):
+        model.reference_terms([0])
+    # Of more sentences, some are drawn, always the same.
+    monkeypatch.setattr("estimators.contexts.context_space.N_REFERENCE", 5)
+    drawn = [ContextModel(**SMALL).fit(DOCUMENTS).reference_terms(rows) for _ in range(2)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    nearest = np.abs(drawn[0][:, np.newaxis] - found).max(axis=2).min(axis=1)
+    assert drawn[0].shape == (5, 3) and nearest.max() < 1e-4
 
 
 def test_terms_are_weighed_and_have_zeros_where_the_model_has_none(model):
@@ -188,9 +284,12 @@ def test_equation_1_ranks_contexts_the_same_for_every_sentence():
     assert (ranks == ranks[0]).all()
 
 
-def test_an_encoder_takes_the_place_of_the_lstm(tmp_path):
-    model = ContextModel(encoder=encoder(), **SMALL).fit(DOCUMENTS)
+@pytest.mark.parametrize("reader", ["fixed", "maps"])
+def test_an_encoder_takes_the_place_of_spelling(tmp_path, reader):
+    model = ContextModel(**SMALL | {"reader": reader, "encoder": encoder()}).fit(DOCUMENTS)
     found = model.transform(TEXTS)
+    for row, text in zip(found, TEXTS, strict=True):
+        np.testing.assert_allclose(row, log_fits(model, text, model.contexts_), atol=5e-3)
     assert np.ptp(found, axis=0).max() > 0.01
     assert set(vars(model.encoder_.steps[0][1])) > {"vocabulary_"}
     model.save(tmp_path / "model")
@@ -239,7 +338,10 @@ def test_parts_are_made_once_in_a_folder(model, tmp_path, monkeypatch):
     # Another interaction is another discriminator, over the same corpus and vocabulary.
     ContextModel(tmp_path, **SMALL | {"interaction": "concatenation"}).fit(DOCUMENTS)
     kinds = sorted(re.sub("-[0-9a-f]{16}", "", path.name) for path in tmp_path.glob("[a-z]*"))
-    assert kinds == ["corpus", "discriminator", "discriminator", "retrieval", "vocabulary"]
+    assert kinds == [
+        *("corpus", "discriminator", "discriminator", "encodings", "retrieval", "spelling"),
+        "vocabulary",
+    ]
     monkeypatch.setattr(building, "train_network", None)
     monkeypatch.setattr(building, "train_vocabulary", None)
     again = ContextModel(tmp_path, **SMALL | {"n_contexts": 5}).fit(DOCUMENTS)
@@ -315,7 +417,13 @@ def test_what_is_learned_holds_for_other_documents():
     ]
     learned = ContextModel(
         encoder=encoder(),
-        **SMALL | {"discriminator_epochs": 10, "batch_size": 96, "validation_fraction": 0.2},
+        **SMALL
+        | {
+            "reader": "maps",
+            "discriminator_epochs": 10,
+            "batch_size": 96,
+            "validation_fraction": 0.2,
+        },
     ).fit(documents)
     # Two thirds of the negatives of other documents are of another world.
     assert min(score for _, score in learned.scores_) < np.log(2) - 0.15
@@ -399,3 +507,23 @@ def test_rows_that_are_no_contexts_are_refused(model, contexts, error, message):
 def test_weights_are_four_and_leave_a_term(model, weights):
     with pytest.raises((TypeError, ValueError), match="weights="):
         ContextModel(**SMALL | {"weights": weights}).fit(DOCUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"reader": "words"}, "reader='words' must be one of 'fixed', 'maps', 'bag', 'lstm'"),
+        ({"reader": "lstm", "encoder": encoder()}, "reader='lstm' reads tokens, but encoder gives"),
+        ({"reader": "bag", "encoder": encoder()}, "reader='bag' reads tokens, but encoder gives"),
+        (
+            {"reader": "fixed", "interaction": "concatenation"},
+            "interaction='concatenation' learns maps, and reader='fixed' has none",
+        ),
+        ({"generator_learning_rate": -1}, "generator_learning_rate=-1"),
+        ({"generator_learning_rate": 1.5}, "generator_learning_rate=1.5"),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_refused(given, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        ContextModel(tmp_path / "model", **SMALL | given).fit(DOCUMENTS)
+    assert not (tmp_path / "model").exists()

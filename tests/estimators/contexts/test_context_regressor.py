@@ -1,8 +1,10 @@
 import copy
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
+from scipy.linalg import sqrtm
 from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -13,7 +15,7 @@ from estimators.contexts import ContextModel, ContextRegressor, harvest, read_ha
 from estimators.contexts.origin import pair_terms as streaming
 from estimators.contexts.origin.parameter_checks import corpus_sentences
 from film.contexts import write_corpus
-from tests.estimators.contexts.stand_in import StandIn
+from tests.estimators.contexts.stand_in import N_CONTEXTS, WORDS, StandIn
 from tests.estimators.tiny_documents import tiny_documents
 
 PAIRS = [
@@ -26,7 +28,7 @@ PAIRS = [
 ]
 SCORES = [5.0, 2.0, 1.0, 3.0, 0.5, 0.0]
 REFERENCE = ["a dog", "play chess well", "what is old"]
-CENTRES = ["raw", "contexts", "reference", "both"]
+CENTRES = ["raw", "contexts", "reference", "whitened"]
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def model():
 
 
 def fitted(model, centre="contexts", **params):
-    reference = REFERENCE if centre in ("reference", "both") else 8
+    reference = REFERENCE if centre in ("reference", "whitened") else 8
     return ContextRegressor(model, centre=centre, reference=reference, **params).fit(PAIRS)
 
 
@@ -46,23 +48,48 @@ def expected(model, text1, text2, centre, n=None, weights=(1, 1, 1, 1)):
     for text in (text1, text2):
         scores = []
         for context in contexts:
-            terms = model.terms([text], [context])[0, 0].astype(float)
-            score = sum(w * t for w, t in zip(weights, terms, strict=True))
-            if centre in ("reference", "both"):
-                others = [model.terms([r], [context])[0, 0].astype(float) for r in REFERENCE]
-                score -= np.mean(
-                    [sum(w * t for w, t in zip(weights, o, strict=True)) for o in others]
-                )
-            scores.append(score)
+            terms = terms_of(model, text, context)
+            if centre in ("reference", "whitened"):
+                others = [terms_of(model, each, context) for each in REFERENCE]
+                terms = terms - np.mean(others, axis=0)
+            scores.append(terms)
         scores = np.array(scores)
-        vectors.append(scores - scores.mean() if centre in ("contexts", "both") else scores)
+        if centre in ("contexts", "whitened"):
+            scores = scores - scores.mean(axis=0)
+        if centre == "whitened":
+            scores[:, 0] = above_level(text, contexts) - means_of(contexts)
+        vectors.append(sum(w * column for w, column in zip(weights, scores.T, strict=True)))
+    if centre == "whitened":
+        spread = np.array([above_level(each, contexts) - means_of(contexts) for each in SENTENCES])
+        covariance = spread.T @ spread / len(SENTENCES)
+        ridge = 0.1 * np.diag(covariance).mean() * np.eye(len(contexts))
+        vectors = [np.linalg.solve(sqrtm(covariance + ridge), each) for each in vectors]
     v1, v2 = vectors
     return v1 @ v2 / np.sqrt((v1 @ v1) * (v2 @ v2))
 
 
-def one_score(model, text, context, weights):
-    terms = model.terms([text], [context])[0, 0].tolist()
-    return sum(weight * term for weight, term in zip(weights, terms, strict=True))
+SENTENCES = [" ".join(WORDS[i : i + 3]) for i in range(len(WORDS) - 2)]
+"""By which contexts of a `StandIn` are compared."""
+
+
+def terms_of(model, text, context):
+    return model.terms([text], [context], counted=False)[0, 0].astype(float)
+
+
+def above_level(text, contexts):
+    """First terms less their mean over all contexts."""
+    first = first_terms(text)
+    return first[np.asarray(contexts) - 100] - first.mean()
+
+
+def means_of(contexts):
+    return np.mean([above_level(each, contexts) for each in SENTENCES], axis=0)
+
+
+@cache
+def first_terms(text):
+    model = StandIn().fit()
+    return np.array([terms_of(model, text, context)[0] for context in 100 + np.arange(N_CONTEXTS)])
 
 
 @pytest.mark.parametrize("centre", CENTRES)
@@ -186,8 +213,9 @@ def test_what_cannot_be_a_model_of_contexts():
         ({"n_contexts": 0}, "n_contexts=0"),
         ({"centre": "mean"}, "centre='mean' must be one of 'raw', 'contexts'"),
         ({"reference": 0}, "reference=0 must be 1 or more"),
-        ({"reference": ["a"]}, "centre='contexts' does not use them"),
-        ({"centre": "both", "reference": ["a", " ?"]}, r"reference\[1\] = ' \?' has no words"),
+        ({"reference": ["a"], "centre": "contexts"}, "centre='contexts' does not use them"),
+        ({"reference": ["a"], "weights": (1, 0, 0, 0)}, "centre='whitened' does not use them"),
+        ({"reference": ["a", " ?"]}, r"reference\[1\] = ' \?' has no words"),
         ({"weights": (1, 2)}, "four finite numbers"),
         ({"weights": (0, 0, 0, 0)}, "four finite numbers"),
         ({"verbose": -1}, "verbose=-1"),
@@ -269,7 +297,7 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     np.testing.assert_allclose(by_folder.similarity(pairs), wanted, atol=1e-6)
     twin = clone(ContextRegressor(model)).context_model
     assert twin is not model and twin.corpus_ is model.corpus_
-    centred = ContextRegressor(model, centre="both", reference=3).fit(pairs)
+    centred = ContextRegressor(model, centre="reference", reference=3).fit(pairs)
     assert len(centred.reference_) == 3 and set(centred.reference_) <= set(sentences_of(model))
     assert np.isfinite(centred.similarity(pairs)).all()
     sentences = [text for each in documents for text in each.split(". ")]

@@ -30,6 +30,20 @@ def test_it_starts_from_what_sentences_share():
     assert logits[2, 0] < 6
 
 
+def test_entries_behind_the_states_are_compared_as_they_are():
+    torch.manual_seed(0)
+    model = BagDiscriminator(9, width=4, n_alike=3)
+    plain = BagDiscriminator(9, width=4)
+    plain.load_state_dict(model.state_dict(), strict=False)
+    own = model.states(torch.tensor([[1, 2], [2, 1], [3, 4]]), torch.tensor([2, 1, 2])).detach()
+    assert own.shape == (3, 4)
+    fixed = torch.randn(3, 3)
+    left, right, centre = torch.cat([own, fixed], dim=1).split(1)
+    found = (model.left(left) + model.right(right)) @ model.centre(centre).T
+    rest = (plain.left(own[:1]) + plain.right(own[1:2])) @ plain.centre(own[2:]).T
+    torch.testing.assert_close(found, rest + 5 * (fixed[:1] + fixed[1:2]) @ fixed[2:].T)
+
+
 @pytest.mark.parametrize("interaction", ["bilinear", "concatenation"])
 def test_all_of_it_learns(interaction):
     torch.manual_seed(0)

@@ -255,26 +255,6 @@ def test_no_two_parameters_share_memory_so_that_safetensors_takes_them():
     assert len({tensor.data_ptr() for tensor in state.values()}) == len(state)
 
 
-def test_states_hold_the_words_themselves_where_wanted():
-    lexical = np.random.default_rng(0).normal(size=(20, 3))
-    model = made(lexical=lexical)
-    ids, lengths = sentences(9, shortest=0)
-    lengths[4] = 0
-    found = model.states(ids, lengths).detach()
-    assert found.shape == (9, 13)
-    for row, (tokens, length) in enumerate(zip(ids, lengths, strict=True)):
-        total = sum((lexical[token].astype(np.float32) for token in tokens[:length]), np.zeros(3))
-        expected = total / np.linalg.norm(total) if length else total
-        np.testing.assert_allclose(found[row, 10:], expected, atol=1e-6)
-    names = [name for name, _ in model.named_parameters()]
-    assert "words.lexical" not in names and "words.lexical" in model.state_dict()
-
-
-def test_sentences_without_any_token_have_no_words():
-    states = made(lexical=np.ones((20, 3))).states(np.zeros((2, 0), dtype=int), [0, 0])
-    assert states.shape == (2, 13) and not states.any()
-
-
 def test_sentences_alike_fit_together():
     torch.manual_seed(0)
     head, plain = (Interaction(7 - k, width=4, n_alike=3 - k).double() for k in (0, 3))
@@ -294,12 +274,35 @@ def test_concatenation_adds_no_product_of_what_is_alike():
     assert head.centres.weight.shape == (1, 7)
 
 
-@pytest.mark.parametrize("n_alike", [-1, 7])
+def test_with_all_entries_alike_gain_and_bias_are_all_there_is():
+    head = Interaction(7, width=4, n_alike=7).double()
+    left, right, centre = torch.randn(3, 2, 7, dtype=torch.float64)
+
+    def logits():
+        return (head.left(left) + head.right(right)) @ head.centre(centre).T
+
+    assert {name for name, _ in head.named_parameters()} == {"root_gain", "bias"}
+    # A gain of 5, and as much is taken away.
+    torch.testing.assert_close(logits(), 5 * (left + right) @ centre.T - 5)
+    with torch.no_grad():
+        head.root_gain.fill_(3.0)
+        head.bias.fill_(-1.25)
+    torch.testing.assert_close(logits(), 9 * (left + right) @ centre.T - 1.25)
+
+
+@pytest.mark.parametrize("n_alike", [-1, 8])
 def test_entries_that_are_alike_are_entries(n_alike):
-    with pytest.raises(ValueError, match=f"n_alike={n_alike} must be from 0 to 6"):
+    with pytest.raises(ValueError, match=f"n_alike={n_alike} must be from 0 to 7"):
         Interaction(7, n_alike=n_alike)
 
 
-def test_lexical_vectors_are_one_per_token():
-    with pytest.raises(ValueError, match=r"lexical has shape \(19, 3\); it must be \(20, e\)"):
-        made(lexical=np.zeros((19, 3)))
+def test_entries_behind_the_states_are_compared_as_they_are():
+    model, plain = made(n_alike=3), made()
+    plain.load_state_dict(model.state_dict(), strict=False)
+    own = model.states(*sentences(6))
+    assert own.shape == (6, 10)
+    fixed = torch.randn(6, 3, dtype=torch.float64)
+    left, right, centre = torch.cat([own, fixed], dim=1).split(2)
+    found = (model.left(left) + model.right(right)) @ model.centre(centre).T
+    rest = (plain.left(own[:2]) + plain.right(own[2:4])) @ plain.centre(own[4:]).T
+    torch.testing.assert_close(found, rest + 5 * (fixed[:2] + fixed[2:4]) @ fixed[4:].T)

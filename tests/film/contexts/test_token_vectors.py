@@ -1,12 +1,11 @@
 """Word vectors from counts, against loops over pairs of words and a dense decomposition."""
 
 import itertools
-import zlib
 
 import numpy as np
 import pytest
 
-from film.contexts import spelling_vectors, word_vectors
+from film.contexts import word_vectors
 from film.contexts.corpus.token_vectors import cooccurrences
 
 
@@ -77,53 +76,3 @@ def test_numbers_are_checked(name, given):
     window, size = given
     with pytest.raises(ValueError, match=f"{name}=0 must be 1 or more"):
         word_vectors([0], [0, 1], 1, size, window=window)
-
-
-def brute_spelling(tokens, frequencies, n, vector_of):
-    """The sum over runs, one after the other."""
-    runs = [
-        {t[i : i + k] for k in (3, 4, 5) for i in range(len(t) - k + 1)} | {"=" + t} for t in tokens
-    ]
-    seen = {}
-    for own, frequency in zip(runs, frequencies, strict=True):
-        for run in own:
-            seen[run] = seen.get(run, 0) + frequency
-    found = []
-    for own, frequency in zip(runs, frequencies, strict=True):
-        total = sum(np.log(n / (1 + min(seen[run], n - 1))) * vector_of(run) for run in own)
-        wanted = np.log(n / (1 + min(frequency, n - 1)))
-        found.append(total / np.linalg.norm(total) * wanted)
-    return np.array(found)
-
-
-def test_spelling_vectors_are_sums_over_runs_of_characters():
-    tokens, frequencies = ["Ġplay", "Ġplayed", "ing", "ab"], [7, 2, 40, 3]
-
-    def vector_of(run):
-        rng = np.random.default_rng([5, zlib.crc32(run.encode())])
-        return rng.standard_normal(16, dtype=np.float32).astype(float)
-
-    found = spelling_vectors(tokens, frequencies, 100, 16, random_state=5)
-    expected = brute_spelling(tokens, frequencies, 100, vector_of)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_token_has_a_vector_whatever_else_the_vocabulary_has():
-    alone = spelling_vectors(["Ġcat"], [3], 90, 8, random_state=1)
-    among = spelling_vectors(["dog", "Ġcat"], [9, 3], 90, 8, random_state=1)
-    np.testing.assert_allclose(among[1], alone[0], rtol=1e-5)
-
-
-def test_tokens_without_text_or_in_all_sentences_have_no_vector():
-    tokens = ["", "the", ".", 'Ġ"', "cat", "7"]
-    found = spelling_vectors(tokens, [0, 50, 20, 9, 1, 1], 50, 8, random_state=0)
-    assert found.any(axis=1).tolist() == [False] * 4 + [True] * 2
-
-
-@pytest.mark.parametrize(
-    ("frequencies", "size", "message"),
-    [([1], 4, r"one per token, \(2,\), got shape \(1,\)"), ([1, 2], 0, "size=0 must be 1")],
-)
-def test_what_spelling_vectors_are_given_is_checked(frequencies, size, message):
-    with pytest.raises(ValueError, match=message):
-        spelling_vectors(["a", "b"], frequencies, 9, size)
