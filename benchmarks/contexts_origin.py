@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 from zlib import crc32
 
@@ -42,6 +43,8 @@ DISCRIMINATORS = {
 }
 """What discriminators learn beside the default's."""
 CENTRINGS = {"": "whitened", ", centred": "contexts", ", raw": "raw"}
+N_TUNED = 200
+"""Rows to choose by on which λ is chosen: generators take seconds for each."""
 N_RANDOM = 3
 """Draws of random contexts, whose mean is reported."""
 N_TIMED, N_ALONE = 8, 60
@@ -191,21 +194,26 @@ def measure_scoring_speed(bench: Bench) -> None:
 
 
 def _measure_rows(bench: Bench, case: str, model: Any, name: str = "origin") -> None:
+    first = model.weights
+    plain = bench.terms(model, name, bench.choice, bench.size, weights=first)
+    chosen_on = bench.choice.first(N_TUNED)
     terms = bench.terms(model, name, bench.sample, bench.size)
-    choice = _choice_terms(bench, model, name)
-    tuned = tuned_weights(choice, bench.choice.scores)
+    choice = bench.terms(model, name, chosen_on, bench.size) if model.generators_ else plain
+    tuned = tuned_weights(choice, chosen_on.scores) if model.generators_ else first
     print(f"{case}: chosen λ = {tuned}; λ = 1 is {ONES}")
-    for which, weights in {
-        "": model.weights,
-        ", λ = 1": ONES,
-        ", λ chosen": tuned,
-        ", discriminative alone": ALONE["discriminative"],
-    }.items():
-        for kind, centre in CENTRINGS.items():
-            row = f"{SAMPLE}{case}{which}{kind}"
-            bench.tell_row(row, terms.similarity(weights, centre=centre))
-            value = whole_score(choice.similarity(weights, centre=centre), bench.choice)
+    ways = {"": first}
+    if model.generators_:
+        ways |= {", λ = 1": ONES, ", λ chosen": tuned}
+        ways |= {f", {which} alone": weights for which, weights in ALONE.items()}
+    for (which, weights), (kind, centre) in itertools.product(ways.items(), CENTRINGS.items()):
+        row = f"{SAMPLE}{case}{which}{kind}"
+        bench.tell_row(row, terms.similarity(weights, centre=centre))
+        if not which:
+            value = whole_score(plain.similarity(weights, centre=centre), bench.choice)
             bench.tell(row, "choice", value)
+        if model.generators_:
+            value = whole_score(choice.similarity(weights, centre=centre), chosen_on)
+            bench.tell(row, f"choice_{N_TUNED}", value)
     row = f"{SAMPLE}{case}, scores in the fixed set"
     similarity = cosine_of(model.transform)
     bench.tell_row(row, similarity(bench.sample.pairs))
@@ -224,10 +232,6 @@ def _tell_cost(bench: Bench, case: str, terms: SampleTerms) -> None:
 
 def _sample_terms(bench: Bench) -> SampleTerms:
     return bench.terms(bench.origin(), "origin", bench.sample, bench.size)
-
-
-def _choice_terms(bench: Bench, model: Any = None, name: str = "origin") -> SampleTerms:
-    return bench.terms(model or bench.origin(), name, bench.choice, bench.size)
 
 
 def _by(model: Any, strategy: str) -> Any:
