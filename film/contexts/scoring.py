@@ -9,6 +9,8 @@ TERMS = ("discriminator", "sentence", "left", "right")
 """Columns of terms: log p(y=1|s, c), and mean log p per token of the sentence, left, right."""
 SHRINKAGE = 0.1
 """Share of the mean variance that is added to all variances of `whiten_scores`."""
+ROUNDING = 1e-13
+"""Share of the size of scores that the rounding of their mean may reach."""
 
 
 def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -> NDArray:
@@ -214,11 +216,13 @@ def whiten_scores(
     _check_finite(others, "reference")
     mean = others.mean(axis=0)
     centred, spread = values - mean, others - mean
-    scale = float(np.mean(spread**2))
-    if scale == 0:
+    largest = float(np.abs(spread).max())
+    if largest <= ROUNDING * float(np.abs(others).max()):
         return centred
     # Squares stay in range, and the unit of scores plays no part.
-    centred, spread = (each / np.sqrt(scale) for each in (centred, spread))
+    spread = spread / largest
+    scale = float(np.sqrt(np.mean(spread**2)))
+    centred, spread = centred / largest / scale, spread / scale
     n_reference, n_contexts = spread.shape
     if n_contexts <= n_reference:
         variances, axes = np.linalg.eigh(spread.T @ spread / n_reference)

@@ -62,7 +62,8 @@ def checked_reference(
     reference: Any, centre: str, model: Any, weights: NDArray[np.float64]
 ) -> list[str]:
     """Give the reference sentences as a list, empty where the centre needs none."""
-    uses = centre == "reference" or (centre == "whitened" and bool(weights[1:].any()))
+    generates = bool(weights[1:].any()) and getattr(model, "generators_", None) != []
+    uses = centre == "reference" or (centre == "whitened" and generates)
     if reference is None or isinstance(reference, (Integral, Real)):
         n = check_integer("reference", reference, 1)
         return corpus_sentences(model.corpus_, n) if uses else []

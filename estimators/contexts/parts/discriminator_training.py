@@ -174,12 +174,13 @@ def fit_gain(task: DiscriminatorTask, judge: Callable[[], float] | None) -> Lear
     Returns
     -------
     learned : Learned
-        One step.
+        One step; none, and both numbers as they were, where there is nothing to tell apart.
     """
     import torch
 
     started = time.perf_counter()
     head = task.states.network
+    start = {name: value.clone() for name, value in head.state_dict().items()}
     likeness, targets, weights = [], [], []
     with torch.inference_mode():
         head.root_gain.fill_(1.0)
@@ -191,6 +192,7 @@ def fit_gain(task: DiscriminatorTask, judge: Callable[[], float] | None) -> Lear
                 targets.append(np.eye(len(rows)).ravel())
                 weights.append(given.double().cpu().numpy().ravel())
     if not likeness:
+        head.load_state_dict(start)
         return Learned([], [], time.perf_counter() - started, True)
     x, signs = np.concatenate(likeness), 2 * np.concatenate(targets) - 1
     shares = np.concatenate(weights) / len(weights)

@@ -8,6 +8,7 @@ import pytest
 from estimators import ContextModel
 from estimators.contexts.parts import network_training
 from estimators.contexts.parts.generator_training import GeneratorTask, token_counts
+from estimators.contexts.parts.recipe import recipe_of
 from film.contexts import CENTRE, END, LEFT, RIGHT, IdTable, encode_texts
 from tests.estimators.tiny_documents import tiny_documents
 
@@ -70,6 +71,31 @@ def test_a_weight_of_0_leaves_a_term_out(model):
             found = model.transform(TEXTS)
             np.testing.assert_allclose(found, terms @ np.float32(weights), rtol=1e-5)
     model.set_params(weights=(1, 1, 1, 1))
+
+
+def test_generators_without_any_weight_are_not_asked(model, monkeypatch):
+    terms = model.terms(TEXTS, model.contexts_)
+    assert terms[..., 1:].all()
+    monkeypatch.setattr("estimators.contexts.context_space.generation_terms", None)
+    try:
+        model.set_params(weights=(0.5, 0, 0, 0))
+        found = model.terms(TEXTS, model.contexts_)
+    finally:
+        model.set_params(weights=(1, 1, 1, 1))
+    assert not found[..., 1:].any()
+    np.testing.assert_array_equal(found[..., 0], terms[..., 0])
+
+
+def test_a_pretrained_generator_learns_more_slowly_unless_told(tmp_path):
+    t5 = pretrained(tmp_path / "t5")
+    for start, given, expected in (
+        ("tiny", None, 3e-3),
+        (SMALL["generator"], None, 3e-3),
+        (t5, None, 5e-5),
+        (t5, 0.25, 0.25),
+    ):
+        model = ContextModel(generator=start, generator_learning_rate=given)
+        assert recipe_of(model, 0, "cpu").generator_plan.learning_rate == expected
 
 
 def test_the_first_contexts_of_the_discriminator_are_put_in_order_of_the_score():

@@ -443,6 +443,12 @@ def test_a_saved_model_is_read_again(model, tmp_path):
         model.save(tmp_path / "saved")
     with pytest.raises(FileNotFoundError, match=r"no context_model\.json"):
         ContextModel.load(tmp_path)
+    file = tmp_path / "saved" / "context_model.json"
+    text = file.read_text()
+    file.write_text(text.replace('"format": 2', '"format": 1'))
+    with pytest.raises(ValueError, match="has format 1, which this version does not read"):
+        ContextModel.load(tmp_path / "saved")
+    file.write_text(text)
     # A folder that was moved is read where it is.
     (tmp_path / "saved").rename(tmp_path / "moved")
     moved = ContextModel.load(tmp_path / "moved")

@@ -15,7 +15,7 @@ from estimators.contexts import ContextModel, ContextRegressor, harvest, read_ha
 from estimators.contexts.origin import pair_terms as streaming
 from estimators.contexts.origin.parameter_checks import corpus_sentences
 from film.contexts import write_corpus
-from tests.estimators.contexts.stand_in import N_CONTEXTS, WORDS, StandIn
+from tests.estimators.contexts.stand_in import N_CONTEXTS, WORDS, Corpus, StandIn
 from tests.estimators.tiny_documents import tiny_documents
 
 PAIRS = [
@@ -101,14 +101,29 @@ def test_the_similarity_is_equation_4(model, centre, n):
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
-def test_weights_are_those_of_the_model_unless_given(model):
-    weights = (0.0, 2.0, 0.5, 1.0)
-    found = fitted(model, weights=weights).similarity(PAIRS)
+@pytest.mark.parametrize("centre", CENTRES)
+@pytest.mark.parametrize("weights", [(0.0, 2.0, 0.5, 1.0), (3.0, 1.0, 0.0, 0.5)])
+def test_weights_are_those_of_the_model_unless_given(model, weights, centre):
+    found = fitted(model, centre, weights=weights).similarity(PAIRS)
     other = StandIn(weights=weights).fit()
-    wanted = [expected(other, *pair, "contexts", weights=weights) for pair in PAIRS]
+    wanted = [expected(other, *pair, centre, weights=weights) for pair in PAIRS]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert model.weights == (1.0, 1.0, 1.0, 1.0)
     assert fitted(other).weights_.tolist() == list(weights)
+
+
+def test_by_default_scores_are_whitened_by_the_discriminator_of_the_corpus(model):
+    weights = (1.0, 0.0, 0.0, 0.0)
+    regressor = ContextRegressor(model, weights=weights).fit(PAIRS)
+    assert (regressor.centre, regressor.reference_) == ("whitened", [])
+    other = StandIn(weights=weights).fit()
+    wanted = [expected(other, *pair, "whitened", weights=weights) for pair in PAIRS]
+    np.testing.assert_allclose(regressor.similarity(PAIRS), wanted, atol=1e-6)
+    # Where generators have a weight, sentences of the corpus are their centre.
+    regressor = ContextRegressor(model, reference=3).fit(PAIRS)
+    assert len(regressor.reference_) == 3 and {*regressor.reference_} <= {*Corpus.sentences}
+    by_hand = ContextRegressor(model, reference=regressor.reference_).fit(PAIRS)
+    assert by_hand.similarity(PAIRS).tolist() == regressor.similarity(PAIRS).tolist()
 
 
 @pytest.mark.parametrize("centre", CENTRES)
@@ -295,6 +310,8 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     by_folder = ContextRegressor(tmp_path / "contexts").fit(pairs)
     wanted = ContextRegressor(model).fit(pairs).similarity(pairs)
     np.testing.assert_allclose(by_folder.similarity(pairs), wanted, atol=1e-6)
+    # Without generators nothing is asked of reference sentences.
+    assert by_folder.reference_ == []
     twin = clone(ContextRegressor(model)).context_model
     assert twin is not model and twin.corpus_ is model.corpus_
     centred = ContextRegressor(model, centre="reference", reference=3).fit(pairs)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from sklearn.linear_model import LogisticRegression
 
 from estimators.contexts.parts.building import split_centres, token_rarity
 from estimators.contexts.parts.discriminator_training import (
@@ -9,6 +11,7 @@ from estimators.contexts.parts.discriminator_training import (
     RUNS_OF_DOCUMENT,
     DiscriminatorTask,
     SentenceStates,
+    fit_gain,
     run_order,
 )
 
@@ -39,6 +42,23 @@ def task(network, documents, codes, **settings):
     return DiscriminatorTask(states, rows, documents, codes, **given)
 
 
+def looped_weights(rows, documents, codes):
+    """Weight of each centre j between the neighbours of each i of a batch, one at a time."""
+    found = {}
+    for i in rows:
+        kinds: dict[bool, list[int]] = {True: [], False: []}
+        for j in rows:
+            near = documents[i] == documents[j] and abs(i - j) < RUN
+            if j != i and not near and codes[i] != codes[j]:
+                kinds[bool(documents[i] == documents[j])].append(j)
+        held = [kind for kind in kinds.values() if kind]
+        if held:
+            found[i, i] = 0.5
+        found |= {(i, j): 0.5 / len(held) / len(kind) for kind in held for j in kind}
+    total = sum(found.values())
+    return {pair: weight / total for pair, weight in found.items()}
+
+
 def test_the_loss_is_that_of_a_loop_over_pairs():
     from film.contexts import Interaction
 
@@ -53,18 +73,88 @@ def test_the_loss_is_that_of_a_loop_over_pairs():
         part(torch.eye(50)).detach().numpy()
         for part in (network.left, network.right, network.centre)
     )
-    total, n_rows = 0.0, 0
-    for i in rows:
-        logits = {j: float((left[i - 1] + right[i + 1]) @ centre[j]) for j in rows}
-        kinds: dict[bool, list[float]] = {True: [], False: []}
-        for j in rows:
-            near = documents[i] == documents[j] and abs(i - j) < RUN
-            if j != i and not near and codes[i] != codes[j]:
-                kinds[documents[i] == documents[j]].append(np.log1p(np.exp(logits[j])))
-        means = [np.mean(kind) for kind in kinds.values() if kind]
-        total += (np.log1p(np.exp(-logits[i])) + np.mean(means)) / 2
-        n_rows += 1
-    np.testing.assert_allclose(float(given.loss(rows).detach()), total / n_rows, rtol=1e-5)
+    total = 0.0
+    for (i, j), weight in looped_weights(rows, documents, codes).items():
+        logit = float((left[i - 1] + right[i + 1]) @ centre[j])
+        total += weight * np.log1p(np.exp(-logit if i == j else logit))
+    np.testing.assert_allclose(float(given.loss(rows).detach()), total, rtol=1e-5)
+
+
+def alike_task(strength, codes=None, n=400, **settings):
+    """Sentences on a unit sphere that drift from one to the next, more or less."""
+    from film.contexts import Interaction
+
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(n, 6))
+    for row in range(1, n):
+        states[row] += strength * states[row - 1] / np.linalg.norm(states[row - 1])
+    states = (states / np.linalg.norm(states, axis=1, keepdims=True)).astype(np.float32)
+    documents = np.repeat(np.arange(4), n // 4)
+    rows = np.flatnonzero(documents[2:] == documents[:-2]) + 1
+    head = Interaction(6, n_alike=6)
+    codes = np.arange(n) if codes is None else codes
+    given = {"sides": 1, "batch_size": 32, "seed": 0} | settings
+    return DiscriminatorTask(
+        SentenceStates(head, None, states, "cpu"), rows, documents, codes, **given
+    )
+
+
+def pairs_of(given, n_batches):
+    """Likeness, truth and weight of every pair of some batches, in loops."""
+    states, found = given.states.frozen.astype(float), []
+    batches = given.batches(0)[:n_batches]
+    for rows in batches:
+        weights = looped_weights(rows.tolist(), given.documents, given.codes)
+        for (i, j), weight in weights.items():
+            alike = states[j] @ (states[i - 1] + states[i + 1])
+            found.append((alike, i == j, weight / len(batches)))
+    x, is_true, weights = np.array(found).T
+    return x, is_true == 1, weights
+
+
+@pytest.mark.parametrize("n_batches", [2, 50])
+def test_gain_and_bias_are_those_of_a_logistic_regression(n_batches, monkeypatch):
+    monkeypatch.setattr(
+        "estimators.contexts.parts.discriminator_training.BATCHES_OF_GAIN", n_batches
+    )
+    given = alike_task(1.5)
+    x, is_true, weights = pairs_of(given, n_batches)
+    free = LogisticRegression(C=1e9, tol=1e-9, max_iter=1000)
+    # Weights add up to 1: many samples keep the penalty without effect.
+    free.fit(x[:, np.newaxis], is_true, 1e4 * weights)
+    assert free.coef_[0, 0] > 1.5
+    learned = fit_gain(given, lambda: 0.25)
+    head = given.states.network
+    gain, bias = float(head.root_gain.detach()) ** 2, float(head.bias.detach())
+    # Both minimise to some digits of the loss.
+    assert gain == pytest.approx(free.coef_[0, 0], rel=0.01)
+    assert bias == pytest.approx(free.intercept_[0], abs=0.01)
+    margins = np.where(is_true, 1, -1) * (gain * x + bias)
+    (loss,) = learned.losses
+    assert loss == pytest.approx(weights @ np.log1p(np.exp(-margins)), rel=1e-5)
+    assert learned.scores == [(1, 0.25)] and learned.is_complete and learned.seconds > 0
+
+
+def test_the_gain_is_at_least_1():
+    given = alike_task(0.0)
+    x, is_true, weights = pairs_of(given, 50)
+    free = LogisticRegression(C=1e9).fit(x[:, np.newaxis], is_true, 1e4 * weights)
+    assert free.coef_[0, 0] < 0.9
+    learned = fit_gain(given, None)
+    head = given.states.network
+    assert float(head.root_gain.detach()) == 1 and learned.scores == []
+    signs = np.where(is_true, 1, -1)
+    best = minimize_scalar(lambda bias: weights @ np.log1p(np.exp(-signs * (x + bias))))
+    assert float(head.bias.detach()) == pytest.approx(best.x, abs=0.01)
+
+
+def test_the_gain_of_sentences_that_are_all_the_same_stays_as_it_was():
+    given = alike_task(1.0, codes=np.zeros(400, int))
+    learned = fit_gain(given, None)
+    head = given.states.network
+    assert learned.losses == [] and learned.is_complete
+    assert float(head.root_gain.detach()) ** 2 == pytest.approx(5, rel=1e-6)
+    assert float(head.bias.detach()) == -5
 
 
 def test_a_batch_of_one_text_has_no_effect():

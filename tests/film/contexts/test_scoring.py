@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy.linalg import inv, sqrtm
 
-from film.contexts import combine_terms, context_shares, context_similarity
+from film.contexts import combine_terms, context_shares, context_similarity, whiten_scores
 
 RNG = np.random.default_rng(0)
 
@@ -101,3 +102,99 @@ def test_a_sentence_that_no_context_tells_from_others_has_similarity_0():
 def test_wrong_scores_are_named(v1, v2, centre, named):
     with pytest.raises(ValueError, match=named):
         context_similarity(v1, v2, centre)
+
+
+def made_scores(n_reference, n_contexts, seed=0):
+    """Scores of 3 texts and some others, in contexts that go together in part."""
+    rng = np.random.default_rng(seed)
+    mixed = rng.normal(size=(n_contexts, n_contexts)) + np.eye(n_contexts)
+    found = rng.normal(size=(3 + n_reference, n_contexts)) @ mixed - rng.random(n_contexts)
+    return found[:3], found[3:]
+
+
+@pytest.mark.parametrize("shrinkage", [1e-3, 0.1, 2.0])
+@pytest.mark.parametrize(("n_reference", "n_contexts"), [(40, 6), (6, 6), (5, 12), (2, 9), (9, 1)])
+def test_whitened_scores_are_those_of_the_dense_formula(n_reference, n_contexts, shrinkage):
+    scores, reference = made_scores(n_reference, n_contexts)
+    mean = sum(reference) / n_reference
+    covariance = sum(np.outer(row - mean, row - mean) for row in reference) / n_reference
+    ridge = shrinkage * sum(covariance[k, k] for k in range(n_contexts)) / n_contexts
+    root = inv(sqrtm(covariance + ridge * np.eye(n_contexts)).real)
+    kept = scores.copy(), reference.copy()
+    found = whiten_scores(scores, reference, shrinkage)
+    assert found.shape == scores.shape
+    np.testing.assert_allclose(found, (scores - mean) @ root, rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(scores, kept[0])
+    np.testing.assert_array_equal(reference, kept[1])
+
+
+def test_the_share_that_is_added_is_a_tenth_unless_given():
+    scores, reference = made_scores(20, 5)
+    np.testing.assert_array_equal(
+        whiten_scores(scores, reference), whiten_scores(scores, reference, 0.1)
+    )
+
+
+def test_whitened_scores_do_not_go_together():
+    _, reference = made_scores(40, 6)
+    found = whiten_scores(reference, reference, 1e-12)
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(found.T @ found / 40, np.eye(6), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_reference", [40, 10])
+def test_copies_of_a_context_change_whitened_cosines_little(n_reference):
+    scores, reference = made_scores(n_reference, 8)
+    copied = np.r_[np.arange(8), [0] * 20]
+
+    def cosines(given, others, *shrinkage):
+        a, b, c = whiten_scores(given, others, *shrinkage)
+        return np.array([context_similarity(a, b), context_similarity(b, c)])
+
+    plain = cosines(scores, reference, 1e-9)
+    found = cosines(scores[:, copied], reference[:, copied], 1e-9)
+    np.testing.assert_allclose(found, plain, atol=1e-5)
+    # With a share that is not so small, less than without whitening.
+    change = np.abs(
+        cosines(scores[:, copied], reference[:, copied]) - cosines(scores, reference)
+    ).max()
+    a, b, c = scores - reference.mean(axis=0)
+    raw = [context_similarity(a, b), context_similarity(b, c)]
+    a, b, c = (scores - reference.mean(axis=0))[:, copied]
+    raw_copied = [context_similarity(a, b), context_similarity(b, c)]
+    assert change < 0.5 * np.abs(np.subtract(raw_copied, raw)).max()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 3.0, 1e200])
+@pytest.mark.parametrize("n_reference", [20, 4])
+def test_the_unit_of_scores_plays_no_part(scale, n_reference):
+    scores, reference = made_scores(n_reference, 7)
+    found = whiten_scores(scale * scores, scale * reference)
+    np.testing.assert_allclose(found, whiten_scores(scores, reference), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_reference", [1, 3, 50])
+def test_a_reference_that_does_not_vary_centres_alone(n_reference):
+    # The mean of such numbers is rounded.
+    same = np.array([0.1, -0.7, 1 / 3])
+    scores = [[1.0, 2.0, 3.0], [0.1, -0.7, 0.0]]
+    found = whiten_scores(scores, np.tile(same, (n_reference, 1)))
+    np.testing.assert_allclose(found, scores - same, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scores", "reference", "shrinkage", "named"),
+    [
+        ([[1.0, 2.0]], [[1.0, 2.0, 3.0]], 0.1, r"got shapes \(1, 2\) and \(1, 3\)"),
+        ([1.0, 2.0], [[1.0, 2.0]], 0.1, "tables over the same contexts"),
+        ([[1.0, 2.0]], [1.0, 2.0], 0.1, "tables over the same contexts"),
+        ([[1.0, 2.0]], np.zeros((0, 2)), 0.1, "tables over the same contexts"),
+        ([[1.0, np.nan]], [[1.0, 2.0]], 0.1, "scores must be finite"),
+        ([[1.0, 2.0]], [[1.0, np.inf]], 0.1, "reference must be finite"),
+        ([[1.0, 2.0]], [[1.0, 3.0]], 0.0, "shrinkage=0.0 must be above 0"),
+        ([[1.0, 2.0]], [[1.0, 3.0]], np.nan, "shrinkage=nan must be above 0"),
+    ],
+)
+def test_what_cannot_be_whitened_is_named(scores, reference, shrinkage, named):
+    with pytest.raises(ValueError, match=named):
+        whiten_scores(scores, reference, shrinkage)

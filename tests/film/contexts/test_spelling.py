@@ -1,0 +1,97 @@
+"""Weights and vectors of runs of characters, against loops and exact TF-IDF."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from film.contexts import N_RUNS, run_vectors, run_weights, spelling_states
+from film.contexts.corpus.spelling import ENTRIES
+
+
+def test_weights_are_logarithms_of_rarity_and_at_least_0():
+    frequencies = np.zeros(N_RUNS, dtype=int)
+    frequencies[:6] = [1, 9, 48, 49, 50, 3]
+    found = run_weights(frequencies, 50)
+    assert found.shape == (N_RUNS,) and found.dtype == np.float32
+    expected = [math.log(50 / 2), math.log(50 / 10), math.log(50 / 49), 0, 0, math.log(50 / 4)]
+    np.testing.assert_allclose(found[:6], expected, rtol=1e-6)
+    # What no sentence holds is as rare as can be.
+    np.testing.assert_allclose(found[6:], math.log(50), rtol=1e-6)
+
+
+def test_vectors_have_a_few_entries_of_either_sign():
+    vectors = run_vectors(100_000, random_state=3)
+    assert vectors.shape == (N_RUNS, 100_000) and vectors.dtype == np.float32
+    held = np.diff(vectors.indptr)
+    # Two of 8 entries in the same column of 100 000: 28 of them per run.
+    assert held.max() == ENTRIES and (held < ENTRIES).mean() < 2 * 28 / 100_000
+    assert set(np.unique(vectors.data)) <= {-2, -1, 0, 1, 2}
+    # Means of two million signs, and of as many columns.
+    assert abs(vectors.data.mean()) < 5 / np.sqrt(vectors.nnz)
+    assert abs(vectors.indices.mean() / 99_999 - 0.5) < 5 * 0.289 / np.sqrt(vectors.nnz)
+
+
+@pytest.mark.parametrize("size", [1, 64])
+def test_products_of_vectors_are_those_of_runs_on_average(size):
+    vectors = run_vectors(size, random_state=1)
+    squares = vectors.multiply(vectors).sum(axis=1)
+    # Pairs of entries meet in a column, with either sign: a variance of 4 * 28 / size.
+    assert abs(squares.mean() - ENTRIES) <= 5 * np.sqrt(4 * 28 / size / N_RUNS)
+    of_two = vectors[:-1].multiply(vectors[1:]).sum(axis=1)
+    assert abs(of_two.mean()) <= 5 * ENTRIES / np.sqrt(size * N_RUNS)
+
+
+def test_vectors_follow_from_the_seed():
+    first, again, other = (run_vectors(8, seed) for seed in (0, 0, 1))
+    assert (first != again).nnz == 0 < (first != other).nnz
+
+
+def test_vectors_have_entries():
+    with pytest.raises(ValueError, match="size=0 must be 1 or more"):
+        run_vectors(0)
+
+
+def counts_of(n_texts=12, n_runs=40, seed=0):
+    """Texts of some of a few runs that are spread over all columns."""
+    rng = np.random.default_rng(seed)
+    columns = rng.choice(N_RUNS, n_runs, replace=False)
+    table = rng.poisson(0.7, size=(n_texts, n_runs))
+    rows, places = np.nonzero(table)
+    values = table[rows, places].astype(np.float32)
+    counts = sp.csr_array((values, (rows, columns[places])), shape=(n_texts, N_RUNS))
+    return counts, table, columns
+
+
+def test_states_are_weighed_sums_of_vectors():
+    counts, table, columns = counts_of()
+    weights = np.random.default_rng(1).uniform(0, 3, N_RUNS).astype(np.float32)
+    vectors = run_vectors(30, random_state=5)
+    found = spelling_states(counts, weights, vectors)
+    assert found.shape == (12, 30) and found.dtype == np.float32
+    for state, row in zip(found, table, strict=True):
+        total = np.zeros(30)
+        for times, column in zip(row, columns, strict=True):
+            total += times * weights[column] * vectors[[column]].toarray()[0]
+        np.testing.assert_allclose(state, total / np.linalg.norm(total), atol=1e-6)
+
+
+def test_cosines_are_about_those_of_tf_idf():
+    counts, table, columns = counts_of()
+    weights = run_weights(np.arange(N_RUNS) % 90, 100)
+    states = spelling_states(counts, weights, run_vectors(4096, random_state=2))
+    exact = table * weights[columns]
+    exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    # An error of 1/64 is a deviation.
+    np.testing.assert_allclose(states @ states.T, exact @ exact.T, atol=5 / 64)
+
+
+def test_texts_without_a_run_that_tells_have_states_of_zeros():
+    counts, _, columns = counts_of(3)
+    counts = sp.csr_array(sp.vstack([counts, sp.csr_array((1, N_RUNS), dtype=np.float32)]))
+    weights = np.ones(N_RUNS, dtype=np.float32)
+    found = spelling_states(counts, weights, run_vectors(16))
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 1, 1, 0], atol=1e-6)
+    weights[columns] = 0
+    assert not spelling_states(counts, weights, run_vectors(16)).any()
