@@ -52,9 +52,11 @@ def make_encoder(
     max_length : int, default=128
         Most tokens of a text, special ones included.
     vectors : mapping of str to array-like, shape (k,), default=None
-        Vectors of words, k <= ``width``, at which their word embeddings start: in the first k
-        coordinates, brought together to the size of the random ones. Words that are no entry of
-        the vocabulary are left out, and entries without a vector stay random.
+        Vectors of words, k <= ``width``, or of pieces such as "##ing", at which their word
+        embeddings start: in the first k coordinates, brought together to the size of the random
+        ones. All other embeddings, of positions too, start at 0, and norms of layers divide by next
+        to nothing: a text starts near the mean of its words' vectors, in which long ones count
+        more. Words that are no entry of the vocabulary are left out.
     random_state : int, RandomState or None, default=None
         Seeds the weights. The vocabulary does not depend on it.
 
@@ -108,11 +110,16 @@ def make_encoder(
         intermediate_size=4 * width,
         max_position_embeddings=max_length,
         initializer_range=SPREAD,
+        # Beside it the variance of small vectors is nothing, so that their lengths stay.
+        **({"layer_norm_eps": 1.0} if words else {}),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module: Any = BertModel(config, add_pooling_layer=False)
     table = module.embeddings.word_embeddings.weight
+    if words:
+        for name in ("word", "position", "token_type"):
+            getattr(module.embeddings, f"{name}_embeddings").weight.data.zero_()
     for entry, vector in _scaled(words, vocabulary).items():
         table.data[entry, : len(vector)] = torch.from_numpy(vector)
 
