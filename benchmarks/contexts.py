@@ -9,7 +9,7 @@ of the same terms, and an interrupted case goes on. Cases:
 rivals         TF-IDF, retrieval, random vectors, contrasted bags of words, GloVe, MiniLM
 origin         Origin from scratch on the sample: raw and centred, λ = 1 and chosen
 pretrained     the same with a discriminator on frozen states of MiniLM
-discriminators Eq. 1 as printed, and a BiLSTM (trains three more discriminators)
+discriminators Eq. 1 as printed, maps, bags and BiLSTMs (trains five more discriminators)
 sizes          Table 7: size of C
 terms          Table 9: terms of Eq. 3 left out
 choice         5.4: contexts at random, and without diversity

@@ -46,7 +46,7 @@ from estimators.cli.options import FiniteRange, seed_option
 @click.option(
     "--seconds",
     type=FiniteRange(0, min_open=True),
-    help="Most seconds of training, half of them for each network. Default: no limit.",
+    help="Most seconds of training the generator, which takes most of the time. Default: no limit.",
 )
 @seed_option
 @quiet_option
@@ -76,13 +76,11 @@ def contexts(
 
     leaves(f"what is finished is in {model}: run the same command to continue")
     size = None if generator == "none" else generator
-    share = None if seconds is None else seconds if size is None else seconds / 2
     learner: Any = ContextModel(
         model,
         n_contexts=contexts,
         generator=size,
-        discriminator_seconds=share,
-        generator_seconds=share,
+        generator_seconds=seconds,
         random_state=seed,
         verbose=verbosity(),
     )

@@ -75,7 +75,7 @@ def test_a_weight_of_0_leaves_a_term_out(model):
 
 def test_generators_without_any_weight_are_not_asked(model, monkeypatch):
     terms = model.terms(TEXTS, model.contexts_)
-    assert terms[..., 1:].all()
+    assert terms[..., 1:].all() and model.generators_[0].dropout.p == 0
     monkeypatch.setattr("estimators.contexts.context_space.generation_terms", None)
     try:
         model.set_params(weights=(0.5, 0, 0, 0))

@@ -95,13 +95,14 @@ def log_fits(model: ContextModel, text: str, rows: np.ndarray) -> np.ndarray:
 
 
 READERS = {
-    "fixed": {"reader": "fixed"},
-    "maps": {"reader": "maps"},
-    "bag": {"reader": "bag"},
-    "bag alone": {"reader": "bag", "lexical": False},
-    "lstm alone": {"reader": "lstm", "lexical": False},
-    "Eq. 1": {"reader": "bag", "interaction": "concatenation"},
+    "fixed": ({"reader": "fixed"}, 512),
+    "maps": ({"reader": "maps"}, 0),
+    "bag": ({"reader": "bag"}, 512),
+    "bag alone": ({"reader": "bag", "lexical": False}, 0),
+    "lstm alone": ({"reader": "lstm", "lexical": False}, 0),
+    "Eq. 1": ({"reader": "bag", "interaction": "concatenation"}, 0),
 }
+"""Parameters, and how many entries of states are compared as they are."""
 
 
 def test_scores_are_those_of_the_network_one_context_at_a_time(model):
@@ -115,7 +116,8 @@ def test_scores_are_those_of_the_network_one_context_at_a_time(model):
 
 @pytest.mark.parametrize("case", READERS)
 def test_what_the_discriminator_reads_may_be_chosen(case):
-    model = ContextModel(**SMALL | READERS[case]).fit(DOCUMENTS)
+    given, n_alike = READERS[case]
+    model = ContextModel(**SMALL | given).fit(DOCUMENTS)
     found = model.transform(TEXTS[:3])
     for row, text in zip(found, TEXTS, strict=False):
         # Vectors of length 2 in half precision.
@@ -123,6 +125,7 @@ def test_what_the_discriminator_reads_may_be_chosen(case):
     assert np.ptp(found, axis=0).max() > 0.05
     name = {"bag": "BagDiscriminator", "lstm": "Discriminator"}.get(model.reader, "Interaction")
     assert type(model.discriminator_).__name__ == name
+    assert getattr(model.discriminator_, "interaction", model.discriminator_).n_alike == n_alike
 
 
 def test_readers_stand_side_by_side_in_a_folder(tmp_path):
