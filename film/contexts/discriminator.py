@@ -75,9 +75,10 @@ class Interaction(torch.nn.Module):
         self.n_alike = n_alike if is_bilinear else 0
         n_mapped = n_states - self.n_alike
         # The last row of each is its linear term.
-        self.centres, self.lefts, self.rights = (
+        maps: Any = (
             torch.nn.Linear(n_mapped, rank + 1, bias=False) if n_mapped else None for _ in range(3)
         )
+        self.centres, self.lefts, self.rights = maps
         self.bias = torch.nn.Parameter(torch.zeros(()))
         if self.n_alike:
             self.root_gain = torch.nn.Parameter(torch.tensor(GAIN**0.5))

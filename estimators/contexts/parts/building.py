@@ -186,7 +186,8 @@ def encoded(encoder: Any, texts: list[str]) -> np.ndarray:
         raise ValueError(
             f"encoder={encoder!r} must give one finite vector per text, got shape {found.shape}"
         )
-    return normalize(found)
+    units: Any = normalize(found)
+    return units
 
 
 def build_discriminator(

@@ -96,6 +96,7 @@ def spelling_states(counts: Any, weights: ArrayLike, vectors: sp.csr_array) -> n
     True
     """
     weighed = sp.csr_array(counts).multiply(np.asarray(weights)[np.newaxis])
-    found = np.asarray((sp.csr_array(weighed) @ vectors).toarray(), dtype=np.float32)
+    sums: Any = sp.csr_array(weighed) @ vectors
+    found = np.asarray(sums.toarray(), dtype=np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", found, found))
     return found / np.where(lengths > 0, lengths, 1)[:, np.newaxis]
