@@ -13,6 +13,7 @@ discriminators Eq. 1 as printed, maps, bags and BiLSTMs (trains five more discri
 sizes          Table 7: size of C
 terms          Table 9: terms of Eq. 3 left out
 choice         5.4: contexts at random, and without diversity
+sides          two sentences a side, longer chunks (trains two more discriminators)
 scoring-speed  scorings a second, batched and one at a time
 training-size  Table 6: shares of the documents (trains a model for each)
 speed          Table 1: sentences a second with and without batches of like length
@@ -50,6 +51,7 @@ CASES: dict[str, Callable[[Bench], None]] = {
     "sizes": origin.measure_sizes,
     "terms": origin.measure_terms,
     "choice": origin.measure_choice,
+    "sides": origin.measure_sides,
     "scoring-speed": origin.measure_scoring_speed,
     "training-size": origin.measure_training_size,
     "speed": surrogate.measure_speed,
@@ -63,7 +65,7 @@ CASES: dict[str, Callable[[Bench], None]] = {
     "examples": surrogate.measure_examples,
     "whole": origin.measure_whole,
 }
-NAMED = ("discriminators", "training-size", "partial", "afs", "sections", "whole")
+NAMED = ("discriminators", "sides", "training-size", "partial", "afs", "sections", "whole")
 """Cases that run only when they are named: they train more models, or need more sets or time."""
 NOT_QUICK = ("pretrained", "discriminators")
 

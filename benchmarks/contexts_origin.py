@@ -45,6 +45,7 @@ DISCRIMINATORS = {
 CENTRINGS = {"": "whitened", ", centred": "contexts", ", raw": "raw"}
 N_TUNED = 200
 """Rows to choose by on which λ is chosen: generators take seconds for each."""
+SHAPES = {"two sentences a side": {"sides": 2}, "chunks of 30 sentences": {"chunk_length": 30}}
 SHARE_PRETRAINED = 0.1
 """Of the documents that a pretrained encoder reads: it takes minutes for each tenth."""
 N_RANDOM = 3
@@ -91,7 +92,8 @@ def measure_discriminators(bench: Bench) -> None:
 
 def measure_sizes(bench: Bench) -> None:
     """Measure Table 7: the first so many contexts of each sentence."""
-    terms, weights = _sample_terms(bench), bench.origin().weights
+    model, weights = bench.origin(), bench.origin().weights
+    terms = bench.terms(model, "origin", bench.sample, bench.size, weights=weights)
     for size in [size for size in (*SIZES, terms.size) if size <= terms.size]:
         found = terms.similarity(weights, size=size)
         bench.tell(f"7: {size} contexts", "sample", spearman(found, bench.sample.scores), seed=SEED)
@@ -156,6 +158,16 @@ def measure_training_size(bench: Bench) -> None:
         case = f"6: {100 * share:g} % of the documents"
         bench.tell(case, "words", words)
         bench.tell_row(case, terms.similarity(weights))
+
+
+def measure_sides(bench: Bench) -> None:
+    """Measure contexts of more sentences on each side, and other lengths of chunks."""
+    row = f"sides: {ORIGIN}"
+    bench.tell_row(row, _sample_terms(bench).similarity(bench.origin().weights))
+    for name, changes in SHAPES.items():
+        model = bench.context_model(name, generator=None, **changes)
+        terms = bench.terms(model, name, bench.sample, bench.size, weights=model.weights)
+        bench.tell_row(f"sides: {name}", terms.similarity(model.weights), rival=row)
 
 
 def measure_whole(bench: Bench) -> None:
