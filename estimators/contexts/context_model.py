@@ -23,10 +23,10 @@ class ContextModel(FittedContexts):
     """Learn from documents which sentences fit into which contexts.
 
     Two sentences mean the same where the same contexts can hold them. `fit` cuts documents into
-    sentences and trains, from scratch and without labels, a discriminator that tells whether a
-    sentence stands between two others (Section 3.2.1), and a generator of sentences from those
-    around them (Section 3.2.2). `transform` scores texts in one fixed set
-    of contexts (Eq. 3): vectors for a cosine, `FILM` or a stack. `contexts_of` chooses contexts for
+    sentences and learns, from scratch and without labels, to tell whether a sentence stands between
+    two others: the discriminator (Section 3.2.1). On request it also trains a generator of
+    sentences from those around them (Section 3.2.2). `transform` scores texts in one fixed set of
+    contexts (Eq. 3): vectors for a cosine, `FILM` or a stack. `contexts_of` chooses contexts for
     each text, as `ContextRegressor` needs them (Section 3.3).
 
     Parameters
@@ -74,13 +74,13 @@ class ContextModel(FittedContexts):
         The highest; it falls linearly to 0.
     discriminator_seconds : float, default=None
         Most seconds of training. The result then depends on the machine's speed.
-    generator : {"tiny", "small", "base", "large"}, 5 ints, path-like or None, default="tiny"
+    generator : {"tiny", "small", "base", "large"}, 5 ints, path-like or None, default=None
         Size of the Transformer that generates a sentence from those around it (Section 3.2.2): a
         name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. Or a pretrained
         sequence-to-sequence model of transformers, by its folder or hub name, which is trained
         further, or with ``generator_epochs=0`` used as it is. One network learns all three tasks,
-        from the nearest sentence on each side. None: no generator; scores are the
-        discriminator's alone.
+        from the nearest sentence on each side. None: scores are the discriminator's alone, which is
+        some thousand times as fast, and better where the corpus has only millions of words.
     generator_batch_size : int, default=48
         Contexts of a step.
     generator_epochs : float, default=1
@@ -150,7 +150,7 @@ class ContextModel(FittedContexts):
     -----
     A context is named by the row of its centre sentence. Vectors of all contexts lie on disk in
     half precision, so that ranking them for a sentence is one product: 2 q n operations for n
-    sentences of the corpus and q = width + 2.
+    sentences of the corpus and q = 514, or what readers and encoders make it.
 
     Training is the same for the same seed on one CPU. With ``folder=None`` a copy (pickle,
     `save_model`) carries all its files; with a folder it names the folder, which has to stay.
@@ -186,7 +186,7 @@ class ContextModel(FittedContexts):
         discriminator_epochs: float = 2,
         discriminator_learning_rate: float = 1e-3,
         discriminator_seconds: Any = None,
-        generator: Any = "tiny",
+        generator: Any = None,
         generator_batch_size: int = 48,
         generator_epochs: float = 1,
         generator_learning_rate: Any = None,

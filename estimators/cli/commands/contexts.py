@@ -38,10 +38,10 @@ from estimators.cli.options import FiniteRange, seed_option
 @click.option(
     "--generator",
     type=click.Choice(["none", "tiny", "small", "base", "large"]),
-    default="tiny",
+    default="none",
     show_default=True,
-    help="Size of the network that generates a sentence from those around it. none is faster, "
-    "and judges by the discriminator alone.",
+    help="Size of a network that also judges by generating a sentence from those around it: far "
+    "slower, and on some million words of no use.",
 )
 @click.option(
     "--seconds",
