@@ -14,6 +14,7 @@ sizes          Table 7: size of C
 terms          Table 9: terms of Eq. 3 left out
 choice         5.4: contexts at random, and without diversity
 sides          two sentences a side, longer chunks (trains two more discriminators)
+perplexity     of the generator on held-out documents
 scoring-speed  scorings a second, batched and one at a time
 training-size  Table 6: shares of the documents (trains a model for each)
 speed          Table 1: sentences a second with and without batches of like length
@@ -52,6 +53,7 @@ CASES: dict[str, Callable[[Bench], None]] = {
     "terms": origin.measure_terms,
     "choice": origin.measure_choice,
     "sides": origin.measure_sides,
+    "perplexity": origin.measure_perplexity,
     "scoring-speed": origin.measure_scoring_speed,
     "training-size": origin.measure_training_size,
     "speed": surrogate.measure_speed,

@@ -170,6 +170,12 @@ def measure_sides(bench: Bench) -> None:
         bench.tell_row(f"sides: {name}", terms.similarity(model.weights), rival=row)
 
 
+def measure_perplexity(bench: Bench) -> None:
+    """Measure the generator on held-out documents, beside a unigram model."""
+    for name, value in bench.origin().perplexities_.items():
+        bench.tell(f"perplexity: {name}", "perplexity", value)
+
+
 def measure_whole(bench: Bench) -> None:
     """Measure the whole test file: λ = 1, raw too, and λ of the rows to choose by."""
     size = bench.options.contexts or (12 if bench.quick else 500)

@@ -46,6 +46,7 @@ HEADINGS = {
     "choice": "rows to choose by",
     "choice_200": "200 of them",
     "held_out_loss": "held-out loss, nats",
+    "perplexity": "perplexity",
     "held_out": "held-out Origin scores, Spearman × 100",
     "held_out_pearson": "Pearson × 100",
     "L2": "squared error",
@@ -176,6 +177,13 @@ HEADLINES = (
         ("f1_clrcmd",),
         ("`align`", f"{_MINILM}: headlines: chunk vectors"),
         ("plan of mean pooling", f"{_MINILM}: headlines: AVG"),
+    ),
+    Headline(
+        "STS-B test, from 91 books and no labels",
+        "contexts",
+        ("STS-B",),
+        ("`ContextRegressor`", "whole: Origin from scratch, 500 contexts"),
+        ("TF-IDF of characters", "sample: TF-IDF of characters"),
     ),
     Headline(
         "Similarities of 128 × 256 texts in training",
