@@ -111,7 +111,7 @@ def make_encoder(
         max_position_embeddings=max_length,
         initializer_range=SPREAD,
         # Beside it the variance of small vectors is nothing, so that their lengths stay.
-        **({"layer_norm_eps": 1.0} if words else {}),
+        layer_norm_eps=1.0 if words else 1e-12,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
