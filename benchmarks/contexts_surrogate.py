@@ -36,6 +36,7 @@ MINILM = "MiniLM as it is"
 SHARES = (0.1, 0.3, 1.0)
 N_SPEED = 2000
 SCRATCH_RATE = 3e-4
+"""Learning rate of what starts from scratch."""
 N_STRUCTURES = 3000
 """Pairs on which both structures are trained."""
 N_VOCABULARY = 200_000

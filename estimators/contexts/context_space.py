@@ -41,6 +41,7 @@ CONTEXTS_AT_ONCE = 16384
 ENCODED_AT_ONCE = 512
 """Contexts of which generators keep their states at once: some 100 KB each for a tiny one."""
 N_REFERENCE = 500
+"""Sentences of the corpus by whose scores contexts are compared."""
 STRATEGIES = ("two-step", "discriminator", "random")
 
 
