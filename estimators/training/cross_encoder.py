@@ -23,7 +23,8 @@ from estimators.encoders import (
 )
 from estimators.inputs import check_pairs, check_verbose, tags_of_texts
 from estimators.persistence import savable
-from estimators.training.run import train_pairs
+from estimators.training.loop.run import train_pairs
+from estimators.training.loop.settings import check_training_parameters
 from estimators.training.saving import (
     Fitted,
     check_local_folder,
@@ -31,7 +32,6 @@ from estimators.training.saving import (
     read_regressor,
     write_regressor,
 )
-from estimators.training.settings import check_training_parameters
 from estimators.training.targets import (
     check_eval_set,
     check_judged,

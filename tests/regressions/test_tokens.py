@@ -17,7 +17,7 @@ from estimators import (  # noqa: E402
     TokenWeights,
     read_metadata,
 )
-from estimators.training.batches import excluded  # noqa: E402
+from estimators.training.loop.batches import excluded  # noqa: E402
 from film.training.losses import contrastive_loss  # noqa: E402
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES, make_tiny_model  # noqa: E402
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from estimators import DuplicateClassifier, RCMDRegressor, SentenceEncoder, SurrogateRegressor
 from estimators.contexts import surrogate
-from estimators.training.loop import Training
+from estimators.training.loop.training import Training
 from film.datasets import make_question_pairs
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 

@@ -12,9 +12,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from estimators import RCMDRegressor
 from estimators.encoders.transformer import Transformer
-from estimators.training.batches import Examples
-from estimators.training.loop import Training
-from estimators.training.settings import Settings
+from estimators.training.loop.batches import Examples
+from estimators.training.loop.settings import Settings
+from estimators.training.loop.training import Training
 from film.tokens.transport import transport_plan
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 

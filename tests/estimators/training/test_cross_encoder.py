@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from estimators import CrossEncoderRegressor, SurrogateRegressor, make_encoder
 from estimators.encoders import pair_scoring
 from estimators.encoders.transformer import Transformer
-from estimators.training.loop import Training
+from estimators.training.loop.training import Training
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimators.training.batches import excluded
-from estimators.training.processes import Processes
-from estimators.training.settings import Settings
+from estimators.training.loop.batches import excluded
+from estimators.training.loop.processes import Processes
+from estimators.training.loop.settings import Settings
 from film.training import (
     allpairs_similarity,
     contrastive_loss,

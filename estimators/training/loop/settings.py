@@ -8,7 +8,7 @@ from typing import Any
 
 from estimators.encoders import DTYPES
 from estimators.inputs import check_choice, check_folder, check_integer, check_real, check_seed
-from estimators.training.checkpoint import saved_seed
+from estimators.training.loop.checkpoint import saved_seed
 from film.training import Trainable
 
 OF_TOKENS = ("regression", "binary", "contrastive")

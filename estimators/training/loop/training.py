@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimators.encoders import Transformer
-from estimators.training.batches import Examples, chunks_of, padded
-from estimators.training.checkpoint import Checkpoint
-from estimators.training.objectives import OBJECTIVES, Batch, Objective
-from estimators.training.processes import Processes
-from estimators.training.settings import Settings
+from estimators.training.loop.batches import Examples, chunks_of, padded
+from estimators.training.loop.checkpoint import Checkpoint
+from estimators.training.loop.objectives import OBJECTIVES, Batch, Objective
+from estimators.training.loop.processes import Processes
+from estimators.training.loop.settings import Settings
 from film.training import cached_backward
 
 LARGEST_GRADIENT = 1.0

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from estimators.encoders import Tokens, Transformer
-from estimators.training.batches import Examples
-from estimators.training.checkpoint import Checkpoint, run_of
-from estimators.training.loop import Training
-from estimators.training.objectives import Objective, PairScore
-from estimators.training.settings import training_settings
+from estimators.training.loop.batches import Examples
+from estimators.training.loop.checkpoint import Checkpoint, run_of
+from estimators.training.loop.objectives import Objective, PairScore
+from estimators.training.loop.settings import training_settings
+from estimators.training.loop.training import Training
 
 
 def train(

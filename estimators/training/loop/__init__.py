@@ -1,0 +1,1 @@
+"""The loop of training: batches, steps, what is minimised, processes, and checkpoints."""
