@@ -1,1 +1,5 @@
 from .cross_encoder import ScoringHead as ScoringHead
+from .triplet_network import AXES as AXES
+from .triplet_network import LEAST_LENGTH as LEAST_LENGTH
+from .triplet_network import READOUTS as READOUTS
+from .triplet_network import TokenConvolutions as TokenConvolutions

@@ -195,6 +195,55 @@ def triplet_loss(near: Any, far: Any, margin: float = 0.2) -> Any:
     return (margin - near + far).clamp(min=0).mean()
 
 
+def n_pair_loss(anchors: Any, candidates: Any, excluded: Any = None) -> Any:
+    """Ask of each text that its own partner has the greatest product with it of all candidates.
+
+    The N-pair loss of Sohn (2016, Eq. 6 and 7): the mean over rows i of
+    ``log(1 + Σ_{j≠i} exp(x_i · c_j - x_i · c_i))``. Where a triplet has one negative, each row has
+    all others' here. For vectors of length 1/√τ products are cosines divided by τ, and the loss is
+    `contrastive_loss` of the cosines.
+
+    Parameters
+    ----------
+    anchors : tensor of float, shape (B, w)
+        Vectors x of B >= 1 texts.
+    candidates : tensor of float, shape (C, w)
+        Vectors c with C >= B: the partners of all texts in order, then any others.
+    excluded : tensor of bool, shape (B, C), default=None
+        True where a candidate is not taken for a wrong partner, as in `contrastive_loss`.
+
+    Returns
+    -------
+    loss : tensor, shape ()
+        Of the type of ``anchors``. It is never negative, and log C where all are alike.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a shape or a type is wrong, or ``excluded`` holds a row's own partner.
+
+    Notes
+    -----
+    Time is O(B C w), memory O(B C).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import n_pair_loss
+    >>> n_pair_loss(torch.eye(2), 2 * torch.eye(2))
+    tensor(0.1269)
+    """
+    for name, given in (("anchors", anchors), ("candidates", candidates)):
+        _check_floats(name, given)
+    shapes = tuple(anchors.shape), tuple(candidates.shape)
+    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][1]:
+        raise ValueError(
+            f"anchors has shape {shapes[0]} and candidates {shapes[1]}; they must be (B, w) and "
+            "(C, w)"
+        )
+    return contrastive_loss(anchors @ candidates.T, 1.0, excluded)
+
+
 def entailment_loss(u: Any, v: Any, labels: Any, head: Any) -> Any:
     """Ask of two sentence vectors that the relation of the texts can be read off them.
 

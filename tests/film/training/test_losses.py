@@ -10,6 +10,7 @@ from film.training.losses import (  # noqa: E402
     contrastive_loss,
     entailment_loss,
     l2_loss,
+    n_pair_loss,
     rank_loss,
     triplet_loss,
 )
@@ -140,6 +141,57 @@ NONE = torch.zeros(2, 3, dtype=torch.bool)
 def test_bad_arguments_of_contrast_are_named(arguments, error, text):
     with pytest.raises(error, match=text):
         contrastive_loss(*arguments)
+
+
+def vectors(seed, n_more=2):
+    generator = torch.Generator().manual_seed(seed)
+    return [
+        torch.randn(n, 3, generator=generator, dtype=torch.float64).requires_grad_()
+        for n in (4, 4 + n_more)
+    ]
+
+
+@pytest.mark.parametrize("n_more", [0, 2])
+def test_n_pair_loss_is_its_definition(n_more):
+    x, c = vectors(0, n_more)
+    total = 0.0
+    for i in range(4):
+        others = [float(x[i] @ c[j] - x[i] @ c[i]) for j in range(4 + n_more) if j != i]
+        total += math.log1p(math.fsum(map(math.exp, others)))
+    assert float(n_pair_loss(x, c)) == pytest.approx(total / 4, rel=1e-12)
+    unit = torch.nn.functional.normalize
+    scaled = [unit(each, dim=1) / math.sqrt(0.05) for each in (x, c)]
+    cosines = unit(x, dim=1) @ unit(c, dim=1).T
+    torch.testing.assert_close(n_pair_loss(*scaled), contrastive_loss(cosines, 0.05))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gradient_of_n_pair_loss(seed):
+    excluded = drawn((4, 6), seed)[1]
+    for mask in (None, excluded):
+        assert torch.autograd.gradcheck(lambda x, c, m=mask: n_pair_loss(x, c, m), vectors(seed))
+
+
+def test_n_pair_loss_costs_less_where_partners_have_the_greatest_products():
+    x = 3 * torch.eye(3)
+    costs = [float(n_pair_loss(x, c)) for c in (x, torch.ones(3, 3), x.roll(1, 0))]
+    assert costs == sorted(costs) and costs[0] < 0.01
+    assert costs[1] == pytest.approx(math.log(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (([[1.0]], GOOD), TypeError, "anchors must be a tensor of floats, got list"),
+        ((GOOD, GOOD.long()), TypeError, "candidates must be a tensor of floats"),
+        ((GOOD, GOOD[:, :2]), ValueError, r"anchors has shape \(2, 3\) and candidates \(2, 2\)"),
+        ((GOOD, GOOD[:1]), ValueError, "C >= B"),
+        ((GOOD, GOOD, torch.eye(2, dtype=torch.bool)), ValueError, r"excluded\[0, 0\]"),
+    ],
+)
+def test_bad_arguments_of_n_pair_loss_are_named(arguments, error, text):
+    with pytest.raises(error, match=text):
+        n_pair_loss(*arguments)
 
 
 def test_rank_loss_is_its_definition():
