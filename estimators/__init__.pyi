@@ -28,6 +28,7 @@ from .tokens import RCMDRegressor as RCMDRegressor
 from .tokens import TokenMatchingRegressor as TokenMatchingRegressor
 from .tokens import TokenWeights as TokenWeights
 from .training import CrossEncoderRegressor as CrossEncoderRegressor
+from .training import TripletNetwork as TripletNetwork
 from .training import average_models as average_models
 
 __version__: str

@@ -28,3 +28,5 @@ from .texts import check_texts as check_texts
 from .texts import place_pairs as place_pairs
 from .texts import tags_of_texts as tags_of_texts
 from .triplets import Triplets as Triplets
+from .triplets import labels_or_triplets as labels_or_triplets
+from .triplets import nothing_mined as nothing_mined

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from film.metric import check_triplets
 
@@ -139,3 +142,63 @@ class Triplets:
             f"Triplets(n_triplets={len(self)}, n_points={self.n_points}, "
             f"n_features={self.shape[1]})"
         )
+
+
+def labels_or_triplets(
+    targets: Any, n_points: int
+) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
+    """Check what a metric learns from: group labels of points, or triplets of their rows.
+
+    Parameters
+    ----------
+    targets : array-like of shape (n_points,), or of int, shape (t, 3)
+        Labels, or triplets.
+    n_points : int
+        Rows of X.
+
+    Returns
+    -------
+    labels, triplets : ndarray or None
+        One of them.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as points, no triplet can be mined from them, or triplets
+        are as in `film.metric.check_triplets`.
+
+    Examples
+    --------
+    >>> from estimators.inputs import labels_or_triplets
+    >>> labels_or_triplets(["a", "b", "a"], 3)[0].tolist()
+    ['a', 'b', 'a']
+    >>> labels_or_triplets([[0, 2, 1]], 3)[1].tolist()
+    [[0, 2, 1]]
+    """
+    array = np.asarray(targets)
+    if array.ndim == 2 and array.shape[1] == 3:
+        return None, check_triplets(array, n_points)
+    labels = column_or_1d(targets, warn=True)
+    if len(labels) != n_points:
+        raise ValueError(
+            f"y has {len(labels)} labels for {n_points} rows of X; give one label per "
+            "row, or triplets of shape (n_triplets, 3)"
+        )
+    with warnings.catch_warnings():
+        # Groups of duplicates are small, so there may be nearly as many as samples.
+        warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
+        check_classification_targets(labels)
+    counts = np.unique(labels, return_counts=True)[1]
+    if len(counts) < 2 or counts.max() < 2:
+        raise nothing_mined(labels)
+    return labels, None
+
+
+def nothing_mined(labels: NDArray[Any]) -> ValueError:
+    """Make the error that says why labels give no triplet."""
+    n_classes = len(np.unique(labels))
+    return ValueError(
+        f"no triplet can be mined from y: it has {n_classes} class"
+        f"{'' if n_classes == 1 else 'es'} for {len(labels)} samples; at least two "
+        "classes are needed, one of them with two samples or more"
+    )

@@ -11,14 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from estimators.inputs import Triplets, check_integer, check_real, check_seed, check_verbose
+from estimators.inputs import (
+    Triplets,
+    check_integer,
+    check_real,
+    check_seed,
+    check_verbose,
+    labels_or_triplets,
+    nothing_mined,
+)
 from film.metric import (
     StopReason,
-    check_triplets,
     nearest_dissimilar,
     ordered_share,
     project,
@@ -170,25 +175,8 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             reset=reset,
             ensure_min_samples=2,
         )
-        array = np.asarray(targets)
-        if array.ndim == 2 and array.shape[1] == 3:
-            return points, None, check_triplets(array, points.shape[0])
-        labels = column_or_1d(targets, warn=True)
-        if len(labels) != points.shape[0]:
-            raise ValueError(
-                f"y has {len(labels)} labels for {points.shape[0]} rows of X; give one label per "
-                "row, or triplets of shape (n_triplets, 3)"
-            )
-        with warnings.catch_warnings():
-            # Groups of duplicates are small, so there may be nearly as many as samples.
-            warnings.filterwarnings(
-                "ignore", "The number of unique classes is greater", UserWarning
-            )
-            check_classification_targets(labels)
-        counts = np.unique(labels, return_counts=True)[1]
-        if len(counts) < 2 or counts.max() < 2:
-            raise _nothing_mined(labels)
-        return points, labels, None
+        labels, triplets = labels_or_triplets(targets, points.shape[0])
+        return points, labels, triplets
 
     def _mined(
         self, points: Any, labels: Any, rng: np.random.Generator, space: Any = None
@@ -209,7 +197,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             random_state=rng,
         )
         if len(triplets) == 0:
-            raise _nothing_mined(labels)
+            raise nothing_mined(labels)
         return triplets
 
     def _generator(self, default: int | None = None) -> np.random.Generator:
@@ -247,15 +235,6 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         else:
             return
         warnings.warn(note, UserWarning, stacklevel=stacklevel)
-
-
-def _nothing_mined(labels: np.ndarray) -> ValueError:
-    n_classes = len(np.unique(labels))
-    return ValueError(
-        f"no triplet can be mined from y: it has {n_classes} class"
-        f"{'' if n_classes == 1 else 'es'} for {len(labels)} samples; at least two "
-        "classes are needed, one of them with two samples or more"
-    )
 
 
 def _any_nonzero(X: Any) -> bool:

@@ -92,14 +92,16 @@ class TokenConvolutions(torch.nn.Module):
         first, across = (1, 3) if axes == "both" else (n_features, 1)
         self.pool = (2, 2 if axes == "both" else 1)
         sizes = [first, *channels, width]
-        self.layers = torch.nn.ModuleList(
+        layers = [
             torch.nn.Conv2d(sizes[i], sizes[i + 1], (3, across), padding=(1, across // 2))
             for i in range(4)
-        )
-        for layer in self.layers:
+        ]
+        for layer in layers:
             # He et al. (2015): ReLUs keep the scale, so that biases, 0 at first, have one.
             torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-            torch.nn.init.zeros_(layer.bias)
+            if layer.bias is not None:
+                torch.nn.init.zeros_(layer.bias)
+        self.layers = torch.nn.ModuleList(layers)
 
     def forward(self, tokens: Any, mask: Any) -> Any:
         """Give one vector per text.

@@ -43,6 +43,7 @@ from estimators import (
     TokenEncoder,
     TokenMatchingRegressor,
     TokenWeights,
+    TripletNetwork,
     Triplets,
     WordDifferences,
     load_model,
@@ -106,6 +107,13 @@ def _kinds() -> dict[str, Kind]:
         "labelled": Kind(data.pairs, data.y, asked, bad, wrong),
         "scored": Kind(objects(PAIRS), np.array(SCORES), objects(PAIRS[::-1]), bad, no_scores),
         "texts": Kind(short, None, short[::-2], (["a", None], "a", [], None)),
+        "grouped": Kind(
+            short,
+            np.repeat(np.arange(4), 2),
+            short[::-2],
+            (["a", None], "a", [], None),
+            (np.arange(8), np.zeros(8), np.arange(7) % 3, [[0, 1, 8]], [[0, 1, 1]], None),
+        ),
         "corpus": Kind(data.pairs.ravel(), None, short, (["a", None], "a", [], None)),
         "documents": Kind(
             objects(tiny_documents()), None, short[::-2], (["a", None], "a", [], None, ["A. B."])
@@ -126,6 +134,8 @@ CONTEXTS = {
 }
 CONTEXTS |= {"batch_size": 32, "generator": None, "device": "cpu", "random_state": 0}
 GENERATES = CONTEXTS | {"reader": "bag", "generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
+CONVOLVES = {"channels": (2, 3, 4), "width": 5, "max_triplets": 9, "train_batch_size": 4}
+CONVOLVES |= {"device": "cpu", "random_state": 0}
 SCRATCH = TemporaryDirectory()
 """Holds the model of contexts that a regressor reads."""
 LAWS = {
@@ -174,11 +184,21 @@ LAWS = {
         "scored",
         "predict similarity loss_curve_",
     ),
+    "TripletNetwork": Law(
+        TripletNetwork(TokenEncoder(**CPU), **CONVOLVES), "grouped", "transform loss_curve_"
+    ),
+    "TripletNetwork length": Law(
+        TripletNetwork(
+            TokenEncoder(**CPU), axes="length", objective="n_pair", readout="mean", **CONVOLVES
+        ),
+        "grouped",
+        "transform",
+    ),
     "ContextModel generator": Law(
         ContextModel(**GENERATES), "documents", "transform generator_loss_curve_"
     ),
 }
-NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate", "CrossEncoder", "Context")
+NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate", "CrossEncoder", "Context", "TripletN")
 # What methods and attributes take beside the rows that they are asked about.
 REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
 ARGUMENTS: dict[str, Any] = {
@@ -318,11 +338,11 @@ def test_scikit_learns_checks_without_data(law, check):
     check(type(law.model).__name__, clone(law.model))
 
 
-@laws("pairs", "labelled", "scored", "texts", "corpus", "documents")
+@laws("pairs", "labelled", "scored", "texts", "grouped", "corpus", "documents")
 def test_tags_say_that_it_takes_texts(law):
     tags = get_tags(law.model)
     assert tags.input_tags.string and not tags.input_tags.two_d_array
-    assert tags.target_tags.required == (law.kind == "labelled")
+    assert tags.target_tags.required == (law.kind in ("labelled", "grouped"))
 
 
 @laws()
@@ -370,7 +390,7 @@ def test_input_is_not_changed_and_may_be_read_only(law):
     assert joblib.hash(new) == joblib.hash(law.given.new)
 
 
-@laws("pairs", "labelled", "scored", "texts", "corpus", "documents")
+@laws("pairs", "labelled", "scored", "texts", "grouped", "corpus", "documents")
 def test_lists_and_arrays_give_the_same(law):
     X, y, new = (None if part is None else part.tolist() for part in law.given[:3])
     assert_equal(shown(law, clone(law.model).fit(X, y)), shown(law, fitted_once(law)))
@@ -540,7 +560,7 @@ def test_one_row_is_judged_as_among_many(law):
     assert_close(law, together, shown(law, model, new))
 
 
-@laws("pairs", "labelled", "scored", "texts", "corpus", "documents")
+@laws("pairs", "labelled", "scored", "texts", "grouped", "corpus", "documents")
 def test_empty_input_is_an_error_that_names_the_argument(law):
     model = fitted_once(law)
     names = [name for name in law.shown.split() if not name.endswith(("_", "()"))]

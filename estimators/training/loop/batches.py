@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimators.encoders import Tokens
-
 
 class Examples(NamedTuple):
     """Rows to learn from; their different texts are kept once."""
 
-    tokens: Tokens
+    tokens: Any  # Tokens, or TokenStates of a network over frozen vectors
     codes: np.ndarray  # (n, k) texts of each row: anchor, partner, perhaps a hard negative
     y: np.ndarray | None  # (n,)
     weights: np.ndarray | None  # (N,) one per token of `tokens`

@@ -14,6 +14,7 @@ from film.training import (
     contrastive_loss,
     entailment_loss,
     l2_loss,
+    n_pair_loss,
     rank_loss,
     rowpairs_similarity,
     triplet_loss,
@@ -137,6 +138,38 @@ class TripletOrder(Objective):
         margin = batch.settings.margin
         assert margin is not None
         return triplet_loss(batch.similarity(0, 1), batch.similarity(0, 2), margin)
+
+
+class NPairs(Objective):
+    """A text has a greater cosine with its partner than with all other texts of the batch.
+
+    Partners of other rows of the same group, and negatives of it, are left out: they are no wrong
+    partners.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n_texts,)
+        Texts of one group are similar, those of others dissimilar.
+    """
+
+    def __init__(self, groups: np.ndarray) -> None:
+        self.groups = groups
+
+    def loss(self, batch: Batch) -> Any:
+        """`n_pair_loss` of vectors of length 1/√τ, with candidates of all processes."""
+        import torch
+
+        processes, groups = batch.processes, self.groups[batch.codes]
+        unit = torch.nn.functional.normalize(batch.x[:, :, 0], dim=-1)
+        scaled = unit / batch.settings.temperature**0.5
+        others = [part for j in range(1, len(scaled)) for part in processes.gather(scaled[j])]
+        left_out = excluded(
+            groups[processes.rank :: processes.size],
+            [groups[rank :: processes.size] for rank in processes.order],
+        )
+        return n_pair_loss(
+            scaled[0], torch.cat(others), torch.from_numpy(left_out).to(scaled.device)
+        )
 
 
 class Entailment(Objective):

@@ -11,7 +11,8 @@ from estimators.encoders import Tokens, Transformer
 from estimators.training.loop.batches import Examples
 from estimators.training.loop.checkpoint import Checkpoint, run_of
 from estimators.training.loop.objectives import Objective, PairScore
-from estimators.training.loop.settings import training_settings
+from estimators.training.loop.settings import Settings, training_settings
+from estimators.training.loop.text_vectors import TextVectors
 from estimators.training.loop.training import Training
 
 
@@ -56,7 +57,7 @@ def train(
     examples = Examples(
         tokens, codes.reshape(rows.shape), targets, None if weigh is None else weigh(tokens)
     )
-    return _run(
+    return run_examples(
         estimator, transformer, examples, rows=(rows, targets), eval_set=eval_set, evaluate=evaluate
     )
 
@@ -98,7 +99,7 @@ def train_pairs(
     y = targets if is_binary else (targets - targets.mean()) / targets.std()
     dropout = getattr(transformer.module.config, "hidden_dropout_prob", 0.1)
     objective = PairScore(is_binary, dropout, head)
-    return _run(
+    return run_examples(
         estimator,
         transformer,
         Examples(tokens, codes, y, None),
@@ -109,18 +110,23 @@ def train_pairs(
     )
 
 
-def _run(
+def run_examples(
     estimator: Any,
-    transformer: Transformer,
+    transformer: Transformer | TextVectors,
     examples: Examples,
     *,
-    rows: tuple[np.ndarray, np.ndarray | None],
-    eval_set: tuple[np.ndarray, np.ndarray | None] | None,
+    rows: tuple[np.ndarray, Any],
+    eval_set: tuple[np.ndarray, Any] | None,
     evaluate: Callable[[], float] | None,
     objective: Objective | None = None,
+    settings: Settings | None = None,
 ) -> Training:
-    """Train on examples that were made of some rows, whose digest the checkpoint keeps."""
-    settings, checkpoint = training_settings(estimator), None
+    """Train on examples that were made of some rows, whose digest the checkpoint keeps.
+
+    ``settings`` are those of the estimator where they are None.
+    """
+    settings = training_settings(estimator) if settings is None else settings
+    checkpoint = None
     if estimator.checkpoint is not None:
         run = run_of(transformer.file_digest, settings, rows=rows, eval_set=eval_set)
         checkpoint = Checkpoint(estimator.checkpoint, run)

@@ -43,7 +43,7 @@ def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOK
     check_seed(estimator.random_state)
     for name, low in (("epochs", 0), ("temperature", 1e-6), ("learning_rate", 0)):
         check_real(name, getattr(estimator, name), low)
-    least = 2 if estimator.objective == "contrastive" else 1
+    least = 2 if estimator.objective in ("contrastive", "n_pair") else 1
     check_integer("train_batch_size", estimator.train_batch_size, least)
     for name in ("train_max_length", "accumulation_steps", "eval_steps"):
         check_integer(name, getattr(estimator, name), 1)

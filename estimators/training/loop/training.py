@@ -15,6 +15,7 @@ from estimators.training.loop.checkpoint import Checkpoint
 from estimators.training.loop.objectives import OBJECTIVES, Batch, Objective
 from estimators.training.loop.processes import Processes
 from estimators.training.loop.settings import Settings
+from estimators.training.loop.text_vectors import TextVectors
 from film.training import cached_backward
 
 LARGEST_GRADIENT = 1.0
@@ -35,7 +36,7 @@ class Training:
 
     Parameters
     ----------
-    transformer : Transformer
+    transformer : Transformer or TextVectors
         In float32; its weights are changed in place.
     examples : Examples
         At least one row, two for a contrastive loss.
@@ -63,7 +64,7 @@ class Training:
 
     def __init__(
         self,
-        transformer: Transformer,
+        transformer: Transformer | TextVectors,
         examples: Examples,
         settings: Settings,
         *,

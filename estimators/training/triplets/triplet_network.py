@@ -1,0 +1,399 @@
+"""FILM-BERT: convolutions over frozen token vectors, trained on triplets of texts."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from estimators.encoders import TokenEncoder
+from estimators.inputs import check_seed, tags_of_texts
+from estimators.persistence import savable
+from estimators.training.loop.batches import Examples
+from estimators.training.loop.run import run_examples
+from estimators.training.loop.settings import training_settings
+from estimators.training.loop.text_vectors import TextVectors
+from estimators.training.triplets.mining import (
+    Given,
+    checked,
+    examples_of,
+    objective_of,
+    order_of,
+    triplets_of,
+)
+from estimators.training.triplets.network_files import read_network, write_network
+from estimators.training.triplets.networks import check_network_parameters, make_network
+from estimators.training.triplets.token_states import (
+    checked_texts,
+    fitted_encoder,
+    taken,
+    vectors_of,
+)
+from film.metric import ordered_share
+
+
+@savable
+class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learn vectors of texts by convolutions over frozen token vectors: FILM-BERT.
+
+    A transformers model that is never trained turns a text into a matrix, tokens × width. Four
+    convolutions with poolings between them (`film.networks.TokenConvolutions`) make one vector of
+    it, and learn from triplets of texts that the cosine of anchor and similar text is greater than
+    that of anchor and dissimilar text. The FILM paper, section 3.4.
+
+    Parameters
+    ----------
+    encoder : TokenEncoder, default=None
+        The frozen model, copied. None is ``TokenEncoder()``, the packaged all-MiniLM-L6-v2.
+    length : int, default=32
+        Most tokens of a text that are read, special ones included, 8 or more. What is cut is
+        counted in one warning.
+    channels : tuple of 3 int, default=(32, 64, 128)
+        Output channels of the first three convolutions.
+    width : int, default=128
+        Length of a vector.
+    axes : {"both", "length"}, default="both"
+        "both", the paper's, convolves over tokens and over the width of token vectors with kernels
+        of 3 × 3. That width is no axis with neighbours: "length" convolves over tokens alone, with
+        the width as channels, for less than a fiftieth of the cost.
+    readout : {"max", "mean"}, default="max"
+        How what the last convolution leaves becomes one vector.
+    objective : {"triplet", "n_pair"}, default="triplet"
+        "triplet": the hinge of Eq. 29. "n_pair": the cross-entropy of a text's partner among all
+        texts of the batch, which the paper names in its analysis.
+    margin : float, default=0.2
+        By how much cosines of similar texts are to be greater, for "triplet".
+    temperature : float, default=0.05
+        Divides cosines, for "n_pair".
+    n_random, n_nearest : int, default=5 and 0
+        Random, and nearest by the mean of token vectors, dissimilar texts per anchor, where
+        triplets are mined from labels; as in `FILM`.
+    max_triplets : int, default=None
+        Most triplets that are learned from, a random share of all. Only their texts are encoded.
+    epochs : float, default=1
+        Passes over the triplets, above 0.
+    learning_rate : float, default=1e-3
+        Of the first step; it falls linearly to 0.
+    train_batch_size : int, default=32
+        Triplets of a batch.
+    micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
+        As in `RCMDRegressor`; what is scored is the share of triplets in the right order.
+    states : {"float32", "float16"}, default="float32"
+        How token vectors are held while training. "float16" halves their memory and rounds them
+        to 3 digits.
+    device : str, default=None
+        Where the network computes; None is "cuda" where torch sees a GPU, else "cpu". That of the
+        frozen model is the encoder's own.
+    dtype : {"float32", "float16", "bfloat16"}, default=None
+        Precision of the network's products; None is float32. Weights are float32 in any case.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    encoder_ : TokenEncoder or None
+        The frozen model, which is remembered by the digest of its files; None where `fit` was given
+        token vectors.
+    weights_ : dict of ndarray
+        Of the network.
+    token_width_ : int
+        Width of the token vectors.
+    n_triplets_ : int
+        Triplets learned from.
+    loss_curve_ : list of float
+        Loss of each step.
+    scores_ : list of (int, float)
+        Steps and score of each evaluation.
+
+    See Also
+    --------
+    FILM : A linear map, whose dimensions can be read.
+    RCMDRegressor : Trains the transformers model itself.
+
+    Notes
+    -----
+    A text without words (of special tokens alone, or none) has the vector 0, whose cosines are 0:
+    it is nobody's neighbour, as with `FILM`.
+
+    Memory: the token vectors of all texts of the triplets are encoded once and held, 4 h bytes per
+    token ("float16": 2 h), about 20 kB for a short question at h = 384; `transform` holds those of
+    4096 texts. Beside them a step holds, for "both", some 150 kB per token of the batch. Time: see
+    `film.networks.TokenConvolutions`; training costs three times that of `transform`.
+
+    References
+    ----------
+    FILM paper, section 3.4, Eq. 29. Hoffer and Ailon, "Deep metric learning using triplet network"
+    (2015). Sohn, "Improved deep metric learning with multi-class N-pair loss objective" (2016).
+
+    Examples
+    --------
+    >>> from estimators import TripletNetwork
+    >>> texts = ["How old is Earth?", "What is Earth's age?", "Who won?", "Who was the winner?"]
+    >>> model = TripletNetwork(epochs=5, random_state=0)
+    >>> model.fit(texts, [[0, 1, 2], [2, 3, 0]]).transform(texts).shape  # doctest: +SKIP
+    (4, 128)
+    """
+
+    # What the loop of training asks of every estimator.
+    plan = "avg"
+    special_tokens = True
+    train_max_length = 1
+
+    encoder_: TokenEncoder | None
+    weights_: dict[str, np.ndarray]
+    token_width_: int
+    loss_curve_: list[float]
+    scores_: list[tuple[int, float]]
+
+    def __init__(
+        self,
+        encoder: Any = None,
+        *,
+        length: int = 32,
+        channels: Any = (32, 64, 128),
+        width: int = 128,
+        axes: str = "both",
+        readout: str = "max",
+        objective: str = "triplet",
+        margin: float = 0.2,
+        temperature: float = 0.05,
+        n_random: int = 5,
+        n_nearest: int = 0,
+        max_triplets: Any = None,
+        epochs: float = 1,
+        learning_rate: float = 1e-3,
+        train_batch_size: int = 32,
+        micro_batch_size: Any = None,
+        accumulation_steps: int = 1,
+        eval_steps: int = 250,
+        patience: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        states: str = "float32",
+        device: Any = None,
+        dtype: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.encoder = encoder
+        self.length = length
+        self.channels = channels
+        self.width = width
+        self.axes = axes
+        self.readout = readout
+        self.objective = objective
+        self.margin = margin
+        self.temperature = temperature
+        self.n_random = n_random
+        self.n_nearest = n_nearest
+        self.max_triplets = max_triplets
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.train_batch_size = train_batch_size
+        self.micro_batch_size = micro_batch_size
+        self.accumulation_steps = accumulation_steps
+        self.eval_steps = eval_steps
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.states = states
+        self.device = device
+        self.dtype = dtype
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, eval_set: Any = None) -> TripletNetwork:
+        """Encode the texts once and train the network.
+
+        Parameters
+        ----------
+        X : iterable of str, or Ragged
+            Texts, or the token vectors of texts, then of one width.
+        y : array-like of shape (n_texts,), or of int, shape (n_triplets, 3)
+            Group labels, from which triplets are mined, or triplets of numbers of texts (anchor,
+            similar, dissimilar).
+        eval_set : tuple of (X, y), default=None
+            To choose the best weights by, with `score`.
+
+        Returns
+        -------
+        self : TripletNetwork
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, a triplet is out of range or repeats a text, no triplet can be
+            mined, ``checkpoint`` is of another run or damaged, or a parameter is wrong.
+        FileNotFoundError, ImportError
+            If the model, or a package for it, is not there.
+        MemoryError
+            If the GPU has too little memory.
+
+        Warns
+        -----
+        UserWarning
+            If texts are cut, or Ctrl-C stopped the training; the best network so far is kept.
+        """
+        check_network_parameters(self)
+        given, held = checked(X, y), None
+        if eval_set is not None:
+            if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 2:
+                raise TypeError("eval_set must be a tuple (X, y)")
+            held = checked(*eval_set, name="eval_set[0]")
+        settings, encoder = training_settings(self), None
+        if any(isinstance(each.texts, list) for each in (given, held) if each is not None):
+            encoder = fitted_encoder(self.encoder, self.length)
+        examples = self._examples(given, encoder, settings.seed, self.max_triplets)
+        token_width = examples.tokens.values.shape[1]
+        network, judged = make_network(self, token_width, settings.seed), None
+        if held is not None:
+            judged = self._examples(held, encoder, settings.seed, None)
+            if judged.tokens.values.shape[1] != token_width:
+                raise ValueError("eval_set holds token vectors of another width than X")
+        run = run_examples(
+            self,
+            network,
+            examples,
+            rows=(examples.codes, examples.tokens.digest),
+            eval_set=None if judged is None else (judged.codes, judged.tokens.digest),
+            evaluate=None if judged is None else lambda: order_of(network, judged),
+            objective=objective_of(self.objective, examples),
+            settings=settings,
+        )
+        self.encoder_, self.weights_, self.token_width_ = encoder, network.arrays(), token_width
+        self.n_triplets_, self.loss_curve_ = len(examples.codes), run.losses
+        self.scores_ = [(score.step, score.score) for score in run.scores]
+        self._network = network
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give one vector per text; compare by cosine.
+
+        Parameters
+        ----------
+        X : iterable of str, or Ragged
+            At least one text, or token vectors of the width that was fitted.
+
+        Returns
+        -------
+        vectors : ndarray of float32, shape (n_texts, width)
+            0 for a text without words. A text alone has the same vector, to 1e-5.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, texts are given and `fit` was given token vectors, the width
+            differs, or the encoder's files are not those that were fitted.
+
+        Warns
+        -----
+        UserWarning
+            Once, with their number, where texts are cut.
+        """
+        check_is_fitted(self, "weights_")
+        texts = checked_texts(X, "X")
+        return vectors_of(self._loaded(), self.encoder_, texts, self.length, self.verbose)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Share of triplets that cosine orders rightly.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`. Labels are mined by ``random_state`` (0 if None).
+
+        Returns
+        -------
+        share : float
+            From 0 to 1; a tie counts one half.
+        """
+        check_is_fitted(self, "weights_")
+        given = checked(X, y)
+        seed = check_seed(0 if self.random_state is None else self.random_state)
+        triplets = self._triplets(given, self.encoder_, seed.randint(2**31 - 1), None)
+        used, local = np.unique(triplets, return_inverse=True)
+        return ordered_share(self.transform(taken(given.texts, used)), local.reshape(-1, 3))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted network into a new folder: safetensors and JSON, no code.
+
+        The frozen model is not written: the folder says which it is, and the digest of its files.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A folder that is not there, or empty.
+
+        Raises
+        ------
+        FileExistsError, OSError
+            If there is something at ``path``, or it cannot be written.
+        """
+        check_is_fitted(self, "weights_")
+        write_network(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
+        """Load a fitted network from the folder that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+        **params
+            Parameters to change, such as ``device``, or ``encoder`` where the frozen model has
+            moved.
+
+        Returns
+        -------
+        model : TripletNetwork
+            Fitted.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError, TypeError
+            If nothing was saved there, it is damaged, or the frozen model is not there or not the
+            one that the network was trained on.
+        """
+        model, learned = read_network(cls, path, params)
+        check_network_parameters(model)
+        vars(model).update(learned)
+        try:
+            model._loaded()
+        except RuntimeError as error:
+            raise ValueError(f"{os.fspath(path)} holds weights of another network") from error
+        return model
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_["layers.3.bias"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = tags_of_texts(super().__sklearn_tags__())
+        tags.target_tags.required = True
+        return tags
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_network"}
+
+    def _triplets(self, given: Given, encoder: Any, seed: int, most: Any) -> np.ndarray:
+        return triplets_of(
+            given, encoder, seed, n_random=self.n_random, n_nearest=self.n_nearest, most=most
+        )
+
+    def _examples(self, given: Given, encoder: Any, seed: int, most: Any) -> Examples:
+        return examples_of(
+            self._triplets(given, encoder, seed, most), given.texts, encoder,
+            length=self.length, dtype=self.states, verbose=self.verbose,
+        )  # fmt: skip
+
+    def _loaded(self) -> TextVectors:
+        """Give the fitted network, made again after a copy."""
+        if "_network" not in vars(self):
+            network = make_network(self, self.token_width_, 0)
+            network.adopt(self.weights_)
+            self._network = network
+        return self._network
