@@ -111,7 +111,7 @@ class Bench:
         return read_excluded(self.data / "exclude.txt")
 
     @functools.cached_property
-    def draws(self) -> NDArray[np.intp]:
+    def draws(self) -> NDArray[np.uint16]:
         """Bootstrap draws of the sample, the same for all rows."""
         return drawn(len(self.sample.pairs), 200 if self.quick else 2000)
 

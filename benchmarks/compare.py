@@ -1,0 +1,71 @@
+"""Say of two rows of a table whether their difference stands.
+
+``python -m benchmarks.compare BENCH "row A" "row B"`` prints, for every figure that both rows have,
+their values, the difference and its 95 % interval over paired bootstrap draws: of pairs, those that
+shared texts link drawn together, and of seeds where a row has several. A difference stands when the
+interval leaves zero out. Without rows it lists those of the benchmark. A row may be named by any
+part of its name that no other row has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from benchmarks.support.bootstrap import N_DRAWS, compare_rows
+from benchmarks.support.pair_rows import PairRow, read_pair_rows
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compare two rows, or list them; the exit status is 2 where a row is not there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser.add_argument("bench", metavar="BENCH", help="such as duplicates or intents")
+    parser.add_argument("rows", metavar="ROW", nargs="*", help="two rows of its table")
+    parser.add_argument("--out", metavar="DIR", help="where --out of the benchmark pointed to")
+    parser.add_argument("--draws", type=int, default=N_DRAWS, metavar="N")
+    options = parser.parse_args(arguments)
+    rows = read_pair_rows(options.bench, options.out)
+    try:
+        if not rows:
+            raise ValueError(f"no pairs of {options.bench!r} were kept: run its benchmark")
+        if not options.rows:
+            for case, row in rows.items():
+                print(f"{case}  ({len(row.on.labels)} pairs{_seeds(row)})")
+            return 0
+        if len(options.rows) != 2:
+            raise ValueError(f"{len(options.rows)} row(s) named: name two, or none to list them")
+        first, second = (_chosen(rows, name) for name in options.rows)
+        compared = compare_rows(first, second, n_draws=options.draws)
+    except ValueError as error:
+        print(f"benchmarks.compare: {error}", file=sys.stderr)
+        return 2
+    print(f"A: {first.case}{_seeds(first)}\nB: {second.case}{_seeds(second)}")
+    n_groups = int(first.on.groups.max()) + 1
+    print(f"{len(first.on.labels)} pairs in {n_groups} groups that shared texts link")
+    for name, (one, two, gap) in compared.items():
+        verdict = "stands" if gap.stands else "does not stand"
+        print(
+            f"{name}: A {one:.5g}, B {two:.5g}, A - B {gap.value:+.5f} "
+            f"[{gap.low:+.5f}, {gap.high:+.5f}]: {verdict}"
+        )
+    return 0
+
+
+def _chosen(rows: dict[str, PairRow], name: str) -> PairRow:
+    if name in rows:
+        return rows[name]
+    found = [case for case in rows if name in case]
+    if len(found) != 1:
+        raise ValueError(f"{name!r} is part of {len(found)} rows; choose of {sorted(rows)}")
+    return rows[found[0]]
+
+
+def _seeds(row: PairRow) -> str:
+    seeds = sorted(seed for seed in row.values if seed is not None)
+    if not seeds:
+        return ""
+    return f", seed {seeds[0]} alone" if len(seeds) == 1 else f", mean of seeds {seeds}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
