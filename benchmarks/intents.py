@@ -24,12 +24,12 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.quora import pair_cosines
 from benchmarks.support.folders import data_folder
-from benchmarks.support.intent_pairs import make_intent_pairs
 from benchmarks.support.quora_data import Splits, read_folder
 from benchmarks.support.records import record
 from estimators import LexicalFeatures, fast_duplicates
 from film.datasets import (
     QuestionPairs,
+    make_intent_pairs,
     read_banking77,
     read_clinc150,
     read_excluded,

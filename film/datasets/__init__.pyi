@@ -3,9 +3,10 @@ from .afs import afs_folds as afs_folds
 from .afs import read_afs as read_afs
 from .generator.documents import make_documents as make_documents
 from .generator.questions import make_question_pairs as make_question_pairs
-from .intents import IntentTexts as IntentTexts
-from .intents import read_banking77 as read_banking77
-from .intents import read_clinc150 as read_clinc150
+from .intents.pairs import make_intent_pairs as make_intent_pairs
+from .intents.texts import IntentTexts as IntentTexts
+from .intents.texts import read_banking77 as read_banking77
+from .intents.texts import read_clinc150 as read_clinc150
 from .ists import read_ists as read_ists
 from .ists import read_wa as read_wa
 from .nli import read_nli as read_nli

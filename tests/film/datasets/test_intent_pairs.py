@@ -1,11 +1,20 @@
 """Pairs of intents, against their definition."""
 
+import hashlib
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.support.intent_pairs import make_intent_pairs
-from film.datasets import IntentTexts
+from film.datasets import (
+    IntentTexts,
+    make_intent_pairs,
+    read_banking77,
+    read_clinc150,
+    read_excluded,
+)
 
 
 def objects(values):
@@ -25,7 +34,7 @@ def test_half_share_an_intent_and_half_of_the_rest_is_near():
     intent = dict(zip(TEXTS, DATA.intents, strict=True))
     same = np.array([intent[a] == intent[b] for a, b in data.pairs])
     assert np.array_equal(same, data.y == 1)
-    assert data.y.sum() == 100
+    assert data.y is not None and data.y.sum() == 100
     assert len({frozenset(pair) for pair in data.pairs.tolist()}) == 200
     vectors = TfidfVectorizer(token_pattern=r"\S+").fit_transform(TEXTS)
     cosine = (vectors @ vectors.T).toarray()
@@ -41,7 +50,8 @@ def test_half_share_an_intent_and_half_of_the_rest_is_near():
 
 def test_the_same_seed_gives_the_same_pairs():
     one, two = (make_intent_pairs(DATA, 40, random_state=5) for _ in range(2))
-    assert np.array_equal(one.pairs, two.pairs) and np.array_equal(one.y, two.y)
+    assert one.pairs.tolist() == two.pairs.tolist() and one.y is not None
+    assert two.y is not None and np.array_equal(one.y, two.y)
     assert not np.array_equal(make_intent_pairs(DATA, 40, random_state=6).pairs, one.pairs)
 
 
@@ -54,3 +64,24 @@ def test_what_gives_no_pairs_is_refused():
         make_intent_pairs(few, 100)
     with pytest.raises(ValueError, match="n_pairs must be at least 4"):
         make_intent_pairs(few, 3)
+
+
+FIXED = {"clinc150": "f31880ff95013414", "banking77": "91be3e1a3c798cc2"}
+
+
+@pytest.mark.skipif("FILM_DATA" not in os.environ, reason="FILM_DATA names no folder of data")
+@pytest.mark.parametrize("name", FIXED)
+def test_the_fixed_sets_are_what_they_were(name):
+    folder = Path(os.environ["FILM_DATA"])
+    if not (folder / name).is_dir():
+        pytest.skip(f"FILM_DATA has no {name}")
+    excluded = read_excluded(folder / "exclude.txt")
+    if name == "clinc150":
+        texts = read_clinc150(folder / name / "data_full.json", excluded)
+    else:
+        parts = [folder / name / f"{part}.csv" for part in ("train", "test")]
+        texts = read_banking77(parts, excluded)
+    data = make_intent_pairs(texts)
+    assert len(data) == 5000 and data.y is not None and data.y.sum() == 2500
+    digest = hashlib.sha1("\n".join([*data.pairs.ravel(), *map(str, data.y)]).encode())
+    assert digest.hexdigest()[:16] == FIXED[name]

@@ -1,0 +1,1 @@
+"""Texts labelled with an intent, and pairs of them."""
