@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.quora import pair_cosines
 from benchmarks.rivals.environment import SCRIPTS, rival_python
+from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
 from estimators import FILM, DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
@@ -54,6 +55,9 @@ RIVALS = ("ITML", "SCML", "LMNN", "NCA", "NCA of scikit-learn")
 RIVAL_PACKAGES = ("metric-learn==0.7.0", "scikit-learn==1.5.2", "numpy<2.3", "scipy<1.16")
 REDUCED = 100
 UNITS = {"seconds": "s", "peak": "MB"}
+TFIDF = "TF-IDF cosine, logistic regression"
+LEXICAL = "lexical features, logistic regression"
+STACK = "fast_duplicates"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,12 +78,15 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"benchmarks.duplicates: {error}", file=sys.stderr)
         return 2
+    name = "quora" if options.data else "generated"
     if options.case:
         if options.case == HELD_OUT:
             data = held_out_fold(data)
-        print(json.dumps(measure_stack(data, options.case, options.quick)))
+        rows, probabilities = measure_stack(data, options.case, options.quick)
+        for case, p in probabilities.items():
+            _keep_pairs(f"{name}: {STACK}, {case}", p, data, options)
+        print(json.dumps(rows))
         return 0
-    name = "quora" if options.data else "generated"
     if options.only != "metric":
         _stack_rows(data, options, name)
     if options.only != "stack":
@@ -87,8 +94,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measure_stack(data: Splits, case: str, quick: bool) -> dict[str, dict[str, float]]:
-    """Fit the classifier in one mode; judge it, and the same without ranks, on dev."""
+def measure_stack(
+    data: Splits, case: str, quick: bool
+) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
+    """Fit the classifier in one mode; judge it, and the same without ranks, on dev.
+
+    Gives the figures of both, and their probabilities.
+    """
     corpus = None if case == "inductive" else [*data.dev.ravel(), *data.test.ravel()]
     small = {"d": 20, "rank": 60, "cv": 2} if quick else {}
     started = time.perf_counter()
@@ -97,17 +109,18 @@ def measure_stack(data: Splits, case: str, quick: bool) -> dict[str, dict[str, f
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     inputs = model.inputs(data.dev)
     share = float(data.y_train.mean())
-    p = model.probabilities_of(inputs, data.dev)[:, 1]
-    rows = {case: judged(p, data.y_dev, share, question_groups(data.dev))}
+    p = {case: model.probabilities_of(inputs, data.dev)[:, 1]}
+    rows = {case: judged(p[case], data.y_dev, share, question_groups(data.dev))}
     rows[case] |= {"seconds": round(seconds, 1), "peak": round(peak)}
     kept = [i for i, name in enumerate(model.feature_names_out_) if ": rank" not in name]
     plain = clone(model.final_estimator_)
     if getattr(plain, "monotonic_cst", None) is not None:
         plain.set_params(monotonic_cst=np.asarray(plain.monotonic_cst)[kept])
     plain.fit(model.out_of_fold_[:, kept], data.y_train)
-    p = plain.predict_proba(inputs[:, kept])[:, 1]
-    rows[f"{case}, without ranks"] = judged(p, data.y_dev, share, question_groups(data.dev))
-    return rows
+    unranked = f"{case}, without ranks"
+    p[unranked] = plain.predict_proba(inputs[:, kept])[:, 1]
+    rows[unranked] = judged(p[unranked], data.y_dev, share, question_groups(data.dev))
+    return rows, p
 
 
 def held_out_fold(data: Splits) -> Splits:
@@ -165,23 +178,25 @@ def _stack_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
     tfidf = TfidfVectorizer().fit(as_texts(texts.tolist()))
     head = LogisticRegression().fit(pair_cosines(tfidf, data.train)[:, None], data.y_train)
     p = head.predict_proba(pair_cosines(tfidf, data.dev)[:, None])[:, 1]
-    rows["TF-IDF cosine, logistic regression"] = judged(p, data.y_dev, share, groups)
+    rows[TFIDF] = judged(p, data.y_dev, share, groups)
+    _keep_pairs(f"{name}: {TFIDF}", p, data, options)
     started = time.perf_counter()
     lexical = make_pipeline(
         LexicalFeatures(), StandardScaler(), LogisticRegression(max_iter=2000)
     ).fit(data.train, data.y_train)
     seconds = time.perf_counter() - started
     p = lexical.predict_proba(data.dev)[:, 1]
-    rows["lexical features, logistic regression"] = judged(p, data.y_dev, share, groups)
-    rows["lexical features, logistic regression"]["seconds"] = round(seconds, 1)
+    rows[LEXICAL] = judged(p, data.y_dev, share, groups) | {"seconds": round(seconds, 1)}
+    _keep_pairs(f"{name}: {LEXICAL}", p, data, options)
     for case in CASES:
         command = [sys.executable, "-m", "benchmarks.duplicates", "--case", case]
         command += ["--data", options.data] if options.data else []
         command += ["--quick"] if options.quick else []
+        command += ["--out", options.out] if options.out else []
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found = json.loads(done.stdout.splitlines()[-1])
-        rows |= {f"fast_duplicates, {key}": row for key, row in found.items()}
-    baseline = rows["lexical features, logistic regression"]
+        rows |= {f"{STACK}, {key}": row for key, row in found.items()}
+    baseline = rows[LEXICAL]
     for case, row in rows.items():
         print(case, {key: round(value, 4) for key, value in row.items()}, flush=True)
         if options.quick and not options.out:
@@ -193,11 +208,18 @@ def _stack_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
                 metric,
                 value,
                 UNITS.get(metric, ""),
-                rival="lexical features, logistic regression",
+                rival=LEXICAL,
                 rival_value=baseline.get(metric),
                 seed=0,
                 folder=options.out,
             )
+
+
+def _keep_pairs(case: str, p: np.ndarray, data: Splits, options: argparse.Namespace) -> None:
+    if options.quick and not options.out:
+        return
+    share = float(data.y_train.mean())
+    record_pairs("duplicates", case, data.dev, data.y_dev, p, share=share, folder=options.out)
 
 
 def _metric_rows(data: Splits, options: argparse.Namespace, name: str) -> None:

@@ -10,6 +10,8 @@ import pytest
 from benchmarks import duplicates
 from benchmarks.duplicates import HELD_OUT, RIVALS, held_out_fold, judged, main, reduced_problem
 from benchmarks.support import records
+from benchmarks.support.bootstrap import figures_of
+from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
 
 LEXICAL = "lexical features, logistic regression"
@@ -56,8 +58,16 @@ def rows_of(path):
 def stack(tmp_path_factory):
     out = tmp_path_factory.mktemp("duplicates")
     assert main(["--quick", "--only", "stack", "--out", str(out)]) == 0
-    assert [path.name for path in out.iterdir()] == ["duplicates.jsonl"]
-    return rows_of(out / "duplicates.jsonl")
+    assert sorted(path.name for path in out.iterdir()) == ["duplicates.jsonl", "pairs"]
+    rows = rows_of(out / "duplicates.jsonl")
+    kept = read_pair_rows("duplicates", out)
+    assert set(kept) == {case for case, _ in rows}
+    # What is kept of each pair gives the figures of the table again.
+    for case, row in kept.items():
+        for name, figure in figures_of(row).items():
+            whole = figure(row.values[None], row.on.labels, np.ones((1, len(row.on.labels))))
+            assert whole == pytest.approx(rows[case, name]["value"], abs=1e-3)
+    return rows
 
 
 def test_a_folder_without_the_file_exits_with_2(tmp_path, capsys):
@@ -155,7 +165,8 @@ def test_collection_adds_the_questions_of_dev_and_test_and_ranks_are_left_out(da
         return Model()
 
     monkeypatch.setattr(duplicates, "fast_duplicates", stand_in)
-    rows = duplicates.measure_stack(data, "collection", quick=True)
+    rows, p = duplicates.measure_stack(data, "collection", quick=True)
+    assert set(p) == set(rows)
     assert set(rows) == {"collection", "collection, without ranks"}
     duplicates.measure_stack(data, "inductive", quick=True)
     assert set(corpora[0]) == {*data.dev.ravel(), *data.test.ravel()}
