@@ -93,14 +93,19 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
 
 
 @contextmanager
-def progress_bar(verbose: int, title: str) -> Iterator[Callable[[str], None] | None]:
-    """Yield a callable that advances a bar and shows a text, or None when not verbose."""
+def progress_bar(
+    verbose: int, title: str, total: int | None = None
+) -> Iterator[Callable[[str], None] | None]:
+    """Yield a callable that advances a bar and shows a text, or None when not verbose.
+
+    With the ``total`` of its steps the bar also shows the time left.
+    """
     if not verbose:
         yield None
         return
     from tqdm.auto import tqdm
 
-    with tqdm(desc=title, unit="step") as bar:
+    with tqdm(desc=title, unit="step", total=total) as bar:
 
         def advance(text: str) -> None:
             bar.set_postfix_str(text, refresh=False)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
+    check_integer,
     check_pairs,
     check_verbose,
     checked_memory,
@@ -19,7 +19,7 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.pairs.pair_problem import checked_problem
-from estimators.pairs.stack.cross_fitting import fit_members
+from estimators.pairs.stack.cross_fitting import count_steps, fit_members
 from estimators.pairs.stack.features import (
     checked_features,
     dense_features,
@@ -33,11 +33,10 @@ from estimators.pairs.stack.final_model import (
     prior_of,
     reaching_weights,
 )
+from estimators.pairs.stack.judging import inputs_of
 from estimators.pairs.stack.members import (
     checked_members,
     columns_of,
-    inputs_of,
-    member_diagram,
     with_columns,
 )
 from estimators.pairs.stack.near_copies import (
@@ -47,7 +46,8 @@ from estimators.pairs.stack.near_copies import (
     samenesses,
     with_near_copies,
 )
-from estimators.pairs.stack.routing import metadata_router, routed_metadata
+from estimators.pairs.stack.plans import check_devices, check_member_cv, make_plans
+from estimators.pairs.stack.routing import routed_metadata
 from estimators.pairs.stack.training_pairs import JudgedTraining
 from estimators.persistence import savable
 
@@ -65,7 +65,10 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         Named members. One that is a classifier or regressor is fitted as ``fit(pairs, y)`` and
         gives one number per pair: log-odds, or its prediction. Any other is an embedder, texts →
         dense vectors, fitted as ``fit(texts, triplets)`` on triplets mined from the labels; it
-        gives the cosine of a pair and both neighbour ranks.
+        gives the cosine of a pair and both neighbour ranks. One that learns nothing (a plain
+        `SentenceEncoder`, untrained `RCMDRegressor`, `TokenMatchingRegressor`, `FrozenEstimator`)
+        is fitted once, without labels. Members that begin with the same `SentenceEncoder` share its
+        vectors.
     final_estimator : classifier, default=None
         Has `predict_proba`. None is gradient boosting that minimises log loss from 2,000 pairs
         on, and below a logistic regression on standardised features.
@@ -75,6 +78,13 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
     cv : int or splitter, default=5
         Question-disjoint folds; each pair is in one test fold. A splitter whose folds share
         questions is refused, unless it is an `AllowSharedQuestions`.
+    member_cv : dict of str to int, default=None
+        By the name of a member that is expensive to train, a number of folds of its own, from 2 on
+        and the same for all: it is fitted that often, and once to all pairs, instead of ``cv + 1``
+        times. Its folds are parts of two folds of ``cv`` or more, so still share no question.
+    neighbourhood : int, default=None
+        Adds to each embedder's columns `film.pairs.neighbourhood_features` of so many nearest texts
+        of the corpus: how dense texts lie, and which both sides share. None adds none.
     prior : float, default=None
         Share of duplicates where predictions are made: probabilities are shifted to it by Bayes'
         rule, from `train_prior_`. None keeps that.
@@ -111,7 +121,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
     typical_ : ndarray of float64, shape (n_features,)
         Median of every input, which `explain` compares with.
     certain_copies_ : bool
-        Whether copies are certain. Models that were saved without it leave them to the final model.
+        Whether copies are certain; where it is missing, the final model judges them too.
 
     See Also
     --------
@@ -120,7 +130,10 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
 
     Notes
     -----
-    Costs ``cv + 1`` fits of every member.
+    Costs ``cv + 1`` fits of every member that learns, with ``member_cv`` fewer. Texts meet an
+    encoder that learns nothing once. A ``neighbourhood`` costs about as much as the ranks do.
+
+    A note on the error of a member that fails names it, what is finished and where that is kept.
 
     The default final models learn from near copies too: texts of the training pairs beside
     themselves with a typo or another punctuation mark, labelled as duplicates, a hundredth of the
@@ -145,6 +158,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         *,
         features: Any = "lexical",
         cv: Any = 5,
+        member_cv: Any = None,
+        neighbourhood: int | None = None,
         prior: float | None = None,
         corpus: Any = None,
         memory: Any = None,
@@ -155,6 +170,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         self.final_estimator = final_estimator
         self.features = features
         self.cv = cv
+        self.member_cv = member_cv
+        self.neighbourhood = neighbourhood
         self.prior = prior
         self.corpus = corpus
         self.memory = memory
@@ -190,6 +207,10 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             work.
         """
         members = checked_members(self.members, set(super().get_params(deep=False)))
+        own_folds = check_member_cv(self.member_cv, members)
+        check_devices(members)
+        near = self.neighbourhood
+        near = None if near is None else check_integer("neighbourhood", near, 1)
         classes, problem = checked_problem(pairs, y, similar, self.corpus, self.random_state)
         pairs, labels = problem.pairs, problem.labels
         final = checked_final(self.final_estimator, len(pairs), self.random_state)
@@ -202,21 +223,20 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         weights = reaching_weights(final, routed["final_estimator"])
         check_weights(weights, labels)
         folds = problem.folds(splitter)
+        plans = make_plans(members, own_folds, folds)
         if features is not None:
             features = features.fit(with_corpus(pairs, problem.corpus_texts))
         lexical = dense_features(features, pairs)
-        with progress_bar(self.verbose, "DuplicateClassifier") as advance:
+        with progress_bar(self.verbose, "DuplicateClassifier", count_steps(plans) + 1) as advance:
             cache = checked_memory(self.memory).cache
-            judged, fitted, collections = fit_members(
-                members, problem, folds, routed, cache, advance
-            )
+            judged, fitted, collections = fit_members(plans, problem, near, routed, cache, advance)
             inputs = np.column_stack([judged, lexical])
-            columns = [f"{name}: {column}" for name, of in members for column in columns_of(of)]
+            columns = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
             columns += names_of_features(features, lexical.shape[1])
             if self.final_estimator is None:
-                near = near_copies(sorted(set(pairs.flat)), self.random_state)
-                near = inputs_of(fitted, collections, features, near)
-                fit_default(final, columns, *with_near_copies(inputs, labels, near, weights))
+                copies = near_copies(sorted(set(pairs.flat)), self.random_state)
+                copies = inputs_of(fitted, collections, features, copies, near)
+                fit_default(final, columns, *with_near_copies(inputs, labels, copies, weights))
             else:
                 final.fit(inputs, labels, **routed["final_estimator"])
             if advance:
@@ -231,10 +251,10 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         self.out_of_fold_ = inputs
         self.train_prior_ = prior_of(final, labels, inputs, weights)
         self.typical_ = np.median(inputs, axis=0)
-        self._collections = collections
+        self._collections, self._neighbourhood = collections, near
         self._final_fit_params = routed["final_estimator"]
         self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
-        self._remember(problem, folds, {name: routed[name] for name in names})
+        self._remember(problem, folds, own_folds, {name: routed[name] for name in names})
         return self
 
     def inputs(self, pairs: Any) -> np.ndarray:
@@ -251,7 +271,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             Columns `feature_names_out_`.
         """
         check_is_fitted(self)
-        return inputs_of(self.members_, self._collections, self.features_, check_pairs(pairs))
+        pairs, near = check_pairs(pairs), getattr(self, "_neighbourhood", None)
+        return inputs_of(self.members_, self._collections, self.features_, pairs, near)
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Probability that pairs are duplicates.
@@ -292,14 +313,12 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         """
         check_is_fitted(self)
         p = self.final_estimator_.predict_proba(inputs)[:, 1].astype(np.float64)
-        same = self._samenesses(check_pairs(pairs)) if pairs is not None else None
-        p = raised(p, same or [Sameness.OTHER] * len(p), self._shifted)
-        return np.column_stack([1 - p, p])
-
-    def _samenesses(self, pairs: np.ndarray) -> list[Sameness]:
+        same = [Sameness.OTHER] * len(p)
         # Models that were saved without the attribute predict as they did.
-        known = getattr(self, "certain_copies_", False)
-        return samenesses(pairs) if known else [Sameness.OTHER] * len(pairs)
+        if pairs is not None and getattr(self, "certain_copies_", False):
+            same = samenesses(check_pairs(pairs))
+        p = raised(p, same, self._shifted)
+        return np.column_stack([1 - p, p])
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Call pairs duplicates whose probability, at the prior, is above one half.
@@ -334,12 +353,12 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         --------
         estimators.inspection.Verdict : What an explanation holds.
         """
-        # Whoever only scores waits for nothing that explains.
+        # Slow to load, and not needed for scores.
         from estimators.inspection import explain_verdicts
 
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        members = with_columns(self.members_)
+        members = with_columns(self.members_, getattr(self, "_neighbourhood", None))
         return explain_verdicts(
             pairs,
             lambda inputs, of=None: self.probabilities_of(inputs, of)[:, 1],
@@ -350,40 +369,6 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             members=members,
             feature_names=self.feature_names_out_[sum(len(of) for _, _, of in members) :],
         )
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, deep ones such as ``film__film__margin`` among them."""
-        params = super().get_params(deep=deep)
-        if deep:
-            for name, member in self._named_members():
-                params[name] = member
-                for key, value in member.get_params(deep=True).items():
-                    params[f"{name}__{key}"] = value
-        return params
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters, a member by its name and nested ones as in a pipeline."""
-        if "members" in params:
-            self.members = params.pop("members")
-        names = [name for name, _ in self._named_members()]
-        replaced = {name: params.pop(name) for name in names if name in params}
-        if replaced:
-            self.members = [(name, replaced.get(name, member)) for name, member in self.members]
-        super().set_params(**params)
-        return self
-
-    def _named_members(self) -> list[tuple[str, Any]]:
-        """Members, none of them where the list is so wrong that `fit` has to say so."""
-        found = self.members if isinstance(self.members, list) else []
-        pairs = all(isinstance(entry, tuple) and len(entry) == 2 for entry in found)
-        return found if pairs else []
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Who asks for metadata in `fit`: members that judge pairs, and the final model."""
-        return metadata_router(self, self.members, self.final_estimator)
-
-    def _sk_visual_block_(self) -> Any:
-        return member_diagram(self.members, self.final_estimator)
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())

@@ -8,13 +8,18 @@ from estimators.persistence.registry import find_savable
 
 _RENAMED = {"RCMDRegressor": {"similarity": "plan"}}
 """By class: the name in older files, and the name of today."""
+_ADDED = {"DuplicateClassifier": {"member_cv": None, "neighbourhood": None}}
+"""By class: parameters that older files lack, and the values at which models are as they were."""
 
 
 def read_as_today(part: Any) -> None:
     """Bring an object of an earlier version to its class, parameters and attributes of today."""
     if type(part).__name__ == "FILM":
         _read_film(part)
-    rename_parameters(type(part).__name__, getattr(part, "__dict__", {}))
+    state = getattr(part, "__dict__", {})
+    rename_parameters(type(part).__name__, state)
+    for name, value in _ADDED.get(type(part).__name__, {}).items():
+        state.setdefault(name, value)
 
 
 def _read_film(model: Any) -> None:

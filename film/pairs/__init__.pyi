@@ -18,6 +18,9 @@ from .lexical import sequence_features as sequence_features
 from .lexical import sign_features as sign_features
 from .lexical import spelled_alike as spelled_alike
 from .log_loss import binary_log_loss as binary_log_loss
+from .neighbours.neighbourhoods import NEIGHBOURHOOD_NAMES as NEIGHBOURHOOD_NAMES
+from .neighbours.neighbourhoods import nearest_neighbours as nearest_neighbours
+from .neighbours.neighbourhoods import neighbourhood_features as neighbourhood_features
 from .priors import estimate_prior as estimate_prior
 from .priors import prior_weights as prior_weights
 from .priors import shift_prior as shift_prior

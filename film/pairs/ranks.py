@@ -15,8 +15,9 @@ from film.pairs.checks import (
     check_length,
     checked_integers,
 )
+from film.pairs.neighbours.checks import checked_corpus, checked_points
+from film.pairs.neighbours.rank_search import RankSearch, directions
 from film.pairs.priors import shift_prior
-from film.pairs.rank_search import Floats, Integers, RankSearch, directions
 
 INFINITE_RANK = int(np.iinfo(np.int64).max)
 """Rank where one of the two points is a zero row: never among the nearest k, for any k."""
@@ -86,10 +87,10 @@ def neighbour_ranks(
     array([[1, 2],
            [0, 0]])
     """
-    array = _checked_points(points)
+    array = checked_points(points)
     n = len(array)
     listed = checked_integers("pairs", pairs, width=2, below=n)
-    members = _checked_corpus(corpus, n)
+    members = checked_corpus(corpus, n)
     origin, target = listed.ravel(), listed[:, ::-1].ravel()
     used = np.zeros(n, dtype=bool)
     used[members] = True
@@ -293,45 +294,3 @@ def rates_over_k(effective: ArrayLike, y: ArrayLike, ks: ArrayLike) -> Rates:
 
 def _cost(n_inside: Any, p_inside: Any, n_outside: Any, p_outside: Any) -> NDArray[np.float64]:
     return -(n_inside * np.log(p_inside) + n_outside * np.log(p_outside))
-
-
-def _checked_points(points: ArrayLike) -> Floats:
-    array = np.asarray(points)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"points must be a dense array of numbers, got {type(points).__name__} of dtype "
-            f"{array.dtype}: give embeddings; a sparse matrix needs toarray() or a projection."
-        )
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(
-            f"points must have shape (n, d), both at least 1, got shape {array.shape}: "
-            "give one row per point."
-        )
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    finite = np.isfinite(array)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0].tolist()
-        raise ValueError(
-            f"points[{row}, {column}] is {array[row, column]}; entries must be finite: drop the "
-            "row, or set it to zeros for a point without direction."
-        )
-    return array
-
-
-def _checked_corpus(corpus: ArrayLike | None, n: int) -> Integers:
-    if corpus is None:
-        return np.arange(n)
-    array = checked_integers("corpus", corpus, below=n)
-    if len(array) == 0:
-        raise ValueError(
-            "corpus is empty; ranks need points to count: give at least one row index, or None "
-            "for all rows."
-        )
-    repeats = np.bincount(array, minlength=n)
-    if repeats.max() > 1:
-        raise ValueError(
-            f"corpus names row {int(repeats.argmax())} {int(repeats.max())} times; each index may "
-            "come once: use numpy.unique."
-        )
-    return array

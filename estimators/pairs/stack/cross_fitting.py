@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -13,21 +13,24 @@ from sklearn.base import clone
 
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.pair_problem import PairProblem
+from estimators.pairs.stack import judging
 from estimators.pairs.stack import members as members_of
+from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.final_model import prior_of, reaching_weights
+from estimators.pairs.stack.plans import MemberPlan, learns_nothing
 from film.pairs import shift_prior
 
 Advance = Callable[[str], None] | None
 
 
 def fit_members(
-    members: list[tuple[str, Any]],
+    plans: list[MemberPlan],
     problem: PairProblem,
-    folds: Sequence[Any],
+    neighbourhood: int | None,
     fit_params: dict[str, dict[str, Any]],
     cache: Any,
     advance: Advance,
-) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, members_of.Collection]]:
+) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, judging.Collection]]:
     """Judge each fold by members fitted to the others, and fit them to all pairs.
 
     Clones of members are fitted, each with its ``fit_params``; ``cache`` is `joblib.Memory.cache`.
@@ -35,29 +38,84 @@ def fit_members(
     the texts that ranks count.
     """
     fit_member = cached_fit(cache)
-    judge = cache(_fit_and_judge, ignore=["problem", "fit_member"])
+    judge = cache(_fit_and_judge, ignore=["problem", "fit_member", "encodings"])
+    judge_all = cache(_judge_frozen, ignore=["problem", "fitted", "encodings"])
     everything = np.arange(len(problem.pairs))
+    encodings = Encodings()
     blocks, fitted, collections = [], [], {}
-    for name, member in members:
-        given = {"problem": problem, "fit_params": fit_params[name]}
-        block = np.empty((len(problem.pairs), len(members_of.columns_of(member))))
-        for number, (train, test) in enumerate(folds):
-            block[test] = judge(member, problem.key, train, test, **given, fit_member=fit_member)
+    finished: list[str] = []
+    for plan in plans:
+        given = {
+            "problem": problem,
+            "fit_params": fit_params[plan.name],
+            "encodings": encodings,
+        }
+
+        def step(what: str, plan: MemberPlan = plan) -> None:
+            finished.append(f"{plan.name}, {what}")
             if advance:
-                advance(f"{name}, fold {number + 1} of {len(folds)}")
-        whole = fit_member(member, problem.training_key, everything, **given)
-        if not members_of.is_predictor(member):
-            collections[name] = members_of.make_collection(whole, problem, folds[0][0])
-        if advance:
-            advance(f"{name}, all pairs")
+                advance(finished[-1])
+
+        stage = "the fit to all pairs"
+        try:
+            if not plan.is_frozen:
+                width = len(members_of.columns_of(plan.member, neighbourhood))
+                block = np.empty((len(problem.pairs), width))
+                for number, (train, test) in enumerate(plan.folds):
+                    stage = f"fold {number + 1} of {len(plan.folds)}, a fit to {len(train)} pairs"
+                    block[test] = judge(
+                        plan.member,
+                        problem.key,
+                        train,
+                        test,
+                        **given,
+                        neighbourhood=neighbourhood,
+                        fit_member=fit_member,
+                    )
+                    step(f"fold {number + 1} of {len(plan.folds)}")
+                stage = "the fit to all pairs"
+            whole = fit_member(plan.member, problem.training_key, everything, **given)
+            if plan.is_frozen:
+                stage = "judging all pairs"
+                block = judge_all(
+                    plan.member, problem.key, plan.folds, whole, problem, neighbourhood, encodings
+                )
+            if not members_of.is_predictor(plan.member):
+                collections[plan.name] = judging.make_collection(
+                    whole, problem, plan.folds[0][0], encodings
+                )
+        except Exception as error:
+            error.add_note(
+                _what_failed(plan.name, stage, finished, getattr(cache, "__self__", None))
+            )
+            raise
+        step("all pairs")
         blocks.append(block)
-        fitted.append((name, whole))
+        fitted.append((plan.name, whole))
     return np.column_stack(blocks), fitted, collections
+
+
+def count_steps(plans: list[MemberPlan]) -> int:
+    """Give how often `fit_members` advances."""
+    return sum(1 if plan.is_frozen else len(plan.folds) + 1 for plan in plans)
+
+
+def _what_failed(name: str, stage: str, finished: list[str], memory: Any) -> str:
+    """Say which member failed where, what is kept, and how to go on."""
+    kept = getattr(memory, "location", None)
+    done = "; ".join(finished) or "nothing"
+    where = (
+        f"in {kept}: remedy the cause and call fit again with the same memory, which goes on from "
+        "there"
+        if kept
+        else "nowhere: with memory='FOLDER' another fit would go on from there"
+    )
+    return f"member {name!r} failed in {stage}. Finished: {done}; kept {where}"
 
 
 def cached_fit(cache: Any) -> Callable[..., Any]:
     """Give `members.fit_member` with a cache."""
-    return cache(members_of.fit_member, ignore=["problem"])
+    return cache(members_of.fit_member, ignore=["problem", "encodings"])
 
 
 def _fit_and_judge(
@@ -66,16 +124,39 @@ def _fit_and_judge(
     train: np.ndarray,
     test: np.ndarray,
     problem: PairProblem,
+    neighbourhood: int | None,
     fit_params: dict[str, Any],
     fit_member: Any,
+    encodings: Encodings,
 ) -> np.ndarray:
-    fitted = fit_member(member, problem.training_key, train, problem=problem, fit_params=fit_params)
-    return members_of.judge_fold(fitted, problem, train, test)
+    fitted = fit_member(
+        member,
+        problem.training_key,
+        train,
+        problem=problem,
+        fit_params=fit_params,
+        encodings=encodings,
+    )
+    return judging.judge_fold(fitted, problem, train, test, neighbourhood, encodings)
+
+
+def _judge_frozen(
+    member: Any,
+    key: str,
+    folds: Any,
+    fitted: Any,
+    problem: PairProblem,
+    neighbourhood: int | None,
+    encodings: Encodings,
+) -> np.ndarray:
+    return judging.judge_folds(fitted, problem, folds, neighbourhood, encodings)
 
 
 def nested_inputs(
     members: list[tuple[str, Any]],
+    has_own_folds: set[str],
     problem: PairProblem,
+    neighbourhood: int | None,
     fit_params: dict[str, dict[str, Any]],
     out_of_fold: NDArray[np.float64],
     fold_of_row: NDArray[Any],
@@ -88,7 +169,8 @@ def nested_inputs(
     them: through them its labels would reach the final model, with the right sign, and flatter
     (on 250 tables of 200 pairs of noise the AUC was .512 ± .004). So members are fitted anew
     without both folds: K (K − 1) / 2 fits of every member for K folds; for two, 4 fits to half a
-    fold each.
+    fold each. Members that learn nothing need no other fit, and members with folds of their own get
+    none: `rows_to_learn_from` leaves out the rows where the judged fold reached them.
 
     Returns inputs of shape (n_folds, n_pairs, n_features): to judge each fold, those of the other
     folds' rows without its labels, and its own as they are out of fold.
@@ -96,14 +178,17 @@ def nested_inputs(
     n_folds = int(fold_of_row.max()) + 1
     inputs = np.repeat(out_of_fold[None], n_folds, axis=0)
     tasks = list(_refits(problem, fold_of_row, n_folds))
-    for name, member, columns in members_of.with_columns(members):
-        given = {"problem": problem, "fit_params": fit_params[name]}
+    encodings = Encodings()
+    for name, member, columns in members_of.with_columns(members, neighbourhood):
+        if name in has_own_folds or learns_nothing(member):
+            continue
+        given = {"problem": problem, "fit_params": fit_params[name], "encodings": encodings}
         for number, (train, judged) in enumerate(tasks):
             fitted = fit_member(member, problem.training_key, train, **given)
             for own, rows, held in judged:
                 # Ranks count the same texts as those out of fold, which come without labels.
                 counted = np.flatnonzero(fold_of_row != own)
-                found = members_of.judge_fold(fitted, problem, counted, rows)
+                found = judging.judge_fold(fitted, problem, counted, rows, neighbourhood, encodings)
                 inputs[held, rows[:, None], columns] = found
             if advance:
                 advance(f"{name}, nested fit {number + 1} of {len(tasks)}")
@@ -125,11 +210,26 @@ def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> It
             yield rows[train], [(fold, rows[test], 1 - fold)]
 
 
+def rows_to_learn_from(
+    fold: int, fold_of_row: NDArray[Any], part_of_fold: NDArray[Any] | None
+) -> NDArray[np.intp]:
+    """Give the rows whose inputs no label of a fold has reached: those of other folds.
+
+    Where members have folds of their own, which are parts of several folds, a row of another part
+    was judged by members that saw the fold; rows of the same part were not.
+    """
+    others = fold_of_row != fold
+    if part_of_fold is not None:
+        others &= part_of_fold[fold_of_row] == part_of_fold[fold]
+    return np.flatnonzero(others)
+
+
 def cross_fitted_probabilities(
     final: Any,
     inputs: NDArray[np.float64],
     labels: NDArray[Any],
     fold_of_row: NDArray[Any],
+    part_of_fold: NDArray[Any] | None,
     fit_params: dict[str, Any],
     prior: float,
     routing: bool,
@@ -143,7 +243,8 @@ def cross_fitted_probabilities(
     n = len(labels)
     probabilities = np.empty(n)
     for fold, known in enumerate(inputs):
-        train, test = np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
+        train = rows_to_learn_from(fold, fold_of_row, part_of_fold)
+        test = np.flatnonzero(fold_of_row == fold)
         if len(np.unique(labels[train])) < 2:
             raise ValueError(
                 f"outside of fold {fold} all {len(train)} training pairs have one label, so that "

@@ -1,4 +1,4 @@
-"""What a fitted stack measures on its training pairs: probabilities out of fold, and thresholds."""
+"""What a stack knows of its members and measures on its training pairs, out of fold."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import check_pairs, checked_memory, progress_bar
@@ -20,7 +21,15 @@ from estimators.pairs.stack.cross_fitting import (
     cross_fitted_probabilities,
     nested_inputs,
 )
+from estimators.pairs.stack.members import (
+    member_diagram,
+    members_replaced,
+    named_members,
+    params_of_members,
+)
 from estimators.pairs.stack.near_copies import Sameness, raised, samenesses
+from estimators.pairs.stack.plans import parts_of_folds
+from estimators.pairs.stack.routing import metadata_router
 from film.pairs import (
     ThresholdCurve,
     prior_weights,
@@ -34,11 +43,14 @@ SAMENESSES = tuple(Sameness)
 
 
 class JudgedTraining(BaseEstimator):
-    """What `DuplicateClassifier` knows of the pairs that it was trained on."""
+    """What `DuplicateClassifier` knows of its members, and of the pairs that it was trained on."""
 
+    members: Any
+    final_estimator: Any
     prior: Any
     corpus: Any
     memory: Any
+    _neighbourhood: int | None
     verbose: Any
     members_: list[tuple[str, Any]]
     final_estimator_: Any
@@ -48,7 +60,36 @@ class JudgedTraining(BaseEstimator):
     _final_fit_params: dict[str, Any]
     _routing: bool
 
-    def _remember(self, problem: PairProblem, folds: Any, fit_params: dict[str, Any]) -> None:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, deep ones such as ``film__film__margin`` among them."""
+        params = super().get_params(deep=deep)
+        return params | params_of_members(self.members) if deep else params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, a member by its name and nested ones as in a pipeline."""
+        if "members" in params:
+            self.members = params.pop("members")
+        names = [name for name, _ in named_members(self.members)]
+        replaced = {name: params.pop(name) for name in names if name in params}
+        if replaced:
+            self.members = members_replaced(self.members, replaced)
+        super().set_params(**params)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who asks for metadata in `fit`: members that judge pairs, and the final model."""
+        return metadata_router(self, self.members, self.final_estimator)
+
+    def _sk_visual_block_(self) -> Any:
+        return member_diagram(self.members, self.final_estimator)
+
+    def _remember(
+        self,
+        problem: PairProblem,
+        folds: Any,
+        own_folds: dict[str, int],
+        fit_params: dict[str, Any],
+    ) -> None:
         """Keep of the training pairs what the methods below need."""
         pairs, similar = problem.pairs, problem.further_pairs
         self._labels = problem.labels.astype(np.int8)
@@ -56,6 +97,9 @@ class JudgedTraining(BaseEstimator):
         self._fold_of_row = np.empty(len(pairs), dtype=np.int32)
         for number, (_, test) in enumerate(folds):
             self._fold_of_row[test] = number
+        self._own_folds = own_folds
+        n_parts = next(iter(own_folds.values()), None)
+        self._part_of_fold = None if n_parts is None else parts_of_folds(len(folds), n_parts)
         self._linked = problem.groups[problem.codes[:, 0]].astype(np.int32)
         self._fingerprints = np.unique(fingerprints([*pairs.flat, *similar.flat]))
         self._training = problem, fit_params
@@ -139,7 +183,10 @@ class JudgedTraining(BaseEstimator):
         -----
         The first call fits every member cv (cv − 1) / 2 times to what two folds leave, with the
         default about as long as `fit` took, and the final model once per fold. Until then the
-        model keeps its training pairs, also when it is saved.
+        model keeps its training pairs, also when it is saved. Members that learn nothing, and
+        those with a number of folds in ``member_cv``, are not fitted again: with the latter, a
+        final model judges a fold by the other folds of its part alone, 1 / ``member_cv`` of the
+        pairs, and so a little worse than the fitted one.
         """
         check_is_fitted(self)
         self._check_prior()
@@ -154,6 +201,7 @@ class JudgedTraining(BaseEstimator):
                 self._nested_inputs(),
                 self._labels,
                 self._fold_of_row,
+                getattr(self, "_part_of_fold", None),
                 self._final_fit_params,
                 self.train_prior_,
                 self._routing,
@@ -173,7 +221,9 @@ class JudgedTraining(BaseEstimator):
                 ):
                     return nested_inputs(
                         [(name, clone(member)) for name, member in self.members_],
+                        set(getattr(self, "_own_folds", ())),
                         problem,
+                        getattr(self, "_neighbourhood", None),
                         fit_params,
                         self.out_of_fold_,
                         self._fold_of_row,

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
 
-from film.pairs import rank_search as _rank_search
 from film.pairs.log_loss import binary_log_loss
-from film.pairs.priors import prior_weights, shift_prior
-from film.pairs.rank_search import (
+from film.pairs.neighbours import rank_search as _rank_search
+from film.pairs.neighbours.rank_search import (
     directions,
     exact_cosines,
     exact_units,
     product_bound,
     tie_width,
 )
+from film.pairs.priors import prior_weights, shift_prior
 from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
 
 

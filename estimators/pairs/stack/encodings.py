@@ -1,0 +1,90 @@
+"""Vectors by frozen encoders, so that members that begin with the same one share its work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+
+from estimators.encoders import SentenceEncoder
+from estimators.inputs import as_texts
+
+_CHANGES_NO_VECTOR = ("batch_size", "cache", "device", "verbose")
+
+
+def frozen_start(member: Any) -> tuple[Any, Any]:
+    """Part an embedder into the frozen encoder that it begins with and the rest, each may be None.
+
+    The rest of a pipeline keeps its steps, fitted or not.
+    """
+    first = member.steps[0][1] if isinstance(member, Pipeline) else member
+    if not (isinstance(first, SentenceEncoder) and first.whiten is False):
+        return None, member
+    rest = member.steps[1:] if isinstance(member, Pipeline) else []
+    return first, Pipeline(rest) if rest else None
+
+
+class Encodings:
+    """Vectors of texts by frozen encoders, each text encoded once by each of them.
+
+    They are kept as long as this object is: the length of a fit, or of one call that predicts.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[dict[str, int], list[np.ndarray]]] = {}
+
+    def __reduce__(self) -> Any:
+        # Processes and caches begin with none.
+        return Encodings, ()
+
+    def vectors(self, encoder: Any, texts: list[str]) -> np.ndarray:
+        """Give the (n, h) vectors of texts by an encoder, fitted if need be."""
+        kept = {
+            name: value
+            for name, value in encoder.get_params(deep=False).items()
+            if name not in _CHANGES_NO_VECTOR
+        }
+        places, blocks = self._kept.setdefault(str(joblib.hash(kept)), ({}, []))
+        new = [text for text in dict.fromkeys(texts) if text not in places]
+        if new:
+            fitted = encoder if hasattr(encoder, "model_digest_") else encoder.fit(new[:1])
+            start = len(places)
+            places.update((text, start + number) for number, text in enumerate(new))
+            try:
+                blocks.append(np.asarray(fitted.transform(as_texts(new))))
+            except BaseException:
+                for text in new:
+                    del places[text]
+                raise
+        if len(blocks) > 1:
+            blocks[:] = [np.concatenate(blocks)]
+        return blocks[0][[places[text] for text in texts]]
+
+    def embed(self, fitted: Any, texts: list[str]) -> np.ndarray:
+        """Give dense vectors of texts by a fitted embedder, (n, d)."""
+        encoder, rest = frozen_start(fitted)
+        if encoder is None:
+            points = fitted.transform(as_texts(texts))
+        else:
+            points = self.vectors(encoder, texts)
+            points = points if rest is None else rest.transform(points)
+        if sp.issparse(points):
+            raise TypeError(
+                "embedder gives sparse vectors; end it with a step that gives dense ones, such as "
+                "FILM or TruncatedSVD"
+            )
+        return np.asarray(points)
+
+    def fit(self, embedder: Any, texts: list[str], triplets: Any) -> Any:
+        """Fit an unfitted embedder to texts and triplets of their positions."""
+        encoder, rest = frozen_start(embedder)
+        if encoder is None:
+            return embedder.fit(as_texts(texts), triplets)
+        encoder.fit(texts[:1])
+        if rest is not None:
+            # The steps are those of the embedder itself, which is fitted by this.
+            rest.fit(self.vectors(encoder, texts), triplets)
+        return embedder

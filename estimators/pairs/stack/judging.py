@@ -1,0 +1,187 @@
+"""What fitted members say of pairs: their columns among the final model's inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from estimators.inputs import READINGS, Fold, place_pairs
+from estimators.pairs.pair_problem import PairProblem
+from estimators.pairs.stack.encodings import Encodings
+from estimators.pairs.stack.features import dense_features
+from estimators.pairs.stack.members import is_predictor
+from estimators.persistence import savable
+from film.pairs import neighbour_ranks, neighbourhood_features, row_cosines
+
+ONE_SIDED = ("rcmd1", "rcmd2")
+"""Plans of transport under which the order of a pair matters."""
+
+
+def judge_fold(
+    fitted: Any,
+    problem: PairProblem,
+    counted_rows: np.ndarray,
+    test: np.ndarray,
+    neighbourhood: int | None = None,
+    encodings: Encodings | None = None,
+) -> np.ndarray:
+    """Give a member's columns on held-out pairs; ranks count the texts of other rows."""
+    if is_predictor(fitted):
+        return _verdicts(fitted, problem.pairs[test])
+    known = _known_codes(problem)
+    points = (encodings or Encodings()).embed(fitted, [problem.texts[code] for code in known])
+    return _judge_known(points, known, problem, counted_rows, test, neighbourhood)
+
+
+def judge_folds(
+    fitted: Any,
+    problem: PairProblem,
+    folds: list[Fold],
+    neighbourhood: int | None,
+    encodings: Encodings,
+) -> np.ndarray:
+    """Give the columns of all pairs by a member that learns nothing, its texts encoded once."""
+    if is_predictor(fitted):
+        return _verdicts(fitted, problem.pairs)
+    known = _known_codes(problem)
+    points = encodings.embed(fitted, [problem.texts[code] for code in known])
+    if problem.asked is not None:
+        # The corpus is the same for every fold, and so is the one search.
+        folds = [(np.empty(0, dtype=int), np.arange(len(problem.pairs)))]
+    columns: Any = None
+    for train, test in folds:
+        found = _judge_known(points, known, problem, train, test, neighbourhood)
+        if columns is None:
+            columns = np.empty((len(problem.pairs), found.shape[1]))
+        columns[test] = found
+    return columns
+
+
+def inputs_of(
+    members: list[tuple[str, Any]],
+    collections: dict[str, Collection],
+    features: Any,
+    pairs: np.ndarray,
+    neighbourhood: int | None = None,
+) -> np.ndarray:
+    """Give the final model's inputs of pairs that no member was fitted on."""
+    encodings = Encodings()
+    blocks = []
+    for name, member in members:
+        try:
+            if name in collections:
+                block = collections[name].judge(member, pairs, neighbourhood, encodings)
+            else:
+                block = _verdicts(member, pairs)
+        except Exception as error:
+            error.add_note(f"member {name!r} of the classifier failed to judge {len(pairs)} pairs")
+            raise
+        blocks.append(block)
+    return np.column_stack([*blocks, dense_features(features, pairs)])
+
+
+@savable
+class Collection:
+    """Texts that ranks count, as points of one fitted embedder."""
+
+    reading = "normalize_text"  # of collections that were saved without it
+
+    def __init__(
+        self, texts: list[str], points: np.ndarray, counted: np.ndarray, reading: str
+    ) -> None:
+        self.texts = texts  # as the reading gives them
+        self.reading = reading
+        self.points = points
+        self.counted = counted
+
+    def judge(
+        self,
+        embedder: Any,
+        pairs: np.ndarray,
+        neighbourhood: int | None = None,
+        encodings: Encodings | None = None,
+    ) -> np.ndarray:
+        """Give an embedder's columns of pairs, known or new."""
+        new, codes = place_pairs(self.texts, pairs, self.reading)
+        points = self.points
+        if new:
+            found = (encodings or Encodings()).embed(embedder, new)
+            points = np.vstack([points, found.astype(points.dtype)])
+        return _columns(points, codes, self.counted, neighbourhood)
+
+
+def make_collection(
+    fitted: Any, problem: PairProblem, rows: np.ndarray, encodings: Encodings
+) -> Collection:
+    """Embed the texts that ranks count at prediction.
+
+    In inductive mode ``rows`` are the training rows of one fold: a corpus as large, and as free of
+    a new question's cluster mates, as those that out-of-fold ranks ran over.
+    """
+    inductive = problem.asked is None
+    known = np.unique(problem.codes[rows]) if inductive else _known_codes(problem)
+    texts = [problem.texts[code] for code in known]
+    return Collection(
+        [READINGS[problem.reading](text) for text in texts],
+        encodings.embed(fitted, texts).astype(np.float32),
+        np.arange(len(known)),
+        problem.reading,
+    )
+
+
+def _known_codes(problem: PairProblem) -> np.ndarray:
+    """Numbers of the texts of the pairs and of the corpus; further duplicates are left out."""
+    # Only training questions have further duplicates: counted, their ranks would differ in kind.
+    asked = [] if problem.asked is None else [problem.asked]
+    return np.unique(np.concatenate([problem.codes.ravel(), *asked]))
+
+
+def _judge_known(
+    points: np.ndarray,
+    known: np.ndarray,
+    problem: PairProblem,
+    counted_rows: np.ndarray,
+    test: np.ndarray,
+    neighbourhood: int | None,
+) -> np.ndarray:
+    """Give an embedder's columns of some training pairs, from points of all known texts."""
+    counted = known if problem.asked is not None else np.unique(problem.codes[counted_rows])
+    codes = np.searchsorted(known, problem.codes[test])
+    return _columns(points, codes, np.searchsorted(known, counted), neighbourhood)
+
+
+def _columns(
+    points: np.ndarray, codes: np.ndarray, counted: np.ndarray, neighbourhood: int | None
+) -> np.ndarray:
+    first, second = codes.T
+    ranks = np.minimum(neighbour_ranks(points, codes, counted), len(counted))
+    ranks = np.log1p(ranks.astype(np.float64))
+    cosines = np.clip(row_cosines(points[first], points[second]), -1, 1)
+    columns = [cosines, ranks.min(axis=1), ranks.max(axis=1)]
+    if neighbourhood is not None:
+        columns += [*neighbourhood_features(points, codes, counted, k=neighbourhood).T]
+    return np.column_stack(columns)
+
+
+def _verdicts(fitted: Any, pairs: np.ndarray) -> np.ndarray:
+    """Give the verdicts of a pair predictor, the mean over both orders of a pair.
+
+    Regressors with a `similarity` judge both orders alike but for rounding, unless their plan is of
+    one side alone; they are asked once, about the order of the alphabet.
+    """
+    one_sided = getattr(fitted, "plan", None) in ONE_SIDED
+    if hasattr(fitted, "similarity") and not one_sided:
+        return _verdict(fitted, np.sort(pairs, axis=1))[:, None]
+    orders = [_verdict(fitted, pairs), _verdict(fitted, pairs[:, ::-1])]
+    return np.mean(orders, axis=0)[:, None]
+
+
+def _verdict(fitted: Any, pairs: np.ndarray) -> np.ndarray:
+    if not is_classifier(fitted):
+        return np.asarray(fitted.predict(pairs), dtype=np.float64)
+    if not hasattr(fitted, "predict_proba"):
+        return np.asarray(fitted.decision_function(pairs), dtype=np.float64)
+    p = np.clip(fitted.predict_proba(pairs)[:, 1], 1e-6, 1 - 1e-6)
+    return np.log(p) - np.log1p(-p)

@@ -1,0 +1,1 @@
+"""Searches over the corpus under the ranks and neighbourhoods of pairs."""

@@ -1,0 +1,204 @@
+"""What the texts around a pair say of it: how dense they lie, and which both sides share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.pairs.checks import check_at_least_one, checked_integers
+from film.pairs.neighbours.checks import checked_corpus, checked_points
+from film.pairs.neighbours.rank_search import (
+    Floats,
+    Integers,
+    chunks,
+    exact_cosines,
+    exact_units,
+    product_bound,
+)
+
+NEIGHBOURHOOD_NAMES = (
+    "density on the sparser side",
+    "density on the denser side",
+    "locally scaled cosine",
+    "lead over the nearer rival",
+    "lead over the farther rival",
+    "share of common neighbours",
+)
+"""Columns of `neighbourhood_features`."""
+
+_BLOCK_BYTES = 64 * 2**20
+_NOBODY = -1
+
+
+def nearest_neighbours(
+    points: ArrayLike, queries: ArrayLike, k: int, corpus: ArrayLike | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Find, for each query, the k corpus points of the greatest cosine, itself left out by index.
+
+    Parameters
+    ----------
+    points : array-like of float, shape (n, d)
+        Dense rows of any length, float32 or float64. Only their direction matters.
+    queries : array-like of int, shape (q,)
+        Row indices.
+    k : int
+        At least 1.
+    corpus : array-like of int, shape (m,), optional
+        Row indices of the points that may be neighbours, without repeats; all rows when None.
+
+    Returns
+    -------
+    neighbours : ndarray of int64, shape (q, k)
+        Row indices, the nearest first, of equally near ones the first row; -1 where there are
+        fewer. A zero row has no direction: it has no neighbours and is nobody's.
+    cosines : ndarray of float64, shape (q, k)
+        Of query and neighbour; 0 beside -1.
+
+    Raises
+    ------
+    TypeError
+        If points is sparse or not numeric, or queries or corpus do not hold integers.
+    ValueError
+        If a shape is wrong, points hold NaN or infinity, an index is out of range, k < 1, or
+        corpus is empty or repeats an index.
+
+    Notes
+    -----
+    Blocks of cosines are multiplied in float32; what may be among the nearest within the error of
+    such a product is computed again in float64, in a fixed order. So the answer to a query depends
+    on no other query, and on no block. O(q m d) time; memory beside the input O(m d) float32 and
+    a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import nearest_neighbours
+    >>> points = np.array([[1, 0], [1, 1], [0, 2], [0, 0]])
+    >>> nearest_neighbours(points, [0, 3], k=2)[0]
+    array([[ 1,  2],
+           [-1, -1]])
+    """
+    array = checked_points(points)
+    asked = checked_integers("queries", queries, below=len(array))
+    members = np.sort(checked_corpus(corpus, len(array)))
+    check_at_least_one("k", k)
+    members = members[array[members].any(axis=1)]
+    # The same text is asked about in several pairs, and searched for once.
+    unique, position = np.unique(asked, return_inverse=True)
+    neighbours = np.full((len(unique), k), _NOBODY, dtype=np.int64)
+    cosines = np.zeros((len(unique), k))
+    rows = np.empty((len(members), array.shape[1]), dtype=np.float32)
+    for part in chunks(len(members), array.shape[1]):
+        rows[part] = exact_units(array, members[part])
+    size = max(1, _BLOCK_BYTES // max(1, 4 * len(members)))
+    has_direction: NDArray[np.bool_] = np.any(array[unique] != 0, axis=1)
+    for start in range(0, len(unique), size):
+        block = slice(start, start + size)
+        near = exact_units(array, unique[block]).astype(np.float32) @ rows.T
+        for row, query in enumerate(unique[block]):
+            if has_direction[start + row]:
+                found, exact = _nearest(array, int(query), near[row], members, k)
+                neighbours[start + row, : len(found)] = found
+                cosines[start + row, : len(found)] = exact
+    return neighbours[position], cosines[position]
+
+
+def _nearest(
+    points: Floats, query: int, near: Floats, members: Integers, k: int
+) -> tuple[Integers, NDArray[np.float64]]:
+    """Give the k nearest of ``members`` to one query, from float32 cosines of them all."""
+    own = np.searchsorted(members, query)
+    if own < len(members) and members[own] == query:
+        near[own] = -2.0  # below any cosine
+    if k < len(near):
+        # Each of the k greatest is off by at most the bound, and so is each of the others.
+        least = np.partition(near, len(near) - k)[len(near) - k]
+        candidates = np.flatnonzero(near >= least - 2 * product_bound(points.shape[1]))
+    else:
+        candidates = np.arange(len(near))
+    candidates = candidates[near[candidates] > -2.0]
+    rows = members[candidates]
+    exact = exact_cosines(points, np.array([query]), rows)
+    order = np.lexsort((rows, -exact))[:k]
+    return rows[order], exact[order]
+
+
+def neighbourhood_features(
+    points: ArrayLike, pairs: ArrayLike, corpus: ArrayLike | None = None, *, k: int = 10
+) -> NDArray[np.float64]:
+    """Describe the texts around both sides of each pair, from points of the texts alone.
+
+    With N(x) the k corpus points nearest to x, x and its partner x′ left out by index, and r(x)
+    their mean cosine with x, the columns are
+
+    - the smaller and the greater of r(x) and r(x′), the density of the neighbourhood;
+    - 2 cos(x, x′) − r(x) − r(x′), the cosine with local scaling (CSLS, Equation 3 of Conneau,
+      Lample, Ranzato, Denoyer and Jégou, *Word translation without parallel data*, 2018);
+    - the smaller and the greater of cos(x, x′) − max cos(x, N(x)) and the same of x′: how far the
+      partner is ahead of the nearest other text;
+    - the size of N(x) ∩ N(x′) over that of N(x) ∪ N(x′), the share of common neighbours.
+
+    Nothing depends on which pairs are listed, nor on the order within a pair.
+
+    Parameters
+    ----------
+    points : array-like of float, shape (n, d)
+        As in `nearest_neighbours`.
+    pairs : array-like of int, shape (n_pairs, 2)
+        Row indices of x and x′.
+    corpus : array-like of int, shape (m,), optional
+        Row indices of the points that may be neighbours; all rows when None. x and x′ need not be
+        among them.
+    k : int, default=10
+        At least 1.
+
+    Returns
+    -------
+    features : ndarray of float64, shape (n_pairs, 6)
+        Columns `NEIGHBOURHOOD_NAMES`. Where a side has no neighbour its density is 0, and so is
+        the cosine of its nearest one; where neither has any, the share is 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `nearest_neighbours`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import neighbourhood_features
+    >>> angles = np.deg2rad([0, 10, 30, 35, 90])
+    >>> points = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> neighbourhood_features(points, [[2, 3]], k=2).round(2)
+    array([[0.74, 0.79, 0.47, 0.06, 0.09, 0.33]])
+    """
+    array = checked_points(points)
+    listed = checked_integers("pairs", pairs, width=2, below=len(array))
+    check_at_least_one("k", k)
+    # One more than k, since the partner may be among them.
+    found, near = nearest_neighbours(array, listed.ravel(), k + 1, corpus)
+    partner = listed[:, ::-1].reshape(-1, 1)
+    kept = (found != partner) & (found != _NOBODY)
+    kept &= np.cumsum(kept, axis=1) <= k
+    count = kept.sum(axis=1)
+    density = np.where(kept, near, 0).sum(axis=1) / np.maximum(count, 1)
+    rival = np.where(count > 0, np.where(kept, near, -2.0).max(axis=1, initial=-2.0), 0.0)
+    cosine = exact_cosines(array, listed[:, 0], listed[:, 1])
+    density, rival = density.reshape(-1, 2), rival.reshape(-1, 2)
+    lead = cosine[:, None] - rival
+    shared = np.empty(len(listed))
+    for pair in range(len(listed)):
+        first, second = (found[row][kept[row]] for row in (2 * pair, 2 * pair + 1))
+        common = len(np.intersect1d(first, second, assume_unique=True))
+        shared[pair] = common / max(len(first) + len(second) - common, 1)
+    scaled = 2 * cosine - density.sum(axis=1)
+    return np.column_stack(
+        [
+            density.min(axis=1),
+            density.max(axis=1),
+            scaled,
+            lead.min(axis=1),
+            lead.max(axis=1),
+            shared,
+        ]
+    )

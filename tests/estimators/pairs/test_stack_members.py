@@ -1,0 +1,385 @@
+"""Members of every kind in a stack: frozen ones, those with folds of their own, and failures."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import PredefinedSplit
+from sklearn.pipeline import make_pipeline
+
+from estimators import (
+    FILM,
+    DuplicateClassifier,
+    RCMDRegressor,
+    SentenceEncoder,
+    TokenMatchingRegressor,
+)
+from estimators.inputs import DisjointPairsKFold
+from estimators.pairs.stack.cross_fitting import rows_to_learn_from
+from estimators.pairs.stack.plans import learns_nothing, parts_of_folds
+from film.datasets import make_question_pairs
+from film.pairs import NEIGHBOURHOOD_NAMES, neighbourhood_features
+from film.text import token_text
+
+# Small problems are reduced and left unconverged, and tiny models know few words.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
+)
+DATA = make_question_pairs(160, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:120], np.asarray(DATA.y)[:120]
+NEW = np.asarray(DATA.pairs, dtype=object)[120:]
+
+
+def film():
+    return make_pipeline(TfidfVectorizer(), FILM(4, rank=20, random_state=0))
+
+
+class Logged(ClassifierMixin, BaseEstimator):
+    """Pair classifier that writes the rows of each fit, by the first text, and may fail."""
+
+    def __init__(self, path="", fails_at=None, noise=0):
+        self.path = path
+        self.fails_at = fails_at
+        self.noise = noise
+
+    def fit(self, pairs, y):
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps([pair[0] for pair in pairs.tolist()]) + "\n")
+        with open(self.path, encoding="utf-8") as file:
+            if len(file.readlines()) == self.fails_at:
+                raise ValueError("no convergence")
+        self.known_ = {text: int(label) for (text, _), label in zip(pairs, y, strict=True)}
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def decision_function(self, pairs):
+        # It remembers every label that it saw: a leak cannot be overlooked.
+        return np.array([2.0 * self.known_.get(text, 0.5) - 1 for text, _ in pairs])
+
+
+def fits(path):
+    if not path.exists():
+        return []
+    return [set(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def apart(n, seed=0):
+    """Pairs that share no question, with labels of noise."""
+    pairs = np.array([(f"left {i} x{i}", f"right {i} y{i}") for i in range(n)], dtype=object)
+    return pairs, np.random.default_rng(seed).integers(0, 2, n)
+
+
+def test_a_member_with_folds_of_its_own_is_fitted_for_each_part_and_for_all(tmp_path):
+    pairs, y = apart(60)
+    log = tmp_path / "log"
+    fold = np.arange(60) % 5
+    members = [("rare", Logged(str(log))), ("usual", Logged(str(tmp_path / "usual")))]
+    model = DuplicateClassifier(
+        members, features=None, cv=PredefinedSplit(fold), member_cv={"rare": 2}
+    ).fit(pairs, y)
+    part = np.array([0, 0, 0, 1, 1])[fold]
+    texts = pairs[:, 0]
+    assert fits(log) == [set(texts[part == 1]), set(texts[part == 0]), set(texts)]
+    assert len(fits(tmp_path / "usual")) == 6
+    # Who never saw a pair says 0 of it.
+    assert np.array_equal(model.out_of_fold_, np.zeros((60, 2)))
+
+
+def test_what_is_measured_out_of_fold_saw_no_label_of_the_fold(tmp_path):
+    """Labels are noise, and the member knows by heart what it saw."""
+    areas = []
+    for seed in range(4):
+        pairs, y = apart(160, seed)
+        members = [("rare", Logged(str(tmp_path / f"{seed}")))]
+        model = DuplicateClassifier(
+            members, LogisticRegression(), features=None, cv=4, member_cv={"rare": 2}
+        ).fit(pairs, y)
+        n_fits = len(fits(tmp_path / f"{seed}"))
+        areas.append(roc_auc_score(y, model.out_of_fold_probabilities()))
+        assert len(fits(tmp_path / f"{seed}")) == n_fits == 3
+    # The mean of 4 areas of 160 pairs of noise spreads by .046 / √4 = .023.
+    assert abs(np.mean(areas) - 0.5) < 0.08
+
+
+def test_rows_to_learn_from_are_those_that_no_label_of_the_fold_reached():
+    fold_of_row = np.repeat(np.arange(6), 2)
+    part_of_fold = parts_of_folds(6, 2)
+    assert part_of_fold.tolist() == [0, 0, 0, 1, 1, 1]
+    for fold in range(6):
+        # The model that judged a row was fitted to the rows outside of its part.
+        clean = [
+            row
+            for row, own in enumerate(fold_of_row)
+            if own != fold and part_of_fold[own] == part_of_fold[fold]
+        ]
+        assert rows_to_learn_from(fold, fold_of_row, part_of_fold).tolist() == clean
+        assert len(rows_to_learn_from(fold, fold_of_row, None)) == 10
+
+
+@pytest.mark.parametrize(("n_folds", "n_parts"), [(4, 2), (5, 2), (7, 3), (9, 3)])
+def test_parts_hold_two_folds_or_more(n_folds, n_parts):
+    part = parts_of_folds(n_folds, n_parts)
+    assert np.all(np.diff(part) >= 0)
+    sizes = np.bincount(part)
+    assert len(sizes) == n_parts and sizes.min() >= 2 and sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"member_cv": 2}, TypeError, "member_cv=2 must be a dict of the names of members"),
+        ({"member_cv": {"b": 2}}, ValueError, "member_cv names 'b'; members are one, two"),
+        ({"member_cv": {"one": 1}}, ValueError, "member_cv['one']=1 must be 2 or more"),
+        ({"member_cv": {"one": "2"}}, TypeError, "member_cv['one']='2' must be an integer"),
+        ({"member_cv": {"one": 2, "two": 3}, "cv": 6}, ValueError, "give the same to all"),
+        ({"member_cv": {"one": 3}}, ValueError, "member_cv=3 needs cv=6 or more"),
+        ({"neighbourhood": 0}, ValueError, "neighbourhood=0 must be 1 or more"),
+        ({"neighbourhood": 1.5}, TypeError, "neighbourhood=1.5 must be an integer"),
+    ],
+)
+def test_wrong_parameters_are_named_before_any_work(tmp_path, given, error, message):
+    log = tmp_path / "log"
+    members = [("one", Logged(str(log))), ("two", film())]
+    with pytest.raises(error, match=re.escape(message)):
+        DuplicateClassifier(members, **given).fit(PAIRS, Y)
+    assert not log.exists()
+
+
+def test_a_frozen_member_takes_no_folds_of_its_own():
+    frozen = FrozenEstimator(Counted().fit([]))
+    model = DuplicateClassifier([("frozen", frozen)], member_cv={"frozen": 2})
+    with pytest.raises(ValueError, match="'frozen', which learns nothing and is fitted once"):
+        model.fit(PAIRS, Y)
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_failure_names_member_and_fold_and_what_is_kept(tmp_path, memory):
+    log = tmp_path / "log"
+    kept = str(tmp_path / "kept") if memory else None
+    members = [("film", film()), ("rare", Logged(str(log), fails_at=2))]
+    model = DuplicateClassifier(members, features=None, cv=3, memory=kept)
+    with pytest.raises(ValueError, match="no convergence") as caught:
+        model.fit(PAIRS, Y)
+    (note,) = caught.value.__notes__
+    assert "member 'rare' failed in fold 2 of 3" in note
+    assert "film, all pairs; rare, fold 1 of 3" in note
+    assert (f"kept in {kept}" if memory else "kept nowhere: with memory='FOLDER'") in note
+    if memory:
+        # The same call goes on from the second fold.
+        model.fit(PAIRS, Y)
+        assert len(fits(log)) == 2 + 3
+
+
+class Counted(TransformerMixin, BaseEstimator):
+    """Vectors by letters; counts the texts that it is given."""
+
+    n_texts = 0
+
+    def fit(self, texts, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, texts):
+        Counted.n_texts += len(texts)
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        return np.array(
+            [[text.lower().count(letter) for letter in letters] for text in texts], float
+        )
+
+
+@pytest.mark.parametrize("collection", [False, True])
+def test_a_frozen_member_meets_every_text_once_or_twice_and_says_the_same(collection):
+    corpus = list(NEW.flat) if collection else None
+    frozen = FrozenEstimator(Counted().fit([]))
+    options = {"features": None, "cv": 4, "corpus": corpus, "neighbourhood": 3}
+    Counted.n_texts = 0
+    model = DuplicateClassifier([("letters", frozen)], **options).fit(PAIRS, Y)
+    known = {token_text(text) for text in [*PAIRS.flat, *(corpus or ())]}
+    # Once for all folds, once for the corpus of predictions, and the near copies.
+    assert Counted.n_texts <= 2 * len(known) + 60
+    # The same member, fitted anew for each fold.
+    again = DuplicateClassifier([("letters", Counted())], **options).fit(PAIRS, Y)
+    assert np.array_equal(model.out_of_fold_, again.out_of_fold_)
+    assert np.array_equal(model.predict_proba(NEW), again.predict_proba(NEW))
+
+
+@pytest.mark.parametrize("collection", [False, True])
+def test_columns_of_the_neighbourhood_are_those_of_the_definition(collection):
+    corpus = list(NEW.flat) if collection else None
+    frozen = FrozenEstimator(Counted().fit([]))
+    model = DuplicateClassifier(
+        [("letters", frozen)], features=None, cv=3, corpus=corpus, neighbourhood=4
+    ).fit(PAIRS, Y)
+    assert model.feature_names_out_[3:] == [f"letters: {name}" for name in NEIGHBOURHOOD_NAMES]
+    for train, test in DisjointPairsKFold(3, random_state=0).split(PAIRS, Y):
+        # One spelling of each text that reads alike, in the order of the alphabet.
+        texts: dict[str, str] = {}
+        for text in [*sorted({*PAIRS.flat}), *sorted(corpus or ())]:
+            texts.setdefault(token_text(text), text)
+        place = {key: number for number, key in enumerate(texts)}
+        points = Counted().transform(list(texts.values()))
+        counted = [*PAIRS[train].flat, *(PAIRS[test].flat if collection else ()), *(corpus or ())]
+        counted = sorted({place[token_text(text)] for text in counted})
+        codes = [[place[token_text(text)] for text in pair] for pair in PAIRS[test]]
+        wanted = neighbourhood_features(points, codes, counted, k=4)
+        found = model.out_of_fold_[test, 3:]
+        # Numbers of texts, which part ties, may differ: what ties leave open is left out.
+        assert np.allclose(found[:, :5], wanted[:, :5], rtol=0, atol=1e-12)
+
+
+def test_neighbourhoods_learn_nothing_from_noise():
+    """Questions in several pairs, labels of noise: which pairs are listed must tell nothing."""
+    rng = np.random.default_rng(0)
+    vocabulary = [f"w{i}" for i in range(300)]
+    pairs = []
+    for _ in range(100):
+        questions = [" ".join(rng.choice(vocabulary, 6)) for _ in range(4)]
+        pairs += [(questions[i], questions[j]) for i in range(4) for j in range(i)]
+    y = rng.integers(0, 2, len(pairs))
+    members = [("film", film())]
+    model = DuplicateClassifier(members, features=None, cv=3, neighbourhood=5).fit(pairs, y)
+    areas = [roc_auc_score(y, column) for column in model.out_of_fold_.T]
+    # The area of 600 pairs of noise spreads by .024; nine columns are looked at.
+    assert np.abs(np.array(areas) - 0.5).max() < 0.085
+    assert abs(roc_auc_score(y, model.out_of_fold_probabilities()) - 0.5) < 0.085
+
+
+def test_who_learns_nothing():
+    nothing = [
+        SentenceEncoder(),
+        RCMDRegressor(),
+        RCMDRegressor(weights="words"),
+        TokenMatchingRegressor(),
+        FrozenEstimator(LogisticRegression()),
+        make_pipeline(SentenceEncoder()),
+    ]
+    something = [
+        SentenceEncoder(whiten=8),
+        RCMDRegressor(epochs=1),
+        RCMDRegressor(weights="idf"),
+        TokenMatchingRegressor(weights="idf"),
+        make_pipeline(SentenceEncoder(), FILM()),
+        TfidfVectorizer(),
+        film(),
+    ]
+    assert all(map(learns_nothing, nothing)) and not any(map(learns_nothing, something))
+
+
+def test_a_device_that_is_not_there_is_named_before_any_work(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra neural")
+    log = tmp_path / "log"
+    members = [
+        ("pairs", Logged(str(log))),
+        ("film", make_pipeline(SentenceEncoder(device="cuda:77"), FILM())),
+    ]
+    with pytest.raises(ValueError, match="member 'film': device='cuda:77' cannot be used here"):
+        DuplicateClassifier(members).fit(PAIRS, Y)
+    assert not log.exists()
+
+
+class CountedRegressor(RegressorMixin, BaseEstimator):
+    """Symmetric regressor with a similarity; counts the pairs that it judges."""
+
+    n_pairs = 0
+
+    def fit(self, pairs, y=None):
+        self.fitted_ = True
+        return self
+
+    def similarity(self, pairs):
+        CountedRegressor.n_pairs += len(pairs)
+        return np.array([-abs(len(a) - len(b)) for a, b in pairs], dtype=float)
+
+    predict = similarity
+
+
+def test_a_symmetric_regressor_is_asked_once():
+    frozen = FrozenEstimator(CountedRegressor().fit([]))
+    model = DuplicateClassifier([("one", CountedRegressor())], features=None, cv=2)
+    model.fit(PAIRS, Y)
+    CountedRegressor.n_pairs = 0
+    found = model.inputs(NEW)
+    assert CountedRegressor.n_pairs == len(NEW)
+    assert np.array_equal(model.inputs(NEW[:, ::-1]), found)
+    assert DuplicateClassifier([("one", frozen)], features=None, cv=2).fit(PAIRS, Y)
+
+
+@pytest.fixture(scope="module")
+def neural(tiny_model):
+    """A stack of frozen and trained members on one tiny model, members with a memory."""
+    cpu = {"model": str(tiny_model), "device": "cpu", "max_length": 32}
+    trained = RCMDRegressor(
+        objective="binary", epochs=0.5, train_batch_size=16, random_state=0, **cpu
+    )
+    members = [
+        ("cosine", SentenceEncoder(**cpu)),
+        ("film", make_pipeline(SentenceEncoder(**cpu), FILM(4, rank=16, random_state=0))),
+        ("rcmd", trained),
+        ("untrained", RCMDRegressor(**cpu)),
+        ("matching", TokenMatchingRegressor(**cpu)),
+    ]
+    return DuplicateClassifier(members, cv=4, member_cv={"rcmd": 2}, neighbourhood=3)
+
+
+def test_neural_members_share_one_encoder_and_are_kept(neural, tmp_path, monkeypatch):
+    from estimators.encoders.sentence_encoder import SentenceEncoder as Encoder
+
+    encoded = []
+    transform = Encoder.transform
+
+    def counting(self, texts):
+        encoded.extend(texts)
+        return transform(self, texts)
+
+    monkeypatch.setattr(Encoder, "transform", counting)
+    model = neural.set_params(memory=str(tmp_path / "memory")).fit(PAIRS, Y)
+    # All texts once for all members, and near copies for the final model.
+    assert len(encoded) <= len({*PAIRS.flat}) + 2 * 20
+    encoded.clear()
+    model.inputs(NEW)
+    assert len(encoded) == len(set(encoded))
+    # Another fit reads everything that was learned from the folder.
+    monkeypatch.setattr(RCMDRegressor, "fit", None)
+    again = neural.fit(PAIRS, Y)
+    assert np.array_equal(again.out_of_fold_, model.out_of_fold_)
+    assert np.allclose(again.predict_proba(NEW), model.predict_proba(NEW), rtol=0, atol=1e-5)
+    neural.set_params(memory=None)
+
+
+def test_pipelines_on_shared_vectors_are_those_of_scikit_learn(tiny_model):
+    cpu = {"model": str(tiny_model), "device": "cpu", "max_length": 32}
+    embedder = make_pipeline(SentenceEncoder(**cpu), FILM(4, rank=16, random_state=0))
+    model = DuplicateClassifier([("film", embedder)], features=None, cv=2).fit(PAIRS, Y)
+    fitted = model.members_[0][1]
+    first, second = (fitted.transform(side) for side in NEW.T)
+    cosines = np.sum(first * second, axis=1) / np.linalg.norm(first, axis=1)
+    cosines /= np.linalg.norm(second, axis=1)
+    # Encodings of other batches differ by rounding of float32.
+    assert np.allclose(model.inputs(NEW)[:, 0], cosines, rtol=0, atol=1e-4)
+
+
+def test_each_fit_has_a_checkpoint_of_its_own(tiny_model, tmp_path):
+    cpu = {"model": str(tiny_model), "device": "cpu", "max_length": 32}
+    trained = RCMDRegressor(
+        objective="binary",
+        epochs=0.2,
+        train_batch_size=16,
+        random_state=0,
+        checkpoint=str(tmp_path / "runs"),
+        **cpu,
+    )
+    DuplicateClassifier([("rcmd", trained)], cv=2).fit(PAIRS, Y)
+    assert len(list((tmp_path / "runs").iterdir())) == 3
+
+
+def test_empty_texts_are_judged(neural):
+    model = neural.fit(PAIRS, Y)
+    for text in ("", " ", "?!"):
+        found = model.predict_proba([(text, "how do i learn chess"), (text, text), ("a", text)])
+        assert np.isfinite(found).all() and ((found >= 0) & (found <= 1)).all()

@@ -1,0 +1,123 @@
+"""Neighbourhoods of pairs, against their definition written with loops."""
+
+import numpy as np
+import pytest
+
+from film.pairs import NEIGHBOURHOOD_NAMES, nearest_neighbours, neighbourhood_features
+from film.pairs.neighbours import neighbourhoods
+
+
+def unit(row):
+    length = np.linalg.norm(row)
+    return row / length if length else row
+
+
+def neighbours_by_hand(points, query, counted):
+    """All counted rows but the query, the nearest first, with cosines."""
+    if not points[query].any():
+        return []
+    others = [row for row in counted if row != query and points[row].any()]
+    near = [(float(unit(points[query]) @ unit(points[row])), row) for row in others]
+    return sorted(near, key=lambda entry: (-round(entry[0], 12), entry[1]))
+
+
+def features_by_hand(points, pair, counted, k):
+    cosine = float(unit(points[pair[0]]) @ unit(points[pair[1]]))
+    densities, leads, sets = [], [], []
+    for x, partner in (pair, pair[::-1]):
+        near = [(c, row) for c, row in neighbours_by_hand(points, x, counted) if row != partner][:k]
+        densities.append(np.mean([c for c, _ in near]) if near else 0.0)
+        leads.append(cosine - (near[0][0] if near else 0.0))
+        sets.append({row for _, row in near})
+    union = sets[0] | sets[1]
+    shared = len(sets[0] & sets[1]) / len(union) if union else 0.0
+    scaled = 2 * cosine - sum(densities)
+    return [min(densities), max(densities), scaled, min(leads), max(leads), shared]
+
+
+def cloud(seed, n=40, d=6, dtype=np.float64):
+    points = np.random.default_rng(seed).normal(size=(n, d)).astype(dtype)
+    points[3] = 0
+    points[7] = 2 * points[6]  # the same direction
+    return points
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("corpus", [None, np.arange(0, 40, 3), np.array([5, 6])])
+@pytest.mark.parametrize("k", [1, 4, 60])
+def test_neighbours_are_those_of_a_loop(dtype, corpus, k):
+    points = cloud(0, dtype=dtype)
+    counted = range(40) if corpus is None else corpus.tolist()
+    found, cosines = nearest_neighbours(points, np.arange(40), k, corpus)
+    assert found.shape == cosines.shape == (40, k)
+    for query in range(40):
+        wanted = neighbours_by_hand(points.astype(np.float64), query, counted)[:k]
+        n = len(wanted)
+        assert found[query, :n].tolist() == [row for _, row in wanted]
+        assert (found[query, n:] == -1).all() and (cosines[query, n:] == 0).all()
+        # float32 rows are given as they are, so only float64 rounding is left.
+        assert np.allclose(cosines[query, :n], [c for c, _ in wanted], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("corpus", [None, np.arange(1, 40, 2), np.array([5, 6])])
+@pytest.mark.parametrize("k", [1, 3, 60])
+def test_features_are_those_of_the_definition(corpus, k):
+    points = cloud(1)
+    counted = range(40) if corpus is None else corpus.tolist()
+    pairs = np.array([(0, 1), (6, 7), (5, 6), (3, 9), (9, 3), (4, 4), (1, 11), (20, 30), (2, 39)])
+    found = neighbourhood_features(points, pairs, corpus, k=k)
+    wanted = [features_by_hand(points, pair, counted, k) for pair in pairs.tolist()]
+    assert found.shape == (len(pairs), len(NEIGHBOURHOOD_NAMES))
+    assert np.allclose(found, wanted, rtol=0, atol=1e-12)
+
+
+def test_order_and_company_change_nothing(monkeypatch):
+    points = cloud(2, n=300)
+    pairs = np.random.default_rng(0).integers(0, 300, (50, 2))
+    found = neighbourhood_features(points, pairs, k=5)
+    assert np.array_equal(neighbourhood_features(points, pairs[:, ::-1], k=5), found)
+    alone = [neighbourhood_features(points, pairs[row : row + 1], k=5)[0] for row in range(50)]
+    assert np.array_equal(alone, found)
+    monkeypatch.setattr(neighbourhoods, "_BLOCK_BYTES", 4 * 300 * 7)
+    assert np.array_equal(neighbourhood_features(points, pairs, k=5), found)
+    # Only directions matter; powers of two leave no rounding.
+    assert np.array_equal(neighbourhood_features(points * 8, pairs, k=5), found)
+
+
+def test_the_nearest_are_exact_where_float32_cannot_tell():
+    # Cosines that differ by 1e-10: in float32 they are one.
+    angles = 0.5 + 1e-10 * np.arange(30)
+    points = np.column_stack([np.cos(angles), np.sin(angles)])
+    points = np.vstack([points, [[1.0, 0.0]]])
+    found, _ = nearest_neighbours(points, [30], 5, np.random.default_rng(0).permutation(30))
+    assert found.tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_pairs_that_are_listed_do_not_matter():
+    points = cloud(3)
+    found = neighbourhood_features(points, [(0, 1)], k=5)
+    many = neighbourhood_features(points, [(0, 1), (0, 2), (0, 5), (1, 5), (0, 1)], k=5)
+    assert np.array_equal(many[[0, 4]], np.vstack([found, found]))
+    assert neighbourhood_features(points, np.empty((0, 2), dtype=int)).shape == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (([[np.nan, 1.0]], [(0, 0)]), ValueError, "entries must be finite"),
+        (([[1.0, 1.0]], [(0, 1)]), ValueError, "pairs"),
+        (([[1.0, 1.0]], [(0.5, 0)]), TypeError, "pairs"),
+        (([[1.0, 1.0]], [(0, 0)], []), ValueError, "corpus"),
+        (([[1.0, 1.0]], [(0, 0)], [0, 0]), ValueError, "corpus names row 0 2 times"),
+    ],
+)
+def test_wrong_input_is_named(given, error, message):
+    with pytest.raises(error, match=message):
+        neighbourhood_features(*given)
+
+
+def test_k_is_at_least_one():
+    with pytest.raises(ValueError, match="k"):
+        neighbourhood_features([[1.0, 1.0]], [(0, 0)], k=0)
+    with pytest.raises(ValueError, match="k"):
+        nearest_neighbours([[1.0, 1.0]], [0], 0)
