@@ -228,11 +228,13 @@ def load_model(path: str) -> Any:
     """Load what `estimators.save_model` wrote, with as few imports as it takes."""
     if path == "-":
         raise click.UsageError("--model - : a model is read from a file, not from standard input")
-    if os.path.isdir(path):
-        raise click.UsageError(f"--model {path} is a folder; give a file that film train wrote")
-    _import_skops()
     from estimators import persistence
 
+    if os.path.isdir(path) and not persistence.is_bundle(path):
+        raise click.UsageError(
+            f"--model {path} is a folder; give a file, or the folder of film train --accurate"
+        )
+    _import_skops()
     return persistence.load_model(path)
 
 

@@ -24,8 +24,10 @@ WAYS = {
 
 
 def is_folder(path: str) -> bool:
-    """Whether a model is a folder, and so gives similarities."""
-    return path != "-" and os.path.isdir(path)
+    """Whether a model is the folder of one that gives similarities."""
+    from estimators.persistence import is_bundle
+
+    return path != "-" and os.path.isdir(path) and not is_bundle(path)
 
 
 def load_folder(path: str) -> Any:

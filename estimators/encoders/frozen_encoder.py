@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders.encoding_cache import EncodingCache, text_key
+from estimators.encoders.model_files import check_folder as check_model
+from estimators.encoders.model_files import model_digest
 from estimators.encoders.transformer import Tokens, Transformer
 from estimators.inputs import check_folder, check_integer, check_verbose, tags_of_texts
 
@@ -56,6 +59,17 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         self.model_digest_, self._file_digest = transformer.digest, transformer.file_digest
         return self
 
+    def write_model(self, folder: Path) -> str:
+        """Write the fitted model into a folder, in transformers' layout, and give its digest."""
+        self.loaded().save(folder)
+        return model_digest(folder, check_model(folder))
+
+    def move_to(self, place: str, digest: str) -> None:
+        """Read the model from a place from now on, whose files have a digest."""
+        self.model, self.model_digest_, self._file_digest = place, digest, digest
+        for name in ("_transformer", "_learned"):
+            vars(self).pop(name, None)
+
     def loaded(self) -> Transformer:
         """Give the fitted model, loaded again after a copy."""
         check_is_fitted(self, "model_digest_")
@@ -63,7 +77,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
             transformer = self._load()
             if transformer.file_digest != self._file_digest:
                 raise ValueError(
-                    f"the files of model={self.model!r} are not those that were fitted; fit again"
+                    f"the files of model={self.model!r} are not those that were fitted; fit again, "
+                    f"or put those back (digest {self._file_digest[:12]})"
                 )
             if "_learned" in vars(self):
                 transformer.adopt(self._learned)

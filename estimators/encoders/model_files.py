@@ -6,13 +6,12 @@ import hashlib
 import importlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from estimators.persistence import REGRESSOR
+from estimators.persistence import check_new_folder as check_new_folder
+from estimators.persistence import write_folder as write_folder
 
 WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 
@@ -99,41 +98,6 @@ def model_digest(folder: Path, weights: list[Path]) -> str:
             content = hashlib.file_digest(handle, "sha256").hexdigest()
         digest.update(json.dumps([path.name, content]).encode())
     return digest.hexdigest()
-
-
-def check_new_folder(path: Any) -> Path:
-    """Give a path, or raise FileExistsError where there is more than an empty folder."""
-    target = Path(path).expanduser()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise FileExistsError(
-            f"path={os.fspath(target)!r} is already there; give a new folder, or delete it first"
-        )
-    return target
-
-
-def write_folder(path: Any, write: Callable[[Path], Any]) -> None:
-    """Make a new folder of what ``write`` puts into one, whole or not at all.
-
-    Raises
-    ------
-    FileExistsError, OSError
-        If there is something at ``path``, or it cannot be written.
-    """
-    target = check_new_folder(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        write(partial)
-        # mkdtemp makes folders, and safetensors files, for their owner alone.
-        mask = os.umask(0)
-        os.umask(mask)
-        partial.chmod(0o777 & ~mask)
-        for file in partial.iterdir():
-            file.chmod(0o666 & ~mask)
-        partial.replace(target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def _packaged() -> Path:

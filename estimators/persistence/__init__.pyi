@@ -4,6 +4,9 @@ from .archive import REGRESSOR as REGRESSOR
 from .archive import now as now
 from .archive import read_metadata as read_metadata
 from .archive import versions as versions
+from .bundles import is_bundle as is_bundle
+from .folders import check_new_folder as check_new_folder
+from .folders import write_folder as write_folder
 from .models import load_model as load_model
 from .models import save_model as save_model
 from .old_names import rename_parameters as rename_parameters

@@ -19,6 +19,8 @@ from typing import Any
 FORMAT = 1
 HEADER = "film-metric.json"
 SCHEMA = "schema.json"
+BUNDLE = "model.film"
+"""What the folder of a self-contained model holds beside the models of its parts."""
 REGRESSOR = "film_regressor.json"
 """What the folder of a saved regressor holds beside its model."""
 CONTEXT_MODEL = "context_model.json"
@@ -39,7 +41,8 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     Parameters
     ----------
     path : str or path-like
-        A model file, or a folder that a regressor or `ContextModel` saved.
+        A model file or folder of `save_model`, or a folder that a regressor or `ContextModel`
+        saved.
 
     Returns
     -------
@@ -72,6 +75,8 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> found["class"], found["metadata"]
     ('FILM', {'rows': 1000})
     """
+    if (Path(path) / BUNDLE).is_file():
+        path = Path(path) / BUNDLE
     if Path(path).is_dir():
         return _of_folder(Path(path))
     header, schema, _ = open_archive(path)
@@ -84,6 +89,11 @@ def open_archive(
     """Give header, schema and content of a file that unpacks within limits, as `load_model`."""
     if not Path(path).exists():
         raise FileNotFoundError(f"path: there is no file {os.fspath(path)!r}; give a model file")
+    if Path(path).is_dir():
+        raise FileNotFoundError(
+            f"{os.fspath(path)} is a folder without {BUNDLE}: it is no self-contained model; a "
+            "folder that a regressor saved is read by the load of its class"
+        )
     data = Path(path).read_bytes()
     if data[:1] == pickle.PROTO:
         raise ValueError(

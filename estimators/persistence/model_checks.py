@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,28 @@ _WEIGHTS = frozenset(
         "_baseline_prediction",
     }
 )
+
+
+def parts_of(model: Any) -> Iterator[Any]:
+    """Every object of a model once, itself first."""
+    # Holding them keeps an id from being given twice.
+    seen: dict[int, Any] = {}
+    stack = [model]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, LEAVES) or id(part) in seen:
+            continue
+        seen[id(part)] = part
+        yield part
+        if isinstance(part, dict):
+            stack.extend(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            stack.extend(part)
+        elif isinstance(part, np.ndarray):
+            if part.dtype == object:
+                stack.extend(part.ravel())
+        elif not isinstance(part, type) and hasattr(part, "__getstate__"):
+            stack.append(part.__getstate__())
 
 
 def check_restorable(part: Any) -> None:

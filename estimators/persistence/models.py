@@ -7,8 +7,9 @@ import json
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.interpolate import BSpline
 from sklearn.exceptions import InconsistentVersionWarning
 
 from estimators.persistence.archive import (
+    BUNDLE,
     FORMAT,
     HEADER,
     SCHEMA,
@@ -25,8 +27,10 @@ from estimators.persistence.archive import (
     versions,
     with_schema,
 )
+from estimators.persistence.bundles import adopt_folder, is_bundle, moved_into
 from estimators.persistence.compact_schema import compact_schema
-from estimators.persistence.model_checks import LEAVES, check_content, check_restorable
+from estimators.persistence.folders import write_folder
+from estimators.persistence.model_checks import check_content, check_restorable, parts_of
 from estimators.persistence.old_names import read_as_today
 from estimators.persistence.trusted import audit, listed
 from film.datasets import atomic_writer
@@ -37,9 +41,13 @@ _PLACES = ("memory", "cache", "checkpoint")
 
 
 def save_model(
-    model: Any, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    self_contained: bool = False,
 ) -> None:
-    """Write a model to a file that `load_model` reads without running code from it.
+    """Write a model to a file, or a folder, that `load_model` reads without running code from it.
 
     Parameters
     ----------
@@ -51,6 +59,10 @@ def save_model(
     metadata : mapping, default=None
         What is to be known of the model, as JSON holds it: what it was trained on, how good it is.
         `read_metadata` returns it, with the class, the date and the versions of packages.
+    self_contained : bool, default=False
+        Whether to make a new folder that needs nothing else: the transformers models of all parts
+        are in it too, as safetensors and JSON, each once. So a stack with trained encoders can be
+        moved, and is loaded without the network.
 
     Raises
     ------
@@ -62,7 +74,8 @@ def save_model(
         with cells other than texts and numbers.
     OSError
         When the file cannot be written, as in `film.datasets.atomic_writer`; a folder that is
-        missing or not writable is an error before work starts.
+        missing or not writable is an error before work starts. FileExistsError where there is
+        something at the ``path`` of a folder.
 
     See Also
     --------
@@ -75,8 +88,8 @@ def save_model(
     header. A vocabulary of 40,000 words takes about a second.
 
     An estimator on a transformers model names that model and the digest of its files, and holds
-    only the weights that it has learned since. `RCMDRegressor.save` writes a folder that needs
-    nothing else.
+    only the weights that it has learned since: where it is loaded, the model's own files must be as
+    they were. With ``self_contained``, and from `RCMDRegressor.save`, they are in the folder.
 
     Examples
     --------
@@ -89,13 +102,24 @@ def save_model(
     ...     load_model(path).predict([[2.0]]).tolist()
     ['yes']
     """
+    known = _as_json(metadata)
+    if not self_contained:
+        _write_archive(model, path, known)
+        return
+
+    def write(folder: Path) -> None:
+        _write_archive(moved_into(model, folder), folder / BUNDLE, known)
+
+    write_folder(path, write)
+
+
+def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, Any]) -> None:
     import skops.io
 
-    known = _as_json(metadata)
     with atomic_writer(path, "wb") as handle:
         buffer = io.BytesIO()
         try:
-            parts = list(_parts(model))
+            parts = list(parts_of(model))
             for part in parts:
                 check_restorable(part)
                 check_content(part)
@@ -137,7 +161,7 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
     Parameters
     ----------
     path : str or path-like
-        The file.
+        The file, or the folder of a self-contained model.
     max_size : int, default=None
         Most bytes that the file may unpack to. None: 256 MiB, or 100 times the size of the file
         where that is more; of models, 10 to 40 times are usual.
@@ -188,6 +212,9 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
 
     if max_size is not None and not (isinstance(max_size, Integral) and max_size > 0):
         raise ValueError(f"max_size={max_size!r} must be an integer, 1 or more")
+    place = Path(path)
+    if place.is_dir():
+        path = place / BUNDLE if is_bundle(place) else place
     header, schema, data = open_archive(path, max_size)
     trusted, refused, has_changed = audit(schema)
     if refused:
@@ -204,10 +231,11 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
             # One a part of the model; the one warning below says it all.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             model = skops.io.loads(data, trusted=sorted(trusted))
-            parts = list(_parts(model))
+            parts = list(parts_of(model))
             for part in parts:
                 check_content(part)
             _restore(parts, header["empty"])
+            adopt_folder(parts, place)
             for part in parts:
                 if hasattr(type(part), "check_state"):
                     part.check_state()
@@ -225,28 +253,6 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
             stacklevel=2,
         )
     return model
-
-
-def _parts(model: Any) -> Iterator[Any]:
-    """Every object of a model once, itself first."""
-    # Holding them keeps an id from being given twice.
-    seen: dict[int, Any] = {}
-    stack = [model]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, LEAVES) or id(part) in seen:
-            continue
-        seen[id(part)] = part
-        yield part
-        if isinstance(part, dict):
-            stack.extend(part.values())
-        elif isinstance(part, list | tuple | set | frozenset):
-            stack.extend(part)
-        elif isinstance(part, np.ndarray):
-            if part.dtype == object:
-                stack.extend(part.ravel())
-        elif not isinstance(part, type) and hasattr(part, "__getstate__"):
-            stack.append(part.__getstate__())
 
 
 def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:

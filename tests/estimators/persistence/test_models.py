@@ -699,7 +699,7 @@ def test_other_files_are_named(tmp_path):
         load_model(path)
     with pytest.raises(FileNotFoundError, match=r"no file .*nothing"):
         load_model(tmp_path / "nothing")
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(FileNotFoundError, match="folder without model"):
         load_model(tmp_path)
 
 
