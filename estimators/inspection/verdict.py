@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.pipeline import Pipeline
 
 from estimators.inspection.explanation import Explanation
+from estimators.inspection.members import explain_members
 from estimators.inspection.pages.fragment import verdict_html
 from estimators.inspection.printable import percent, printable_text
-from estimators.inspection.words import explain_words
 from film.pairs import shapley_effects
 from film.text import copy_key
 
@@ -94,8 +92,8 @@ class Verdict:
         What each lexical feature adds, strongest effect first. The effects of members and features
         sum to the log-odds of `probability` less those of `baseline`, less that of `sameness`.
     words : dict of str to Explanation
-        Of the members that `explain_words` can take apart: word-to-word contributions that sum
-        to that member's cosine.
+        Of the members that can be taken apart: contributions that sum to that member's cosine or
+        `similarity`, by words where `explain_words` can, else by the tokens of its encoder.
     terms : dict of str to list of (str, float)
         Of linear members on sparse features, such as `WordDifferences`: the features that weighed
         most, with their log-odds.
@@ -105,6 +103,9 @@ class Verdict:
     unseen : str
         The difference between the texts that neither a member nor a feature sees; empty where
         some input sees that they differ, and for copies.
+    offsets : dict of str to float
+        Of the members in `terms`: log-odds of the intercept and of the features that are left out
+        there. With the terms they sum to the member's own log-odds.
     """
 
     text1: str
@@ -117,6 +118,7 @@ class Verdict:
     terms: dict[str, list[tuple[str, float]]]
     sameness: Evidence | None = None
     unseen: str = ""
+    offsets: dict[str, float] = field(default_factory=dict)
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
         """Lead from the typical pair to this one, the strongest inputs first.
@@ -202,11 +204,16 @@ class Verdict:
             weighed = ", ".join(
                 f"{_line(term)} {weight:+.2f}" for term, weight in terms[:SHOWN_WORDS]
             )
-            lines.append(f"  Words of {_line(name)}, in log-odds: {weighed or 'none'}")
+            rest = self.offsets.get(name, 0.0)
+            lines.append(
+                f"  Words of {_line(name)}, in log-odds: {weighed or 'none'}; all others and the "
+                f"intercept {rest:+.2f}"
+            )
         for name, words in self.words.items():
             met = ", ".join(f"{_line(a)} - {_line(b)} {c:+.2f}" for a, b, c in words.top(5))
             lines.append(
-                f"  Words of {_line(name)}, which sum to its cosine of {words.similarity:.3f}: "
+                f"  Words of {_line(name)}, which sum to its "
+                f"{'similarity' if words.title else 'cosine'} of {words.similarity:.3f}: "
                 f"{met or 'none'}"
             )
             if words.truncation:
@@ -220,7 +227,7 @@ class Verdict:
         if not self.words:
             raise ValueError(
                 "no member of this classifier can be taken apart into words: give it one that "
-                "ends in FILM after a TfidfVectorizer"
+                "ends in FILM after a TfidfVectorizer or a SentenceEncoder"
             )
         return next(iter(self.words.values()))
 
@@ -275,15 +282,7 @@ def explain_verdicts(
     effects = shapley_effects(lambda X: _log_odds(probability_of(X)), inputs, typical, groups)
     baseline = float(probability_of(typical[None, :])[0])
     labels = [*(name for name, _, _ in members), *feature_names]
-    words, terms = {}, {}
-    for name, member, columns in members:
-        if len(columns) > 1:
-            try:
-                words[name] = explain_words(member, pairs)
-            except TypeError:  # an embedder without words, such as a neural one
-                continue
-        elif (names_of_terms := _term_names(member)) is not None:
-            terms[name] = _strongest_terms(member, names_of_terms, pairs)
+    words, terms, offsets = explain_members(members, pairs, SHOWN_WORDS)
     verdicts = []
     for row, (text1, text2) in enumerate(pairs):
         evidence = [
@@ -301,6 +300,7 @@ def explain_verdicts(
                 features=sorted(evidence[len(members) :], key=_strength),
                 words={name: of_member[row] for name, of_member in words.items()},
                 terms={name: of_member[row] for name, of_member in terms.items()},
+                offsets={name: of_member[row] for name, of_member in offsets.items()},
                 sameness=sameness if gains[row] > 0 else None,
                 unseen=unseen[row],
             )
@@ -348,27 +348,3 @@ def _strength(evidence: Evidence) -> float:
 def _log_odds(p: NDArray[np.float64]) -> NDArray[np.float64]:
     p = np.clip(p, EDGE, 1 - EDGE)
     return np.log(p) - np.log1p(-p)
-
-
-def _term_names(member: Any) -> Any:
-    """Names of the features of a linear member, None of any other."""
-    if not (isinstance(member, Pipeline) and hasattr(member[-1], "coef_")):
-        return None
-    try:
-        return member[:-1].get_feature_names_out()
-    except AttributeError:  # a step names nothing
-        return None
-
-
-def _strongest_terms(member: Any, names: Any, pairs: Any) -> list[list[tuple[str, float]]]:
-    features = sp.csr_array(member[:-1].transform(pairs))
-    coefficients = member[-1].coef_
-    weights = np.ravel(coefficients.toarray() if sp.issparse(coefficients) else coefficients)
-    strongest = []
-    for row in range(len(pairs)):
-        start, stop = features.indptr[row : row + 2]
-        columns = features.indices[start:stop]
-        products = features.data[start:stop] * weights[columns]
-        order = np.argsort(-np.abs(products), kind="stable")[:SHOWN_WORDS]
-        strongest.append([(str(names[columns[i]]), float(products[i])) for i in order])
-    return strongest

@@ -77,11 +77,25 @@ def take_apart(embedder: Any) -> LinearPipeline:
         # After a map, lengths are all that a Normalizer changes, and a cosine does not see them.
         elif not isinstance(step, Normalizer):
             raise _unsupported(name, step)
+    return LinearPipeline(source, vectorizers, rescalers, map_of(maps))
+
+
+def map_of(steps: list[Any]) -> np.ndarray | None:
+    """Give the one linear map of fitted steps, up to lengths; None is the identity.
+
+    Raises
+    ------
+    TypeError
+        If a step is neither a map, such as `FILM` or TruncatedSVD, nor a Normalizer behind.
+    """
     components: np.ndarray | None = None
-    for step in maps:
-        check_is_fitted(step)
-        components = step.components_ if components is None else step.components_ @ components
-    return LinearPipeline(source, vectorizers, rescalers, components)
+    for step in steps:
+        if isinstance(step, (TripletMetric, TruncatedSVD)):
+            check_is_fitted(step)
+            components = step.components_ if components is None else step.components_ @ components
+        elif not isinstance(step, Normalizer):
+            raise _unsupported(type(step).__name__, step)
+    return components
 
 
 def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple[str, float]]:

@@ -29,7 +29,7 @@ from estimators.pairs.stack.features import (
 from estimators.pairs.stack.final_model import (
     check_weights,
     checked_final,
-    fit_default,
+    fit_final,
     prior_of,
     reaching_weights,
 )
@@ -44,7 +44,6 @@ from estimators.pairs.stack.near_copies import (
     near_copies,
     raised,
     samenesses,
-    with_near_copies,
 )
 from estimators.pairs.stack.plans import check_devices, check_member_cv, make_plans
 from estimators.pairs.stack.routing import routed_metadata
@@ -233,12 +232,11 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             inputs = np.column_stack([judged, lexical])
             columns = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
             columns += names_of_features(features, lexical.shape[1])
+            copies = None
             if self.final_estimator is None:
                 copies = near_copies(sorted(set(pairs.flat)), self.random_state)
                 copies = inputs_of(fitted, collections, features, copies, near)
-                fit_default(final, columns, *with_near_copies(inputs, labels, copies, weights))
-            else:
-                final.fit(inputs, labels, **routed["final_estimator"])
+            final = fit_final(final, columns, inputs, labels, copies, routed["final_estimator"])
             if advance:
                 advance("final model")
 
@@ -251,7 +249,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         self.out_of_fold_ = inputs
         self.train_prior_ = prior_of(final, labels, inputs, weights)
         self.typical_ = np.median(inputs, axis=0)
-        self._collections, self._neighbourhood = collections, near
+        self._collections, self._neighbourhood, self._copies = collections, near, copies
         self._final_fit_params = routed["final_estimator"]
         self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
         self._remember(problem, folds, own_folds, {name: routed[name] for name in names})

@@ -206,6 +206,7 @@ ARGUMENTS: dict[str, Any] = {
     "contexts": [1],
     "ids": [0],
     "inputs": np.zeros((1, 3)),
+    "members": ["film"],
     "n": 1,
     "path": "folder",
     "precision": 0.9,

@@ -87,7 +87,7 @@ def verdict_html(verdict: Any) -> str:
     terms = [
         f"<p>{escaped(name)}: "
         + ", ".join(f"<bdi>{escaped(term)}</bdi> ({weight:+.2f})" for term, weight in weighed)
-        + "</p>"
+        + f"; all others and the intercept ({verdict.offsets.get(name, 0.0):+.2f})</p>"
         for name, weighed in verdict.terms.items()
     ]
     unseen = f"<p>{escaped(verdict.unseen)}</p>" if verdict.unseen else ""

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import process_routing
 
 from estimators.inputs import cloned
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS, PREDICTOR_COLUMNS
+from estimators.pairs.stack.near_copies import with_near_copies
 
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
@@ -87,6 +88,25 @@ def fit_default(
         falling = [name in DIFFERENCES for name in names]
         final.set_params(monotonic_cst=(np.array(rising, int) - np.array(falling, int)).tolist())
     final.fit(inputs, labels, **{weight_parameter(final): weights})
+
+
+def fit_final(
+    final: Any,
+    names: list[str],
+    inputs: np.ndarray,
+    labels: np.ndarray,
+    copies: np.ndarray | None,
+    fit_params: dict[str, Any],
+) -> Any:
+    """Fit a final model: a default one, which learns from inputs of near copies, or one of others.
+
+    ``copies`` is None for the latter.
+    """
+    if copies is None:
+        return final.fit(inputs, labels, **fit_params)
+    weights = reaching_weights(final, fit_params)
+    fit_default(final, names, *with_near_copies(inputs, labels, copies, weights))
+    return final
 
 
 def reaching_weights(final: Any, fit_params: dict[str, Any]) -> Any:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
@@ -21,11 +19,14 @@ from estimators.pairs.stack.cross_fitting import (
     cross_fitted_probabilities,
     nested_inputs,
 )
+from estimators.pairs.stack.final_model import fit_final, prior_of, reaching_weights
+from estimators.pairs.stack.fingerprints import fingerprints
 from estimators.pairs.stack.members import (
     member_diagram,
     members_replaced,
     named_members,
     params_of_members,
+    with_columns,
 )
 from estimators.pairs.stack.near_copies import Sameness, raised, samenesses
 from estimators.pairs.stack.plans import parts_of_folds
@@ -37,7 +38,6 @@ from film.pairs import (
     threshold_curve,
     threshold_for_precision,
 )
-from film.text import normalize_text
 
 SAMENESSES = tuple(Sameness)
 
@@ -50,6 +50,10 @@ class JudgedTraining(BaseEstimator):
     prior: Any
     corpus: Any
     memory: Any
+    member_cv: Any
+    feature_names_out_: list[str]
+    typical_: np.ndarray
+    _copies: np.ndarray | None
     _neighbourhood: int | None
     verbose: Any
     members_: list[tuple[str, Any]]
@@ -59,6 +63,70 @@ class JudgedTraining(BaseEstimator):
     _collections: dict[str, Any]
     _final_fit_params: dict[str, Any]
     _routing: bool
+
+    def pruned(self, members: list[str]) -> Any:
+        """Make a classifier of some of the members, without fitting them again.
+
+        The final model is fitted anew to what these members gave out of fold. So a model that is
+        cheap to predict with comes from one that is not, and the worth of each member shows.
+
+        Parameters
+        ----------
+        members : list of str
+            Names of the members to keep, at least one.
+
+        Returns
+        -------
+        classifier : DuplicateClassifier
+            Fitted. It shares its members with this one, which stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If there is no such member, or none is kept, or the model was saved by a version that
+            did not keep what this needs.
+
+        Examples
+        --------
+        >>> from estimators import fast_duplicates
+        >>> from film.datasets import make_question_pairs
+        >>> data = make_question_pairs(400, random_state=0)
+        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
+        >>> [name for name, _ in model.pruned(["words"]).members_]
+        ['words']
+        """
+        check_is_fitted(self)
+        names = [name for name, _ in self.members_]
+        unknown = set(members) - set(names) if isinstance(members, list) else {repr(members)}
+        if unknown or not members:
+            raise ValueError(f"members={members!r} must list some of {', '.join(names)}")
+        if not hasattr(self, "_copies"):
+            raise ValueError("this model was saved by an earlier version: fit it again")
+        by_name = with_columns(self.members_, self._neighbourhood)
+        n_columns = sum(len(columns) for _, _, columns in by_name)
+        kept = [column for name, _, columns in by_name if name in members for column in columns]
+        kept += range(n_columns, self.out_of_fold_.shape[1])
+        less = copy.copy(self)
+        less.members = [entry for entry in self.members if entry[0] in members]
+        own = {name: n for name, n in (self.member_cv or {}).items() if name in members}
+        less.member_cv = own or None
+        less.members_ = [entry for entry in self.members_ if entry[0] in members]
+        less._collections = {n: each for n, each in self._collections.items() if n in members}
+        less.feature_names_out_ = [self.feature_names_out_[column] for column in kept]
+        less.out_of_fold_, less.typical_ = self.out_of_fold_[:, kept], self.typical_[kept]
+        less._own_folds = own
+        less._part_of_fold = self._part_of_fold if own else None
+        less._out_of_fold_probabilities = None
+        less._copies = None if self._copies is None else self._copies[:, kept]
+        final: Any = clone(self.final_estimator_)
+        labels, params = self._labels.astype(int), self._final_fit_params
+        with sklearn.config_context(enable_metadata_routing=self._routing):
+            less.final_estimator_ = fit_final(
+                final, less.feature_names_out_, less.out_of_fold_, labels, less._copies, params
+            )
+            weights = reaching_weights(final, params)
+        less.train_prior_ = prior_of(final, labels, less.out_of_fold_, weights)
+        return less
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, deep ones such as ``film__film__margin`` among them."""
@@ -325,17 +393,3 @@ class JudgedTraining(BaseEstimator):
                 f"{curve.precision_interval[best, 0]:.4f}: ask for less, or train on more pairs"
             )
         return float(curve.thresholds[chosen])
-
-
-def fingerprints(texts: Iterable[str]) -> NDArray[np.uint64]:
-    """Give a number for each text, equal for texts that are equal after normalisation.
-
-    It is the first 8 bytes of BLAKE2b of the normalised text. Among a million remembered texts,
-    one new text in 18 million million is taken for a known one.
-    """
-    digests = [_digest(normalize_text(text)) for text in texts]
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -276,6 +276,7 @@ def test_json_holds_everything(verdicts):
             {name: [tuple(term) for term in terms] for name, terms in data["terms"].items()},
             data["sameness"] and Evidence(**data["sameness"]),
             data["unseen"],
+            data["offsets"],
         )
         assert replace(again, words={}) == replace(verdict, words={})
         for name, words in verdict.words.items():

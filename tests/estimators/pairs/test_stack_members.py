@@ -19,6 +19,7 @@ from estimators import (
     RCMDRegressor,
     SentenceEncoder,
     TokenMatchingRegressor,
+    WordDifferences,
 )
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack.cross_fitting import rows_to_learn_from
@@ -383,3 +384,37 @@ def test_empty_texts_are_judged(neural):
     for text in ("", " ", "?!"):
         found = model.predict_proba([(text, "how do i learn chess"), (text, text), ("a", text)])
         assert np.isfinite(found).all() and ((found >= 0) & (found <= 1)).all()
+
+
+def words():
+    return make_pipeline(WordDifferences(), LogisticRegression(C=0.1, solver="liblinear"))
+
+
+@pytest.mark.parametrize("final", [None, LogisticRegression()])
+def test_a_pruned_classifier_is_the_one_fitted_with_those_members(final):
+    members = [("film", film()), ("words", words()), ("letters", Counted())]
+    options = {"cv": 3, "neighbourhood": 3, "final_estimator": final}
+    model = DuplicateClassifier(members, **options).fit(PAIRS, Y)
+    before = model.predict_proba(NEW), dict(vars(model))
+    for kept in (["words"], ["film", "letters"]):
+        less = model.pruned(kept)
+        alone = DuplicateClassifier([m for m in members if m[0] in kept], **options).fit(PAIRS, Y)
+        assert [name for name, _ in less.members_] == kept
+        assert less.feature_names_out_ == alone.feature_names_out_
+        assert np.array_equal(less.out_of_fold_, alone.out_of_fold_)
+        # Sums of arrays that lie otherwise in memory round otherwise.
+        wanted = alone.predict_proba(NEW)
+        assert np.allclose(less.predict_proba(NEW), wanted, rtol=0, atol=1e-9)
+        measured = less.out_of_fold_probabilities(), alone.out_of_fold_probabilities()
+        assert np.allclose(*measured, rtol=0, atol=1e-9)
+        assert less.explain(NEW[:1])[0].probability == pytest.approx(wanted[0, 1])
+        assert less.get_params().keys() == alone.get_params().keys()
+    assert np.array_equal(model.predict_proba(NEW), before[0])
+    assert all(vars(model)[name] is value for name, value in before[1].items())
+
+
+@pytest.mark.parametrize("wrong", [[], ["one", "nobody"], "one", None])
+def test_pruning_names_members_that_are_not_there(wrong):
+    model = DuplicateClassifier([("one", words())], cv=2).fit(PAIRS, Y)
+    with pytest.raises(ValueError, match="must list some of one"):
+        model.pruned(wrong)
