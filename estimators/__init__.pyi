@@ -14,6 +14,7 @@ from .inputs import disjoint_pairs_split as disjoint_pairs_split
 from .inputs import question_groups as question_groups
 from .metric import FILM as FILM
 from .metric import MiniBatchFILM as MiniBatchFILM
+from .metric import TokenFILM as TokenFILM
 from .pairs import DuplicateClassifier as DuplicateClassifier
 from .pairs import LexicalFeatures as LexicalFeatures
 from .pairs import PairwiseKNNClassifier as PairwiseKNNClassifier

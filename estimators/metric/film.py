@@ -27,8 +27,8 @@ class FILM(TripletMetric):
     d : int, default=100
         Dimensions of the learned space.
     rank : int, default=600
-        Rank of the decomposition of X. ``rank`` > min(n_samples, n_features) and ``d`` > ``rank``
-        are reduced with one warning, which names what was too large.
+        Rank of the decomposition of X, at most min(n_samples, n_features), where X is kept whole.
+        Where that leaves fewer than ``d`` dimensions, one warning names what was too large.
     margin : float, default=0.5
         By how much a similar point must be closer, relative to the mean squared length ‖y‖² of
         the closed-form map of all anchors, which is the same for "eigen" and "cayley". Large

@@ -24,8 +24,8 @@ class MiniBatchFILM(TripletMetric):
     d : int, default=100
         Dimensions of the learned space.
     rank : int, default=600
-        Most singular directions of a batch to use. ``rank`` > min(n_samples, n_features) and
-        ``d`` > ``rank`` are reduced with one warning, which names what was too large.
+        Most singular directions of a batch to use, at most min(n_samples, n_features). Where that
+        leaves fewer than ``d`` dimensions, one warning names what was too large.
     margin : float, default=0.2
         By how much a similar point must be closer, relative to the batch's mean squared length
         ‖y‖².

@@ -222,18 +222,19 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             warnings.warn(note, ConvergenceWarning, stacklevel=4)
 
     def _warn_reduced(self, rank: int, d: int, shape: tuple[int, int], stacklevel: int = 4) -> None:
-        if rank < self.rank or rank < d < self.d:
+        # A rank that X has not is no loss: decomposed at its own, it is whole.
+        if d == self.d:
+            return
+        if rank < self.rank:
             note = (
                 f"rank={self.rank} and d={self.d} were reduced to {rank} and {d}: X of shape "
                 f"{shape} has no higher rank; set rank and d lower to silence this"
             )
-        elif d < self.d:
+        else:
             note = (
                 f"d={self.d} was reduced to {d}, for rank={self.rank} leaves no more dimensions; "
                 "set d lower or rank higher"
             )
-        else:
-            return
         warnings.warn(note, UserWarning, stacklevel=stacklevel)
 
 

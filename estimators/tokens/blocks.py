@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimators.encoders import TokenEncoder, warn_of_cuts, warn_of_unknown
+from estimators.encoders import warn_of_cuts, warn_of_unknown
 from estimators.tokens.vocabulary import vocabulary_weights, weights_of_tokens
 from film.tokens import Ragged
 
@@ -42,7 +42,7 @@ def coded_blocks(
 
 
 def encoded_blocks(
-    encoder: TokenEncoder,
+    encoder: Any,
     table: np.ndarray | None,
     pairs: np.ndarray,
     *,
@@ -83,7 +83,7 @@ def each_pair(blocks: Iterator[Block]) -> Iterator[tuple[Block, list[int]]]:
             block.advance(1)
 
 
-def check_tokens(encoder: TokenEncoder, rows: np.ndarray, special_tokens: bool) -> None:
+def check_tokens(encoder: Any, rows: np.ndarray, special_tokens: bool) -> None:
     """Raise where a text has no token, before any is encoded."""
     transformer = encoder.loaded()
     has_special = transformer.tokenizer.num_special_tokens_to_add() > 0
@@ -103,7 +103,7 @@ def check_tokens(encoder: TokenEncoder, rows: np.ndarray, special_tokens: bool) 
             )
 
 
-def vocabulary_table(encoder: TokenEncoder, weights: Any, rows: np.ndarray) -> np.ndarray | None:
+def vocabulary_table(encoder: Any, weights: Any, rows: np.ndarray) -> np.ndarray | None:
     """Weight of each entry of the encoder's vocabulary; "idf" counts the different texts."""
     if weights is None:
         return None

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import TokenEncoder
 from estimators.inputs import check_choice, check_integer
 from estimators.persistence import savable
 from estimators.tokens.blocks import check_tokens, vocabulary_table
@@ -41,9 +40,11 @@ class RCMDRegressor(TokenRegressor):
 
     Parameters
     ----------
-    model : str or path-like, default=None
+    model : str, path-like or TokenFILM, default=None
         Name of a model on the Hugging Face hub or a local folder; None is the packaged
-        all-MiniLM-L6-v2 (extra ``minilm``).
+        all-MiniLM-L6-v2 (extra ``minilm``). A `TokenFILM` is cloned, learns from the labelled pairs
+        of `fit`, and has an encoder of its own; in a FrozenEstimator it stays as it was fitted.
+        Training goes on from its map.
     plan : {"rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls"}, default="rcmd"
         Plan of transport. "rcmd": each token meets its best match on the other side, from both
         sides. "rcmd1" and "rcmd2": from the first and the second side alone, so that order
@@ -95,7 +96,7 @@ class RCMDRegressor(TokenRegressor):
 
     Attributes
     ----------
-    encoder_ : TokenEncoder
+    encoder_ : TokenEncoder or TokenFILM
         Gives the token vectors.
     slope_, intercept_ : float
         Line from similarity to the y of `fit`, by least squares, or to log-odds for labels; 1 and 0
@@ -226,10 +227,7 @@ class RCMDRegressor(TokenRegressor):
         rows = check_rows(pairs, self.objective)
         targets = check_targets(y, rows, self.objective, trains=self.epochs > 0)
         held = check_eval_set(eval_set, self.objective)
-        encoder = self._encoder()
-        if self.epochs:
-            encoder.set_params(dtype="float32", cache=None)
-        encoder.fit(rows[0])
+        encoder = self._encoder_to_train(rows, y) if self.epochs else self._fitted_encoder(rows, y)
         self._check_encoder(encoder)
         table = vocabulary_table(encoder, self.weights, rows)
         # What a failing fit has learned must not stand beside what an earlier one left.
@@ -274,7 +272,7 @@ class RCMDRegressor(TokenRegressor):
             cannot be written; nothing stays then.
         """
         check_is_fitted(self, "encoder_")
-        write_regressor(path, self)
+        write_regressor(path, self._with_plain_encoder())
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
@@ -301,7 +299,7 @@ class RCMDRegressor(TokenRegressor):
         """
         model, fitted = read_regressor(cls, name, params)
         model._check_parameters()
-        encoder = model._encoder().fit(["a text"])
+        encoder = model._fitted_encoder(np.array([["a text"]]), None)
         model._check_encoder(encoder)
         table = vocabulary_table(encoder, model.weights, np.empty((0, 2), dtype=object))
         return model._set_fitted(encoder, table, fitted)
@@ -365,14 +363,14 @@ class RCMDRegressor(TokenRegressor):
         if self.plan == "cmd":
             check_solver()
 
-    def _check_encoder(self, encoder: TokenEncoder) -> None:
+    def _check_encoder(self, encoder: Any) -> None:
         if self.plan == "cls" and not encoder.loaded().puts_special_token_first():
             raise ValueError(
                 "plan='cls' needs a first token that stands for the text, and this model's "
                 "tokenizer puts none there; give plan='rcmd'"
             )
 
-    def _set_fitted(self, encoder: TokenEncoder, table: Any, fitted: Fitted) -> Self:
+    def _set_fitted(self, encoder: Any, table: Any, fitted: Fitted) -> Self:
         vars(self).pop("classes_", None)
         if fitted.classes is not None:
             self.classes_ = np.asarray(fitted.classes)

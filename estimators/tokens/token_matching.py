@@ -26,9 +26,10 @@ class TokenMatchingRegressor(TokenRegressor):
 
     Parameters
     ----------
-    model : str or path-like, default=None
+    model : str, path-like or TokenFILM, default=None
         Name of a model on the Hugging Face hub or a local folder; None is the packaged
-        all-MiniLM-L6-v2 (extra ``minilm``).
+        all-MiniLM-L6-v2 (extra ``minilm``). A `TokenFILM` is cloned, learns from the labelled pairs
+        of `fit`, and has an encoder of its own; in a FrozenEstimator it stays as it was fitted.
     matching : {"both", "significance", "uniqueness"}, default="both"
         Score of a token: ``2 max - 2nd max``, ``max``, or ``max - 2nd max``.
     cosine : bool, default=True
@@ -46,7 +47,7 @@ class TokenMatchingRegressor(TokenRegressor):
 
     Attributes
     ----------
-    encoder_ : TokenEncoder
+    encoder_ : TokenEncoder or TokenFILM
         Gives the token vectors.
     slope_, intercept_ : float
         Least squares line from similarity to the y of `fit`; 1 and 0 without y.
@@ -127,7 +128,7 @@ class TokenMatchingRegressor(TokenRegressor):
         pairs = check_pairs(pairs, encodable=True)
         y = None if y is None else check_pair_scores(y, len(pairs))
         self._check_parameters()
-        encoder = self._encoder().fit(pairs[0])
+        encoder = self._fitted_encoder(pairs, y)
         table = vocabulary_table(encoder, self.weights, pairs)
         line = (1.0, 0.0) if y is None else fitted_line(self._scores(encoder, table, pairs), y)
         self.encoder_, self.token_weights_ = encoder, table

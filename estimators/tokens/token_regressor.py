@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from estimators.inputs import (
     check_pairs,
     check_real,
     check_verbose,
+    cloned,
     tags_of_texts,
 )
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
@@ -25,6 +28,13 @@ from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blo
 from estimators.tokens.vocabulary import check_weights
 from estimators.training import check_judged
 from film.tokens import Ragged, chunk_cosines
+
+ENCODER_PARAMETERS = ("max_length", "batch_size", "device", "dtype", "cache")
+
+
+def learns_tokens(model: Any) -> bool:
+    """Whether ``model`` is a `TokenFILM`, or one in a FrozenEstimator."""
+    return hasattr(model, "standalone")
 
 
 class TokenRegressor(RegressorMixin, BaseEstimator):
@@ -44,7 +54,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     dtype: Any
     cache: Any
     verbose: int
-    encoder_: TokenEncoder
+    encoder_: Any
     token_weights_: np.ndarray | None
     slope_: float
     intercept_: float
@@ -256,21 +266,51 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         tags.target_tags.required = False
         return tags
 
-    def _encoder(self) -> TokenEncoder:
+    def _fitted_encoder(self, rows: np.ndarray, y: Any) -> Any:
+        """Give what encodes texts: the model alone, or a `TokenFILM` that learns from the rows."""
+        if learns_tokens(self.model):
+            return cloned("model", self.model).fit(rows, y)
+        return self._plain_encoder().fit(rows[0])
+
+    def _encoder_to_train(self, rows: np.ndarray, y: Any) -> TokenEncoder:
+        if not learns_tokens(self.model):
+            return self._plain_encoder().set_params(dtype="float32", cache=None).fit(rows[0])
+        encoder = self._fitted_encoder(rows, y).standalone()
+        encoder.loaded().set_dtype("float32")
+        return encoder
+
+    def _with_plain_encoder(self) -> Any:
+        """Give a copy whose encoder is a model of transformers' alone, a learned map its head."""
+        twin = copy(self)
+        if learns_tokens(self.encoder_):
+            twin.encoder_ = self.encoder_.standalone()
+            for name in ENCODER_PARAMETERS:
+                setattr(twin, name, getattr(twin.encoder_, name))
+        return twin
+
+    def _plain_encoder(self) -> TokenEncoder:
         return TokenEncoder(
-            self.model,
-            max_length=self.max_length,
-            batch_size=self.batch_size,
-            device=self.device,
-            dtype=self.dtype,
-            cache=self.cache,
+            self.model, **{name: getattr(self, name) for name in ENCODER_PARAMETERS}
         )
 
     def _check_parameters(self) -> None:
+        if learns_tokens(self.model):
+            self._check_left_to_encoder()
         check_weights(self.weights)
         check_bool("special_tokens", self.special_tokens)
         check_folder("cache", self.cache)
         check_verbose(self.verbose)
+
+    def _check_left_to_encoder(self) -> None:
+        """Raise where a parameter of the encoder is given beside a model that has its own."""
+        defaults = signature(type(self)).parameters
+        for name in ENCODER_PARAMETERS:
+            value = getattr(self, name)
+            if value != defaults[name].default:
+                raise ValueError(
+                    f"{name}={value!r} is a parameter of the encoder, and model={self.model!r} has "
+                    f"one of its own: give TokenFILM(TokenEncoder({name}=...))"
+                )
 
     def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:
         raise NotImplementedError
@@ -278,7 +318,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     def _contributions(self, x1: Any, w1: Any, x2: Any, w2: Any) -> tuple[Any, np.ndarray]:
         raise NotImplementedError
 
-    def _scores(self, encoder: TokenEncoder, table: Any, pairs: np.ndarray) -> np.ndarray:
+    def _scores(self, encoder: Any, table: Any, pairs: np.ndarray) -> np.ndarray:
         found = []
         for block in self._blocks(encoder, table, pairs):
             found.append(
@@ -286,14 +326,14 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             )
         return np.concatenate(found)
 
-    def _judged(self, encoder: TokenEncoder, table: Any, rows: np.ndarray, targets: Any) -> float:
+    def _judged(self, encoder: Any, table: Any, rows: np.ndarray, targets: Any) -> float:
         if targets is None:
             near = self._scores(encoder, table, rows[:, [0, 1]])
             return float(np.mean(near > self._scores(encoder, table, rows[:, [0, 2]])))
         found: Any = spearmanr(self._scores(encoder, table, rows), targets)
         return float(found.statistic)
 
-    def _blocks(self, encoder: TokenEncoder, table: Any, pairs: np.ndarray) -> Iterator[Block]:
+    def _blocks(self, encoder: Any, table: Any, pairs: np.ndarray) -> Iterator[Block]:
         return encoded_blocks(
             encoder,
             table,
@@ -304,7 +344,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         )
 
 
-def _described(encoder: TokenEncoder, block: Block, number: int) -> tuple[dict[str, Any], Any, Any]:
+def _described(encoder: Any, block: Block, number: int) -> tuple[dict[str, Any], Any, Any]:
     """Give what an explanation says of one text, the vectors of its tokens, and their weights."""
     text, tokens = block.texts[number], block.tokens[[number]]
     spans, names = np.asarray(tokens.spans).tolist(), encoder.token_names(tokens.ids)

@@ -165,8 +165,9 @@ def truncated_svd(
     Notes
     -----
     Cost O(n_iter (nnz r + D r²) + n r²). Subspace iteration: Halko, Martinsson and Tropp (2011),
-    algorithm 4.4, with r/10 extra columns, at least 10. Where r is half of min(n, D) or more, a
-    dense SVD of X is taken instead, which is exact.
+    algorithm 4.4, with r/10 extra columns, at least 10. Where these are all D features there is
+    nothing to iterate: the eigenvectors of XᵀX are taken, at O(n D²) for dense X. Where r is half
+    of min(n, D) or more and X is small, a dense SVD of X is taken instead, which is exact.
 
     Examples
     --------
@@ -190,6 +191,9 @@ def truncated_svd(
     if 2 * width >= min(n, D) and n * D <= DENSE_ENTRIES:
         return _exact_svd(X, rank)
     width = min(width, n, D)
+    if width == D:
+        # The block would span all features: nothing to iterate, as with dense vectors of texts.
+        return _assemble(X, np.eye(D, dtype=dtype), rank)
 
     rng = np.random.default_rng(random_state)
     # A plain transpose of CSR is CSC, whose product cannot be split by rows.
@@ -199,11 +203,7 @@ def truncated_svd(
         basis = _orthonormalise(threaded_product(Xt, threaded_product(X, basis)))
         if progress is not None:
             progress(f"svd {step + 1}/{n_iter}")
-    scores = threaded_product(X, basis)
-    gram = (scores.T @ scores).astype(np.float64)
-    with one_blas_thread():
-        values, vectors = scipy.linalg.eigh(gram, subset_by_index=[width - rank, width - 1])
-    return _assemble(scores, basis, values[::-1], vectors[:, ::-1])
+    return _assemble(threaded_product(X, basis), basis, rank)
 
 
 def _exact_svd(X: Matrix, rank: int) -> LowRank:
@@ -215,9 +215,14 @@ def _exact_svd(X: Matrix, rank: int) -> LowRank:
     return LowRank(left[:, :kept] * signs, values[:kept], right_t[:kept].T * signs)
 
 
-def _assemble(
-    scores: np.ndarray, basis: np.ndarray, values: np.ndarray, vectors: np.ndarray
-) -> LowRank:
+def _assemble(scores: Matrix, basis: np.ndarray, rank: int) -> LowRank:
+    """Leading triplets of ``scores @ basis.T``, whose basis has orthonormal columns."""
+    gram = scores.T @ scores
+    gram = (gram.toarray() if sp.issparse(gram) else gram).astype(np.float64)
+    width = len(gram)
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(gram, subset_by_index=[width - rank, width - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
     singular = np.sqrt(np.maximum(values, 0.0)).astype(scores.dtype)
     # The Gram matrix squares the condition number: a value of τ times the largest is exact to
     # eps/τ² of itself, and so is the length of its column of V.

@@ -41,6 +41,7 @@ from estimators import (
     SentenceEncoder,
     SurrogateRegressor,
     TokenEncoder,
+    TokenFILM,
     TokenMatchingRegressor,
     TokenWeights,
     TripletNetwork,
@@ -98,6 +99,7 @@ def _kinds() -> dict[str, Kind]:
     labels = np.arange(40) % 4
     holed = np.where(X > 2, np.nan, X)
     wrong = 1 - data.y[:-1], np.zeros(50), [None] * 50, np.arange(50), None
+    bad_labels = [1, 0, 0], [1, 1, 1, 1], SCORES, None
     no_scores = SCORES[:-1], [1.0] * 4, [np.nan] * 4, "4321"
     triplets = Triplets(X, triplets_from_labels(labels, n_random=2, random_state=0))
     return {
@@ -106,6 +108,9 @@ def _kinds() -> dict[str, Kind]:
         "pairs": Kind(data.pairs, None, asked, bad),
         "labelled": Kind(data.pairs, data.y, asked, bad, wrong),
         "scored": Kind(objects(PAIRS), np.array(SCORES), objects(PAIRS[::-1]), bad, no_scores),
+        "labelled texts": Kind(
+            objects(PAIRS), np.array([1, 0, 0, 1]), short[::-2], bad, bad_labels
+        ),
         "texts": Kind(short, None, short[::-2], (["a", None], "a", [], None)),
         "grouped": Kind(
             short,
@@ -122,6 +127,7 @@ def _kinds() -> dict[str, Kind]:
 
 
 KINDS = _kinds()
+TEXTS = ("pairs", "labelled", "scored", "labelled texts", "texts", "grouped", "corpus", "documents")
 SPACE = make_pipeline(TfidfVectorizer(), FILM(d=4, rank=12, random_state=0))
 CPU = {"model": TINY, "device": "cpu", "max_length": 32}
 TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
@@ -157,6 +163,11 @@ LAWS = {
     "SentenceEncoder": Law(SentenceEncoder(**CPU), "texts", "transform"),
     "SentenceEncoder whitened": Law(SentenceEncoder(whiten=3, **CPU), "texts", "transform"),
     "TokenEncoder": Law(TokenEncoder(**CPU), "texts", "transform"),
+    "TokenFILM": Law(
+        TokenFILM(TokenEncoder(**CPU), d=6, random_state=0),
+        "labelled texts",
+        "transform components_",
+    ),
     "TokenWeights": Law(
         TokenWeights(steps=2, random_state=0, **CPU), "texts", "token_weights_ loss_curve_"
     ),
@@ -339,11 +350,11 @@ def test_scikit_learns_checks_without_data(law, check):
     check(type(law.model).__name__, clone(law.model))
 
 
-@laws("pairs", "labelled", "scored", "texts", "grouped", "corpus", "documents")
+@laws(*TEXTS)
 def test_tags_say_that_it_takes_texts(law):
     tags = get_tags(law.model)
     assert tags.input_tags.string and not tags.input_tags.two_d_array
-    assert tags.target_tags.required == (law.kind in ("labelled", "grouped"))
+    assert tags.target_tags.required == law.kind.startswith(("labelled", "grouped"))
 
 
 @laws()
@@ -391,7 +402,7 @@ def test_input_is_not_changed_and_may_be_read_only(law):
     assert joblib.hash(new) == joblib.hash(law.given.new)
 
 
-@laws("pairs", "labelled", "scored", "texts", "grouped", "corpus", "documents")
+@laws(*TEXTS)
 def test_lists_and_arrays_give_the_same(law):
     X, y, new = (None if part is None else part.tolist() for part in law.given[:3])
     assert_equal(shown(law, clone(law.model).fit(X, y)), shown(law, fitted_once(law)))
@@ -561,7 +572,7 @@ def test_one_row_is_judged_as_among_many(law):
     assert_close(law, together, shown(law, model, new))
 
 
-@laws("pairs", "labelled", "scored", "texts", "grouped", "corpus", "documents")
+@laws(*TEXTS)
 def test_empty_input_is_an_error_that_names_the_argument(law):
     model = fitted_once(law)
     names = [name for name in law.shown.split() if not name.endswith(("_", "()"))]
@@ -575,7 +586,7 @@ def test_empty_input_is_an_error_that_names_the_argument(law):
 @laws()
 def test_columns_have_names(law):
     model = fitted_once(law)
-    if "transform" not in law.shown or isinstance(model, TokenEncoder):
+    if "transform" not in law.shown or isinstance(model, TokenEncoder | TokenFILM):
         return
     n_columns = as_array(model.transform(law.given.new), 0).shape[1]
     names = model.get_feature_names_out()

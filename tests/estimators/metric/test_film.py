@@ -1,6 +1,7 @@
 """FILM as an estimator: what its solvers learn, in which units, and cross-validation."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -242,3 +243,16 @@ def test_the_learned_metric_beats_the_plain_svd_on_question_pairs(seed):
 def test_bad_parameters_of_film_are_named(parameters, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         small(**parameters).fit(*groups())
+
+
+def test_dense_vectors_of_fewer_features_than_the_rank_are_taken_whole_without_a_warning():
+    rng = np.random.default_rng(0)
+    labels = np.arange(3000) % 500
+    X = rng.standard_normal((500, 24))[labels] + rng.standard_normal((3000, 24))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        metric = FILM(d=10, random_state=0).fit(X, labels)
+    np.testing.assert_allclose(
+        metric.singular_values_, np.linalg.svd(X, compute_uv=False), rtol=1e-10
+    )

@@ -230,3 +230,23 @@ def test_projection_is_the_product_with_every_row(wrap):
     for x, y in zip(X, Y, strict=True):
         assert np.allclose(y, L @ x, atol=1e-13)
     assert (Y[3] == 0).all()
+
+
+@dtypes
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("rank", [16, 40])
+def test_a_block_of_all_features_is_not_iterated(monkeypatch, wrap, rank, dtype):
+    """With oversampling the block spans all 24 or 40 features: one eigendecomposition is exact."""
+    D = 24 if rank == 16 else 40
+    X = with_spectrum(200, D, np.linspace(3, 1, D)).astype(dtype)
+    monkeypatch.setattr(svd, "DENSE_ENTRIES", 0)
+    monkeypatch.setattr(svd, "_orthonormalise", None)
+    low = truncated_svd(wrap(X), rank, random_state=0)
+    expected = np.linalg.svd(X.astype(float), compute_uv=False)[:rank]
+    accuracy = 100 * np.finfo(dtype).eps  # σ² is a sum of 200 products, of values within 9 of σ²
+    np.testing.assert_allclose(low.singular_values, expected, rtol=accuracy)
+    assert low.left.dtype == low.right.dtype == dtype
+    assert off_identity(low.left) < accuracy and off_identity(low.right) < accuracy
+    if rank == D:
+        rebuilt = (low.left * low.singular_values) @ low.right.T
+        np.testing.assert_allclose(rebuilt, X, rtol=0, atol=accuracy)
