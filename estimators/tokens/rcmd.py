@@ -272,7 +272,7 @@ class RCMDRegressor(TokenRegressor):
             cannot be written; nothing stays then.
         """
         check_is_fitted(self, "encoder_")
-        write_regressor(path, self._with_plain_encoder())
+        write_regressor(path, self._with_plain_model())
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:

@@ -270,16 +270,16 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         """Give what encodes texts: the model alone, or a `TokenFILM` that learns from the rows."""
         if learns_tokens(self.model):
             return cloned("model", self.model).fit(rows, y)
-        return self._plain_encoder().fit(rows[0])
+        return self._encoder().fit(rows[0])
 
     def _encoder_to_train(self, rows: np.ndarray, y: Any) -> TokenEncoder:
         if not learns_tokens(self.model):
-            return self._plain_encoder().set_params(dtype="float32", cache=None).fit(rows[0])
+            return self._encoder().set_params(dtype="float32", cache=None).fit(rows[0])
         encoder = self._fitted_encoder(rows, y).standalone()
         encoder.loaded().set_dtype("float32")
         return encoder
 
-    def _with_plain_encoder(self) -> Any:
+    def _with_plain_model(self) -> Any:
         """Give a copy whose encoder is a model of transformers' alone, a learned map its head."""
         twin = copy(self)
         if learns_tokens(self.encoder_):
@@ -288,7 +288,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
                 setattr(twin, name, getattr(twin.encoder_, name))
         return twin
 
-    def _plain_encoder(self) -> TokenEncoder:
+    def _encoder(self) -> TokenEncoder:
         return TokenEncoder(
             self.model, **{name: getattr(self, name) for name in ENCODER_PARAMETERS}
         )
