@@ -19,6 +19,7 @@ from .pairs import DuplicateClassifier as DuplicateClassifier
 from .pairs import LexicalFeatures as LexicalFeatures
 from .pairs import PairwiseKNNClassifier as PairwiseKNNClassifier
 from .pairs import WordDifferences as WordDifferences
+from .pairs import accurate_duplicates as accurate_duplicates
 from .pairs import fast_duplicates as fast_duplicates
 from .pairs import few_label_duplicates as few_label_duplicates
 from .pairs import suggest_pairs as suggest_pairs

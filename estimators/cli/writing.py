@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, TypeGuard
 
 import click
@@ -182,10 +182,17 @@ def write_report(out: str | None, form: str, record: Any, text: str) -> None:
     write_text(out, json.dumps(record, indent=1) + "\n" if form == "json" else text)
 
 
+def size_of(path: str) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
+
+
 def note_written(path: str, what: str | None = None) -> None:
     """Say that a file is written, what it holds and how large it is."""
     wrote(path)
-    size: float = os.path.getsize(path)
+    size: float = size_of(path)
     unit = "B"
     for larger in ("kB", "MB", "GB"):
         if size < 1000:

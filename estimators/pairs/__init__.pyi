@@ -1,3 +1,6 @@
+from .accurate import LIGHT as LIGHT
+from .accurate import NO_ENCODER as NO_ENCODER
+from .accurate import accurate_duplicates as accurate_duplicates
 from .duplicate_classifier import DuplicateClassifier as DuplicateClassifier
 from .lexical import LexicalFeatures as LexicalFeatures
 from .pairwise_knn import PairwiseKNNClassifier as PairwiseKNNClassifier

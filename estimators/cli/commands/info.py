@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +10,7 @@ from estimators.cli import reading, regressors
 from estimators.cli.console import examples, quiet_option
 from estimators.cli.figures import two_columns
 from estimators.cli.options import report_format_option
-from estimators.cli.writing import check_places, out_option, write_report
+from estimators.cli.writing import check_places, out_option, size_of, write_report
 from estimators.inspection import printable_text
 from film import __version__
 
@@ -45,11 +43,7 @@ def info(model: str, out: str | None, form: str) -> None:
 
 def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
     """Gather what is known of a model in a folder."""
-    files = [file for file in Path(path).rglob("*") if file.is_file()]
-    size = sum(file.stat().st_size for file in files)
-    facts = _known(model, saved, path, size) | {
-        "judges pairs": regressors.WAYS[type(model).__name__]
-    }
+    facts = _known(model, saved, path) | {"judges pairs": regressors.WAYS[type(model).__name__]}
     corpus = getattr(model, "corpus_", None)
     if corpus is not None:
         facts |= {
@@ -69,11 +63,11 @@ def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, 
     return facts
 
 
-def _known(model: Any, saved: dict[str, Any], path: str, size: int) -> dict[str, Any]:
+def _known(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
     """Gather what is known of every model."""
     return {
         "file": path,
-        "size in bytes": size,
+        "size in bytes": size_of(path),
         "kind": type(model).__name__,
         "purpose": (type(model).__doc__ or "").strip().split("\n")[0],
         "saved": saved["date"],
@@ -85,7 +79,7 @@ def _known(model: Any, saved: dict[str, Any], path: str, size: int) -> dict[str,
 def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
     """Gather what is known; None where the file does not record it."""
     metadata = saved["metadata"]
-    facts: dict[str, Any] = _known(model, saved, path, os.path.getsize(path))
+    facts: dict[str, Any] = _known(model, saved, path)
     steps = getattr(model, "members", None) or getattr(model, "steps", None)
     if isinstance(steps, list):
         facts["parts"] = [name for name, *_ in steps]

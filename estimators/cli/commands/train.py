@@ -25,19 +25,21 @@ from estimators.cli.options import (
 )
 from estimators.cli.writing import check_places, note_written
 from estimators.inputs import usable_folds
-from estimators.pairs import fast_duplicates
+from estimators.pairs import LIGHT, NO_ENCODER, accurate_duplicates, fast_duplicates
 from estimators.persistence import save_model
 from film.pairs import calibration_error, shift_prior
 
 _OF_DUPLICATES = ("more_duplicates", "corpus", "text", "prior", "rank", "folds")
-_OF_SURROGATES = ("start", "scratch", "score_range", "epochs", "max_length")
-"""Options of one kind of model alone, by their arguments."""
+_OF_SURROGATES = ("scratch", "score_range")
+_OF_TRAINED = ("start", "epochs", "max_length")
+"""Options of some kinds of model alone, by their arguments."""
 
 
 @click.command(
     epilog=examples(
         "film train train.csv --model duplicates.skops",
         "film train pairs.tsv -1 left -2 right -l same -m duplicates.skops --prior 0.17",
+        "film train train.csv --accurate --model accurate --cache work",
         "film train scored.csv --surrogate --model surrogate",
     ),
 )
@@ -79,6 +81,18 @@ _OF_SURROGATES = ("start", "scratch", "score_range", "epochs", "max_length")
     help="Keep finished folds in a folder of your own: after Ctrl-C the same command continues.",
 )
 @click.option(
+    "--accurate",
+    is_flag=True,
+    help="Train every method of this package, a transformers model among them: the best judgement, "
+    "after hours without a GPU. MODEL is then a new folder. Use --cache.",
+)
+@click.option(
+    "--light",
+    is_flag=True,
+    help="With --accurate: save only the members that need no encoder, which judge 10,000 pairs in "
+    "seconds. MODEL is then a file.",
+)
+@click.option(
     "--surrogate",
     is_flag=True,
     help="Learn similarities from scores instead, such as those of film harvest, as the cosine of "
@@ -87,8 +101,8 @@ _OF_SURROGATES = ("start", "scratch", "score_range", "epochs", "max_length")
 @click.option(
     "--start",
     metavar="ENCODER",
-    help="With --surrogate: folder, or name on the hub, of the encoder that is trained. Default: "
-    "the packaged all-MiniLM-L6-v2.",
+    help="With --surrogate or --accurate: folder, or name on the hub, of the encoder that is "
+    "trained; with the latter, none is no encoder. Default: the packaged all-MiniLM-L6-v2.",
 )
 @click.option(
     "--scratch",
@@ -105,16 +119,14 @@ _OF_SURROGATES = ("start", "scratch", "score_range", "epochs", "max_length")
 @click.option(
     "--epochs",
     type=FiniteRange(0, min_open=True),
-    default=1,
-    show_default=True,
-    help="With --surrogate: passes over the pairs.",
+    help="Passes over the pairs: 1 is usual with --surrogate, 2 with --accurate.",
 )
 @click.option(
     "--max-length",
     type=click.IntRange(3),
     default=128,
     show_default=True,
-    help="With --surrogate: tokens of a text that are read, in training at most 64.",
+    help="With --surrogate or --accurate: tokens of a text that are read, in training at most 64.",
 )
 @quiet_option
 def train(
@@ -131,11 +143,13 @@ def train(
     rank: int,
     folds: int,
     cache: str | None,
+    accurate: bool,
+    light: bool,
     surrogate: bool,
     start: str | None,
     scratch: bool,
     score_range: tuple[float, float] | None,
-    epochs: float,
+    epochs: float | None,
     max_length: int,
     encoding: str | None,
 ) -> None:
@@ -143,7 +157,7 @@ def train(
 
     Reports on standard error how good the model is on pairs whose questions it has not seen.
     """
-    _check_kind(surrogate)
+    _check_kind(surrogate, accurate)
     if surrogate:
         if cache is not None:
             _check_folder(cache)
@@ -156,7 +170,7 @@ def train(
             start=start,
             scratch=scratch,
             score_range=score_range or None,
-            epochs=epochs,
+            epochs=1 if epochs is None else epochs,
             max_length=max_length,
             seed=seed,
             cache=cache,
@@ -165,6 +179,15 @@ def train(
         return
     if text is not None and corpus is None:
         raise click.UsageError("--text names a column of --corpus; give that too")
+    folder = accurate and not light
+    if folder and os.path.exists(model):
+        raise click.UsageError(f"--model {model} is there already; give a new folder")
+    trains = accurate and start != NO_ENCODER
+    if trains and folds < 4:
+        raise click.UsageError(
+            f"--folds {folds}: --accurate trains for halves of the folds, two or more in each; "
+            "give 4 or more, or --start none"
+        )
     check_places({"--model": model}, [pairs, more_duplicates, corpus])
     kept = "no model was written"
     if cache is not None:
@@ -181,18 +204,28 @@ def train(
             f"{table.source}: {len(y)} labelled pairs do not fill --folds {folds} that share no "
             f"question and hold both labels; {remedy}{' or' if usable else ''} more pairs"
         )
-    classifier = fast_duplicates(
-        rank=rank,
-        random_state=seed,
-        cv=folds,
-        prior=prior,
-        corpus=_corpus(corpus, text, encoding),
-        memory=cache,
-        verbose=verbosity(),
-    )
+    options: dict[str, Any] = {
+        "rank": rank,
+        "random_state": seed,
+        "cv": folds,
+        "prior": prior,
+        "corpus": _corpus(corpus, text, encoding),
+        "memory": cache,
+        "verbose": verbosity(),
+    }
+    if accurate:
+        options |= {} if epochs is None else {"epochs": epochs}
+        place = None if cache is None else os.path.join(cache, "encodings")
+        classifier = accurate_duplicates(
+            encoder=start, cache=place, max_length=max_length, **options
+        )
+    else:
+        classifier = fast_duplicates(**options)
     similar = _similar(more_duplicates, text1, text2, label, encoding)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
     classifier.fit(texts, y, similar)
+    if light:
+        classifier = classifier.pruned(list(LIGHT))
     judged = _out_of_fold(classifier, y)
     note("out of fold, on questions that were not learned from:\n" + as_text(judged).rstrip())
     more = 0 if similar is None else len(similar)
@@ -203,21 +236,28 @@ def train(
         "pairs": len(y),
         "share of duplicates": float(y.mean()),
         "more duplicates": more,
-        "options": {"rank": rank, "folds": folds, "seed": seed},
+        "options": {"rank": rank, "folds": folds, "seed": seed, "accurate": accurate},
         "out of fold": judged,
     }
-    save_model(classifier.set_params(memory=None, verbose=0), model, metadata=metadata)
+    classifier.set_params(memory=None, verbose=0)
+    save_model(classifier, model, metadata=metadata, self_contained=folder)
     note_written(model, f"a model of {len(y) + more} pairs")
 
 
-def _check_kind(surrogate: bool) -> None:
-    """Raise where an option is given that the other kind of model takes."""
+def _check_kind(surrogate: bool, accurate: bool) -> None:
+    """Raise where an option is given that another kind of model takes."""
     context = click.get_current_context()
-    for name in _OF_DUPLICATES if surrogate else _OF_SURROGATES:
+    wrong: dict[str, str] = {}
+    if surrogate:
+        wrong = dict.fromkeys((*_OF_DUPLICATES, "accurate", "light"), "is not for --surrogate")
+    else:
+        wrong = dict.fromkeys(_OF_SURROGATES, "needs --surrogate")
+        if not accurate:
+            wrong |= dict.fromkeys(_OF_TRAINED, "needs --surrogate or --accurate")
+            wrong["light"] = "needs --accurate"
+    for name, fault in wrong.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = f"--{name.replace('_', '-')}"
-            fault = "is not for --surrogate" if surrogate else "needs --surrogate"
-            raise click.UsageError(f"{option} {fault}")
+            raise click.UsageError(f"--{name.replace('_', '-')} {fault}")
     if context.params["scratch"] and context.params["start"]:
         raise click.UsageError("give --start or --scratch, not both")
 

@@ -28,6 +28,7 @@ NEIGHBOURHOOD_NAMES = (
 
 _BLOCK_BYTES = 64 * 2**20
 _NOBODY = -1
+_STRIDE = 8
 
 
 def nearest_neighbours(
@@ -110,17 +111,27 @@ def _nearest(
     own = np.searchsorted(members, query)
     if own < len(members) and members[own] == query:
         near[own] = -2.0  # below any cosine
-    if k < len(near):
-        # Each of the k greatest is off by at most the bound, and so is each of the others.
-        least = np.partition(near, len(near) - k)[len(near) - k]
-        candidates = np.flatnonzero(near >= least - 2 * product_bound(points.shape[1]))
-    else:
-        candidates = np.arange(len(near))
+    # The k-th greatest of a part is none too great for all: so few are left to be sorted out.
+    some = near[::_STRIDE]
+    candidates = np.flatnonzero(near >= _least(some, k, points.shape[1]))
+    some = near[candidates]
+    candidates = candidates[some >= _least(some, k, points.shape[1])]
     candidates = candidates[near[candidates] > -2.0]
     rows = members[candidates]
     exact = exact_cosines(points, np.array([query]), rows)
     order = np.lexsort((rows, -exact))[:k]
     return rows[order], exact[order]
+
+
+def _least(some: Floats, k: int, width: int) -> np.float32:
+    """Give what the k greatest of some float32 cosines reach, whatever the error of the product."""
+    infinity = np.float32(np.inf)
+    if k >= len(some):
+        return -infinity
+    # Each of the k greatest is off by at most the bound, and so is each of the others.
+    least = float(np.partition(some, len(some) - k)[len(some) - k]) - 2 * product_bound(width)
+    # Rounded downwards, so that the cast to float32 cannot lose a candidate.
+    return np.nextafter(np.float32(least), -infinity)
 
 
 def neighbourhood_features(

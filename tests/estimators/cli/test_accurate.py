@@ -1,0 +1,76 @@
+"""``film train --accurate``: a stack with trained encoders, in one folder."""
+
+import json
+
+import numpy as np
+import pytest
+
+from estimators import DuplicateClassifier, load_model, read_metadata
+from tests.estimators.cli.commands import refused, run
+
+SMALL = ["--rank", 30, "--folds", 4]
+NO_ENCODER = ["--start", "none", "--rank", 30, "--folds", 2]
+
+
+@pytest.fixture(scope="module")
+def accurate(shelf, tiny_model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("accurate")
+    few = "".join((shelf / "train.csv").read_text(encoding="utf-8").splitlines(True)[:101])
+    (folder / "train.csv").write_text(few, encoding="utf-8")
+    start = ["--start", tiny_model, "--max-length", 32, "--epochs", 0.1]
+    ran = run(
+        "train", folder / "train.csv", "--accurate", "-m", folder / "model", *start, *SMALL,
+        "--cache", folder / "kept",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    return folder / "model", ran.err, folder
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_member_is_trained_and_saved_in_one_folder(accurate):
+    folder, said, place = accurate
+    assert "training on 100 pairs" in said and "out of fold" in said
+    model = load_model(folder)
+    assert isinstance(model, DuplicateClassifier)
+    names = [name for name, _ in model.members_]
+    assert names == ["film", "characters", "words", "vectors", "cosine", "matching", "rcmd"]
+    assert read_metadata(folder)["metadata"]["options"]["accurate"] is True
+    assert len(list((folder / "encoders").iterdir())) == 2
+    assert any((place / "kept" / "encodings").iterdir())
+
+
+def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
+    folder, *_ = accurate
+    scored = run("score", shelf / "dev.csv", "--model", folder)
+    assert scored.code == 0, scored.err
+    p = np.array([float(row["probability"]) for row in scored.rows])
+    assert len(p) == 60 and ((p >= 0) & (p <= 1)).all()
+    explained = run("explain", shelf / "dev.csv", "--model", folder, "--format", "jsonl")
+    assert explained.code == 0, explained.err
+    first = explained.records[0]
+    assert {"film", "vectors", "cosine", "matching", "rcmd"} <= set(first["words"])
+    told = run("info", folder, "--format", "json")
+    assert told.code == 0 and json.loads(told.out)["kind"] == "DuplicateClassifier"
+    judged = run("evaluate", shelf / "dev.csv", "--model", folder)
+    assert judged.code == 0, judged.err
+
+
+def test_a_light_one_is_a_file_and_needs_no_encoder(shelf, tmp_path):
+    path = tmp_path / "light.film"
+    ran = run("train", shelf / "train.csv", "--accurate", "--light", "-m", path, *NO_ENCODER)
+    assert ran.code == 0, ran.err
+    assert path.is_file()
+    assert [name for name, _ in load_model(path).members_] == ["film", "characters", "words"]
+    assert run("score", shelf / "dev.csv", "--model", path).code == 0
+
+
+def test_trainings_that_cannot_be(shelf, tmp_path):
+    train = ["train", shelf / "train.csv", "-m", tmp_path / "model"]
+    assert "--light needs --accurate" in refused(*train, "--light")
+    assert "--start needs --surrogate or --accurate" in refused(*train, "--start", "x")
+    assert "--scratch needs --surrogate" in refused(*train, "--accurate", "--scratch")
+    assert "--accurate is not for --surrogate" in refused(*train, "--accurate", "--surrogate")
+    assert "give 4 or more, or --start none" in refused(*train, "--accurate", "--folds", 3)
+    (tmp_path / "model").mkdir()
+    assert "is there already; give a new folder" in refused(*train, "--accurate")
+    assert list((tmp_path / "model").iterdir()) == []
