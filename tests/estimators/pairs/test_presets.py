@@ -4,6 +4,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from estimators.corpus.duplicate_finder import DuplicateFinder
+from estimators.pairs.accurate import LIGHT, accurate_duplicates
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.presets import few_label_duplicates
 from film.datasets import make_question_pairs
@@ -82,3 +83,43 @@ def test_bad_input_is_named(data):
         few_label_duplicates([("a", None)])
     with pytest.raises(ValueError, match="at least two words"):
         few_label_duplicates([("word", "word")])
+
+
+def test_the_accurate_one_has_every_member_and_passes_its_parameters_on():
+    model = accurate_duplicates(
+        encoder="a/model", epochs=3, d=5, rank=9, max_length=64, device="cpu", cache="kept",
+        random_state=7, cv=6, corpus=["a"], neighbourhood=None,
+    )  # fmt: skip
+    members = dict(model.members)
+    assert list(members) == [*LIGHT, "vectors", "cosine", "matching", "rcmd"]
+    assert (model.cv, model.corpus, model.neighbourhood, model.random_state) == (6, ["a"], None, 7)
+    assert model.member_cv == {"rcmd": 2}
+    params = model.get_params()
+    for name in ("vectors__sentenceencoder", "cosine", "matching", "rcmd"):
+        assert (params[f"{name}__model"], params[f"{name}__max_length"]) == ("a/model", 64)
+        assert params[f"{name}__device"] == "cpu"
+    assert params["cosine__cache"] == params["vectors__sentenceencoder__cache"] == "kept"
+    assert (params["rcmd__epochs"], params["rcmd__objective"]) == (3, "binary")
+    assert (params["film__film__d"], params["characters__film__rank"]) == (5, 9)
+    seeds = {value for name, value in params.items() if name.endswith("__film__random_state")}
+    assert seeds == {params["rcmd__random_state"]} == {7}
+
+
+def test_without_training_or_encoder_the_accurate_one_leaves_members_out():
+    untrained = accurate_duplicates(epochs=0)
+    assert [name for name, _ in untrained.members][-1] == "matching"
+    assert untrained.member_cv is None
+    plain = accurate_duplicates(encoder="none", epochs=5)
+    assert [name for name, _ in plain.members] == list(LIGHT)
+    with pytest.raises(ValueError, match="epochs=-1 must be"):
+        accurate_duplicates(epochs=-1)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_an_encoder_the_accurate_one_judges():
+    data = make_question_pairs(200, random_state=0)
+    options = {"encoder": "none", "d": 10, "rank": 40, "cv": 2, "neighbourhood": 5}
+    model = accurate_duplicates(**options).fit(data.pairs[:140], data.y[:140])
+    p = model.predict_proba(data.pairs[140:])[:, 1]
+    assert roc_auc_score(data.y[140:], p) > 0.6
+    assert np.isfinite(model.predict_proba([("", ""), ("", "a word"), ("東京", "¿Dónde?")])).all()

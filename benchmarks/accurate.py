@@ -1,0 +1,183 @@
+"""`accurate_duplicates` on Quora dev: what it reaches, what each member costs and is worth.
+
+``python -m benchmarks.accurate --data DIR --cache FOLDER`` fits on ``DIR/train.csv`` and the extra
+duplicates, and judges ``DIR/dev.csv``, in collection and in inductive mode. Each member is fitted
+alone first, for its seconds, and read from the folder for the whole, so that the command may be
+interrupted and goes on. ``--members`` names those that take part: without "rcmd" no transformers
+model is trained. ``--encoder none`` is without any encoder. Without ``--data`` it runs on pairs
+that it generates itself, without an encoder. ``--quick`` records only where ``--out`` says so.
+
+all-MiniLM-L6-v2, the default encoder, saw Quora's duplicates, and so did what is built on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.duplicates import judged
+from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.records import record
+from estimators import DuplicateClassifier, accurate_duplicates, question_groups
+from estimators.pairs import LIGHT, NO_ENCODER
+
+MODES = ("collection", "inductive")
+NEW_PAIRS = 10_000
+UNITS = {"fit": "s", "predict": "s"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and record; the exit status is 2 where the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accurate", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--cache", metavar="FOLDER", help="keep fitted members and encodings here")
+    parser.add_argument("--encoder", help="name or folder; none is without any")
+    parser.add_argument("--epochs", type=float, default=2.0, help="of the member rcmd")
+    parser.add_argument("--members", help="those that take part, with commas between")
+    parser.add_argument("--modes", default=",".join(MODES), help="with commas between")
+    parser.add_argument("--device", help="of the encoder")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    try:
+        data = _data(options)
+        model = chosen(options, options.encoder if options.data else NO_ENCODER)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.accurate: {error}", file=sys.stderr)
+        return 2
+    name = "quora" if options.data else "generated"
+    # Only of the default encoder is it known what it saw.
+    encodes = any(member not in LIGHT for member, _ in model.members)
+    saw = ", MiniLM saw Quora" if encodes and options.encoder is None else ""
+    with tempfile.TemporaryDirectory() as scratch:
+        cache = options.cache or scratch
+        for mode in options.modes.split(","):
+            rows = measured(data, model.set_params(memory=cache), mode)
+            for case, row in rows.items():
+                print(f"{mode}: {case}", {k: round(v, 4) for k, v in row.items()}, flush=True)
+                _record(f"{name}{saw}: {mode}: {case}", row, rows["all"], options)
+    return 0
+
+
+def chosen(options: argparse.Namespace, encoder: Any) -> DuplicateClassifier:
+    """Make the classifier of the members that take part, or raise ValueError."""
+    small = {"d": 20, "rank": 60, "cv": 4, "neighbourhood": 5} if options.quick else {}
+    place = Path(options.cache, "encodings") if options.cache else None
+    model = accurate_duplicates(
+        encoder=encoder, epochs=options.epochs, device=options.device, cache=place, **small
+    )
+    if options.members is None:
+        return model
+    wanted = options.members.split(",")
+    there = [name for name, _ in model.members]
+    if unknown := set(wanted) - set(there):
+        raise ValueError(f"--members {sorted(unknown)}: give some of {', '.join(there)}")
+    own = {name: n for name, n in (model.member_cv or {}).items() if name in wanted}
+    members = [member for member in model.members if member[0] in wanted]
+    return model.set_params(members=members, member_cv=own or None)
+
+
+def measured(data: Splits, model: DuplicateClassifier, mode: str) -> dict[str, dict[str, float]]:
+    """Fit in one mode; judge dev by all members, without each, and by the light ones.
+
+    "fit" and "predict" of a member are the seconds of a classifier of this member alone, the
+    latter for 10,000 pairs of new texts, on this machine as it is.
+    """
+    corpus = [*data.dev.ravel(), *data.test.ravel()] if mode == "collection" else None
+    model.set_params(corpus=corpus)
+    share, groups = float(data.y_train.mean()), question_groups(data.dev)
+    new = new_pairs(data)
+    rows: dict[str, dict[str, float]] = {}
+    costs: dict[str, dict[str, float]] = {}
+    for name, member in model.members:
+        own = {one: n for one, n in (model.member_cv or {}).items() if one == name}
+        settings: dict[str, Any] = _options(model) | {"features": None, "member_cv": own or None}
+        alone = DuplicateClassifier([(name, member)], **settings)
+        started = time.perf_counter()
+        alone.fit(data.train, data.y_train, data.similar)
+        costs[name] = {"fit": time.perf_counter() - started, "predict": _seconds(alone, new)}
+    started = time.perf_counter()
+    model.fit(data.train, data.y_train, data.similar)
+    last = time.perf_counter() - started
+    inputs = model.inputs(data.dev)
+    total = {"fit": last + sum(cost["fit"] for cost in costs.values())}
+    rows["all"] = _judged(model, inputs, data, share, groups)
+    rows["all"] |= total | {"predict": _seconds(model, new)}
+    names = [name for name, _ in model.members]
+    for name in names:
+        if len(names) > 1:
+            rest = model.pruned([other for other in names if other != name])
+            rows[f"without {name}"] = _judged(rest, rest.inputs(data.dev), data, share, groups)
+            rows[f"without {name}"] |= costs[name]
+    light = [name for name in names if name in LIGHT]
+    if light and light != names:
+        less = model.pruned(light)
+        rows["light"] = _judged(less, less.inputs(data.dev), data, share, groups)
+        rows["light"]["predict"] = _seconds(less, new)
+    return rows
+
+
+def new_pairs(data: Splits) -> np.ndarray:
+    """Take as many pairs as are timed, of questions that stand in no training pair."""
+    there = np.concatenate([data.test, data.dev])
+    marked = [(f"{first} {number}", f"{second} {number}")
+              for number in range(-(-NEW_PAIRS // len(there)))
+              for first, second in there.tolist()]  # fmt: skip
+    found = np.empty((NEW_PAIRS, 2), dtype=object)
+    found[:] = marked[:NEW_PAIRS]
+    return found
+
+
+def _options(model: DuplicateClassifier) -> dict[str, Any]:
+    kept = ("cv", "neighbourhood", "corpus", "memory", "random_state")
+    return {name: value for name, value in model.get_params(deep=False).items() if name in kept}
+
+
+def _seconds(model: DuplicateClassifier, pairs: np.ndarray) -> float:
+    started = time.perf_counter()
+    model.predict_proba(pairs)
+    return round(time.perf_counter() - started, 1)
+
+
+def _judged(
+    model: DuplicateClassifier, inputs: np.ndarray, data: Splits, share: float, groups: np.ndarray
+) -> dict[str, float]:
+    return judged(model.probabilities_of(inputs, data.dev)[:, 1], data.y_dev, share, groups)
+
+
+def _record(
+    case: str, row: dict[str, float], whole: dict[str, float], options: argparse.Namespace
+) -> None:
+    if options.quick and not options.out:
+        return
+    for metric, value in row.items():
+        record(
+            "accurate",
+            case,
+            metric,
+            round(value, 1) if metric in UNITS else value,
+            UNITS.get(metric, ""),
+            rival="all",
+            rival_value=whole.get(metric),
+            seed=0,
+            folder=options.out,
+        )
+
+
+def _data(options: argparse.Namespace) -> Splits:
+    if options.data:
+        limit = 1500 if options.quick else None
+        return read_folder(Path(options.data), on_error="raise", limit=limit, seed=0)
+    return generated(600 if options.quick else 20000, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
