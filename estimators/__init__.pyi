@@ -26,6 +26,7 @@ from .pairs import suggest_pairs as suggest_pairs
 from .persistence import load_model as load_model
 from .persistence import read_metadata as read_metadata
 from .persistence import save_model as save_model
+from .tokens import PairTeacher as PairTeacher
 from .tokens import RCMDRegressor as RCMDRegressor
 from .tokens import TokenMatchingRegressor as TokenMatchingRegressor
 from .tokens import TokenWeights as TokenWeights

@@ -1,5 +1,6 @@
 from .blocks import check_tokens as check_tokens
 from .blocks import coded_blocks as coded_blocks
+from .pair_teacher import PairTeacher as PairTeacher
 from .rcmd import RCMDRegressor as RCMDRegressor
 from .token_matching import TokenMatchingRegressor as TokenMatchingRegressor
 from .token_regressor import TokenRegressor as TokenRegressor

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import check_choice, check_integer
+from estimators.inputs import check_integer
 from estimators.persistence import savable
 from estimators.tokens.blocks import check_tokens, vocabulary_table
+from estimators.tokens.rcmd_training import (
+    LEARNED,
+    check_plan,
+    check_sources,
+    learns_weights,
+    weighing,
+    with_scored,
+)
 from estimators.tokens.token_regressor import TokenRegressor
-from estimators.tokens.vocabulary import training_weights
+from estimators.tokens.vocabulary import WEIGHTS
 from estimators.training import (
     Fitted,
     check_eval_set,
@@ -27,7 +34,7 @@ from estimators.training import (
     units_of,
     write_regressor,
 )
-from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, transport_plan
+from film.tokens import Ragged, ragged_similarities, transport_plan
 
 
 @savable
@@ -67,9 +74,8 @@ class RCMDRegressor(TokenRegressor):
     train_max_length : int, default=32
         Most tokens per text in training.
     micro_batch_size : int, default=None
-        Texts that are encoded at once in training. A number bounds the memory of the encoder and
-        costs one more encoding; gradients stay exact, with other draws of dropout. None: all of a
-        batch.
+        Texts that are encoded at once in training, for less memory and one more encoding; gradients
+        stay exact, with other draws of dropout. None: all of a batch.
     accumulation_steps : int, default=1
         Batches whose gradients make one step; negatives are those of one batch.
     eval_steps : int, default=250
@@ -83,10 +89,14 @@ class RCMDRegressor(TokenRegressor):
         Seeds the order of rows, and dropout.
     special_tokens : bool, default=True
         Whether tokens such as [CLS] and [SEP] take part.
-    weights : {"idf", "words"} or mapping of str to float, default=None
+    weights : {"idf", "words", "learned"} or mapping of str to float, default=None
         Mass of each token. None: all alike. "idf": rare ones more, counted on the texts of `fit`.
-        "words": none for tokens without letter or digit. A mapping from tokens of the vocabulary,
-        1 for others.
+        "words": none for tokens without letter or digit. "learned": positive masses that train
+        with the model at 200 times its rate, 1 for tokens of no text. A mapping from tokens of the
+        vocabulary, 1 for others.
+    teacher : PairTeacher, default=None
+        For "binary": scores near pairs of the texts of `fit`, to learn from beside the labels. It
+        is not saved, nor needed to predict. A ``checkpoint`` keeps its scores too.
     max_length, batch_size, device, dtype, cache
         As in `TokenEncoder`. Training keeps weights in float32.
     n_jobs : int, default=1
@@ -122,10 +132,10 @@ class RCMDRegressor(TokenRegressor):
     texts of one block come again in others. Where all tokens of a text weigh nothing, they weigh
     alike.
 
-    Training takes some three encodings of the rows. Where there is an ``eval_set``, the weights of
-    the best score are kept. A trained model has one linear layer more, which starts as the
-    identity. Launched with several processes (``accelerate launch``), they share each batch, and
-    texts of all are negatives for each.
+    Training takes some three encodings of the rows. Of an ``eval_set`` the weights of the best
+    score are kept. A trained model has one linear layer more, which starts as the identity.
+    Launched with several processes (``accelerate launch``), they share each batch, and texts of
+    all are negatives for each.
 
     Examples
     --------
@@ -135,6 +145,8 @@ class RCMDRegressor(TokenRegressor):
     >>> model.explain(pairs[:1])[0].top(1)  # doctest: +SKIP
     [('guitar', 'guitar', 0.1...)]
     """
+
+    _kinds_of_weights = (*WEIGHTS, LEARNED)
 
     def __init__(
         self,
@@ -155,6 +167,7 @@ class RCMDRegressor(TokenRegressor):
         random_state: Any = None,
         special_tokens: bool = True,
         weights: Any = None,
+        teacher: Any = None,
         max_length: int = 128,
         batch_size: int = 32,
         device: Any = None,
@@ -179,6 +192,7 @@ class RCMDRegressor(TokenRegressor):
         self.random_state = random_state
         self.special_tokens = special_tokens
         self.weights = weights
+        self.teacher = teacher
         self.max_length = max_length
         self.batch_size = batch_size
         self.device = device
@@ -187,7 +201,9 @@ class RCMDRegressor(TokenRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, pairs: Any, y: Any = None, *, eval_set: Any = None) -> RCMDRegressor:
+    def fit(
+        self, pairs: Any, y: Any = None, *, eval_set: Any = None, scored: Any = None
+    ) -> RCMDRegressor:
         """Load the model, train it if ``epochs`` is above 0, and learn the units of y.
 
         Parameters
@@ -201,6 +217,8 @@ class RCMDRegressor(TokenRegressor):
         eval_set : tuple of (rows, y), default=None
             Rows and y that `score` takes, to choose the best weights by. Through scikit-learn's
             metadata routing: ``set_fit_request(eval_set=True)``.
+        scored : tuple of (pairs, probabilities), default=None
+            For "binary": further pairs, and how probably they are of the second label, 0 to 1.
 
         Returns
         -------
@@ -211,8 +229,8 @@ class RCMDRegressor(TokenRegressor):
         ------
         TypeError, ValueError
             If a text is missing, y does not fit rows and ``objective``, or is constant, two texts
-            of a triplet are identical, ``checkpoint`` is of another run or damaged, or a parameter
-            is wrong; before any work.
+            of a triplet are identical, ``scored`` does not fit, ``checkpoint`` is of another run
+            or damaged, or a parameter is wrong; before any work.
         FileNotFoundError, ImportError
             If the model, or a package for it, is not there.
         MemoryError
@@ -227,28 +245,29 @@ class RCMDRegressor(TokenRegressor):
         rows = check_rows(pairs, self.objective)
         targets = check_targets(y, rows, self.objective, trains=self.epochs > 0)
         held = check_eval_set(eval_set, self.objective)
+        more = check_sources(self, scored)
         encoder = self._encoder_to_train(rows, y) if self.epochs else self._fitted_encoder(rows, y)
         self._check_encoder(encoder)
-        table = vocabulary_table(encoder, self.weights, rows)
+        table = None if learns_weights(self) else vocabulary_table(encoder, self.weights, rows)
         # What a failing fit has learned must not stand beside what an earlier one left.
         losses, scores = [], []
         if self.epochs:
-            check_tokens(encoder, rows, self.special_tokens)
-            weigh = (
-                table
-                if table is None
-                else partial(training_weights, table, special=self.special_tokens)
-            )
+            given = rows, targets
+            if targets is not None and self.objective == "binary":
+                given = with_scored(self, (rows, targets), more)
+            check_tokens(encoder, given[0], self.special_tokens)
+            weigh, masses = weighing(self, encoder, table)
+
+            def evaluate() -> float:
+                assert held is not None
+                return self._judged(encoder, table if masses is None else masses.table(), *held)
+
             run = train(
-                self,
-                encoder.loaded(),
-                rows,
-                targets,
-                weigh=weigh,
-                eval_set=held,
-                evaluate=None if held is None else lambda: self._judged(encoder, table, *held),
-            )
+                self, encoder.loaded(), *given, weigh=weigh, masses=masses, eval_set=held,
+                evaluate=None if held is None else evaluate,
+            )  # fmt: skip
             losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
+            table = table if masses is None else masses.table()
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, table, shown))
@@ -349,19 +368,8 @@ class RCMDRegressor(TokenRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_training_parameters(self)
-        check_choice("plan", self.plan, METHODS)
-        if self.epochs and self.plan == "cmd":
-            raise ValueError(
-                "plan='cmd' cannot be trained; train with plan='rcmd', save the model "
-                "and give it to RCMDRegressor(model=..., plan='cmd')"
-            )
+        check_plan(self)
         check_integer("n_jobs", self.n_jobs, 1)
-        if self.plan == "cls" and self.weights is not None:
-            raise ValueError("plan='cls' compares one token per text; give weights=None")
-        if self.plan == "cls" and not self.special_tokens:
-            raise ValueError("plan='cls' compares [CLS] tokens; give special_tokens=True")
-        if self.plan == "cmd":
-            check_solver()
 
     def _check_encoder(self, encoder: Any) -> None:
         if self.plan == "cls" and not encoder.loaded().puts_special_token_first():

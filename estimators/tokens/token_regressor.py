@@ -25,7 +25,7 @@ from estimators.inputs import (
 )
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
 from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blocks
-from estimators.tokens.vocabulary import check_weights
+from estimators.tokens.vocabulary import WEIGHTS, check_weights
 from estimators.training import check_judged
 from film.tokens import Ragged, chunk_cosines
 
@@ -45,6 +45,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     """
 
     objective = "regression"
+    _kinds_of_weights: tuple[str, ...] = WEIGHTS
     model: Any
     special_tokens: bool
     weights: Any
@@ -296,7 +297,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if learns_tokens(self.model):
             self._check_left_to_encoder()
-        check_weights(self.weights)
+        check_weights(self.weights, self._kinds_of_weights)
         check_bool("special_tokens", self.special_tokens)
         check_folder("cache", self.cache)
         check_verbose(self.verbose)

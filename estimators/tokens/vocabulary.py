@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,20 @@ from estimators.tokens.token_weights import TokenWeights
 WEIGHTS = ("idf", "words")
 
 
-def check_weights(weights: Any) -> None:
-    """Raise unless ``weights`` is one of the kinds of `vocabulary_weights`, ready for use."""
-    if weights is None or (isinstance(weights, str) and weights in WEIGHTS):
+def check_weights(weights: Any, kinds: Sequence[str] = WEIGHTS) -> None:
+    """Raise unless ``weights`` is one of the kinds of `vocabulary_weights`, ready for use.
+
+    ``kinds`` are the names that are allowed.
+    """
+    if weights is None or (isinstance(weights, str) and weights in kinds):
         return
     if isinstance(weights, TokenWeights):
         weights.check_usable()
         return
     if not isinstance(weights, Mapping):
         raise ValueError(
-            f"weights={weights!r} must be None, 'idf', 'words', a fitted TokenWeights or a mapping "
-            "from tokens of the vocabulary to numbers"
+            f"weights={weights!r} must be None, {', '.join(map(repr, kinds))}, a fitted "
+            "TokenWeights or a mapping from tokens of the vocabulary to numbers"
         )
     for token, weight in weights.items():
         if not isinstance(token, str):

@@ -16,7 +16,7 @@ from estimators.encoders import find_model, write_folder
 from estimators.persistence import REGRESSOR, now, rename_parameters, versions
 
 FORMAT = 1
-LEFT_OUT = {"model", "cache", "checkpoint", "device", "weights", "random_state"}
+LEFT_OUT = {"model", "cache", "checkpoint", "device", "weights", "random_state", "teacher"}
 """Parameters that a folder does not keep: they belong to a machine, or to the fit."""
 
 

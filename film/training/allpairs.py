@@ -55,8 +55,8 @@ def allpairs_similarity(
     method : {"rcmd", "rcmd1", "rcmd2", "avg", "cls"}, default="rcmd"
         Plan of transport.
     weights1 : tensor of float, shape (B, L1), default=None
-        Masses of tokens, not negative, in any scale; None: all alike. Constants: they get no
-        gradient. "cls" takes none.
+        Masses of tokens, not negative, in any scale; None: all alike. They get a gradient where
+        they ask for one. "cls" takes none.
     weights2 : tensor of float, shape (C, L2), default=None
         The same for ``x2``.
     tile : int, default=None
@@ -64,7 +64,8 @@ def allpairs_similarity(
         memory and speed alone, and nothing where the kernel works.
     kernel : bool, default=None
         Whether one fused Triton kernel does the work of "rcmd", "rcmd1" and "rcmd2" on CUDA; None:
-        where Triton is there and the tensors are on CUDA in float32, bfloat16 or float16.
+        where Triton is there, the tensors are on CUDA in float32, bfloat16 or float16, and no
+        weight asks for a gradient.
 
     Returns
     -------
@@ -82,7 +83,8 @@ def allpairs_similarity(
     One product of B L1 by C L2 cosines is done tile by tile. Kept for the gradient are one byte a
     token and text, B C (L1 + L2) bytes for texts of up to 256 tokens (two bytes above), so memory
     is O(B C L) without the width h. The gradient is two products a tile and deterministic: every
-    sum has a fixed order. Cosines are in float32 under autocast too.
+    sum has a fixed order. Cosines are in float32 under autocast too. The gradient of weights is one
+    product a tile more, and the kernel, which has none, leaves such tensors to torch.
 
     Examples
     --------
@@ -98,7 +100,10 @@ def allpairs_similarity(
     side1, side2 = checked_sides(x1, x2, mask1, mask2, method, weights1, weights2)
     if tile is not None and (isinstance(tile, bool) or not isinstance(tile, int) or tile < 1):
         raise ValueError(f"tile={tile!r} must be an integer of at least 1, or None")
-    fused = _uses_kernel(kernel, x1)
+    learns = torch.is_grad_enabled() and (
+        side1.weights.requires_grad or side2.weights.requires_grad
+    )
+    fused = _uses_kernel(kernel, x1, learns)
     with torch.autocast(x1.device.type, enabled=False):
         if method == "avg":
             return unit(means(side1)) @ unit(means(side2)).T
@@ -115,8 +120,14 @@ def allpairs_similarity(
         return _function().apply(*arguments, TILE if tile is None else tile)
 
 
-def _uses_kernel(kernel: bool | None, x: Any) -> bool:
+def _uses_kernel(kernel: bool | None, x: Any, learns: bool = False) -> bool:
     if kernel is False:
+        return False
+    if learns:
+        if kernel:
+            raise ValueError(
+                "kernel=True gives weights no gradient, and some ask for one; give kernel=None"
+            )
         return False
     import importlib.util
 
@@ -181,7 +192,16 @@ def _function() -> Any:
             u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
             (B, L1, h), (C, L2, _) = u1.shape, u2.shape
             d1, d2 = torch.zeros_like(u1), torch.zeros_like(u2)
+            learns = ctx.needs_input_grad[4] or ctx.needs_input_grad[5]
+            of_mass1 = torch.zeros_like(mass1) if learns else None
+            of_mass2 = torch.zeros_like(mass2) if learns else None
             for rows, columns in _tiles(B, L1, C, L2, ctx.tile):
+                if learns:
+                    S, g = _cosines(u1[rows], u2[columns]), gradient[rows, columns]
+                    most1 = S.gather(3, best1[rows, :, columns].long()[..., None])[..., 0]
+                    most2 = S.gather(1, best2[rows, columns].long()[:, None])[:, 0]
+                    of_mass1[rows] += torch.einsum("bic,bc->bi", most1, g)
+                    of_mass2[columns] += torch.einsum("bcj,bc->cj", most2, g)
                 W = _chosen(
                     gradient[rows, columns],
                     mass1[rows],
@@ -194,7 +214,7 @@ def _function() -> Any:
                 d2[columns].view(-1, h).addmm_(W.T, u1[rows].view(-1, h))
             found1 = through_unit(d1, u1, scale1).to(x1.dtype)
             found2 = through_unit(d2, u2, scale2).to(x2.dtype)
-            return found1, found2, None, None, None, None, None
+            return found1, found2, None, None, of_mass1, of_mass2, None
 
     return TiledTransport
 

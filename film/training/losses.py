@@ -101,13 +101,61 @@ def rank_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
     import torch
 
     _check(similarity, temperature)
-    if similarity.ndim != 1 or tuple(scores.shape) != tuple(similarity.shape):
-        raise ValueError(
-            f"similarity has shape {tuple(similarity.shape)} and scores {tuple(scores.shape)}; "
-            "both must be (n,)"
-        )
+    _check_ranked(similarity, "scores", scores)
     below = scores[:, None] < scores
     gaps = ((similarity[:, None] - similarity) / temperature)[below]
+    return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
+
+
+def soft_rank_loss(similarity: Any, probabilities: Any, temperature: float = 0.05) -> Any:
+    """Ask of all pairs of texts that those more probably the same are more similar.
+
+    With s the similarities and p the probabilities that n pairs mean the same, it is
+    ``log(1 + Σ (1 - p_i) p_j exp((s_i - s_j) / τ))``, summed over all i ≠ j: each order of two
+    pairs counts by the probability that it is wrong. So labels and a teacher's probabilities are
+    learned from together. With probabilities 0 and 1 alone it is `rank_loss`; where two pairs are
+    equally probable, it is least where their similarities are equal.
+
+    Parameters
+    ----------
+    similarity : tensor of float, shape (n,)
+        Similarity s of n pairs.
+    probabilities : tensor, shape (n,)
+        Their probabilities p, from 0 to 1.
+    temperature : float, default=0.05
+        τ, greater than 0.
+
+    Returns
+    -------
+    loss : tensor, shape ()
+        Of the type of ``similarity``; 0 where all probabilities are 0, or all are 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a shape, a type or ``temperature`` is wrong, or a probability is not from 0 to 1.
+
+    Notes
+    -----
+    Time and memory are O(n²).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import soft_rank_loss
+    >>> soft_rank_loss(torch.tensor([0.9, 0.8]), torch.tensor([1.0, 0.3]), temperature=0.1)
+    tensor(0.2292)
+    """
+    import torch
+
+    _check(similarity, temperature)
+    _check_ranked(similarity, "probabilities", probabilities)
+    p = probabilities.to(similarity.dtype)
+    if not bool(((p >= 0) & (p <= 1)).all()):
+        raise ValueError("probabilities must be from 0 to 1, and none may be missing")
+    weights = (1 - p)[:, None] * p
+    counted = (weights > 0) & ~torch.eye(len(p), dtype=torch.bool, device=p.device)
+    gaps = ((similarity[:, None] - similarity) / temperature)[counted] + weights[counted].log()
     return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
 
 
@@ -300,6 +348,14 @@ def _check(similarity: Any, temperature: float) -> None:
     _check_floats("similarity", similarity)
     if not (0 < temperature < math.inf):
         raise ValueError(f"temperature={temperature!r} must be a finite number above 0")
+
+
+def _check_ranked(similarity: Any, name: str, given: Any) -> None:
+    if similarity.ndim != 1 or tuple(given.shape) != tuple(similarity.shape):
+        raise ValueError(
+            f"similarity has shape {tuple(similarity.shape)} and {name} {tuple(given.shape)}; "
+            "both must be (n,)"
+        )
 
 
 def _check_floats(name: str, given: Any) -> None:

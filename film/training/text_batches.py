@@ -66,7 +66,7 @@ def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
         weights = mask.to(exact)
     else:
         _check_each_token(f"weights{side}", weights, x, "one per token")
-        weights = weights.detach().to(exact).masked_fill(~mask, 0)
+        weights = weights.to(exact).masked_fill(~mask, 0)
         if bool((~torch.isfinite(weights) | (weights < 0)).any()):
             raise ValueError(f"weights{side} must be finite and not negative")
     empty = (weights == 0).all(dim=1)

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
@@ -36,6 +37,7 @@ from estimators import (
     DuplicateFinder,
     LexicalFeatures,
     MiniBatchFILM,
+    PairTeacher,
     PairwiseKNNClassifier,
     RCMDRegressor,
     SentenceEncoder,
@@ -178,6 +180,16 @@ LAWS = {
         RCMDRegressor(**CPU), "scored", "predict similarity unknown_shares explain"
     ),
     "RCMDRegressor trained": Law(RCMDRegressor(**TRAINS), "scored", "predict loss_curve_"),
+    "RCMDRegressor, learned weights": Law(
+        RCMDRegressor(weights="learned", **TRAINS), "scored", "predict token_weights_"
+    ),
+    "PairTeacher": Law(
+        PairTeacher(
+            make_pipeline(LexicalFeatures(), LogisticRegression()), n_pairs=20, random_state=0
+        ),
+        "labelled",
+        "scores_ out_of_fold_",
+    ),
     "SurrogateRegressor": Law(
         SurrogateRegressor(**CPU | {"epochs": 0}),
         "scored",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,15 +32,22 @@ def chunks_of(lengths: np.ndarray, most_texts: int | None, most_tokens: int | No
 
 
 def padded(
-    examples: Examples, flat: Any, texts: np.ndarray, order: np.ndarray, special_tokens: bool
+    examples: Examples,
+    flat: Any,
+    texts: np.ndarray,
+    order: np.ndarray,
+    special_tokens: bool,
+    masses: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any, Any]:
     """Put tokens that were encoded in ``order`` back to their texts, (b, L, h).
+
+    ``masses`` gives the weights of tokens that are learned, from their entries.
 
     Returns
     -------
     x, mask, weights : tensors, shapes (b, L, h), (b, L) and (b, L)
         The mask leaves out padding, and special tokens unless they take part; weights are None
-        where the examples have none.
+        where the examples have none and none are learned.
     """
     import torch
 
@@ -61,6 +69,10 @@ def padded(
         table = np.zeros(len(kept), dtype=np.float32)
         table[place] = examples.weights[source]
         weights = torch.from_numpy(table).to(device).view(len(texts), longest)
+    elif masses is not None:
+        entries = np.zeros(len(kept), dtype=np.int64)
+        entries[place] = tokens.ids[source]
+        weights = masses(torch.from_numpy(entries).to(device)).view(len(texts), longest)
     mask = torch.from_numpy(kept).to(device)
     shape = len(texts), longest
     return values.view(*shape, -1), mask.view(shape), weights

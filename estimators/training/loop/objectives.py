@@ -17,6 +17,7 @@ from film.training import (
     n_pair_loss,
     rank_loss,
     rowpairs_similarity,
+    soft_rank_loss,
     triplet_loss,
     weighted_mean,
 )
@@ -85,9 +86,20 @@ class Ranking(Objective):
         y = np.asarray(batch.y)
         scores = np.concatenate([y[rank :: processes.size] for rank in processes.order])
         similarity = torch.cat(processes.gather(found))
-        return rank_loss(
-            similarity, torch.from_numpy(scores).to(found.device), batch.settings.temperature
-        )
+        wanted = torch.from_numpy(scores).to(found.device)
+        return self.cost(similarity, wanted, batch.settings.temperature)
+
+    def cost(self, similarity: Any, scores: Any, temperature: float) -> Any:
+        """`rank_loss`."""
+        return rank_loss(similarity, scores, temperature)
+
+
+class LabelRanking(Ranking):
+    """Pairs that are more probably the same are more similar: labels, and scores of a teacher."""
+
+    def cost(self, similarity: Any, scores: Any, temperature: float) -> Any:
+        """`soft_rank_loss`."""
+        return soft_rank_loss(similarity, scores, temperature)
 
 
 class Contrast(Objective):
@@ -247,7 +259,7 @@ class PairScore(Objective):
 
 OBJECTIVES: dict[str, type[Objective]] = {
     "regression": Ranking,
-    "binary": Ranking,
+    "binary": LabelRanking,
     "contrastive": Contrast,
     "l2": Cosine,
     "nli": Entailment,

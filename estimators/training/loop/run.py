@@ -26,6 +26,7 @@ def train(
     eval_set: tuple[np.ndarray, np.ndarray | None] | None,
     evaluate: Callable[[], float] | None,
     with_head: bool = True,
+    masses: Any = None,
 ) -> Training:
     """Train a model in place.
 
@@ -43,6 +44,8 @@ def train(
         What ``evaluate`` scores; the checkpoint keeps its digest.
     with_head : bool, default=True
         Whether a linear layer is put after the model.
+    masses : torch.nn.Module or None
+        As in `Training`; without ``weigh``.
 
     Returns
     -------
@@ -58,7 +61,13 @@ def train(
         tokens, codes.reshape(rows.shape), targets, None if weigh is None else weigh(tokens)
     )
     return run_examples(
-        estimator, transformer, examples, rows=(rows, targets), eval_set=eval_set, evaluate=evaluate
+        estimator,
+        transformer,
+        examples,
+        rows=(rows, targets),
+        eval_set=eval_set,
+        evaluate=evaluate,
+        masses=masses,
     )
 
 
@@ -119,13 +128,15 @@ def run_examples(
     eval_set: tuple[np.ndarray, Any] | None,
     evaluate: Callable[[], float] | None,
     objective: Objective | None = None,
+    masses: Any = None,
     settings: Settings | None = None,
 ) -> Training:
     """Train on examples that were made of some rows, whose digest the checkpoint keeps.
 
     ``settings`` are those of the estimator where they are None.
     """
-    settings = training_settings(estimator) if settings is None else settings
+    if settings is None:
+        settings = training_settings(estimator, masses is not None)
     checkpoint = None
     if estimator.checkpoint is not None:
         run = run_of(transformer.file_digest, settings, rows=rows, eval_set=eval_set)
@@ -135,6 +146,7 @@ def run_examples(
         examples,
         settings,
         objective=objective,
+        masses=masses,
         evaluate=evaluate,
         checkpoint=checkpoint,
         verbose=estimator.verbose,

@@ -33,6 +33,11 @@ class Settings:
     dtype: str
     seed: int
     margin: float | None = None  # of triplets alone
+    weight_rate: float | None = None  # learning rate of token weights, where they are learned
+
+
+WEIGHT_RATE = 200
+"""Learning rate of token weights, which start at 1, in those of the model."""
 
 
 def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOKENS) -> None:
@@ -53,7 +58,7 @@ def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOK
     check_folder("checkpoint", estimator.checkpoint)
 
 
-def training_settings(estimator: Any) -> Settings:
+def training_settings(estimator: Any, learns_weights: bool = False) -> Settings:
     """Give the settings of a run; without a seed, that of the run in the checkpoint goes on."""
     seed = None
     if estimator.random_state is None and estimator.checkpoint is not None:
@@ -75,4 +80,5 @@ def training_settings(estimator: Any) -> Settings:
         dtype=estimator.dtype or "float32",
         seed=seed,
         margin=float(estimator.margin) if estimator.objective == "triplet" else None,
+        weight_rate=WEIGHT_RATE * float(estimator.learning_rate) if learns_weights else None,
     )

@@ -44,6 +44,8 @@ class Training:
         Checked.
     objective : Objective or None
         What is minimised; None is the one that the settings name.
+    masses : torch.nn.Module or None
+        Weights of tokens by their entries that are learned along.
     evaluate : callable or None
         Gives the score of the model as it is, the greater the better. The model of the best score
         is what `run` leaves; without it, the last one.
@@ -69,6 +71,7 @@ class Training:
         settings: Settings,
         *,
         objective: Objective | None = None,
+        masses: Any = None,
         evaluate: Callable[[], float] | None,
         checkpoint: Checkpoint | None,
         verbose: int,
@@ -85,11 +88,23 @@ class Training:
         self.objective = OBJECTIVES[settings.objective]() if objective is None else objective
         with torch.random.fork_rng(devices=self._devices):
             self.objective.start(transformer.width, settings, transformer.device)
-        modules = [transformer.module, transformer.head, self.objective.module]
+        # Learned beside the transformer, by the names that its weights have in a state.
+        self.masses = None if masses is None else masses.to(transformer.device)
+        own = {"objective": self.objective.module, "masses": self.masses}
+        self.own = {name: module for name, module in own.items() if module is not None}
+        modules = [transformer.module, transformer.head, *self.own.values()]
         self.modules = torch.nn.ModuleList([each for each in modules if each is not None])
         self.modules.requires_grad_(True)
         self.parameters = list(self.modules.parameters())
-        self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate)
+        self.rates = [settings.learning_rate]
+        groups: list[dict[str, Any]] = [{"params": self.parameters}]
+        if self.masses is not None:
+            # The last of all modules.
+            n_weights = len(list(self.masses.parameters()))
+            groups = [{"params": self.parameters[:-n_weights]}]
+            groups.append({"params": self.parameters[-n_weights:]})
+            self.rates.append(settings.weight_rate or settings.learning_rate)
+        self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate)
         kind = torch.device(transformer.device).type
         self.scaler = torch.amp.GradScaler(kind, enabled=settings.dtype == "float16")
         self.step, self.losses, self.scores = 0, [], []
@@ -176,7 +191,9 @@ class Training:
 
         def loss(flat: list[Any]) -> Any:
             joined = torch.cat(flat)
-            batch = padded(self.examples, joined, texts, order, settings.special_tokens)
+            batch = padded(
+                self.examples, joined, texts, order, settings.special_tokens, self.masses
+            )
             found = self.objective.loss(self._batch(batch, rows, codes))
             return self.scaler.scale(found / settings.accumulation_steps)
 
@@ -202,9 +219,8 @@ class Training:
         seed = np.random.SeedSequence([settings.seed, self.step, self.processes.rank])
         torch.manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
         self.modules.train()
-        rate = settings.learning_rate * (1 - self.step / self.total)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"] = rate * (1 - self.step / self.total)
         try:
             parts = np.array_split(rows, settings.accumulation_steps)
             value = float(np.mean([self.backward(part) for part in parts]))
@@ -263,21 +279,27 @@ class Training:
         return [] if self.transformer.device == "cpu" else [self.transformer.device]
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Copy all weights that train, those of the objective under "objective."."""
-        module, found = self.objective.module, self.transformer.arrays()
-        own = {} if module is None else module.state_dict()
-        return found | {f"objective.{name}": v.cpu().numpy().copy() for name, v in own.items()}
+        """Copy all weights that train, those of the objective under "objective.", and so on."""
+        found = self.transformer.arrays()
+        for part, module in self.own.items():
+            for name, value in module.state_dict().items():
+                found[f"{part}.{name}"] = value.cpu().numpy().copy()
+        return found
 
     def _adopt(self, arrays: dict[str, np.ndarray]) -> None:
         import torch
 
-        parts: dict[bool, dict[str, np.ndarray]] = {True: {}, False: {}}
+        own: dict[str, dict[str, Any]] = {part: {} for part in self.own}
+        of_model = {}
         for name, value in arrays.items():
-            parts[name.startswith("objective.")][name] = value
-        self.transformer.adopt(parts[False])
-        if self.objective.module is not None:
-            own = {n.partition(".")[2]: torch.from_numpy(v) for n, v in parts[True].items()}
-            self.objective.module.load_state_dict(own)
+            part, _, rest = name.partition(".")
+            if part in own:
+                own[part][rest] = torch.from_numpy(value)
+            else:
+                of_model[name] = value
+        self.transformer.adopt(of_model)
+        for part, module in self.own.items():
+            module.load_state_dict(own[part])
 
     def _judge(self) -> None:
         if self.evaluate is None:

@@ -353,17 +353,43 @@ def test_a_broken_token_shows(method, value):
 
 @pytest.mark.parametrize("method", TRAINABLE[:-1])
 @pytest.mark.parametrize("scale", [1e-30, 3e38])
-def test_weights_are_in_any_scale_and_constant(method, scale):
+def test_weights_are_in_any_scale(method, scale):
     x1, mask1 = batch(0, 4, 5, dtype=torch.float32)
     x2, mask2 = batch(1, 7, 3, dtype=torch.float32)
     weights1, weights2 = weights_of(mask1).float(), weights_of(mask2).float()
     expected = allpairs_similarity(x1, x2, None, None, method, weights1=weights1, weights2=weights2)
     # Each is a number of float32, their sum is not.
     scaled1, scaled2 = (w / w.max() * scale for w in (weights1, weights2))
-    scaled1.requires_grad_()
     found = allpairs_similarity(x1, x2, None, None, method, weights1=scaled1, weights2=scaled2)
     torch.testing.assert_close(found, expected)
-    assert not found.requires_grad
+
+
+@pytest.mark.parametrize("method", TRAINABLE[:-1])
+@pytest.mark.parametrize("tile", [1, 40, None])
+def test_weights_have_the_gradients_of_the_dense_form(method, tile):
+    x1, mask1 = batch(2, 5, 4, ragged=True)
+    x2, mask2 = batch(3, 3, 6, ragged=True)
+    given = x1, x2, mask1, mask2, method
+
+    def of_weights(function, **options):
+        weights = [weights_of(mask).requires_grad_() for mask in (mask1, mask2)]
+        found = function(*given, weights1=weights[0], weights2=weights[1], **options)
+        generator = torch.Generator().manual_seed(9)
+        (found * torch.randn(found.shape, generator=generator, dtype=found.dtype)).sum().backward()
+        return [w.grad for w in weights]
+
+    found, expected = of_weights(allpairs_similarity, tile=tile), of_weights(dense)
+    for one, other, mask in zip(found, expected, (mask1, mask2), strict=True):
+        one = torch.zeros_like(other) if one is None else one
+        torch.testing.assert_close(one, other, atol=1e-14, rtol=1e-12)
+        assert (one[~mask] == 0).all()
+
+
+def test_the_kernel_leaves_weights_that_learn_to_torch():
+    x, mask = batch(0, 2, 3)
+    weights = weights_of(mask).requires_grad_()
+    with pytest.raises(ValueError, match="kernel=True gives weights no gradient"):
+        allpairs_similarity(x, x, weights1=weights, kernel=True)
 
 
 def test_nothing_given_is_changed():

@@ -12,6 +12,7 @@ from film.training.losses import (  # noqa: E402
     l2_loss,
     n_pair_loss,
     rank_loss,
+    soft_rank_loss,
     triplet_loss,
 )
 
@@ -233,6 +234,66 @@ def test_rank_loss_has_the_right_gradient():
 def test_rank_loss_names_what_is_wrong(s, y, temperature, message):
     with pytest.raises((TypeError, ValueError), match=message):
         rank_loss(s, y, temperature)
+
+
+def looped_soft_rank(s, p, temperature):
+    total = 1.0
+    for i in range(len(s)):
+        for j in range(len(s)):
+            if i != j:
+                total += (1 - p[i]) * p[j] * math.exp((s[i] - s[j]) / temperature)
+    return math.log(total)
+
+
+def test_soft_rank_loss_is_its_definition():
+    s, p = [0.3, -0.2, 0.9, 0.5, 0.5], [0.2, 0.0, 1.0, 0.7, 0.5]
+    found = soft_rank_loss(torch.tensor(s, dtype=torch.float64), torch.tensor(p), 0.3)
+    # Probabilities of float32 are exact to some 1e-7.
+    assert float(found) == pytest.approx(looped_soft_rank(s, p, 0.3), rel=1e-6)
+
+
+def test_soft_rank_loss_of_labels_is_the_rank_loss():
+    s = drawn((1, 9))[0][0]
+    labels = torch.tensor([0, 1, 1, 0, 0, 1, 0, 1, 1])
+    torch.testing.assert_close(soft_rank_loss(s, labels, 0.3), rank_loss(s, labels, 0.3))
+    for alike in (0.0, 1.0):
+        assert float(soft_rank_loss(s, torch.full((9,), alike))) == 0
+
+
+def test_soft_rank_loss_takes_less_from_a_teacher_that_is_less_sure():
+    s = torch.tensor([0.2, 0.8], dtype=torch.float64)  # the second more similar
+    costs = [float(soft_rank_loss(s, torch.tensor([0.0, p]), 0.3)) for p in (1.0, 0.6, 0.1)]
+    assert costs == sorted(costs, reverse=True)
+    right, wrong = (soft_rank_loss(s, torch.tensor(p), 0.3) for p in ([0.1, 0.9], [0.9, 0.1]))
+    assert right < wrong
+
+
+def test_pairs_as_probable_cost_least_where_they_are_as_similar():
+    p, gaps = torch.tensor([0.4, 0.4]), (-0.3, -0.1, 0.0, 0.1, 0.3)
+    costs = [float(soft_rank_loss(torch.tensor([0.5 + gap, 0.5]), p, 0.3)) for gap in gaps]
+    assert min(costs) == costs[2] and costs[0] > costs[1] and costs[4] > costs[3]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_soft_rank_loss_has_the_right_gradient(seed):
+    s, p = drawn((2, 6), seed)[0]
+    p = (p.abs() * torch.tensor([0, 1, 1, 1, 1, 1])).requires_grad_(False)
+    p[1] = 1.0
+    assert torch.autograd.gradcheck(lambda s: soft_rank_loss(s, p, 0.3), (s.requires_grad_(),))
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        (torch.ones(2), r"similarity has shape \(3,\) and probabilities \(2,\)"),
+        (torch.tensor([0.0, 1.0, 1.1]), "probabilities must be from 0 to 1"),
+        (torch.tensor([0.0, 1.0, -0.1]), "probabilities must be from 0 to 1"),
+        (torch.tensor([0.0, 1.0, math.nan]), "none may be missing"),
+    ],
+)
+def test_soft_rank_loss_names_what_is_wrong(p, message):
+    with pytest.raises(ValueError, match=message):
+        soft_rank_loss(torch.ones(3), p)
 
 
 def test_l2_loss_is_the_mean_squared_distance():

@@ -1,0 +1,319 @@
+"""Scores of near pairs by a teacher that reads better than what learns from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from estimators.inputs import (
+    as_texts,
+    check_folder,
+    check_integer,
+    check_pair_labels,
+    check_pairs,
+    check_seed,
+    check_verbose,
+    cloned,
+    progress_bar,
+    splitter_of,
+    tags_of_texts,
+)
+from estimators.persistence import savable
+from estimators.training import CrossEncoderRegressor
+from film.corpus import near_pairs
+from film.datasets import atomic_writer
+from film.text import normalize_text
+
+FORMAT = 1
+PLACES = ("cache", "checkpoint", "device", "memory", "n_jobs", "verbose")
+"""Parameters that leave a teacher's scores as they are."""
+
+
+class FoldScores(NamedTuple):
+    """What the teacher of one fold, which learned from the others, says of it."""
+
+    pairs: np.ndarray
+    scores: np.ndarray
+    of_labelled: np.ndarray
+
+
+@savable
+class PairTeacher(BaseEstimator):
+    """Score near pairs of the texts of labelled pairs, for a similarity to learn from.
+
+    A model that reads both texts of a pair together judges better than one that compares vectors
+    of texts, and costs far more. Here it labels: the labelled pairs are parted into
+    question-disjoint folds; in each, texts are paired with their nearest others of the same fold;
+    and a model that was fitted on the other folds scores these pairs. So no score is of a text that
+    its teacher has learned from. `RCMDRegressor` takes it as ``teacher`` and learns from labels and
+    scores together: "Augmented SBERT" (Thakur et al., 2021).
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        A classifier or regressor of pairs. None: ``CrossEncoderRegressor(objective="binary")``. One
+        that learns little is a teacher too, such as ``RCMDRegressor(folder, plan="avg",
+        objective="binary")`` on a larger encoder; so is a fitted one, in scikit-learn's
+        ``FrozenEstimator``, which must not have seen the pairs.
+    embedder : estimator, default=None
+        Turns texts into vectors, whose cosine says which texts are near: `SentenceEncoder`, or any
+        transformer of texts. None: TF-IDF. Fitted on the texts of each fold alone.
+    n_neighbors : int, default=3
+        Nearest texts of each text that it is paired with.
+    n_pairs : int, default=None
+        Most near pairs in all folds together, drawn at random. None: all.
+    cv : int or splitter, default=2
+        Folds, as in `DisjointPairsKFold`, so many teachers are fitted.
+    checkpoint : str or path-like, default=None
+        Folder of your own in which the scores of each fold are kept. Started again, `fit` takes
+        them from there; an ``estimator`` with such a parameter keeps its run there too.
+    random_state : int, RandomState or None, default=None
+        Seeds folds and the draw of pairs; the estimator has its own.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    pairs_ : ndarray of str, shape (n_near, 2)
+        Near pairs, without those that were labelled.
+    scores_ : ndarray of float64, shape (n_near,)
+        Probability that each is of the second label, by a teacher that knows neither text.
+    folds_ : ndarray of int, shape (n_near,)
+        Fold of each.
+    out_of_fold_ : ndarray of float64, shape (n_pairs,)
+        The same probability of the labelled pairs: how good the teacher is on what it has not seen.
+    classes_ : ndarray of shape (2,)
+        Labels.
+
+    See Also
+    --------
+    RCMDRegressor : Learns from it.
+
+    Notes
+    -----
+    Costs ``cv`` fits, each on all folds but one, and the scoring of labelled and near pairs. Spaces
+    beside words, case and punctuation do not make two texts: one spelling of each is paired.
+
+    Examples
+    --------
+    >>> from estimators import PairTeacher, RCMDRegressor
+    >>> teacher = PairTeacher(n_pairs=20_000, random_state=0)
+    >>> model = RCMDRegressor(objective="binary", epochs=3, teacher=teacher)
+    >>> model.fit(pairs, is_duplicate)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        embedder: Any = None,
+        n_neighbors: int = 3,
+        n_pairs: Any = None,
+        cv: Any = 2,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.embedder = embedder
+        self.n_neighbors = n_neighbors
+        self.n_pairs = n_pairs
+        self.cv = cv
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, pairs: Any, y: Any) -> PairTeacher:
+        """Fit a teacher per fold, and let it score the near pairs of that fold.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        y : array-like, shape (n_pairs,)
+            Two labels.
+
+        Returns
+        -------
+        self : PairTeacher
+            Fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, labels do not fit, a parameter is wrong, a fold lacks a label, or
+            ``checkpoint`` is of other pairs or settings; before any work.
+        """
+        estimator, embedder = self._checked()
+        rows = check_pairs(pairs, encodable=True)
+        labels = check_pair_labels(y, len(rows))
+        classes = np.unique(labels)
+        targets = (labels == classes[1]).astype(np.int64)
+        store = None if self.checkpoint is None else Path(self.checkpoint)
+        seed = _seed(self.random_state, store)
+        folds = list(splitter_of(self.cv, seed).split(rows, targets))
+        for train, _ in folds:
+            if len(set(targets[train].tolist())) < 2:
+                raise ValueError(
+                    f"cv={self.cv!r} leaves a teacher pairs of one label only; give fewer folds, "
+                    "or more pairs"
+                )
+        digest = _digest(rows, targets, estimator, embedder, self._settings())
+        found: list[FoldScores] = []
+        with progress_bar(self.verbose, "teacher") as show:
+            for number, (train, test) in enumerate(folds):
+                kept = None if store is None else _read(store, number, digest, seed)
+                if kept is None:
+                    if show is not None:
+                        show(f"fold {number + 1} of {len(folds)}")
+                    kept = self._of_fold(
+                        estimator, embedder, rows, targets, train, test, number, len(folds), seed
+                    )
+                    if store is not None:
+                        _write(store, number, digest, seed, kept)
+                found.append(kept)
+        self.out_of_fold_ = np.empty(len(rows))
+        for (_, test), fold in zip(folds, found, strict=True):
+            self.out_of_fold_[test] = fold.of_labelled
+        self.pairs_ = np.concatenate([fold.pairs for fold in found])
+        self.scores_ = np.concatenate([fold.scores for fold in found])
+        self.folds_ = np.repeat(np.arange(len(found)), [len(fold.pairs) for fold in found])
+        self.classes_ = classes
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = tags_of_texts(super().__sklearn_tags__())
+        tags.target_tags.required = True
+        return tags
+
+    def _checked(self) -> tuple[Any, Any]:
+        """Give unfitted copies of estimator and embedder, or raise where a parameter is wrong."""
+        estimator = self.estimator
+        if estimator is None:
+            estimator = CrossEncoderRegressor(objective="binary")
+        if not hasattr(estimator, "fit") or not (
+            is_classifier(estimator) or is_regressor(estimator)
+        ):
+            raise TypeError(
+                f"estimator={estimator!r} must be a classifier or regressor of pairs, or None"
+            )
+        embedder = _tf_idf() if self.embedder is None else self.embedder
+        if not (hasattr(embedder, "fit") and hasattr(embedder, "transform")):
+            raise TypeError(
+                f"embedder={embedder!r} must turn texts into vectors, with fit and transform, "
+                "or be None"
+            )
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        if self.n_pairs is not None:
+            check_integer("n_pairs", self.n_pairs, 1)
+        splitter_of(self.cv, 0)
+        check_folder("checkpoint", self.checkpoint)
+        check_verbose(self.verbose)
+        check_seed(self.random_state)
+        return cloned("estimator", estimator), cloned("embedder", embedder)
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: repr(getattr(self, name)) for name in ("n_neighbors", "n_pairs", "cv")}
+
+    def _of_fold(
+        self, estimator: Any, embedder: Any, rows: np.ndarray, targets: np.ndarray,
+        train: np.ndarray, test: np.ndarray, number: int, n_folds: int, seed: int,
+    ) -> FoldScores:  # fmt: skip
+        teacher: Any = clone(estimator)
+        if self.checkpoint is not None and teacher.get_params().get("checkpoint", "") is None:
+            teacher.set_params(checkpoint=Path(self.checkpoint) / f"run-{number}")
+        near = _near(clone(embedder), rows[test], self.n_neighbors)
+        if self.n_pairs is not None:
+            room = self.n_pairs // n_folds + (number < self.n_pairs % n_folds)
+            rng = np.random.default_rng([seed, number])
+            near = near[np.sort(rng.permutation(len(near))[:room])]
+        teacher.fit(rows[train], targets[train])
+        asked = np.concatenate([rows[test], near])
+        verdicts = _verdicts(teacher, asked)
+        return FoldScores(near, verdicts[len(test) :], verdicts[: len(test)])
+
+
+def _tf_idf() -> Any:
+    return TfidfVectorizer(preprocessor=normalize_text, token_pattern=r"\S+", sublinear_tf=True)
+
+
+def _near(embedder: Any, pairs: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """Give pairs of near texts of some pairs, shape (n, 2), without these pairs."""
+    spelt: dict[str, str] = {}
+    for text in pairs.ravel().tolist():
+        spelt.setdefault(normalize_text(text), text)
+    spelt.pop("", None)
+    number = {reading: place for place, reading in enumerate(spelt)}
+    texts = as_texts(list(spelt.values()))
+    if len(texts) < 2:
+        return np.empty((0, 2), dtype=object)
+    known = [[number.get(normalize_text(text), -1) for text in pair] for pair in pairs.tolist()]
+    known = np.array([pair for pair in known if min(pair) >= 0], dtype=np.intp).reshape(-1, 2)
+    return texts[near_pairs(embedder.fit_transform(texts), n_neighbors, known)[0]]
+
+
+def _verdicts(teacher: Any, pairs: np.ndarray) -> np.ndarray:
+    if is_classifier(teacher):
+        found = teacher.predict_proba(pairs)[:, 1]
+    else:
+        found = np.clip(teacher.predict(pairs), 0, 1)
+    found = np.asarray(found, dtype=np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError("estimator scores pairs with values that are not finite")
+    return found
+
+
+def _seed(random_state: Any, store: Path | None) -> int:
+    """Give the seed of a run; without one, that of the run in the folder."""
+    if random_state is None and store is not None:
+        for path in sorted(store.glob("fold-*.json")):
+            return int(json.loads(path.read_text(encoding="utf-8"))["seed"])
+    return int(check_seed(random_state).randint(2**31 - 1))
+
+
+def _digest(rows: np.ndarray, targets: np.ndarray, *what: Any) -> str:
+    digest = hashlib.blake2b(repr(rows.tolist()).encode(), digest_size=16)
+    digest.update(targets.tobytes())
+    for each in what:
+        if hasattr(each, "get_params"):
+            params = each.get_params(deep=True)
+            said = {k: repr(v) for k, v in params.items() if k.split("__")[-1] not in PLACES}
+            each = type(each).__name__, sorted(said.items())
+        digest.update(repr(each).encode())
+    return digest.hexdigest()
+
+
+def _read(store: Path, number: int, digest: str, seed: int) -> FoldScores | None:
+    path = store / f"fold-{number}.json"
+    if not path.is_file():
+        return None
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        is_own = (said["format"], said["digest"], said["seed"]) == (FORMAT, digest, seed)
+        pairs = np.empty((len(said["pairs"]), 2), dtype=object)
+        pairs[:] = np.array(said["pairs"], dtype=object).reshape(-1, 2)
+        fold = FoldScores(
+            pairs, np.array(said["scores"], float), np.array(said["of_labelled"], float)
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"checkpoint: {path} is damaged ({error!r}); delete it") from error
+    if not is_own:
+        raise ValueError(
+            f"checkpoint={str(store)!r} is of other pairs, labels or settings; give another "
+            "folder, or delete this one to start anew"
+        )
+    return fold
+
+
+def _write(store: Path, number: int, digest: str, seed: int, fold: FoldScores) -> None:
+    store.mkdir(parents=True, exist_ok=True)
+    said = {"format": FORMAT, "digest": digest, "seed": seed}
+    said |= {name: values.tolist() for name, values in fold._asdict().items()}
+    with atomic_writer(store / f"fold-{number}.json", "w") as handle:
+        handle.write(json.dumps(said))

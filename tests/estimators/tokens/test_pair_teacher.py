@@ -1,0 +1,189 @@
+"""PairTeacher: folds that no teacher sees, near pairs of the fold alone, and runs that go on."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+
+from estimators import DisjointPairsKFold, PairTeacher
+from film.datasets import make_question_pairs
+from film.text import normalize_text
+
+DATA = make_question_pairs(60, random_state=0)
+SEEN: list = []
+"""What recording teachers were fitted on and asked, in the order of their folds."""
+
+
+def readings(pairs):
+    return {normalize_text(text) for pair in pairs for text in pair}
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Scores a pair by the length of its texts, and keeps what it saw."""
+
+    def __init__(self, checkpoint=None, slope=0.01):
+        self.checkpoint = checkpoint
+        self.slope = slope
+
+    def fit(self, pairs, y):
+        self.record_ = {"fitted": pairs, "y": y, "asked": [], "checkpoint": self.checkpoint}
+        SEEN.append(self.record_)
+        return self
+
+    def predict(self, pairs):
+        self.record_["asked"].append(pairs)
+        return np.array([self.slope * sum(map(len, pair)) for pair in pairs])
+
+
+class Certain(ClassifierMixin, BaseEstimator):
+    def fit(self, pairs, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, pairs):
+        return np.tile([0.25, 0.75], (len(pairs), 1))
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    SEEN.clear()
+
+
+def teacher(**params):
+    return PairTeacher(**{"estimator": Recorder(), "random_state": 0} | params)
+
+
+@pytest.mark.parametrize("cv", [2, 3])
+@pytest.mark.parametrize("n_pairs", [None, 11])
+def test_no_teacher_scores_a_text_that_it_was_fitted_on(cv, n_pairs):
+    model = teacher(cv=cv, n_pairs=n_pairs).fit(DATA.pairs, DATA.y)
+    assert len(SEEN) == cv
+    for number, record in enumerate(SEEN):
+        asked = np.concatenate(record["asked"])
+        assert not readings(record["fitted"]) & readings(asked)
+        near = model.pairs_[model.folds_ == number]
+        assert {tuple(pair) for pair in near.tolist()} <= {tuple(p) for p in asked.tolist()}
+        assert len(near)
+    # Every labelled pair is scored once, by the teacher that did not learn from it.
+    assert sum(len(record["fitted"]) for record in SEEN) == (cv - 1) * len(DATA.pairs)
+    expected = [0.01 * sum(map(len, pair)) for pair in DATA.pairs]
+    assert model.out_of_fold_ == pytest.approx(np.clip(expected, 0, 1))
+
+
+def test_a_teacher_within_a_fold_of_a_student_sees_nothing_of_the_rest():
+    train, test = next(DisjointPairsKFold(3, random_state=1).split(DATA.pairs, DATA.y))
+    teacher().fit(DATA.pairs[train], DATA.y[train])
+    held = readings(DATA.pairs[test])
+    for record in SEEN:
+        assert not held & readings(record["fitted"])
+        assert not held & readings(np.concatenate(record["asked"]))
+
+
+def test_near_pairs_are_new_different_and_each_once():
+    model = teacher(n_neighbors=2).fit(DATA.pairs, DATA.y)
+    known = {frozenset(map(normalize_text, pair)) for pair in DATA.pairs}
+    near = [frozenset(map(normalize_text, pair)) for pair in model.pairs_]
+    assert len(set(near)) == len(near) and not known & set(near)
+    assert all(len(pair) == 2 for pair in near)
+    assert model.scores_.shape == model.folds_.shape == (len(near),)
+    assert model.scores_.min() >= 0 and model.scores_.max() <= 1
+
+
+def test_so_many_pairs_as_asked_for():
+    every = teacher().fit(DATA.pairs, DATA.y)
+    few = teacher(n_pairs=7).fit(DATA.pairs, DATA.y)
+    assert len(few.pairs_) == 7 and np.bincount(few.folds_).tolist() == [4, 3]
+    assert {tuple(p) for p in few.pairs_} <= {tuple(p) for p in every.pairs_}
+
+
+def test_neighbours_are_those_of_the_embedder():
+    class Alphabet(BaseEstimator):
+        def fit_transform(self, texts, y=None):
+            return np.array([[len(text), 1.0] for text in texts])
+
+        def fit(self, texts, y=None):
+            return self
+
+        transform = fit_transform
+
+    by_length = teacher(embedder=Alphabet(), n_neighbors=1).fit(DATA.pairs, DATA.y)
+    gaps = [abs(len(a) - len(b)) for a, b in by_length.pairs_]
+    words = teacher(embedder=TfidfVectorizer(), n_neighbors=1).fit(DATA.pairs, DATA.y)
+    assert np.mean(gaps) < np.mean([abs(len(a) - len(b)) for a, b in words.pairs_])
+
+
+def test_labels_of_any_kind_reach_the_teacher_as_0_and_1():
+    names = np.where(DATA.y == 1, "same", "other")
+    model = teacher().fit(DATA.pairs, names)
+    assert model.classes_.tolist() == ["other", "same"]
+    assert all(set(record["y"].tolist()) == {0, 1} for record in SEEN)
+
+
+def test_a_classifier_teaches_its_probabilities():
+    model = teacher(estimator=Certain()).fit(DATA.pairs, DATA.y)
+    assert set(model.scores_.tolist()) == set(model.out_of_fold_.tolist()) == {0.75}
+
+
+def test_a_frozen_teacher_is_not_fitted_again():
+    fitted = Recorder().fit(DATA.pairs[:2], DATA.y[:2])
+    SEEN.clear()
+    model = teacher(estimator=FrozenEstimator(fitted)).fit(DATA.pairs, DATA.y)
+    assert not SEEN and len(model.scores_)
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    whole = teacher().fit(DATA.pairs, DATA.y)
+    SEEN.clear()
+    usual = Recorder.fit
+
+    def interrupted(self, pairs, y):
+        if len(SEEN) == 1:
+            raise KeyboardInterrupt
+        return usual(self, pairs, y)
+
+    monkeypatch.setattr(Recorder, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
+    monkeypatch.setattr(Recorder, "fit", usual)
+    SEEN.clear()
+    again = teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
+    assert len(SEEN) == 1 and SEEN[0]["checkpoint"] == tmp_path / "run" / "run-1"
+    for name in ("pairs_", "scores_", "folds_", "out_of_fold_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+    SEEN.clear()
+    # Without a seed it goes on with that of the folder.
+    teacher(checkpoint=tmp_path / "run", random_state=None).fit(DATA.pairs, DATA.y)
+    assert not SEEN
+    for other in (teacher(n_neighbors=1), teacher(estimator=Recorder(slope=2.0))):
+        with pytest.raises(ValueError, match="is of other pairs, labels or settings"):
+            clone(other).set_params(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
+    with pytest.raises(ValueError, match="is of other pairs"):
+        teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, 1 - DATA.y)
+    (tmp_path / "run" / "fold-0.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"fold-0\.json is damaged"):
+        teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"estimator": TfidfVectorizer()}, TypeError, "must be a classifier or regressor of pairs"),
+        ({"embedder": Recorder()}, TypeError, "embedder=.*fit and transform"),
+        ({"n_neighbors": 0}, ValueError, "n_neighbors"),
+        ({"n_pairs": 0}, ValueError, "n_pairs"),
+        ({"cv": 1}, ValueError, "cv"),
+    ],
+)
+def test_what_is_wrong_is_named_before_any_work(params, error, message):
+    with pytest.raises(error, match=message):
+        teacher(**params).fit(DATA.pairs, DATA.y)
+    assert not SEEN
+
+
+def test_a_fold_without_a_label_is_refused_before_any_work():
+    y = np.zeros(60, dtype=int)
+    y[0] = 1
+    with pytest.raises(ValueError):
+        teacher().fit(DATA.pairs, y)
+    assert not SEEN
