@@ -80,7 +80,7 @@ def near_pairs(
 
 
 def _unit_rows(points: Any) -> Any:
-    rows = sp.csr_array(points) if sp.issparse(points) else np.asarray(points)
+    rows: Any = sp.csr_array(points) if sp.issparse(points) else np.asarray(points)
     if rows.ndim != 2 or rows.shape[0] < 1:
         raise ValueError(f"points has shape {rows.shape}; it must be (n, d) with n >= 1")
     if rows.dtype != np.float32:

@@ -193,8 +193,8 @@ def _function() -> Any:
             (B, L1, h), (C, L2, _) = u1.shape, u2.shape
             d1, d2 = torch.zeros_like(u1), torch.zeros_like(u2)
             learns = ctx.needs_input_grad[4] or ctx.needs_input_grad[5]
-            of_mass1 = torch.zeros_like(mass1) if learns else None
-            of_mass2 = torch.zeros_like(mass2) if learns else None
+            of_mass1: Any = torch.zeros_like(mass1) if learns else None
+            of_mass2: Any = torch.zeros_like(mass2) if learns else None
             for rows, columns in _tiles(B, L1, C, L2, ctx.tile):
                 if learns:
                     S, g = _cosines(u1[rows], u2[columns]), gradient[rows, columns]
