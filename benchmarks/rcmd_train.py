@@ -7,6 +7,8 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``here``: Quora's duplicates with hard negatives, and captions of images, by contrast. Transfer
   protocol: no row with a sentence of an evaluation set trains or chooses; all seven sets.
 - ``quora``: Quora's labelled pairs, by their order; a question-disjoint tenth of them chooses.
+- ``labels``: the same rows, twice over at four times the rate.
+- ``teacher``: the same, and near pairs of their texts, scored by cross-encoders of two folds.
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.
 - ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
   hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
@@ -37,7 +39,7 @@ from benchmarks.ists import alignments
 from benchmarks.sts import measured
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
-from benchmarks.support.recipes import SETTINGS
+from benchmarks.support.recipes import SETTINGS, near_pair_teacher
 from benchmarks.support.records import record
 from benchmarks.support.training_rows import (
     caption_triplets,
@@ -79,6 +81,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
+    parser.add_argument("--weights", choices=["learned"], help="of tokens, trained with the model")
+    parser.add_argument("--checkpoint", metavar="DIR", help="keep runs here, and go on from there")
+    parser.add_argument("--trained-only", action="store_true", help="judge no untrained model")
     parser.add_argument("--average", action="append", metavar="DIR", help="judge this average")
     parser.add_argument("--share", action="append", type=float, metavar="N", help="of --average")
     parser.add_argument(
@@ -172,6 +177,22 @@ def quora(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     )
 
 
+def labels(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Labelled pairs at a higher rate."""
+    recipe = quora(folder, judges, options)
+    return Recipe(recipe.rows, recipe.y, recipe.eval_set, SETTINGS["labels"], is_transfer=True)
+
+
+def teacher(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Labelled pairs, and near pairs scored by a teacher."""
+    recipe = quora(folder, judges, options)
+    common = {"device": options.device, "dtype": options.dtype}
+    place = options.checkpoint and f"{options.checkpoint}/teacher"
+    made = near_pair_teacher(options.model, 20 if options.quick else NEAR_ROWS, common, place)
+    settings = SETTINGS["teacher"] | {"teacher": made}
+    return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
+
+
 def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """STS-B's own train file."""
     n = 64 if options.quick else None
@@ -207,7 +228,16 @@ def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
 
 HERE_ROWS = 4_000
 """Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
-RECIPES = {"here": here, "quora": quora, "sts": sts, "paper": paper}
+NEAR_ROWS = 15_000
+"""Near pairs that a teacher scores."""
+RECIPES = {
+    "here": here,
+    "quora": quora,
+    "labels": labels,
+    "teacher": teacher,
+    "sts": sts,
+    "paper": paper,
+}
 
 
 def _choice(folder: Path, judges: Judges) -> tuple[np.ndarray, np.ndarray]:
@@ -243,12 +273,15 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         label = f"{label}, {options.dtype}"
     seeds = _seeds(name, options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
+    run = run if options.weights is None else f"{run}, {options.weights} weights"
     for plan in options.plan or PLANS:
         common = {"plan": plan, "device": options.device, "dtype": options.dtype}
-        before = RCMDRegressor(options.model, **common).fit(recipe.eval_set[0])
-        untrained = judges.figures(before, recipe.is_transfer)
-        _tell(f"{label}: {plan}: untrained", untrained, None, options)
-        settings = common | recipe.settings
+        untrained = None
+        if not options.trained_only:
+            before = RCMDRegressor(options.model, **common).fit(recipe.eval_set[0])
+            untrained = judges.figures(before, recipe.is_transfer)
+            _tell(f"{label}: {plan}: untrained", untrained, None, options)
+        settings = common | recipe.settings | {"weights": options.weights}
         case = f"{label}: {run}: {plan}"
         if options.quick:
             settings |= {"epochs": 1, "train_batch_size": 16}
@@ -256,6 +289,8 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             settings["epochs"] = options.epochs
         runs = []
         for seed in seeds:
+            if options.checkpoint:
+                settings["checkpoint"] = _kept(name, plan, seed, options, options.checkpoint)
             model = RCMDRegressor(options.model, random_state=seed, verbose=1, **settings)
             start = time.perf_counter()
             if recipe.y is None:
@@ -283,10 +318,13 @@ def _seeds(name: str, options: argparse.Namespace) -> range:
     return range(options.first_seed, options.first_seed + n)
 
 
-def _kept(name: str, plan: str, seed: int, options: argparse.Namespace) -> Path:
-    """Give the folder in which a trained model is kept."""
+def _kept(
+    name: str, plan: str, seed: int, options: argparse.Namespace, folder: str | None = None
+) -> Path:
+    """Give the folder in which a trained model is kept, or another one of that name."""
     passes = "" if options.epochs is None else f"-{options.epochs:g}-epochs"
-    return Path(options.save, f"{name}{passes}-{plan}-{seed}")
+    weighed = "" if options.weights is None else f"-{options.weights}"
+    return Path(folder or options.save, f"{name}{passes}{weighed}-{plan}-{seed}")
 
 
 def _check_kept(name: str, options: argparse.Namespace) -> None:

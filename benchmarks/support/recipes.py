@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimators import CrossEncoderRegressor, PairTeacher, SentenceEncoder
+
 SETTINGS: dict[str, dict[str, Any]] = {
     "here": {"objective": "contrastive", "epochs": 1, "eval_steps": 15},
     "quora": {"objective": "binary", "epochs": 0.5, "eval_steps": 70},
+    "labels": {
+        "objective": "binary",
+        "epochs": 2,
+        "eval_steps": 182,
+        "learning_rate": 2e-4,
+    },
     "sts": {
         "epochs": 2,
         "eval_steps": 36,
@@ -17,3 +25,23 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {"objective": "contrastive", "epochs": 3},
 }
 """Parameters of `RCMDRegressor` by the name of the recipe in `benchmarks.rcmd_train`."""
+SETTINGS["teacher"] = SETTINGS["labels"]
+
+
+def near_pair_teacher(
+    model: str | None, n_pairs: int, settings: dict[str, Any], folder: str | None
+) -> PairTeacher:
+    """Cross-encoders of two question-disjoint folds, which score near pairs of the texts."""
+    reader = CrossEncoderRegressor(
+        model,
+        objective="binary",
+        epochs=1,
+        learning_rate=2e-4,
+        train_max_length=64,
+        random_state=0,
+        **settings,
+    )
+    embedder = SentenceEncoder(model, max_length=32, **settings)
+    return PairTeacher(
+        reader, embedder=embedder, n_pairs=n_pairs, random_state=0, checkpoint=folder
+    )

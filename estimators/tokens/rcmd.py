@@ -92,7 +92,7 @@ class RCMDRegressor(TokenRegressor):
     weights : {"idf", "words", "learned"} or mapping of str to float, default=None
         Mass of each token. None: all alike. "idf": rare ones more, counted on the texts of `fit`.
         "words": none for tokens without letter or digit. "learned": positive masses that train
-        with the model at 200 times its rate, 1 for tokens of no text. A mapping from tokens of the
+        with the model at 20 times its rate, 1 for tokens of no text. A mapping from tokens of the
         vocabulary, 1 for others.
     teacher : PairTeacher, default=None
         For "binary": scores near pairs of the texts of `fit`, to learn from beside the labels. It

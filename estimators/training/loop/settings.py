@@ -36,8 +36,11 @@ class Settings:
     weight_rate: float | None = None  # learning rate of token weights, where they are learned
 
 
-WEIGHT_RATE = 200
-"""Learning rate of token weights, which start at 1, in those of the model."""
+WEIGHT_RATE = 20
+"""Learning rate of token weights, which start at 1, in those of the model.
+
+An entry that one batch alone holds goes on moving by Adam's momentum, some 30 rates in all.
+"""
 
 
 def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOKENS) -> None:

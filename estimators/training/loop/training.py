@@ -104,7 +104,9 @@ class Training:
             groups = [{"params": self.parameters[:-n_weights]}]
             groups.append({"params": self.parameters[-n_weights:]})
             self.rates.append(settings.weight_rate or settings.learning_rate)
-        self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate)
+        # One pass over the weights in place of a dozen; a CPU has no such form for scaled gradients.
+        fused = True if transformer.device == "cpu" and settings.dtype != "float16" else None
+        self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=fused)
         kind = torch.device(transformer.device).type
         self.scaler = torch.amp.GradScaler(kind, enabled=settings.dtype == "float16")
         self.step, self.losses, self.scores = 0, [], []
