@@ -38,6 +38,7 @@ def near_pair_teacher(
         epochs=1,
         learning_rate=2e-4,
         train_max_length=64,
+        max_length=128,
         random_state=0,
         **settings,
     )

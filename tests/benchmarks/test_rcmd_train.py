@@ -146,6 +146,30 @@ def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, c
     assert "here: rcmd, seed 0" in capsys.readouterr().out
 
 
+def test_a_teacher_and_learned_weights(data, tiny_model, tmp_path, monkeypatch, capsys):
+    arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--plan", "rcmd"]
+    arguments += ["--recipe", "labels", "--recipe", "teacher", "--weights", "learned"]
+    arguments += ["--checkpoint", str(tmp_path / "runs"), "--trained-only"]
+    kept = tmp_path / "kept"
+    assert main([*arguments, "--save", str(kept), "--out", str(tmp_path / "out")]) == 0
+    lines = (tmp_path / "out" / "rcmd_train.jsonl").read_text().splitlines()
+    cases = {row["case"] for row in map(json.loads, lines)}
+    assert cases == {
+        f"{tiny_model.name}: {name}, learned weights: rcmd, mean of 1 seeds"
+        for name in ("labels", "teacher")
+    }
+    plain, taught = (
+        RCMDRegressor.load(kept / f"{name}-learned-rcmd-0") for name in ("labels", "teacher")
+    )
+    assert taught.token_weights_ is not None
+    # Near pairs are more rows.
+    assert len(taught.loss_curve_) > len(plain.loss_curve_)
+    # Run again, it takes teacher and model from the folder.
+    monkeypatch.setattr("estimators.training.loop.Training._take_step", None)
+    assert main(arguments) == 0
+    assert "teacher, learned weights: rcmd, seed 0" in capsys.readouterr().out
+
+
 def test_two_seeds_have_a_spread(data, tiny_model, tmp_path):
     arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--recipe", "quora"]
     arguments += ["--plan", "rcmd", "--seeds", "2", "--out", str(tmp_path)]

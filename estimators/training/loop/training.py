@@ -104,7 +104,7 @@ class Training:
             groups = [{"params": self.parameters[:-n_weights]}]
             groups.append({"params": self.parameters[-n_weights:]})
             self.rates.append(settings.weight_rate or settings.learning_rate)
-        # One pass over the weights in place of a dozen; a CPU has no such form for scaled gradients.
+        # One pass over the weights in place of a dozen; float16 scales gradients otherwise.
         fused = True if transformer.device == "cpu" and settings.dtype != "float16" else None
         self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=fused)
         kind = torch.device(transformer.device).type
