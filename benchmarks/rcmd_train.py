@@ -281,7 +281,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             before = RCMDRegressor(options.model, **common).fit(recipe.eval_set[0])
             untrained = judges.figures(before, recipe.is_transfer)
             _tell(f"{label}: {plan}: untrained", untrained, None, options)
-        settings = common | recipe.settings | {"weights": options.weights}
+        settings: dict[str, Any] = common | recipe.settings | {"weights": options.weights}
         case = f"{label}: {run}: {plan}"
         if options.quick:
             settings |= {"epochs": 1, "train_batch_size": 16}
