@@ -165,7 +165,7 @@ def test_a_teacher_and_learned_weights(data, tiny_model, tmp_path, monkeypatch, 
     # Near pairs are more rows.
     assert len(taught.loss_curve_) > len(plain.loss_curve_)
     # Run again, it takes teacher and model from the folder.
-    monkeypatch.setattr("estimators.training.loop.Training._take_step", None)
+    monkeypatch.setattr("estimators.training.loop.training.Training._take_step", None)
     assert main(arguments) == 0
     assert "teacher, learned weights: rcmd, seed 0" in capsys.readouterr().out
 

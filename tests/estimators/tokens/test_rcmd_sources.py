@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from estimators import DuplicateClassifier, PairTeacher, RCMDRegressor, TokenMatchingRegressor
 from estimators.persistence import REGRESSOR
-from estimators.training.loop import Training
+from estimators.training.loop.training import Training
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 from tests.estimators.tokens.test_rcmd_training import LABELS, PAIRS, make
 
