@@ -23,6 +23,7 @@ PART = "__"
 HEADINGS = {
     "roc_auc": "ROC AUC",
     "accuracy": "accuracy",
+    "rule_accuracy": "accuracy of the kNN rule",
     "log_loss": "log loss",
     "log_loss_at_prior": "log loss at 17.46 %",
     "calibration_error": "calibration error",

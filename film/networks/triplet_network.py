@@ -42,6 +42,11 @@ class TokenConvolutions(torch.nn.Module):
         over 3 tokens and poolings of 2 tokens.
     readout : {"max", "mean"}, default="max"
         The pooling over what is left.
+    residual : bool, default=False
+        Whether a linear map of the mean of the token vectors is added, which is no part of the
+        paper's network. It starts as the identity where ``width`` is h, and else as a random
+        projection, and the fourth convolution at 0: the network starts at the cosine of means and
+        learns what differs from it.
 
     Raises
     ------
@@ -76,6 +81,7 @@ class TokenConvolutions(torch.nn.Module):
         *,
         axes: Axes = "both",
         readout: Readout = "max",
+        residual: bool = False,
     ) -> None:
         super().__init__()
         if len(channels) != 3:
@@ -102,6 +108,14 @@ class TokenConvolutions(torch.nn.Module):
             if layer.bias is not None:
                 torch.nn.init.zeros_(layer.bias)
         self.layers = torch.nn.ModuleList(layers)
+        self.line: Any = None
+        if residual:
+            torch.nn.init.zeros_(layers[3].weight)
+            self.line = torch.nn.Linear(n_features, width, bias=False)
+            if width == n_features:
+                torch.nn.init.eye_(self.line.weight)
+            else:
+                torch.nn.init.orthogonal_(self.line.weight)
 
     def forward(self, tokens: Any, mask: Any) -> Any:
         """Give one vector per text.
@@ -130,7 +144,10 @@ class TokenConvolutions(torch.nn.Module):
                 f"tokens has shape {shape} and mask {tuple(mask.shape)}; they must be "
                 f"(B, L, {self.n_features}) and (B, L)"
             )
-        x = tokens.masked_fill(~mask[:, :, None], 0.0)
+        x, is_empty = tokens.masked_fill(~mask[:, :, None], 0.0), ~mask.any(dim=1)
+        line = 0.0
+        if self.line is not None:
+            line = self.line(x.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1))
         # (B, channels, L, across)
         x = x[:, None] if self.axes == "both" else x.transpose(1, 2)[..., None]
         for layer in self.layers[:3]:
@@ -144,7 +161,7 @@ class TokenConvolutions(torch.nn.Module):
         else:
             n_left = mask.sum(dim=1, keepdim=True).clamp(min=1) * x.shape[3]
             found = x.masked_fill(~kept, 0.0).sum(dim=(2, 3)) / n_left
-        return found.masked_fill(~mask.any(dim=1)[:, None], 0.0)
+        return (found + line).masked_fill(is_empty[:, None], 0.0)
 
 
 def _halved(mask: Any) -> Any:

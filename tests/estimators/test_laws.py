@@ -212,7 +212,7 @@ LAWS = {
     ),
     "TripletNetwork length": Law(
         TripletNetwork(
-            TokenEncoder(**CPU), axes="length", objective="n_pair", readout="mean", **CONVOLVES
+            TokenEncoder(**CPU), axes="length", objective="n_pair", residual=True, **CONVOLVES
         ),
         "grouped",
         "transform",

@@ -110,11 +110,20 @@ class TextVectors:
         return {name: value.detach().cpu().numpy().copy() for name, value in state.items()}
 
     def adopt(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take on weights as `arrays` gave them."""
+        """Take on weights as `arrays` gave them.
+
+        Raises
+        ------
+        ValueError
+            If they are those of another network.
+        """
         import torch
 
-        # Arrays may be views of a file, which torch cannot write to.
-        self.module.load_state_dict({n: torch.from_numpy(v.copy()) for n, v in arrays.items()})
+        try:
+            # Arrays may be views of a file, which torch cannot write to.
+            self.module.load_state_dict({n: torch.from_numpy(v.copy()) for n, v in arrays.items()})
+        except RuntimeError as error:
+            raise ValueError(f"weights are those of another network: {str(error)[:300]}") from error
 
     def set_dtype(self, dtype: str) -> None:
         """Change the precision of products."""

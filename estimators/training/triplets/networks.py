@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from estimators.encoders import TokenEncoder, check_device
-from estimators.inputs import check_choice, check_integer, check_real, check_verbose
+from estimators.inputs import check_bool, check_choice, check_integer, check_real, check_verbose
 from estimators.training.loop.settings import check_training_parameters
 from estimators.training.loop.text_vectors import TextVectors
 from estimators.training.triplets.token_states import STATE_DTYPES
@@ -40,6 +40,7 @@ def check_network_parameters(model: Any) -> None:
         raise ValueError("n_random=0 and n_nearest=0 leave nothing to mine; raise one of them")
     if model.max_triplets is not None:
         check_integer("max_triplets", model.max_triplets, 1)
+    check_bool("residual", model.residual)
     check_device(torch, model.device)
     check_verbose(model.verbose)
 
@@ -54,14 +55,19 @@ def make_network(model: Any, token_width: int, seed: int) -> TextVectors:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = TokenConvolutions(
-            token_width, model.channels, model.width, axes=model.axes, readout=model.readout
+            token_width,
+            model.channels,
+            model.width,
+            axes=model.axes,
+            readout=model.readout,
+            residual=model.residual,
         )
     network.requires_grad_(False).eval()
-    shape = [token_width, *model.channels, model.width, model.axes, model.readout, model.length]
+    shape = [token_width, *model.channels, model.width, model.axes, model.readout]
     return TextVectors(
         network,
         model.width,
         check_device(torch, model.device),
-        name=json.dumps(shape),
+        name=json.dumps([*shape, bool(model.residual), model.length]),
         dtype=model.dtype or "float32",
     )

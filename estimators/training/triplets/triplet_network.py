@@ -61,6 +61,9 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         the width as channels, for less than a fiftieth of the cost.
     readout : {"max", "mean"}, default="max"
         How what the last convolution leaves becomes one vector.
+    residual : bool, default=False
+        Whether a linear map of the mean of the token vectors is added to it, from which training
+        starts. The paper's network has none.
     objective : {"triplet", "n_pair"}, default="triplet"
         "triplet": the hinge of Eq. 29. "n_pair": the cross-entropy of a text's partner among all
         texts of the batch, which the paper names in its analysis.
@@ -115,13 +118,12 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     Notes
     -----
-    A text without words (of special tokens alone, or none) has the vector 0, whose cosines are 0:
-    it is nobody's neighbour, as with `FILM`.
+    A text without words has the vector 0, whose cosines are 0: it is nobody's neighbour.
 
     Memory: the token vectors of all texts of the triplets are encoded once and held, 4 h bytes per
     token ("float16": 2 h), about 20 kB for a short question at h = 384; `transform` holds those of
-    4096 texts. Beside them a step holds, for "both", some 150 kB per token of the batch. Time: see
-    `film.networks.TokenConvolutions`; training costs three times that of `transform`.
+    4096 texts. Beside them a step holds, for "both", some 150 kB per token of the batch. Training
+    costs three times the time of `transform`; see `film.networks.TokenConvolutions`.
 
     References
     ----------
@@ -157,6 +159,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         width: int = 128,
         axes: str = "both",
         readout: str = "max",
+        residual: bool = False,
         objective: str = "triplet",
         margin: float = 0.2,
         temperature: float = 0.05,
@@ -183,6 +186,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.width = width
         self.axes = axes
         self.readout = readout
+        self.residual = residual
         self.objective = objective
         self.margin = margin
         self.temperature = temperature
@@ -234,7 +238,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Warns
         -----
         UserWarning
-            If texts are cut, or Ctrl-C stopped the training; the best network so far is kept.
+            If texts are cut, or Ctrl-C stopped the training, whose best network is kept.
         """
         check_network_parameters(self)
         given, held = checked(X, y), None
@@ -343,8 +347,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         path : str or path-like
             The folder.
         **params
-            Parameters to change, such as ``device``, or ``encoder`` where the frozen model has
-            moved.
+            Parameters to change, such as ``device``, or ``encoder`` where its files have moved.
 
         Returns
         -------
@@ -353,17 +356,14 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Raises
         ------
-        FileNotFoundError, ValueError, TypeError
-            If nothing was saved there, it is damaged, or the frozen model is not there or not the
-            one that the network was trained on.
+        FileNotFoundError, ValueError
+            If nothing was saved there, it is damaged, or the frozen model is not there or has
+            changed since the fit.
         """
         model, learned = read_network(cls, path, params)
         check_network_parameters(model)
         vars(model).update(learned)
-        try:
-            model._loaded()
-        except RuntimeError as error:
-            raise ValueError(f"{os.fspath(path)} holds weights of another network") from error
+        model._loaded()
         return model
 
     @property

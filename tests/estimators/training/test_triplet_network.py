@@ -294,7 +294,7 @@ def test_a_network_of_token_vectors_is_saved_without_a_frozen_model(tmp_path):
             lambda f: (f / "film_regressor.json").write_text(
                 (f / "film_regressor.json").read_text().replace('"width": 6', '"width": 7')
             ),
-            "holds weights of another network",
+            "weights are those of another network",
         ),
         (
             lambda f: (f / "film_regressor.json").write_text(
