@@ -78,7 +78,8 @@ class Training:
     ) -> None:
         import torch
 
-        self.transformer, self.examples, self.settings = transformer, examples, settings
+        self.transformer: Any = transformer
+        self.examples, self.settings = examples, settings
         self.evaluate, self.checkpoint, self.verbose = evaluate, checkpoint, verbose
         self.processes = Processes(transformer.device)
         self.steps_per_epoch = -(
