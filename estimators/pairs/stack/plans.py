@@ -48,7 +48,7 @@ def learns_nothing(member: Any) -> bool:
 
     So it is with what `sklearn.frozen.FrozenEstimator` holds, with a `SentenceEncoder` that does
     not whiten, with token matching and an `RCMDRegressor` without training, unless they count words
-    or have learned weights to take from somewhere, and with pipelines of such alone.
+    or learn a map of tokens (`TokenFILM`), and with pipelines of such alone.
     """
     if isinstance(member, Pipeline):
         return all(learns_nothing(step) for _, step in member.steps)
@@ -59,6 +59,8 @@ def learns_nothing(member: Any) -> bool:
     if isinstance(member, RCMDRegressor) and member.epochs:
         return False
     if isinstance(member, (RCMDRegressor, TokenMatchingRegressor)):
+        if hasattr(member.model, "fit") and not isinstance(member.model, FrozenEstimator):
+            return False
         return not (isinstance(member.weights, str) and member.weights == "idf")
     return False
 

@@ -18,8 +18,12 @@ from estimators import (
     DuplicateClassifier,
     RCMDRegressor,
     SentenceEncoder,
+    TokenEncoder,
+    TokenFILM,
     TokenMatchingRegressor,
     WordDifferences,
+    load_model,
+    save_model,
 )
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack.cross_fitting import rows_to_learn_from
@@ -259,6 +263,7 @@ def test_who_learns_nothing():
         TokenMatchingRegressor(),
         FrozenEstimator(LogisticRegression()),
         make_pipeline(SentenceEncoder()),
+        RCMDRegressor(FrozenEstimator(TokenFILM())),
     ]
     something = [
         SentenceEncoder(whiten=8),
@@ -266,6 +271,8 @@ def test_who_learns_nothing():
         RCMDRegressor(weights="idf"),
         TokenMatchingRegressor(weights="idf"),
         make_pipeline(SentenceEncoder(), FILM()),
+        RCMDRegressor(TokenFILM()),
+        TokenMatchingRegressor(TokenFILM()),
         TfidfVectorizer(),
         film(),
     ]
@@ -363,6 +370,21 @@ def test_pipelines_on_shared_vectors_are_those_of_scikit_learn(tiny_model):
     cosines /= np.linalg.norm(second, axis=1)
     # Encodings of other batches differ by rounding of float32.
     assert np.allclose(model.inputs(NEW)[:, 0], cosines, rtol=0, atol=1e-4)
+
+
+def test_a_map_of_tokens_is_learned_for_each_part(tiny_model, tmp_path):
+    tokens = TokenFILM(
+        TokenEncoder(model=str(tiny_model), device="cpu", max_length=32), d=8, random_state=0
+    )
+    members = [("tokens", RCMDRegressor(tokens, objective="binary"))]
+    model = DuplicateClassifier(members, features=None, cv=4, member_cv={"tokens": 2})
+    model.fit(PAIRS, Y)
+    (verdict,) = model.explain(NEW[:1])
+    words = verdict.words["tokens"]
+    assert np.sum(words.contributions) == pytest.approx(words.similarity, abs=1e-6)
+    save_model(model, tmp_path / "stack", self_contained=True)
+    found = load_model(tmp_path / "stack").predict_proba(NEW)
+    assert np.allclose(found, model.predict_proba(NEW), rtol=0, atol=1e-5)
 
 
 def test_each_fit_has_a_checkpoint_of_its_own(tiny_model, tmp_path):
