@@ -31,6 +31,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import generated, read_folder
 from benchmarks.support.records import record
 from estimators import FILM, DisjointPairsKFold, TokenEncoder, TripletNetwork
@@ -40,28 +41,33 @@ from film.pairs import binary_log_loss, effective_ranks, neighbour_ranks, row_co
 from film.tokens import Ragged
 
 LENGTH = 32
-KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 36, 45, 55)
+KS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 36, 45, 55, 70, 100)
+JUDGED = ("calibration", "y_calibration", "judged", "y_judged")
 BASELINE = "mean of token vectors"
 LEARNED = {"d": 100, "rank": 384, "whitening": 0.5, "margin": 1.0}
-WIDE = {"axes": "length", "channels": (256, 256, 256), "readout": "mean"}
-FEW, MANY = 4_000, 40_000
-"""Triplets that a core learns from in some five minutes: by 3 × 3 kernels, and along length."""
+FEW, MANY = 2_000, 20_000
+"""Triplets that a core learns from in a few minutes: by 3 × 3 kernels, and along length."""
+ALONG = {"axes": "length", "train_batch_size": 64}
+WIDE = ALONG | {"channels": [256, 256, 256], "readout": "mean"}
+FROM_MEANS = ALONG | {"residual": True, "width": 384, "channels": [64, 64, 64]}
 CASES: dict[str, tuple[int, dict[str, Any] | None]] = {
     "FILM of means, all triplets": (0, None),
     f"{FEW} triplets: FILM of means": (FEW, None),
-    f"{FEW} triplets: TripletNetwork, hinge": (FEW, {}),
-    f"{FEW} triplets: TripletNetwork, N-pair": (FEW, {"objective": "n_pair"}),
+    f"{FEW} triplets: network, hinge": (FEW, {}),
+    f"{FEW} triplets: network, N-pair": (FEW, {"objective": "n_pair"}),
     f"{MANY} triplets: FILM of means": (MANY, None),
-    f"{MANY} triplets: TripletNetwork, length only, hinge": (MANY, {"axes": "length"}),
-    f"{MANY} triplets: TripletNetwork, length only, N-pair": (
+    f"{MANY} triplets: network along length, hinge": (MANY, ALONG),
+    f"{MANY} triplets: network along length, N-pair": (MANY, ALONG | {"objective": "n_pair"}),
+    f"{MANY} triplets: wider, mean readout, N-pair": (MANY, WIDE | {"objective": "n_pair"}),
+    f"{MANY} triplets: wider, mean readout, hinge, margin 1": (
         MANY,
-        {"axes": "length", "objective": "n_pair"},
+        WIDE | {"margin": 1.0},
     ),
+    f"{MANY} triplets: from the means, N-pair": (MANY, FROM_MEANS | {"objective": "n_pair"}),
+    f"{MANY} triplets: from the means, hinge, margin 1": (MANY, FROM_MEANS | {"margin": 1.0}),
 }
 """By name: triplets learned from, 0 for all, and parameters of the network, None for FILM."""
-SEARCHED: dict[str, tuple[int, dict[str, Any] | None]] = {
-    f"{MANY} triplets: FILM of means": (MANY, None),
-}
+PROBABILITIES = "probabilities.npy"
 UNITS = {"training_seconds": "s", "peak": "MB"}
 
 
@@ -76,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", metavar="DIR", help="folder that keeps encodings of texts")
     parser.add_argument("--model", help="frozen model, by default the packaged one")
     parser.add_argument("--quick", action="store_true", help="few pairs, under a minute")
-    parser.add_argument("--search", action="store_true", help="compare further networks in train")
+    parser.add_argument("--inside", action="store_true", help="judge inside train")
     parser.add_argument("--only", metavar="TEXT", default="", help="cases whose names hold this")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", help=argparse.SUPPRESS)
@@ -86,14 +92,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(run_case(Path(options.folder), json.loads(options.case), options.seed)))
         return 0
     try:
-        name, problem = make_problem(options)
+        name, pairs, problem = make_problem(options)
     except (OSError, ValueError) as error:
         print(f"benchmarks.triplet_network: {error}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as scratch:
         for file, array in problem.items():
             np.save(Path(scratch, f"{file}.npy"), array)
-        cases = SEARCHED if options.search else {BASELINE: (-1, None)} | CASES
+        labels, share = problem["y_judged"], float(problem["y_calibration"].mean())
+        del problem
+        cases: dict[str, tuple[int, Any]] = {BASELINE: (-1, None)} | CASES
         chosen = {n: c for n, c in cases.items() if options.only in n or n == BASELINE}
         if options.quick:
             chosen = {n: (min(c[0], 300), c[1]) for n, c in chosen.items()}
@@ -103,13 +111,19 @@ def main(arguments: list[str] | None = None) -> int:
             baseline = baseline or row
             shown = ", ".join(f"{metric} {value:.4g}" for metric, value in row.items())
             print(f"{name}: {case}: {shown}", flush=True)
-            if (options.out or not options.quick) and not options.search:
-                _record(f"{name}: {case}", row, baseline, options)
+            if (options.out or not options.quick) and not options.inside:
+                title = f"{name}: {case}{' (quick)' if options.quick else ''}"
+                _record(title, row, baseline, options)
+                p = np.load(Path(scratch, PROBABILITIES))
+                record_pairs(
+                    "triplet_network", title, pairs, labels, p,
+                    share=share, seed=options.seed, folder=options.out,
+                )  # fmt: skip
     return 0
 
 
-def make_problem(options: argparse.Namespace) -> tuple[str, dict[str, np.ndarray]]:
-    """Name of the data, and arrays: token vectors of all texts, triplets, and what is judged."""
+def make_problem(options: argparse.Namespace) -> tuple[str, np.ndarray, dict[str, np.ndarray]]:
+    """Name of the data, the pairs judged, and arrays that a case needs."""
     if options.data is None:
         data = generated(600 if options.quick else 8000, options.seed)
     else:
@@ -136,18 +150,24 @@ def make_problem(options: argparse.Namespace) -> tuple[str, dict[str, np.ndarray
     # Means and networks alike leave special tokens in, and give a text without words 0.
     means = np.add.reduceat(tokens.values, tokens.starts[:-1], axis=0) / tokens.lengths[:, None]
     means[null] = 0
-    judged = (train[held], data.y_train[held]) if options.search else (dev, data.y_dev)
-    return f"{data.name}{', folds' if options.search else ''}", {
-        "values": tokens.values.astype(np.float16),
-        "starts": tokens.starts,
-        "is_special": np.asarray(tokens.is_special),
-        "means": means.astype(np.float32),
-        "triplets": used[triplets],
-        "calibration": train[held],
-        "y_calibration": data.y_train[held],
-        "judged": judged[0],
-        "y_judged": judged[1],
-    }
+    pairs, judged = (data.dev, data.y_dev), dev
+    if options.inside:
+        pairs, judged = (data.train[held], data.y_train[held]), train[held]
+    return (
+        f"{data.name}{', inside train' if options.inside else ''}",
+        pairs[0],
+        {
+            "values": tokens.values.astype(np.float16),
+            "starts": tokens.starts,
+            "is_special": np.asarray(tokens.is_special),
+            "means": means.astype(np.float32),
+            "triplets": used[triplets],
+            "calibration": train[held],
+            "y_calibration": data.y_train[held],
+            "judged": judged,
+            "y_judged": pairs[1],
+        },
+    )
 
 
 def in_process(
@@ -194,19 +214,13 @@ def run_case(folder: Path, case: list[Any], seed: int) -> dict[str, float]:
         seconds = time.perf_counter() - started
         points = network.transform(tokens)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    found = judge(
-        points,
-        {
-            name: np.load(path)
-            for name, path in given.items()
-            if "j" in name or "calibration" in name
-        },
-    )
+    found, p = judge(points, {name: np.load(given[name]) for name in JUDGED})
+    np.save(folder / PROBABILITIES, p)
     return found | {"training_seconds": round(seconds, 1), "peak": round(peak)}
 
 
-def judge(points: np.ndarray, data: dict[str, np.ndarray]) -> dict[str, float]:
-    """Decide by a calibrated cosine, and by the kNN rule in the same space."""
+def judge(points: np.ndarray, data: dict[str, np.ndarray]) -> tuple[dict[str, float], np.ndarray]:
+    """Decide by a calibrated cosine, whose probabilities come second, and by the kNN rule."""
     pairs = {"calibration": data["calibration"], "judged": data["judged"]}
     y = {name: data[f"y_{name}"] for name in pairs}
     cosines = {n: row_cosines(points[c[:, 0]], points[c[:, 1]]) for n, c in pairs.items()}
@@ -224,7 +238,7 @@ def judge(points: np.ndarray, data: dict[str, np.ndarray]) -> dict[str, float]:
         "log_loss": binary_log_loss(y["judged"], p),
         "rule_accuracy": float(((ranks["judged"] < k) == y["judged"]).mean()),
         "k": float(k),
-    }
+    }, p
 
 
 def _record(
@@ -234,7 +248,7 @@ def _record(
         if metric != "k":
             record(
                 "triplet_network",
-                f"{case} (quick)" if options.quick else case,
+                case,
                 metric,
                 value,
                 UNITS.get(metric, ""),

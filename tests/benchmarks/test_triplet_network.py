@@ -20,16 +20,17 @@ def test_it_decides_by_a_calibrated_cosine_and_by_ranks():
     pairs = np.array([[0, 1], [0, 3], [1, 4], [3, 4], [2, 5], [3, 5]])
     y = np.array([1, 0, 0, 1, 0, 1])
     data = {"calibration": pairs, "y_calibration": y, "judged": pairs, "y_judged": y}
-    found = judge(points, data)
+    found, p = judge(points, data)
+    assert ((p > 0.5) == y).all()
     assert found["roc_auc"] == found["accuracy"] == found["rule_accuracy"] == 1
     assert found["log_loss"] < 0.1 and found["k"] == 1
-    wrong = judge(points, data | {"y_judged": 1 - y})
+    wrong, _ = judge(points, data | {"y_judged": 1 - y})
     assert wrong["roc_auc"] == wrong["accuracy"] == wrong["rule_accuracy"] == 0
 
 
 def test_a_quick_run_records_what_it_measures(tmp_path):
     pytest.importorskip("transformers", reason="needs the extra neural")
-    out = ["--quick", "--model", TINY, "--only", "length only, hinge", "--out", str(tmp_path)]
+    out = ["--quick", "--model", TINY, "--only", "along length, hinge", "--out", str(tmp_path)]
     assert main(out) == 0
     lines = Path(tmp_path, "triplet_network.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
