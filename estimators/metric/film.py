@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import normalize
 
 from estimators.inputs import check_choice, check_real, progress_bar
 from estimators.metric.triplet_metric import TripletMetric
 from estimators.persistence import savable
-from film.metric import anchor_sums, solve, truncated_svd
+from film.metric import anchor_sums, solve, threshold_pulls, truncated_svd
 
 SOLVERS = ("eigen", "cayley")
 
@@ -33,6 +34,15 @@ class FILM(TripletMetric):
         By how much a similar point must be closer, relative to the mean squared length ‖y‖² of
         the closed-form map of all anchors, which is the same for "eigen" and "cayley". Large
         values keep every anchor in play; small ones concentrate on violated ones.
+    threshold : float in [0, 1], default=None
+        None compares the pairs of a triplet with each other, as the paper does. A cosine τ: the
+        similar point of every triplet is to be closer to the anchor than τ, and the dissimilar one
+        farther, one hinge per pair; rows are brought to length one for it. It fits vectors whose
+        cosine is a good similarity already, such as those of a `SentenceEncoder`, with a
+        ``margin`` of some hundredths: `film.metric.threshold_pulls`.
+    similar_weight : float, default=1.0
+        Weight of a similar pair under a ``threshold``, where a dissimilar one has 1. Lower where
+        many more similar pairs than hard dissimilar ones are known.
     whitening : float in [0, 1], default=0.75
         Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the
         data's own scale.
@@ -89,7 +99,8 @@ class FILM(TripletMetric):
 
     Notes
     -----
-    `fit` costs O(nnz r + D r²) for the decomposition and O(m r d + r³) per round, m anchors.
+    `fit` costs O(nnz r + D r²) for the decomposition and O(m r d + r³) per round, for m anchors or,
+    with a threshold, pairs.
 
     References
     ----------
@@ -115,6 +126,8 @@ class FILM(TripletMetric):
         *,
         rank: int = 600,
         margin: float = 0.5,
+        threshold: float | None = None,
+        similar_weight: float = 1.0,
         whitening: float = 0.75,
         solver: str = "eigen",
         n_random: int = 5,
@@ -127,6 +140,8 @@ class FILM(TripletMetric):
         self.d = d
         self.rank = rank
         self.margin = margin
+        self.threshold = threshold
+        self.similar_weight = similar_weight
         self.whitening = whitening
         self.solver = solver
         self.n_random = n_random
@@ -139,12 +154,17 @@ class FILM(TripletMetric):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_real("whitening", self.whitening, 0, 1)
+        if self.threshold is not None:
+            check_real("threshold", self.threshold, 0, 1)
+        check_real("similar_weight", self.similar_weight, 0)
         if self.solver == "minibatch":
             raise ValueError(f"solver={self.solver!r} is an estimator of its own: MiniBatchFILM")
         check_choice("solver", self.solver, SOLVERS)
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
+        if self.threshold is not None:
+            points = normalize(points)
         with progress_bar(self.verbose, "FILM") as progress:
             low = truncated_svd(points, rank, random_state=rng, progress=progress)
             sigma = low.singular_values / low.singular_values[0]
@@ -158,7 +178,12 @@ class FILM(TripletMetric):
             if triplets is None:
                 space = coordinates * sigma**whitening if self.n_nearest else None
                 triplets = self._mined(points, labels, rng, space)
-            anchors, pulls = anchor_sums(triplets, coordinates)
+            if self.threshold is None:
+                anchors, pulls = anchor_sums(triplets, coordinates)
+            else:
+                anchors, pulls = threshold_pulls(
+                    triplets, coordinates, float(self.threshold), float(self.similar_weight)
+                )
             solution = solve(
                 coordinates[anchors],
                 pulls,

@@ -22,8 +22,8 @@ from estimators.inputs import (
 )
 from estimators.metric.film import FILM
 from estimators.persistence import savable
-from film.metric import symmetric_root, token_triplets, triplets_from_pairs
-from film.tokens import Ragged
+from film.metric import symmetric_root, triplets_from_pairs
+from film.tokens import Ragged, token_triplets
 
 
 @savable
@@ -45,6 +45,8 @@ class TokenFILM(BaseEstimator):
         Dimensions of the learned space, at most the width of the vectors.
     margin : float, default=1.0
         By how much a match must be closer, as in `FILM`.
+    threshold : float in [0, 1], default=None
+        Cosine that matches in duplicates are to be above and others below, as in `FILM`.
     whitening : float in [0, 1], default=0.25
         Exponent α of the coordinates v σ^(1−α), as in `FILM`.
     n_random : int, default=1
@@ -100,6 +102,7 @@ class TokenFILM(BaseEstimator):
         *,
         d: int = 200,
         margin: float = 1.0,
+        threshold: float | None = None,
         whitening: float = 0.25,
         n_random: int = 1,
         n_anchors: int = 5000,
@@ -111,6 +114,7 @@ class TokenFILM(BaseEstimator):
         self.encoder = encoder
         self.d = d
         self.margin = margin
+        self.threshold = threshold
         self.whitening = whitening
         self.n_random = n_random
         self.n_anchors = n_anchors
@@ -252,12 +256,15 @@ class TokenFILM(BaseEstimator):
         check_integer("n_random", self.n_random, 0)
         check_real("margin", self.margin, 0)
         check_real("whitening", self.whitening, 0, 1)
+        if self.threshold is not None:
+            check_real("threshold", self.threshold, 0, 1)
         check_real("tol", self.tol, 0)
         check_verbose(self.verbose)
         seed = int(check_seed(self.random_state).randint(2**31 - 1))
         metric = FILM(
             self.d,
             margin=self.margin,
+            threshold=self.threshold,
             whitening=self.whitening,
             max_iter=self.max_iter,
             tol=self.tol,

@@ -6,9 +6,9 @@ from .minibatch import pass_settled as pass_settled
 from .solver import solve as solve
 from .stopping import StopReason as StopReason
 from .svd import project as project
+from .svd import symmetric_root as symmetric_root
 from .svd import truncated_svd as truncated_svd
-from .token_matches import symmetric_root as symmetric_root
-from .token_matches import token_triplets as token_triplets
+from .thresholds import threshold_pulls as threshold_pulls
 from .triplets import anchor_sums as anchor_sums
 from .triplets import check_triplets as check_triplets
 from .triplets import nearest_dissimilar as nearest_dissimilar

@@ -115,6 +115,35 @@ def project(X: Matrix, components: np.ndarray) -> np.ndarray:
     return threaded_product(X, np.ascontiguousarray(components.T))
 
 
+def symmetric_root(components: np.ndarray) -> np.ndarray:
+    """Map with the same inner products as L that keeps the width: the root of LᵀL.
+
+    Parameters
+    ----------
+    components : ndarray of shape (d, h)
+        L.
+
+    Returns
+    -------
+    root : ndarray of float64, shape (h, h)
+        Symmetric, with root @ root = LᵀL up to rounding, so that lengths and cosines of root x are
+        those of L x. Of all such maps it is the closest to the identity. Costs O(h³).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import symmetric_root
+    >>> symmetric_root(np.array([[0.0, 2.0]])).round(6)
+    array([[0., 0.],
+           [0., 2.]])
+    """
+    L = np.asarray(components, dtype=np.float64)
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(L.T @ L)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return (root + root.T) / 2
+
+
 def usable_cores() -> int:
     """Count the cores that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):

@@ -3,6 +3,7 @@ from .alignments import AlignedPair as AlignedPair
 from .alignments import Alignment as Alignment
 from .alignments import align_chunks as align_chunks
 from .alignments import misplaced as misplaced
+from .best_matches import token_triplets as token_triplets
 from .chunks import chunk_cosines as chunk_cosines
 from .chunks import chunk_membership as chunk_membership
 from .chunks import chunk_scores as chunk_scores

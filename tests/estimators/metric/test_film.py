@@ -256,3 +256,80 @@ def test_dense_vectors_of_fewer_features_than_the_rank_are_taken_whole_without_a
     np.testing.assert_allclose(
         metric.singular_values_, np.linalg.svd(X, compute_uv=False), rtol=1e-10
     )
+
+
+def crowded(seed=0):
+    """Unit vectors of pairs: duplicates differ along noise, others along the first coordinates."""
+    rng = np.random.default_rng(seed)
+    noise = np.zeros(12)
+    noise[6:] = 0.35
+    telling = np.zeros(12)
+    telling[:3] = 0.35
+    first = rng.normal(size=(300, 12))
+    labels = np.arange(300) % 2
+    step = rng.normal(size=(300, 12)) * np.where(labels[:, None], noise, telling)
+    both = np.vstack([first, first / np.linalg.norm(first, axis=1, keepdims=True) + step])
+    return both / np.linalg.norm(both, axis=1, keepdims=True), labels
+
+
+def with_threshold(**parameters):
+    settings = {"rank": 12, "margin": 0.05, "threshold": 0.8, "whitening": 0.0}
+    return FILM(12, random_state=0, **settings | parameters)
+
+
+@quiet
+def test_a_threshold_learns_what_a_null_point_hides():
+    """Every pair is near already: only what moves it over the cosine tells."""
+    X, labels = crowded()
+    X = np.vstack([X, np.zeros(12)])
+    codes = np.column_stack([np.arange(300), np.arange(300, 600)])
+    triplets = triplets_from_pairs(codes, labels, 601, n_random=1, null=600, random_state=0)
+
+    def auc(metric):
+        Y = normalize(metric.fit(X, triplets).transform(X))
+        return roc_auc_score(labels, np.einsum("nd,nd->n", Y[codes[:, 0]], Y[codes[:, 1]]))
+
+    plain = roc_auc_score(labels, np.einsum("nd,nd->n", X[codes[:, 0]], X[codes[:, 1]]))
+    assert auc(with_threshold()) > max(plain, auc(FILM(12, rank=12, random_state=0))) + 0.02
+
+
+@quiet
+def test_the_objective_under_a_threshold_is_a_hinge_per_pair():
+    X, _ = crowded()
+    triplets = np.array([[0, 300, 301], [2, 305, 300], [4, 310, 300]])
+    triplets = np.vstack([triplets, [[i, 300 + i, 300 + (i + 7) % 300] for i in range(40)]])
+    metric = with_threshold(similar_weight=0.6, margin=0.3, tol=0).fit(X, triplets)
+    U, sigma, Vt = np.linalg.svd(X, full_matrices=False)
+    C = U * (sigma / sigma[0])
+    M = Vt @ metric.components_.T @ metric.components_ @ Vt.T
+    similar = np.unique(triplets[:, [0, 1]], axis=0)
+    dissimilar = np.unique(triplets[:, [0, 2]], axis=0)
+
+    def z(pairs, weight):
+        i, o = C[pairs[:, 0]], C[pairs[:, 1]]
+        return -weight * np.einsum("nr,rq,nq->n", i, M, o - 0.8 * i)
+
+    hinges = np.concatenate([z(similar, 0.6), z(dissimilar, -1.0)])
+    pulled = C.T[:, similar[:, 0]] @ (0.6 * (C[similar[:, 1]] - 0.8 * C[similar[:, 0]]))
+    pulled -= C.T[:, dissimilar[:, 0]] @ (C[dissimilar[:, 1]] - 0.8 * C[dissimilar[:, 0]])
+    scale, vectors = np.linalg.eigh((pulled + pulled.T) / 2)
+    kept = np.maximum(scale, 0) / scale[-1]
+    m = 0.3 * np.trace((vectors * kept) @ vectors.T @ C.T @ C) / len(C) / scale[-1]
+    loss = np.maximum(0, hinges / scale[-1] + m).sum() + 0.5 * np.square(M).sum()
+    np.testing.assert_allclose(loss, metric.objective_, rtol=1e-8)
+
+
+@quiet
+def test_lengths_of_rows_mean_nothing_under_a_threshold():
+    X, labels = crowded()
+    groups_of = np.concatenate([np.arange(300), np.where(labels, np.arange(300), 300 + labels)])
+    scales = np.random.default_rng(1).uniform(0.1, 9, size=(600, 1))
+    one, other = (with_threshold().fit(rows, groups_of).components_ for rows in (X, X * scales))
+    np.testing.assert_allclose(other, one, rtol=0, atol=1e-9 * np.abs(one).max())
+
+
+@pytest.mark.parametrize("wrong", [{"threshold": 1.5}, {"similar_weight": -1.0}])
+def test_a_threshold_is_a_cosine_and_weights_are_not_negative(wrong):
+    X, _ = crowded()
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        with_threshold(**wrong).fit(X, np.arange(600) % 300)

@@ -18,8 +18,7 @@ from estimators import (
     load_model,
     save_model,
 )
-from film.metric import token_triplets
-from film.tokens import Ragged
+from film.tokens import Ragged, token_triplets
 from tests.estimators.tiny_model import make_tiny_model
 
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")

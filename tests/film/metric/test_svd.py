@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import film.metric.svd as svd
-from film.metric.svd import project, threaded_product, truncated_svd, usable_cores
+from film.metric.svd import project, symmetric_root, threaded_product, truncated_svd, usable_cores
 
 # (n, D, rank): tall and wide by subspace iteration, then the two that take the dense SVD.
 ITERATED = [(300, 90, 12), (90, 300, 12)]
@@ -250,3 +250,19 @@ def test_a_block_of_all_features_is_not_iterated(monkeypatch, wrap, rank, dtype)
     if rank == D:
         rebuilt = (low.left * low.singular_values) @ low.right.T
         np.testing.assert_allclose(rebuilt, X, rtol=0, atol=accuracy)
+
+
+@pytest.mark.parametrize("d", [1, 4, 6])
+def test_the_root_keeps_inner_products_and_is_symmetric(d):
+    rng = np.random.default_rng(d)
+    L, x = rng.normal(size=(d, 6)), rng.normal(size=(9, 6))
+    root = symmetric_root(L)
+    np.testing.assert_array_equal(root, root.T)
+    assert np.linalg.eigvalsh(root).min() > -1e-7  # the root of a rounding error of 1e-15
+    mapped, narrow = x @ root, x @ L.T
+    np.testing.assert_allclose(mapped @ mapped.T, narrow @ narrow.T, rtol=0, atol=1e-12)
+
+
+def test_the_root_of_a_symmetric_map_is_that_map():
+    # So that a model whose map is the identity is not turned.
+    np.testing.assert_allclose(symmetric_root(2 * np.eye(3)), 2 * np.eye(3), rtol=0, atol=1e-14)

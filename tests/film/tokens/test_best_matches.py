@@ -1,10 +1,10 @@
-"""Triplets of tokens against loops, and a map brought to its own width."""
+"""Triplets of tokens against loops."""
 
 import numpy as np
 import pytest
 
-from film.metric import check_triplets, symmetric_root, token_triplets
-from film.tokens import Ragged
+from film.metric import check_triplets
+from film.tokens import Ragged, token_triplets
 
 
 def texts_of(lengths, seed=0, width=5):
@@ -65,19 +65,3 @@ def test_a_vector_of_zeros_is_the_best_match_where_all_others_are_opposite():
 def test_a_text_that_is_not_there_is_an_error():
     with pytest.raises(ValueError, match="triplets name texts 0 … 3, of 3"):
         token_triplets(texts_of([1, 1, 1]), [[0, 1, 3]])
-
-
-@pytest.mark.parametrize("d", [1, 4, 6])
-def test_the_root_keeps_inner_products_and_is_symmetric(d):
-    rng = np.random.default_rng(d)
-    L, x = rng.normal(size=(d, 6)), rng.normal(size=(9, 6))
-    root = symmetric_root(L)
-    np.testing.assert_array_equal(root, root.T)
-    assert np.linalg.eigvalsh(root).min() > -1e-7  # the root of a rounding error of 1e-15
-    mapped, narrow = x @ root, x @ L.T
-    np.testing.assert_allclose(mapped @ mapped.T, narrow @ narrow.T, rtol=0, atol=1e-12)
-
-
-def test_the_root_of_a_symmetric_map_is_that_map():
-    # So that a model whose map is the identity is not turned.
-    np.testing.assert_allclose(symmetric_root(2 * np.eye(3)), 2 * np.eye(3), rtol=0, atol=1e-14)

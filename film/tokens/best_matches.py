@@ -1,14 +1,12 @@
-"""Triplets of tokens from triplets of texts, and a learned map as a layer of its own width."""
+"""Triplets of tokens from triplets of texts, by what each token matches best."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
-from film.threads import one_blas_thread
-from film.tokens import Ragged
+from film.tokens.ragged import Ragged
 
 
 def token_triplets(tokens: Ragged, triplets: Any) -> np.ndarray:
@@ -46,8 +44,7 @@ def token_triplets(tokens: Ragged, triplets: Any) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric import token_triplets
-    >>> from film.tokens import Ragged
+    >>> from film.tokens import Ragged, token_triplets
     >>> x, y = np.eye(2)
     >>> token_triplets(Ragged.from_rows([[x, y], [y], [y, x]]), [[0, 1, 2]])
     array([[0, 2, 4],
@@ -73,35 +70,6 @@ def token_triplets(tokens: Ragged, triplets: Any) -> np.ndarray:
         matches[np.repeat(begins[side], counts) + offset] for side in which.reshape(2, -1)
     )
     return np.column_stack([anchors, similar, dissimilar]).astype(np.intp)
-
-
-def symmetric_root(components: np.ndarray) -> np.ndarray:
-    """Map with the same inner products as L that keeps the width: the root of LᵀL.
-
-    Parameters
-    ----------
-    components : ndarray of shape (d, h)
-        L.
-
-    Returns
-    -------
-    root : ndarray of float64, shape (h, h)
-        Symmetric, with root @ root = LᵀL up to rounding, so that lengths and cosines of root x are
-        those of L x. Of all such maps it is the closest to the identity. Costs O(h³).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric import symmetric_root
-    >>> symmetric_root(np.array([[0.0, 2.0]])).round(6)
-    array([[0., 0.],
-           [0., 2.]])
-    """
-    L = np.asarray(components, dtype=np.float64)
-    with one_blas_thread():
-        values, vectors = scipy.linalg.eigh(L.T @ L)
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return (root + root.T) / 2
 
 
 def _best_matches(tokens: Ragged, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
