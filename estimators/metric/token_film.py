@@ -43,10 +43,11 @@ class TokenFILM(BaseEstimator):
         mapped. A ``cache`` of the encoder keeps vectors before the map, for every fit.
     d : int, default=200
         Dimensions of the learned space, at most the width of the vectors.
-    margin : float, default=1.0
+    margin : float, default=0.05
         By how much a match must be closer, as in `FILM`.
-    threshold : float in [0, 1], default=None
-        Cosine that matches in duplicates are to be above and others below, as in `FILM`.
+    threshold : float in [0, 1] or None, default=0.8
+        Cosine that matches in duplicates are to be above and others below; None compares them with
+        each other, as the paper does: there a ``margin`` of about 1 fits. As in `FILM`.
     whitening : float in [0, 1], default=0.25
         Exponent α of the coordinates v σ^(1−α), as in `FILM`.
     n_random : int, default=1
@@ -85,7 +86,8 @@ class TokenFILM(BaseEstimator):
     -----
     Time is that of encoding the anchors' texts and their partners, some five texts per anchor, and
     O(m h d) per round for m tokens of anchors. Memory: about 4 · 4 h bytes per token. Vectors are
-    brought to length one before learning.
+    brought to length one before learning. The defaults were chosen on a question-disjoint fold of
+    Quora's training pairs with all-MiniLM-L6-v2, by the AUC of RCMD.
 
     Examples
     --------
@@ -101,8 +103,8 @@ class TokenFILM(BaseEstimator):
         encoder: Any = None,
         *,
         d: int = 200,
-        margin: float = 1.0,
-        threshold: float | None = None,
+        margin: float = 0.05,
+        threshold: float | None = 0.8,
         whitening: float = 0.25,
         n_random: int = 1,
         n_anchors: int = 5000,

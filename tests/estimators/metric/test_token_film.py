@@ -54,7 +54,7 @@ def cosines(tokens):
 
 def test_it_is_film_over_the_triplets_of_tokens(tiny_model):
     """Against FILM on triplets of all its parts, made here by hand, without random texts."""
-    given = make(tiny_model, n_random=0, margin=0.7, whitening=0.5)
+    given = make(tiny_model, n_random=0, margin=0.7, whitening=0.5, threshold=None)
     # (anchor, similar, dissimilar); "" is what a negative of a text without duplicates is far from.
     rows = [(a, b, "how do i play well") for a, b in [SAME[0]]]
     rows += [(a, "", b) for pair in OTHER[1:] for a, b in (pair, pair[::-1])]

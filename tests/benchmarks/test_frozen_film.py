@@ -1,0 +1,66 @@
+"""Recalls against a loop, one spelling for all texts, and a quick run from end to end."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+
+from benchmarks import frozen_film
+from benchmarks.support.quora_data import generated
+
+TINY = str(Path(__file__).parents[1] / "golden" / "tiny")
+
+
+def looped(points, asked, depths):
+    best = {}
+    for question, duplicate in asked.tolist():
+        closer = sum(
+            points[question] @ points[other] > points[question] @ points[duplicate]
+            for other in range(len(points))
+            if other != question
+        )
+        best[question] = min(best.get(question, len(points)), closer)
+    return {f"recall_{k}": np.mean([rank < k for rank in best.values()]) for k in depths}
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_matrix])
+def test_recalls_are_those_of_a_loop(wrap):
+    rng = np.random.default_rng(0)
+    points = normalize(rng.integers(0, 3, size=(40, 4)).astype(float) + np.eye(40, 4))
+    asked = rng.integers(0, 40, size=(30, 2))
+    asked = asked[asked[:, 0] != asked[:, 1]]
+    assert frozen_film.recalls(wrap(points), asked) == pytest.approx(
+        looped(points, asked, frozen_film.DEPTHS)
+    )
+
+
+def test_all_texts_are_spelt_alike_before_they_are_mixed():
+    data = frozen_film.normalised(generated(60, 0))
+    texts = [*data.train.ravel(), *data.dev.ravel()]
+    assert all(text == text.lower() and "?" not in text for text in texts)
+    assert data.train.shape == generated(60, 0).train.shape
+
+
+def test_further_duplicates_are_used_only_where_a_case_says_so():
+    by_case = {case: settings.with_similar for case, settings in frozen_film.CASES.items()}
+    assert all(used == ("further duplicates" in case) for case, used in by_case.items())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_quick_run_records_every_row(tmp_path, monkeypatch):
+    pytest.importorskip("transformers", reason="needs the extra neural")
+    monkeypatch.delenv("FILM_DATA", raising=False)
+    monkeypatch.setattr(frozen_film, "QUICK_PAIRS", 80)
+    done = frozen_film.main(["--quick", "--model", TINY, "--out", str(tmp_path)])
+    assert done == 0
+    rows = [json.loads(line) for line in (tmp_path / "frozen_film.jsonl").read_text().splitlines()]
+    kinds = {row["case"].split(": ")[0] for row in rows}
+    assert kinds == {"cosine", "rule", "retrieval"}
+    cosines = [row for row in rows if row["case"].startswith("cosine")]
+    assert len(cosines) == len(frozen_film.CASES) + 5
+    assert all(0 <= row["value"] <= 1 for row in cosines)
+    kept = (tmp_path / "pairs" / "frozen_film.jsonl").read_text().splitlines()
+    assert {json.loads(line).get("case") for line in kept} >= {row["case"] for row in cosines}
