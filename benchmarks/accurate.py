@@ -13,10 +13,12 @@ all-MiniLM-L6-v2, the default encoder, saw Quora's duplicates, and so did what i
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 import warnings
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--cache", metavar="FOLDER", help="keep fitted members and encodings here")
     parser.add_argument("--encoder", help="name or folder; none is without any")
-    parser.add_argument("--epochs", type=float, default=2.0, help="of the member rcmd")
+    parser.add_argument("--epochs", type=float, default=1.0, help="of the member rcmd")
+    parser.add_argument("--dtype", help="of the member rcmd, such as bfloat16")
     parser.add_argument("--members", help="those that take part, with commas between")
     parser.add_argument("--modes", default=",".join(MODES), help="with commas between")
     parser.add_argument("--device", help="of the encoder")
@@ -74,6 +77,8 @@ def chosen(options: argparse.Namespace, encoder: Any) -> DuplicateClassifier:
     model = accurate_duplicates(
         encoder=encoder, epochs=options.epochs, device=options.device, cache=place, **small
     )
+    if options.dtype and "rcmd" in dict(model.members):
+        model.set_params(rcmd__dtype=options.dtype)
     if options.members is None:
         return model
     wanted = options.members.split(",")
@@ -96,14 +101,7 @@ def measured(data: Splits, model: DuplicateClassifier, mode: str) -> dict[str, d
     share, groups = float(data.y_train.mean()), question_groups(data.dev)
     new = new_pairs(data)
     rows: dict[str, dict[str, float]] = {}
-    costs: dict[str, dict[str, float]] = {}
-    for name, member in model.members:
-        own = {one: n for one, n in (model.member_cv or {}).items() if one == name}
-        settings: dict[str, Any] = _options(model) | {"features": None, "member_cv": own or None}
-        alone = DuplicateClassifier([(name, member)], **settings)
-        started = time.perf_counter()
-        alone.fit(data.train, data.y_train, data.similar)
-        costs[name] = {"fit": time.perf_counter() - started, "predict": _seconds(alone, new)}
+    costs = {name: _cost(name, model, mode, data, new) for name, _ in model.members}
     started = time.perf_counter()
     model.fit(data.train, data.y_train, data.similar)
     last = time.perf_counter() - started
@@ -134,6 +132,25 @@ def new_pairs(data: Splits) -> np.ndarray:
     found = np.empty((NEW_PAIRS, 2), dtype=object)
     found[:] = marked[:NEW_PAIRS]
     return found
+
+
+def _cost(
+    name: str, model: DuplicateClassifier, mode: str, data: Splits, new: np.ndarray
+) -> dict[str, float]:
+    """Give the seconds of one member, from the cache where an interrupted run took them."""
+    member = dict(model.members)[name]
+    own = {one: n for one, n in (model.member_cv or {}).items() if one == name}
+    settings: dict[str, Any] = _options(model) | {"features": None, "member_cv": own or None}
+    alone = DuplicateClassifier([(name, member)], **settings)
+    told = f"{name} {mode} {len(data.train)} {own} {member!r}".encode()
+    place = Path(str(model.memory), f"seconds-{name}-{sha256(told).hexdigest()[:16]}.json")
+    if place.exists():
+        return json.loads(place.read_text(encoding="utf8"))
+    started = time.perf_counter()
+    alone.fit(data.train, data.y_train, data.similar)
+    cost = {"fit": time.perf_counter() - started, "predict": _seconds(alone, new)}
+    place.write_text(json.dumps(cost), encoding="utf8")
+    return cost
 
 
 def _options(model: DuplicateClassifier) -> dict[str, Any]:

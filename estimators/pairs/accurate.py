@@ -29,7 +29,7 @@ NEIGHBOURS = 20
 def accurate_duplicates(
     *,
     encoder: Any = None,
-    epochs: float = 2,
+    epochs: float = 1,
     d: int = 100,
     rank: int = 300,
     neighbourhood: int | None = NEIGHBOURS,
@@ -48,7 +48,7 @@ def accurate_duplicates(
         on; None is the packaged all-MiniLM-L6-v2, which saw Quora's duplicates in its training.
         "none" is no encoder: the members are those of words and characters alone, and ``epochs``
         and those below that are of the encoder have no effect.
-    epochs : float, default=2
+    epochs : float, default=1
         Passes of training of the member "rcmd" over the pairs, by question-disjoint halves and then
         whole: ``2 * epochs`` passes in all. 0 leaves that member out, and nothing trains on a GPU.
     d, rank : int
@@ -119,7 +119,12 @@ def accurate_duplicates(
         ]
     if epochs and not none:
         trained = RCMDRegressor(
-            encoder, objective="binary", epochs=epochs, random_state=random_state, **reads
+            encoder,
+            objective="binary",
+            epochs=epochs,
+            learning_rate=2e-4,
+            random_state=random_state,
+            **reads,
         )
         members.append(("rcmd", trained))
         folds["rcmd"] = 2
