@@ -4,15 +4,22 @@
 of ``DIR/clinc150`` and ``DIR/banking77`` (5,000 each, seed 0); without ``--data``, the folder of
 FILM_DATA. Half of the pairs share an intent; half of the others are among the 20 nearest by TF-IDF,
 which works against TF-IDF itself, so the same is shown without the nearer half of the others.
-``--quick`` runs on a part and records only where ``--out`` says so.
+"Adapted" is the classifier after ``adapt`` with the unlabelled texts of the set. How familiar the
+texts of each set are to it, and captions (``DIR/multi30k``), headlines and answers of students
+(``DIR/ists``), goes into ``familiarity.jsonl``. ``--encoder`` measures familiarity by a stack with
+MiniLM too, fitted to 8,000 pairs. ``--quick`` runs on a part and records only where ``--out`` says
+so.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +31,17 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.quora import pair_cosines
 from benchmarks.support.folders import data_folder
+from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, read_folder
 from benchmarks.support.records import record
-from estimators import LexicalFeatures, fast_duplicates
+from estimators import (
+    DuplicateClassifier,
+    LexicalFeatures,
+    RCMDRegressor,
+    SentenceEncoder,
+    fast_duplicates,
+)
+from estimators.inputs import as_texts
 from film.datasets import (
     QuestionPairs,
     make_intent_pairs,
@@ -36,7 +51,10 @@ from film.datasets import (
 )
 
 BASELINE = "TF-IDF cosine, words"
+STACK = "fast_duplicates fitted on Quora"
+ENCODER = "with MiniLM, 8,000 pairs"
 BAR, EASIER = "intent_auc", "easier_auc"
+MOST_FAMILIAR, WITH_ENCODER = 2000, 8000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,6 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", metavar="DIR", help="holds quora, clinc150 and banking77")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--encoder", action="store_true", help="familiarity with MiniLM alone")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
@@ -53,38 +72,98 @@ def main(arguments: list[str] | None = None) -> int:
         data = read_folder(
             folder / "quora", on_error="raise", limit=600 if options.quick else None, seed=0
         )
+        kinds = {name: found.pairs for name, found in sets.items()} | read_other_kinds(folder)
     except (OSError, ValueError) as error:
         print(f"benchmarks.intents: {error}", file=sys.stderr)
         return 2
-    scores = baselines(sets, data)
-    for mode in ("inductive", "collection"):
-        for name, p in judged_by_stack(sets, data, mode, options.quick).items():
-            scores[name][f"fast_duplicates fitted on Quora, {mode}"] = p
-    for name, methods in scores.items():
-        y = _labels(sets[name])
-        easier = without_near_others(methods[BASELINE], y)
+    if options.encoder:
+        _tell_familiarity(_stack_with_encoder(data), f"{ENCODER}: ", data, kinds, options)
+        return 0
+    compared = baselines(sets, data)
+    for name, methods in compared.items():
         for method, values in methods.items():
-            row = {
-                BAR: float(roc_auc_score(y, values)),
-                EASIER: float(roc_auc_score(y[easier], values[easier])),
-            }
-            print(f"{name}: {method}", {key: round(value, 4) for key, value in row.items()})
-            if options.quick and not options.out:
-                continue
-            rivals = {BAR: roc_auc_score(y, methods[BASELINE])}
-            rivals[EASIER] = roc_auc_score(y[easier], methods[BASELINE][easier])
-            for metric, value in row.items():
-                record(
-                    "intents",
-                    f"{name}: {method}",
-                    metric,
-                    round(value, 5),
-                    rival=BASELINE,
-                    rival_value=round(float(rivals[metric]), 5),
-                    seed=0,
-                    folder=options.out,
-                )
+            _tell(name, method, values, compared, sets, None, options)
+    share = float(data.y_train.mean())
+    for mode in ("inductive", "collection"):
+        model = fitted_stack(sets, data, mode, options.quick)
+        for name, found in sets.items():
+            for adapted in (False, True):
+                model.adapt(np.unique(found.pairs) if adapted else None)
+                method = f"{STACK}, {mode}{', adapted' if adapted else ''}"
+                p = model.predict_proba(found.pairs)[:, 1]
+                _tell(name, method, p, compared, sets, share, options)
+        if mode == "inductive":
+            _tell_familiarity(model.adapt(None), "", data, kinds, options)
+    for method, values in neural_baselines(sets, options.quick).items():
+        for name, similarity in values.items():
+            _tell(name, method, similarity, compared, sets, None, options)
     return 0
+
+
+def _tell(
+    name: str,
+    method: str,
+    values: NDArray[np.float64],
+    compared: dict[str, dict[str, NDArray[np.float64]]],
+    sets: dict[str, QuestionPairs],
+    share: float | None,
+    options: argparse.Namespace,
+) -> None:
+    """Print and record a row, beside the baseline, and what it says of each pair."""
+    y = _labels(sets[name])
+    baseline = compared[name][BASELINE]
+    easier = without_near_others(baseline, y)
+    rows = {BAR: slice(None), EASIER: easier}
+    told = {metric: roc_auc_score(y[some], values[some]) for metric, some in rows.items()}
+    print(f"{name}: {method}", {key: round(value, 4) for key, value in told.items()}, flush=True)
+    if options.quick and not options.out:
+        return
+    case = f"{name}: {method}"
+    record_pairs("intents", case, sets[name].pairs, y, values, share=share, folder=options.out)
+    for metric, some in rows.items():
+        record(
+            "intents",
+            case,
+            metric,
+            round(float(told[metric]), 5),
+            rival=BASELINE,
+            rival_value=round(float(roc_auc_score(y[some], baseline[some])), 5),
+            seed=0,
+            folder=options.out,
+        )
+
+
+def _tell_familiarity(
+    model: Any,
+    start: str,
+    data: Splits,
+    kinds: dict[str, NDArray[np.object_]],
+    options: argparse.Namespace,
+) -> None:
+    """Print and record how familiar each kind of text is, and Quora dev beside it."""
+    dev = model.familiarity(data.dev[:MOST_FAMILIAR])
+    for name, pairs in ({"Quora dev": data.dev} | kinds).items():
+        found = model.familiarity(pairs[:MOST_FAMILIAR])
+        side = np.repeat([1, 0], [len(dev), len(found)])
+        row = {
+            "familiarity_auc": roc_auc_score(side, np.append(dev, found)),
+            "familiarity_mean": found.mean(),
+            "familiarity_low": np.mean(found < 0.5),
+            "untrained_share": model.adapt(np.unique(pairs)).untrained_share_,
+        }
+        row = {key: round(float(value), 4) for key, value in row.items()}
+        print(f"familiarity: {start}{name}", row, flush=True)
+        if options.quick and not options.out:
+            continue
+        for metric, value in row.items():
+            record("familiarity", f"{start}{name}", metric, value, seed=0, folder=options.out)
+    model.adapt(None)
+
+
+def _stack_with_encoder(data: Splits) -> DuplicateClassifier:
+    rows = np.random.default_rng(0).permutation(len(data.train))[:WITH_ENCODER]
+    members = [("minilm", SentenceEncoder())]
+    return DuplicateClassifier(members, cv=2).fit(data.train[rows], data.y_train[rows])
 
 
 def read_sets(folder: Path, n_pairs: int) -> dict[str, QuestionPairs]:
@@ -102,6 +181,32 @@ def read_sets(folder: Path, n_pairs: int) -> dict[str, QuestionPairs]:
     return {name: make_intent_pairs(texts, n_pairs) for name, texts in read.items()}
 
 
+def read_other_kinds(folder: Path) -> dict[str, NDArray[np.object_]]:
+    """Read pairs of other texts, as far as they are there: captions, headlines, answers."""
+    kinds = {}
+    captions = [folder / "multi30k" / f"train.{number}.en.gz" for number in (1, 2)]
+    if all(path.is_file() for path in captions):
+        sides = [gzip.open(path, "rt", encoding="utf-8").read().splitlines() for path in captions]
+        kinds["captions of multi30k"] = _sampled(sides)
+    for part in ("headlines", "answers-students"):
+        paths = [
+            folder / "ists" / "train" / f"STSint.input.{part}.sent{number}.txt" for number in (1, 2)
+        ]
+        if all(path.is_file() for path in paths):
+            sides = [path.read_text(encoding="utf-8").splitlines() for path in paths]
+            kinds[f"{part} of iSTS"] = _sampled(sides)
+    german = ["Wie lerne ich am schnellsten Deutsch?", "Warum ist der Himmel blau?"]
+    chinese = ["我怎样才能学好中文？", "为什么天空是蓝色的？"]
+    for name, texts in (("German", german), ("Chinese", chinese), ("empty", ["", ""])):
+        kinds[f"two questions, {name}"] = as_texts(texts)[None]
+    return kinds
+
+
+def _sampled(sides: list[list[str]]) -> NDArray[np.object_]:
+    pairs = as_texts([text for pair in zip(*sides, strict=True) for text in pair]).reshape(-1, 2)
+    return pairs[np.random.default_rng(0).permutation(len(pairs))[:MOST_FAMILIAR]]
+
+
 def baselines(
     sets: dict[str, QuestionPairs], data: Splits
 ) -> dict[str, dict[str, NDArray[np.float64]]]:
@@ -109,6 +214,8 @@ def baselines(
     lexical = make_pipeline(
         LexicalFeatures(), StandardScaler(), LogisticRegression(max_iter=2000)
     ).fit(data.train, data.y_train)
+    features = lexical[0]
+    characters = features.get_feature_names_out().tolist().index("character cosine")
     scores = {}
     for name, found in sets.items():
         texts = np.unique(found.pairs)
@@ -117,21 +224,37 @@ def baselines(
         scores[name] = {
             BASELINE: pair_cosines(words, found.pairs),
             "TF-IDF cosine, characters": pair_cosines(letters, found.pairs),
+            "character cosine, rarity of Quora": features.transform(found.pairs)[:, characters],
             "lexical features fitted on Quora": lexical.predict_proba(found.pairs)[:, 1],
         }
     return scores
 
 
-def judged_by_stack(
+def neural_baselines(
+    sets: dict[str, QuestionPairs], quick: bool
+) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Score by MiniLM untrained here: its cosine, and RCMD. None without the extra neural."""
+    if quick or find_spec("transformers") is None:
+        return {}
+    encoder = make_pipeline(SentenceEncoder()).fit(["a text"])
+    rcmd = RCMDRegressor(epochs=0)
+    rows: dict[str, dict[str, NDArray[np.float64]]] = {"MiniLM cosine": {}, "untrained RCMD": {}}
+    for name, found in sets.items():
+        rows["MiniLM cosine"][name] = pair_cosines(encoder, found.pairs)
+        rcmd.fit(found.pairs[:2], np.array([0.0, 1.0]))
+        rows["untrained RCMD"][name] = rcmd.similarity(found.pairs)
+    return rows
+
+
+def fitted_stack(
     sets: dict[str, QuestionPairs], data: Splits, mode: str, quick: bool
-) -> dict[str, NDArray[np.float64]]:
-    """Probabilities of the stack; in collection mode ranks run over the sets' texts too."""
+) -> DuplicateClassifier:
+    """Fit the stack on Quora; in collection mode ranks run over the sets' texts too."""
     corpus = None
     if mode == "collection":
         corpus = np.unique(np.concatenate([found.pairs.ravel() for found in sets.values()]))
     small = {"d": 20, "rank": 60, "cv": 2} if quick else {}
-    model = fast_duplicates(corpus=corpus, **small).fit(data.train, data.y_train, data.similar)
-    return {name: model.predict_proba(found.pairs)[:, 1] for name, found in sets.items()}
+    return fast_duplicates(corpus=corpus, **small).fit(data.train, data.y_train, data.similar)
 
 
 def without_near_others(cosine: NDArray[np.float64], y: NDArray[np.intp]) -> NDArray[np.bool_]:

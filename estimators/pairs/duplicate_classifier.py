@@ -119,6 +119,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         pairs, weighted by the ``sample_weight`` and ``class_weight`` that it learned with.
     typical_ : ndarray of float64, shape (n_features,)
         Median of every input, which `explain` compares with.
+    untrained_share_ : float
+        Share of untrained similarity in the log-odds: 0, unless `adapt` set another.
     certain_copies_ : bool
         Whether copies are certain; where it is missing, the final model judges them too.
 
@@ -253,6 +255,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         self._final_fit_params = routed["final_estimator"]
         self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
         self._remember(problem, folds, own_folds, {name: routed[name] for name in names})
+        self._learn_texts(problem, inputs, weights)
         return self
 
     def inputs(self, pairs: Any) -> np.ndarray:
@@ -311,6 +314,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         """
         check_is_fitted(self)
         p = self.final_estimator_.predict_proba(inputs)[:, 1].astype(np.float64)
+        p = self._fallen_back(p, inputs)
         same = [Sameness.OTHER] * len(p)
         # Models that were saved without the attribute predict as they did.
         if pairs is not None and getattr(self, "certain_copies_", False):

@@ -17,7 +17,7 @@ from film.pairs.checks import (
 )
 from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.rank_search import RankSearch, directions
-from film.pairs.priors import shift_prior
+from film.pairs.shift.priors import shift_prior
 
 INFINITE_RANK = int(np.iinfo(np.int64).max)
 """Rank where one of the two points is a zero row: never among the nearest k, for any k."""

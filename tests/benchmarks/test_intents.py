@@ -3,8 +3,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from benchmarks.intents import BASELINE, main, without_near_others
+from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
 
 
@@ -35,18 +37,48 @@ def folder(tmp_path_factory):
     return top
 
 
-def test_each_method_is_recorded_beside_the_baseline(folder, tmp_path):
-    assert main(["--data", str(folder), "--quick", "--out", str(tmp_path)]) == 0
-    lines = (tmp_path / "intents.jsonl").read_text(encoding="utf-8").splitlines()
+@pytest.fixture(scope="module")
+def out(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out")
+    assert main(["--data", str(folder), "--quick", "--out", str(out)]) == 0
+    return out
+
+
+def test_each_method_is_recorded_beside_the_baseline(out):
+    lines = (out / "intents.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     cases = {row["case"] for row in rows}
-    assert len(cases) == 10
+    assert len(cases) == 16
+    assert {case for case in cases if case.endswith(", adapted")} == {
+        f"{name}: fast_duplicates fitted on Quora, {mode}, adapted"
+        for name in ("clinc150", "banking77")
+        for mode in ("inductive", "collection")
+    }
+    # What is kept of each pair gives the figure of the table again.
+    kept = read_pair_rows("intents", out)
+    assert set(kept) == cases
+    for row in rows:
+        if row["metric"] == "intent_auc":
+            of = kept[row["case"]]
+            assert roc_auc_score(of.on.labels, of.values[None]) == pytest.approx(
+                row["value"], abs=1e-3
+            )
     for name in ("clinc150", "banking77"):
         own = [r for r in rows if r["case"] == f"{name}: {BASELINE}"]
         assert all(row["value"] == row["rival_value"] for row in own)
         assert {row["metric"] for row in own} == {"intent_auc", "easier_auc"}
         # Sharing the name of the thing is what an intent is here: words alone tell it well.
         assert all(row["value"] > 0.7 for row in own if row["metric"] == "easier_auc")
+
+
+def test_texts_of_another_kind_are_told_from_those_of_the_fit(out):
+    lines = (out / "familiarity.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = {(row["case"], row["metric"]): row["value"] for row in map(json.loads, lines)}
+    assert rows["Quora dev", "familiarity_auc"] == 0.5
+    assert rows["Quora dev", "untrained_share"] < 0.5
+    for name in ("banking77", "two questions, Chinese", "two questions, empty"):
+        assert rows[name, "familiarity_auc"] > 0.95
+        assert rows[name, "untrained_share"] > 0.9
 
 
 def test_missing_data_exit_with_2(tmp_path, capsys):

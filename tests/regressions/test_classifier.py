@@ -22,7 +22,7 @@ from estimators.pairs.stack.near_copies import (
     with_near_copies,
 )
 from film.datasets import make_question_pairs
-from film.pairs.priors import shift_prior
+from film.pairs.shift.priors import shift_prior
 from film.text import copy_key, token_text
 
 DATA = make_question_pairs(3000, random_state=0)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import check_pairs, checked_memory, progress_bar
+from estimators.pairs.familiarity.familiar_texts import FamiliarTexts
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.cross_fitting import (
     cached_fit,
@@ -42,7 +43,7 @@ from film.pairs import (
 SAMENESSES = tuple(Sameness)
 
 
-class JudgedTraining(BaseEstimator):
+class JudgedTraining(FamiliarTexts):
     """What `DuplicateClassifier` knows of its members, and of the pairs that it was trained on."""
 
     members: Any

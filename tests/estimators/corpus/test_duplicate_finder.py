@@ -17,7 +17,7 @@ from estimators.corpus import neighbour_table as _neighbour_table
 from estimators.corpus import pair_probabilities as _pair_probabilities
 from estimators.corpus.duplicate_finder import DuplicateFinder
 from film.corpus.clusters import cut, link_scores
-from film.pairs.priors import estimate_prior, shift_prior
+from film.pairs.shift.priors import estimate_prior, shift_prior
 from film.text import copy_key, normalize_text
 
 WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()

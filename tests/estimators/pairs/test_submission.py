@@ -5,7 +5,7 @@ import pytest
 
 from estimators.pairs import submission
 from estimators.pairs.submission import duplicate_probabilities, write_predictions
-from film.pairs.priors import shift_prior
+from film.pairs.shift.priors import shift_prior
 
 
 class Lengths:

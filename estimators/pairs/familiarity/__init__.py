@@ -1,0 +1,1 @@
+"""How like the texts of its fit those are that a classifier judges."""
