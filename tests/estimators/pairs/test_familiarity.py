@@ -1,0 +1,140 @@
+"""What a fitted stack says of texts that are, or are not, like those of its fit."""
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from estimators import FILM, DuplicateClassifier, fast_duplicates, load_model, save_model
+from film.datasets import make_documents, make_question_pairs
+
+DATA = make_question_pairs(700, random_state=0)
+NEW = DATA.pairs[500:]
+PROSE = [text for text in " ".join(make_documents(6, random_state=0)).split(". ") if text][:80]
+ODD = [("", ""), ("", "How do I learn to bake?"), ("😀😀", "🚀"), ("日本語です", "テスト")]
+
+
+def fitted(**params):
+    return fast_duplicates(d=20, rank=50, cv=2, **params).fit(DATA.pairs[:500], DATA.y[:500])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
+
+
+@pytest.fixture
+def adapted(model):
+    yield model.adapt(["Der Hund schläft.", "Es regnet heute sehr."])
+    model.adapt(None)
+
+
+def test_new_pairs_of_the_kind_of_the_fit_are_familiar_and_prose_is_not(model):
+    own = model.familiarity(NEW)
+    other = model.familiarity(list(zip(PROSE[::2], PROSE[1::2], strict=True)))
+    assert own.shape == (200,) and own.dtype == np.float64
+    assert ((own >= 0) & (own <= 1)).all()
+    assert np.mean(own[:, None] > other) > 0.95
+
+
+def test_texts_of_no_known_word_and_empty_ones_are_not_familiar(model):
+    assert model.familiarity(ODD).tolist() == [0.0] * 4
+    assert np.isfinite(model.predict_proba(ODD)).all()
+    german = model.familiarity([("Wie lerne ich am schnellsten backen?", "Wie backt man Brot?")])
+    assert german < 0.1
+
+
+def test_neither_order_nor_company_changes_familiarity(model):
+    once = model.familiarity(NEW[:20])
+    assert model.familiarity(NEW[:20, ::-1]) == pytest.approx(once, abs=1e-12)
+    alone = [model.familiarity(NEW[row : row + 1])[0] for row in range(5)]
+    assert alone == pytest.approx(once[:5], abs=1e-12)
+
+
+def test_labels_play_no_part():
+    flipped = fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:500], 1 - DATA.y[:500])
+    assert np.array_equal(flipped.familiarity(NEW[:30]), fitted().familiarity(NEW[:30]))
+
+
+def test_familiarity_changes_no_probability_and_texts_of_the_fit_none_either(model):
+    before = model.predict_proba(NEW)
+    share = model.adapt(DATA.pairs[:500].ravel()).untrained_share_
+    assert share < 0.2
+    model.adapt(None)
+    assert model.untrained_share_ == 0
+    assert np.array_equal(model.predict_proba(NEW), before)
+
+
+def test_an_unfamiliar_collection_is_judged_by_untrained_similarity(model):
+    before = logit(model.predict_proba(NEW)[:, 1])
+    cosine = model.inputs(NEW)[:, model.feature_names_out_.index("character cosine")]
+    assert model.adapt(["Der Hund schläft.", "日本語"]).untrained_share_ == pytest.approx(1)
+    after = model.predict_proba(NEW)[:, 1]
+    # Copies and near copies are certain whatever the model.
+    plain = after < 0.9
+    order = np.argsort(cosine[plain])
+    assert (np.diff(after[plain][order]) >= -1e-12).all()
+    model.untrained_share_ = 0.5
+    half = logit(model.predict_proba(NEW)[:, 1])
+    assert half[plain] == pytest.approx((before[plain] + logit(after[plain])) / 2, abs=1e-9)
+    model.adapt(None)
+
+
+def test_explanations_of_an_adapted_model_sum(adapted):
+    assert adapted.untrained_share_ > 0.9
+    for verdict in adapted.explain(NEW[:3]):
+        total = logit(verdict.baseline) + sum(
+            one.effect for one in [*verdict.members, *verdict.features]
+        )
+        gain = verdict.sameness.effect if verdict.sameness else 0.0
+        assert total + gain == pytest.approx(logit(verdict.probability), abs=1e-6)
+
+
+def test_saving_keeps_familiarity_and_what_was_adapted_to(adapted, tmp_path):
+    save_model(adapted, tmp_path / "model.zip")
+    loaded = load_model(tmp_path / "model.zip")
+    assert np.array_equal(loaded.familiarity(NEW[:20]), adapted.familiarity(NEW[:20]))
+    assert loaded.untrained_share_ == adapted.untrained_share_
+    assert np.array_equal(loaded.predict_proba(NEW[:20]), adapted.predict_proba(NEW[:20]))
+
+
+def test_a_fit_forgets_what_was_adapted_to():
+    model = fitted().adapt(["Der Hund schläft."])
+    assert model.untrained_share_ > 0.9
+    assert model.fit(DATA.pairs[:500], DATA.y[:500]).untrained_share_ == 0
+
+
+def test_without_untrained_similarity_nothing_is_adapted():
+    members = [("film", make_pipeline(TfidfVectorizer(), FILM(d=10, rank=30)))]
+    for params in ({"features": None}, {"final_estimator": LogisticRegression()}):
+        model = DuplicateClassifier(members, cv=2, **params).fit(DATA.pairs[:300], DATA.y[:300])
+        assert model.familiarity(NEW[:5]).shape == (5,)
+        with pytest.raises(ValueError, match="no untrained similarity to fall back to"):
+            model.adapt(["a text"])
+        assert model.untrained_share_ == 0
+
+
+@pytest.mark.parametrize("texts", [[], "one text", [None], 3])
+def test_what_is_no_collection_is_refused(model, texts):
+    with pytest.raises((TypeError, ValueError), match="texts"):
+        model.adapt(texts)
+    assert model.untrained_share_ == 0
+
+
+def test_models_of_earlier_versions_say_what_they_lack():
+    model = fitted()
+    del model._familiarity, model._untrained, model.untrained_share_
+    assert model.predict_proba(NEW[:5]).shape == (5, 2)
+    with pytest.raises(ValueError, match="saved by an earlier version"):
+        model.familiarity(NEW[:5])
+    with pytest.raises(ValueError, match="saved by an earlier version"):
+        model.adapt(["a text"])
+
+
+def test_a_handful_of_pairs_is_enough():
+    pairs = [(f"red {n} car", f"a red {n} car") for n in range(6)]
+    pairs += [(f"red {n} car", f"blue bus {n}") for n in range(6)]
+    model = fast_duplicates(d=2, rank=4, cv=2).fit(pairs, [1] * 6 + [0] * 6)
+    assert np.isfinite(model.familiarity([*pairs, *ODD])).all()
