@@ -255,7 +255,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         self._final_fit_params = routed["final_estimator"]
         self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
         self._remember(problem, folds, own_folds, {name: routed[name] for name in names})
-        self._learn_texts(problem, inputs, weights)
+        self._learn_texts(problem)
         return self
 
     def inputs(self, pairs: Any) -> np.ndarray:

@@ -16,6 +16,9 @@ from estimators.inputs import READINGS, as_texts, check_pairs, check_texts
 from estimators.pairs.familiarity.statistics import Embed, Familiarity
 from estimators.pairs.lexical import COSINE_NAMES
 from estimators.pairs.pair_problem import PairProblem
+from estimators.pairs.stack.final_model import reaching_weights
+from estimators.pairs.stack.members import EMBEDDER_COLUMNS, PREDICTOR_COLUMNS
+from estimators.pairs.stack.plans import learns_nothing
 from estimators.persistence import savable
 from film.pairs import fallen_back, untrained_share
 
@@ -58,8 +61,12 @@ class FamiliarTexts(BaseEstimator):
     final_estimator: Any
     random_state: Any
     _collections: dict[str, Any]
+    final_estimator_: Any
+    out_of_fold_: np.ndarray
     untrained_share_: float
-    _untrained: UntrainedSimilarity | None
+    _labels: np.ndarray
+    _final_fit_params: dict[str, Any]
+    _untrained: UntrainedSimilarity
 
     def familiarity(self, pairs: Any) -> np.ndarray:
         """Tell how like the fitted texts those of pairs are.
@@ -102,8 +109,8 @@ class FamiliarTexts(BaseEstimator):
     def adapt(self, texts: Any) -> Any:
         """Let untrained similarity judge the more, the less a collection is like the fitted texts.
 
-        Probabilities become ``(1 − λ) · logit p + λ · u`` in log-odds: u is untrained similarity,
-        the mean cosine of characters and of members that are a `SentenceEncoder`, on the scale
+        Log-odds become ``(1 − λ) · logit p + λ · u``: u is untrained similarity, the mean of the
+        cosine of characters and of the similarities of members that learn nothing, on the scale
         that the training labels gave it; λ is `film.pairs.untrained_share` of the texts'
         familiarity. Explanations follow, and still sum.
 
@@ -123,7 +130,7 @@ class FamiliarTexts(BaseEstimator):
         TypeError, ValueError
             If texts are missing or none, the model was saved by an earlier version, or it has no
             untrained similarity: its final model is one of your own, or it has neither lexical
-            features nor a `SentenceEncoder`.
+            features nor a member that learns nothing, such as a `SentenceEncoder`.
 
         Notes
         -----
@@ -150,15 +157,19 @@ class FamiliarTexts(BaseEstimator):
             self.untrained_share_ = 0.0
             return self
         given = check_texts(texts, "texts")
-        if self._untrained is None:
+        columns = self._untrained_columns() if self.final_estimator is None else []
+        if not columns:
             raise ValueError(
                 "this model has no untrained similarity to fall back to: fit it with "
-                "final_estimator=None, and features='lexical' or a member that is a SentenceEncoder"
+                "final_estimator=None, and features='lexical' or a member such as SentenceEncoder()"
             )
         rows = np.random.default_rng(0).permutation(len(given))[:MOST_TEXTS]
         sample = as_texts([given[row] for row in np.sort(rows)])
-        familiarity = known.of_pairs(np.column_stack([sample, sample]), self._embed())
-        self.untrained_share_ = untrained_share(familiarity, known.typical)
+        weights = reaching_weights(self.final_estimator_, self._final_fit_params)
+        self._untrained = UntrainedSimilarity(columns, self.out_of_fold_, self._labels, weights)
+        embed = self._embed()
+        familiarity = known.of_pairs(np.column_stack([sample, sample]), embed)
+        self.untrained_share_ = untrained_share(familiarity, known.typical(embed))
         return self
 
     def _known_texts(self) -> Familiarity:
@@ -170,8 +181,8 @@ class FamiliarTexts(BaseEstimator):
             )
         return known
 
-    def _learn_texts(self, problem: PairProblem, inputs: np.ndarray, weights: Any) -> None:
-        """Count the training texts, and scale untrained similarity for texts unlike them."""
+    def _learn_texts(self, problem: PairProblem) -> None:
+        """Count the words of the training texts."""
         used, codes = np.unique(problem.codes, return_inverse=True)
         self._familiarity = Familiarity(
             [problem.texts[code] for code in used],
@@ -180,23 +191,18 @@ class FamiliarTexts(BaseEstimator):
             self._embed(),
             problem.seed,
         )
-        columns = self._untrained_columns() if self.final_estimator is None else []
         self.untrained_share_ = 0.0
-        self._untrained = None
-        if columns:
-            self._untrained = UntrainedSimilarity(columns, inputs, problem.labels, weights)
 
     def _fallen_back(self, p: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Give untrained similarity its share in the final model's probabilities."""
         share = getattr(self, "untrained_share_", 0.0)
-        if share == 0 or self._untrained is None:
-            return p
-        return fallen_back(p, self._untrained.log_odds(inputs), share)
+        return p if share == 0 else fallen_back(p, self._untrained.log_odds(inputs), share)
 
     def _untrained_columns(self) -> list[int]:
-        """Cosines of encoders that learn nothing, and that of characters."""
-        names = [f"{name}: cosine" for name, member in self.members_ if is_encoder(member)]
-        names.append(COSINE_NAMES[-1])
+        """Give the columns of the similarities by members that learn nothing, and by characters."""
+        still = {name for name, member in self.members_ if learns_nothing(member)}
+        ends = (EMBEDDER_COLUMNS[0], *PREDICTOR_COLUMNS)
+        names = {f"{name}: {end}" for name in still for end in ends} | {COSINE_NAMES[-1]}
         return [i for i, name in enumerate(self.feature_names_out_) if name in names]
 
     def _embed(self) -> Embed | None:

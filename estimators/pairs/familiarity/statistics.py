@@ -117,7 +117,12 @@ class Familiarity:
         found = self._of_pairs(as_texts(texts)[apart], embed)
         self.means, self.deviations = found.mean(axis=0), found.std(axis=0)
         alone = as_texts(texts)[np.unique(apart)]
-        self.typical = float(self.of_pairs(np.column_stack([alone, alone]), embed).mean())
+        alone = np.column_stack([alone, alone])
+        self._typical = [float(self.of_pairs(alone, by).mean()) for by in (None, embed)]
+
+    def typical(self, embed: Embed | None) -> float:
+        """Mean familiarity of single texts of the fitted kind that were not counted."""
+        return self._typical[0 if embed is None else 1]
 
     def of_pairs(self, pairs: np.ndarray, embed: Embed | None = None) -> np.ndarray:
         """Give the familiarity of pairs, from 0 to 1, (n,); ``embed`` adds what vectors tell.

@@ -79,7 +79,7 @@ class JudgedTraining(FamiliarTexts):
         Returns
         -------
         classifier : DuplicateClassifier
-            Fitted. It shares its members with this one, which stays as it is.
+            Fitted, not adapted. It shares its members with this one, which stays as it is.
 
         Raises
         ------
@@ -127,6 +127,7 @@ class JudgedTraining(FamiliarTexts):
             )
             weights = reaching_weights(final, params)
         less.train_prior_ = prior_of(final, labels, less.out_of_fold_, weights)
+        less.untrained_share_ = 0.0
         return less
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
