@@ -113,7 +113,7 @@ def measure_stack(
     rows = {case: judged(p[case], data.y_dev, share, question_groups(data.dev))}
     rows[case] |= {"seconds": round(seconds, 1), "peak": round(peak)}
     kept = [i for i, name in enumerate(model.feature_names_out_) if ": rank" not in name]
-    plain = clone(model.final_estimator_)
+    plain: Any = clone(model.final_estimator_)
     if getattr(plain, "monotonic_cst", None) is not None:
         plain.set_params(monotonic_cst=np.asarray(plain.monotonic_cst)[kept])
     plain.fit(model.out_of_fold_[:, kept], data.y_train)
@@ -284,7 +284,7 @@ def reduced_problem(
     svd = TruncatedSVD(n_features, random_state=0).fit(tfidf.transform(as_texts(index.texts)))
 
     def reduce(texts: Any) -> np.ndarray:
-        return normalize(svd.transform(tfidf.transform(texts)))
+        return np.asarray(normalize(svd.transform(tfidf.transform(texts))))
 
     groups = connected_groups(codes[y == 1], len(index.texts))
     sizes = np.bincount(groups)

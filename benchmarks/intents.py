@@ -215,7 +215,7 @@ def baselines(
         LexicalFeatures(), StandardScaler(), LogisticRegression(max_iter=2000)
     ).fit(data.train, data.y_train)
     features = lexical[0]
-    characters = features.get_feature_names_out().tolist().index("character cosine")
+    characters = np.asarray(features.get_feature_names_out()).tolist().index("character cosine")
     scores = {}
     for name, found in sets.items():
         texts = np.unique(found.pairs)

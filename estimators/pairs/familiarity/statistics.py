@@ -150,7 +150,7 @@ class Familiarity:
         known = _dense(self.frequencies[0])[words.indices] > 0
         owners = np.repeat(np.arange(len(texts)), np.diff(words.indptr))
         counts = np.bincount(owners, weights=known, minlength=len(texts))
-        return (counts > 0)[codes.reshape(pairs.shape)].all(axis=1)
+        return np.asarray((counts > 0)[codes.reshape(pairs.shape)].all(axis=1))
 
     def statistics(self, texts: list[str], vectors: np.ndarray | None) -> np.ndarray:
         """Give `STATISTICS` of texts, and with their vectors `VECTOR_STATISTICS` too."""

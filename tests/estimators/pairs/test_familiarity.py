@@ -1,5 +1,7 @@
 """What a fitted stack says of texts that are, or are not, like those of its fit."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import logit
@@ -13,6 +15,7 @@ from film.datasets import make_documents, make_question_pairs
 
 DATA = make_question_pairs(420, random_state=0)
 N = 300
+LABELS = np.asarray(DATA.y)
 NEW = DATA.pairs[N:]
 PROSE = [text for text in " ".join(make_documents(6, random_state=0)).split(". ") if text][:80]
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
@@ -20,7 +23,7 @@ ODD = [("", ""), ("", "How do I learn to bake?"), ("😀😀", "🚀"), ("日本
 
 
 def fitted(**params):
-    return fast_duplicates(d=20, rank=50, cv=2, **params).fit(DATA.pairs[:N], DATA.y[:N])
+    return fast_duplicates(d=20, rank=50, cv=2, **params).fit(DATA.pairs[:N], LABELS[:N])
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +60,7 @@ def test_neither_order_nor_company_changes_familiarity(model):
 
 
 def test_labels_play_no_part(model):
-    flipped = fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], 1 - DATA.y[:N])
+    flipped = fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], 1 - LABELS[:N])
     assert np.array_equal(flipped.familiarity(NEW[:30]), model.familiarity(NEW[:30]))
 
 
@@ -117,13 +120,14 @@ def test_saving_keeps_familiarity_and_what_was_adapted_to(adapted, tmp_path):
 def test_a_fit_forgets_what_was_adapted_to():
     model = fitted().adapt(["Der Hund schläft."])
     assert model.untrained_share_ > 0.9
-    assert model.fit(DATA.pairs[:N], DATA.y[:N]).untrained_share_ == 0
+    assert model.fit(DATA.pairs[:N], LABELS[:N]).untrained_share_ == 0
 
 
 def test_without_untrained_similarity_nothing_is_adapted():
     members = [("film", make_pipeline(TfidfVectorizer(), FILM(d=10, rank=30)))]
-    for params in ({"features": None}, {"final_estimator": LOGISTIC}):
-        model = DuplicateClassifier(members, cv=2, **params).fit(DATA.pairs[:N], DATA.y[:N])
+    other: list[dict[str, Any]] = [{"features": None}, {"final_estimator": LOGISTIC}]
+    for params in other:
+        model = DuplicateClassifier(members, cv=2, **params).fit(DATA.pairs[:N], LABELS[:N])
         assert model.familiarity(NEW[:5]).shape == (5,)
         with pytest.raises(ValueError, match="no untrained similarity to fall back to"):
             model.adapt(["a text"])
