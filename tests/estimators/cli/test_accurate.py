@@ -33,7 +33,7 @@ def test_every_member_is_trained_and_saved_in_one_folder(accurate):
     model = load_model(folder)
     assert isinstance(model, DuplicateClassifier)
     names = [name for name, _ in model.members_]
-    assert names == ["film", "characters", "words", "vectors", "cosine", "matching", "rcmd"]
+    assert names == ["film", "characters", "words", "vectors", "cosine", "rcmd"]
     assert read_metadata(folder)["metadata"]["options"]["accurate"] is True
     assert len(list((folder / "encoders").iterdir())) == 2
     assert any((place / "kept" / "encodings").iterdir())
@@ -48,7 +48,7 @@ def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
     explained = run("explain", shelf / "dev.csv", "--model", folder, "--format", "jsonl")
     assert explained.code == 0, explained.err
     first = explained.records[0]
-    assert {"film", "vectors", "cosine", "matching", "rcmd"} <= set(first["words"])
+    assert {"film", "vectors", "cosine", "rcmd"} <= set(first["words"])
     told = run("info", folder, "--format", "json")
     assert told.code == 0 and json.loads(told.out)["kind"] == "DuplicateClassifier"
     judged = run("evaluate", shelf / "dev.csv", "--model", folder)

@@ -91,11 +91,11 @@ def test_the_accurate_one_has_every_member_and_passes_its_parameters_on():
         random_state=7, cv=6, corpus=["a"], neighbourhood=None,
     )  # fmt: skip
     members = dict(model.members)
-    assert list(members) == [*LIGHT, "vectors", "cosine", "matching", "rcmd"]
+    assert list(members) == [*LIGHT, "vectors", "cosine", "rcmd"]
     assert (model.cv, model.corpus, model.neighbourhood, model.random_state) == (6, ["a"], None, 7)
     assert model.member_cv == {"rcmd": 2}
     params = model.get_params()
-    for name in ("vectors__sentenceencoder", "cosine", "matching", "rcmd"):
+    for name in ("vectors__sentenceencoder", "cosine", "rcmd"):
         assert (params[f"{name}__model"], params[f"{name}__max_length"]) == ("a/model", 64)
         assert params[f"{name}__device"] == "cpu"
     assert params["cosine__cache"] == params["vectors__sentenceencoder__cache"] == "kept"
@@ -107,7 +107,7 @@ def test_the_accurate_one_has_every_member_and_passes_its_parameters_on():
 
 def test_without_training_or_encoder_the_accurate_one_leaves_members_out():
     untrained = accurate_duplicates(epochs=0)
-    assert [name for name, _ in untrained.members][-1] == "matching"
+    assert [name for name, _ in untrained.members][-1] == "cosine"
     assert untrained.member_cv is None
     plain = accurate_duplicates(encoder="none", epochs=5)
     assert [name for name, _ in plain.members] == list(LIGHT)
