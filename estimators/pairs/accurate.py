@@ -111,7 +111,14 @@ def accurate_duplicates(
         reads: dict[str, Any] = {"max_length": max_length, "device": device}
         shared: dict[str, Any] = reads | {"cache": cache}
         metric = FILM(
-            d=200, rank=400, whitening=0.25, margin=1.0, tol=0.03, random_state=random_state
+            d=300,
+            rank=400,
+            threshold=0.85,
+            margin=0.02,
+            similar_weight=0.3,
+            whitening=0.25,
+            max_iter=20,
+            random_state=random_state,
         )
         members += [
             ("vectors", make_pipeline(SentenceEncoder(encoder, **shared), metric)),

@@ -22,6 +22,9 @@ from estimators.pairs.stack.near_copies import with_near_copies
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
 
+MANY_INPUTS = 60
+"""From this many inputs on, boosted trees take smaller steps and look at some inputs per split."""
+
 DIFFERENCES = frozenset(
     (
         "numbers unshared",
@@ -83,6 +86,9 @@ def fit_default(
     accuracy.
     """
     if isinstance(final, HistGradientBoostingClassifier):
+        if len(names) >= MANY_INPUTS:
+            # In folds of Quora's training pairs, .002 less log loss for twice the time.
+            final.set_params(max_features=0.3, max_iter=600, learning_rate=0.03)
         ends = tuple(f": {column}" for column in (EMBEDDER_COLUMNS[0], *PREDICTOR_COLUMNS))
         rising = [name == "spelled alike" or name.endswith(ends) for name in names]
         falling = [name in DIFFERENCES for name in names]
