@@ -51,20 +51,29 @@ ALONG = {"axes": "length", "train_batch_size": 64}
 WIDE = ALONG | {"channels": [256, 256, 256], "readout": "mean"}
 FROM_MEANS = ALONG | {"residual": True, "width": 384, "channels": [64, 64, 64]}
 CASES: dict[str, tuple[int, dict[str, Any] | None]] = {
-    "FILM of means, all triplets": (0, None),
     f"{MANY} triplets: FILM of means": (MANY, None),
-    f"{MANY} triplets: network along length, hinge": (MANY, ALONG),
-    f"{MANY} triplets: network along length, N-pair": (MANY, ALONG | {"objective": "n_pair"}),
-    f"{MANY} triplets: wider, mean readout, N-pair": (MANY, WIDE | {"objective": "n_pair"}),
-    f"{MANY} triplets: wider, mean readout, hinge, margin 1": (
+    f"{MANY} triplets: along length, from the means, hinge, margin 1": (
+        MANY,
+        FROM_MEANS | {"margin": 1.0},
+    ),
+    f"{MANY} triplets: along length, wider, mean readout, hinge, margin 1": (
         MANY,
         WIDE | {"margin": 1.0},
     ),
-    f"{MANY} triplets: from the means, N-pair": (MANY, FROM_MEANS | {"objective": "n_pair"}),
-    f"{MANY} triplets: from the means, hinge, margin 1": (MANY, FROM_MEANS | {"margin": 1.0}),
+    f"{MANY} triplets: along length, N-pair": (MANY, ALONG | {"objective": "n_pair"}),
     f"{FEW} triplets: FILM of means": (FEW, None),
-    f"{FEW} triplets: network, hinge": (FEW, {}),
-    f"{FEW} triplets: network, N-pair": (FEW, {"objective": "n_pair"}),
+    f"{FEW} triplets: 3 × 3, hinge": (FEW, {}),
+    f"{MANY} triplets: along length, hinge": (MANY, ALONG),
+    f"{FEW} triplets: 3 × 3, N-pair": (FEW, {"objective": "n_pair"}),
+    f"{MANY} triplets: along length, wider, mean readout, N-pair": (
+        MANY,
+        WIDE | {"objective": "n_pair"},
+    ),
+    "all triplets: FILM of means": (0, None),
+    f"{MANY} triplets: along length, from the means, N-pair": (
+        MANY,
+        FROM_MEANS | {"objective": "n_pair"},
+    ),
 }
 """By name: triplets learned from, 0 for all, and parameters of the network, None for FILM."""
 PROBABILITIES = "probabilities.npy"
