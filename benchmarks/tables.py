@@ -40,6 +40,8 @@ HEADINGS = {
     "pearson": "Pearson × 100",
     "spearman": "Spearman × 100",
     "seconds": "seconds",
+    "fit": "fit, s",
+    "predict": "10,000 new pairs, s",
     "peak": "peak MB",
     "sample": "400 pairs",
     "sample_low": "95 % from",

@@ -83,7 +83,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         times. Its folds are parts of two folds of ``cv`` or more, so still share no question.
     neighbourhood : int, default=None
         Adds to each embedder's columns `film.pairs.neighbourhood_features` of so many nearest texts
-        of the corpus: how dense texts lie, and which both sides share. None adds none.
+        of the corpus: how dense texts lie, and which both sides share. Ranks are then counted up
+        to this number alone, by the same search. None adds none.
     prior : float, default=None
         Share of duplicates where predictions are made: probabilities are shifted to it by Bayes'
         rule, from `train_prior_`. None keeps that.
@@ -132,7 +133,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
     Notes
     -----
     Costs ``cv + 1`` fits of every member that learns, with ``member_cv`` fewer. Texts meet an
-    encoder that learns nothing once. A ``neighbourhood`` costs about as much as the ranks do.
+    encoder that learns nothing once. A ``neighbourhood`` costs what the ranks do without one.
 
     A note on the error of a member that fails names it, what is finished and where that is kept.
 

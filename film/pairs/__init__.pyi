@@ -21,6 +21,7 @@ from .log_loss import binary_log_loss as binary_log_loss
 from .neighbours.neighbourhoods import NEIGHBOURHOOD_NAMES as NEIGHBOURHOOD_NAMES
 from .neighbours.neighbourhoods import nearest_neighbours as nearest_neighbours
 from .neighbours.neighbourhoods import neighbourhood_features as neighbourhood_features
+from .neighbours.neighbourhoods import ranks_and_neighbourhoods as ranks_and_neighbourhoods
 from .ranks import Rates as Rates
 from .ranks import effective_ranks as effective_ranks
 from .ranks import neighbour_ranks as neighbour_ranks

@@ -119,7 +119,7 @@ _OF_TRAINED = ("start", "epochs", "max_length")
 @click.option(
     "--epochs",
     type=FiniteRange(0, min_open=True),
-    help="Passes over the pairs: 1 is usual with --surrogate, 2 with --accurate.",
+    help="With --surrogate or --accurate: passes over the pairs in training. Default: 1.",
 )
 @click.option(
     "--max-length",

@@ -13,7 +13,7 @@ from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.features import dense_features
 from estimators.pairs.stack.members import is_predictor
 from estimators.persistence import savable
-from film.pairs import neighbour_ranks, neighbourhood_features, row_cosines
+from film.pairs import neighbour_ranks, ranks_and_neighbourhoods, row_cosines
 
 ONE_SIDED = ("rcmd1", "rcmd2")
 """Plans of transport under which the order of a pair matters."""
@@ -156,12 +156,14 @@ def _columns(
     points: np.ndarray, codes: np.ndarray, counted: np.ndarray, neighbourhood: int | None
 ) -> np.ndarray:
     first, second = codes.T
-    ranks = np.minimum(neighbour_ranks(points, codes, counted), len(counted))
+    around: Any = np.empty((len(codes), 0))
+    if neighbourhood is None:
+        ranks = np.minimum(neighbour_ranks(points, codes, counted), len(counted))
+    else:
+        ranks, around = ranks_and_neighbourhoods(points, codes, counted, k=neighbourhood)
     ranks = np.log1p(ranks.astype(np.float64))
     cosines = np.clip(row_cosines(points[first], points[second]), -1, 1)
-    columns = [cosines, ranks.min(axis=1), ranks.max(axis=1)]
-    if neighbourhood is not None:
-        columns += [*neighbourhood_features(points, codes, counted, k=neighbourhood).T]
+    columns = [cosines, ranks.min(axis=1), ranks.max(axis=1), *around.T]
     return np.column_stack(columns)
 
 

@@ -14,6 +14,7 @@ from film.pairs.neighbours.rank_search import (
     exact_cosines,
     exact_units,
     product_bound,
+    tie_width,
 )
 
 NEIGHBOURHOOD_NAMES = (
@@ -183,6 +184,41 @@ def neighbourhood_features(
     >>> neighbourhood_features(points, [[2, 3]], k=2).round(2)
     array([[0.74, 0.79, 0.47, 0.06, 0.09, 0.33]])
     """
+    return ranks_and_neighbourhoods(points, pairs, corpus, k=k)[1]
+
+
+def ranks_and_neighbourhoods(
+    points: ArrayLike, pairs: ArrayLike, corpus: ArrayLike | None = None, *, k: int = 10
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Count ranks up to k and describe the neighbourhoods of pairs, by one search for both.
+
+    Parameters
+    ----------
+    points, pairs, corpus, k
+        As in `neighbourhood_features`.
+
+    Returns
+    -------
+    ranks : ndarray of int64, shape (n_pairs, 2)
+        Those of `neighbour_ranks`, and k where they are greater.
+    features : ndarray of float64, shape (n_pairs, 6)
+        Those of `neighbourhood_features`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `nearest_neighbours`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import ranks_and_neighbourhoods
+    >>> angles = np.deg2rad([0, 10, 30, 35, 90])
+    >>> points = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> ranks_and_neighbourhoods(points, [[0, 2], [0, 4]], k=2)[0]
+    array([[1, 2],
+           [2, 2]])
+    """
     array = checked_points(points)
     listed = checked_integers("pairs", pairs, width=2, below=len(array))
     check_at_least_one("k", k)
@@ -195,6 +231,11 @@ def neighbourhood_features(
     density = np.where(kept, near, 0).sum(axis=1) / np.maximum(count, 1)
     rival = np.where(count > 0, np.where(kept, near, -2.0).max(axis=1, initial=-2.0), 0.0)
     cosine = exact_cosines(array, listed[:, 0], listed[:, 1])
+    # What differs by rounding alone is no closer, as in `neighbour_ranks`.
+    closer = (found != partner) & (near > np.repeat(cosine, 2)[:, None] + tie_width(array.shape[1]))
+    ranks = np.minimum((closer & (found != _NOBODY)).sum(axis=1), k).reshape(-1, 2)
+    has_direction = np.any(array != 0, axis=1)
+    ranks[~has_direction[listed].all(axis=1) & (listed[:, 0] != listed[:, 1])] = k
     density, rival = density.reshape(-1, 2), rival.reshape(-1, 2)
     lead = cosine[:, None] - rival
     shared = np.empty(len(listed))
@@ -203,7 +244,7 @@ def neighbourhood_features(
         common = len(np.intersect1d(first, second, assume_unique=True))
         shared[pair] = common / max(len(first) + len(second) - common, 1)
     scaled = 2 * cosine - density.sum(axis=1)
-    return np.column_stack(
+    features = np.column_stack(
         [
             density.min(axis=1),
             density.max(axis=1),
@@ -213,3 +254,4 @@ def neighbourhood_features(
             shared,
         ]
     )
+    return ranks.astype(np.int64), features

@@ -29,7 +29,7 @@ from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack.cross_fitting import rows_to_learn_from
 from estimators.pairs.stack.plans import learns_nothing, parts_of_folds
 from film.datasets import make_question_pairs
-from film.pairs import NEIGHBOURHOOD_NAMES, neighbourhood_features
+from film.pairs import NEIGHBOURHOOD_NAMES, neighbour_ranks, neighbourhood_features
 from film.text import token_text
 
 # Small problems are reduced and left unconverged, and tiny models know few words.
@@ -234,6 +234,8 @@ def test_columns_of_the_neighbourhood_are_those_of_the_definition(collection):
         codes = [[place[token_text(text)] for text in pair] for pair in PAIRS[test]]
         wanted = neighbourhood_features(points, codes, counted, k=4)
         found = model.out_of_fold_[test, 3:]
+        ranks = np.log1p(np.minimum(neighbour_ranks(points, codes, counted), 4))
+        assert np.allclose(model.out_of_fold_[test, 1:3], np.sort(ranks, axis=1))
         # Numbers of texts, which part ties, may differ: what ties leave open is left out.
         assert np.allclose(found[:, :5], wanted[:, :5], rtol=0, atol=1e-12)
 

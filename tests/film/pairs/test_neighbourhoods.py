@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from film.pairs import NEIGHBOURHOOD_NAMES, nearest_neighbours, neighbourhood_features
+from film.pairs import (
+    NEIGHBOURHOOD_NAMES,
+    nearest_neighbours,
+    neighbour_ranks,
+    neighbourhood_features,
+    ranks_and_neighbourhoods,
+)
 from film.pairs.neighbours import neighbourhoods
 
 
@@ -71,6 +77,17 @@ def test_features_are_those_of_the_definition(corpus, k):
     assert np.allclose(found, wanted, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("corpus", [None, np.arange(1, 40, 2), np.array([5, 6])])
+@pytest.mark.parametrize("k", [1, 3, 60])
+def test_ranks_are_those_of_the_search_for_ranks_up_to_k(corpus, k):
+    points = cloud(4)
+    points[12] = points[11] + 1e-16  # a copy but for rounding
+    pairs = np.vstack([np.random.default_rng(0).integers(0, 40, (200, 2)), [(3, 3), (3, 8)]])
+    ranks, features = ranks_and_neighbourhoods(points, pairs, corpus, k=k)
+    assert np.array_equal(ranks, np.minimum(neighbour_ranks(points, pairs, corpus), k))
+    assert np.array_equal(features, neighbourhood_features(points, pairs, corpus, k=k))
+
+
 def test_order_and_company_change_nothing(monkeypatch):
     points = cloud(2, n=300)
     pairs = np.random.default_rng(0).integers(0, 300, (50, 2))
@@ -91,6 +108,19 @@ def test_the_nearest_are_exact_where_float32_cannot_tell():
     points = np.vstack([points, [[1.0, 0.0]]])
     found, _ = nearest_neighbours(points, [30], 5, np.random.default_rng(0).permutation(30))
     assert found.tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_what_float32_rounds_the_wrong_way_is_found_all_the_same():
+    rng = np.random.default_rng(0)
+    base, query = rng.normal(size=64), rng.normal(size=64)
+    # Cosines spread by some 1e-8: less than the error of a float32 product of 64 terms.
+    points = np.vstack([base + 3e-8 * rng.normal(size=(400, 64)), query])
+    units = points / np.linalg.norm(points, axis=1)[:, None]
+    wanted = np.argsort(-(units[:400] @ units[400]), kind="stable")[:6]
+    in_float32 = units[:400].astype(np.float32) @ units[400].astype(np.float32)
+    assert np.argsort(-in_float32, kind="stable")[:6].tolist() != wanted.tolist()
+    found, _ = nearest_neighbours(points, [400], 6, np.arange(400))
+    assert found[0].tolist() == wanted.tolist()
 
 
 def test_pairs_that_are_listed_do_not_matter():
