@@ -19,6 +19,9 @@ from estimators.inspection.printable import percent, printable_text
 from film.pairs import shapley_effects
 from film.text import copy_key
 
+UNFAMILIAR = 0.5
+"""Familiarity below which a pair is told to be unlike the fitted texts."""
+
 SHOWN_STEPS = 8
 SHOWN_WORDS = 10
 SHOWN_CHARACTERS = 200
@@ -106,6 +109,8 @@ class Verdict:
     offsets : dict of str to float
         Of the members in `terms`: log-odds of the intercept and of the features that are left out
         there. With the terms they sum to the member's own log-odds.
+    familiarity : float or None
+        How like the fitted texts these are, from 0 to 1; None where the model does not know.
     """
 
     text1: str
@@ -119,6 +124,7 @@ class Verdict:
     sameness: Evidence | None = None
     unseen: str = ""
     offsets: dict[str, float] = field(default_factory=dict)
+    familiarity: float | None = None
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
         """Lead from the typical pair to this one, the strongest inputs first.
@@ -146,6 +152,20 @@ class Verdict:
         log_odds = accumulate((effect for *_, effect in lines), initial=start)
         next(log_odds)
         return [Step(*line, float(expit(z))) for line, z in zip(lines, log_odds, strict=True)]
+
+    @property
+    def familiarity_note(self) -> str:
+        """Say how familiar the texts are, as a warning where they are not; empty for None."""
+        if self.familiarity is None:
+            return ""
+        told = f"familiarity {self.familiarity:.2f}"
+        if not self._unfamiliar:
+            return told
+        return f"{told}: the texts are unlike those that the model was fitted to; rely less on it"
+
+    @property
+    def _unfamiliar(self) -> bool:
+        return self.familiarity is not None and self.familiarity < UNFAMILIAR
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the word-to-word contributions of the first member that has them.
@@ -192,6 +212,7 @@ class Verdict:
             f"{percent(self.probability)} duplicate",
             *(f"  {_line(text)}" for text in (self.text1, self.text2)),
             *([f"  {_line(self.unseen)}"] if self.unseen else []),
+            *([f"  {self.familiarity_note}"] if self._unfamiliar else []),
             f"  {percent(self.baseline):>7}  for a typical pair; then, the strongest first:",
         ]
         for step in self.steps():
@@ -242,6 +263,7 @@ def explain_verdicts(
     typical: NDArray[np.float64],
     members: list[tuple[str, Any, list[int]]],
     feature_names: list[str],
+    familiarities: NDArray[np.float64] | None = None,
 ) -> list[Verdict]:
     """Explain the probabilities that a stack of members and features gives to pairs.
 
@@ -262,6 +284,8 @@ def explain_verdicts(
         Name, fitted member and its columns of the inputs, from the first on.
     feature_names : list of str
         Of the other inputs.
+    familiarities : ndarray of float64, shape (n_pairs,), default=None
+        How like the fitted texts those of each pair are.
 
     Returns
     -------
@@ -303,6 +327,7 @@ def explain_verdicts(
                 offsets={name: of_member[row] for name, of_member in offsets.items()},
                 sameness=sameness if gains[row] > 0 else None,
                 unseen=unseen[row],
+                familiarity=None if familiarities is None else float(familiarities[row]),
             )
         )
     return verdicts

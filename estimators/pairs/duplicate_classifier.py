@@ -371,6 +371,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             typical=self.typical_,
             members=members,
             feature_names=self.feature_names_out_[sum(len(of) for _, _, of in members) :],
+            familiarities=self.familiarity(pairs) if self.has_familiarity else None,
         )
 
     def __sklearn_tags__(self) -> Any:

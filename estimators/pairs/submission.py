@@ -60,6 +60,27 @@ def duplicate_probabilities(
     return probabilities
 
 
+def pair_familiarities(model: Any, pairs: Any) -> NDArray[np.float64]:
+    """Familiarity of pairs, `BLOCK` pairs at a time.
+
+    Parameters
+    ----------
+    model : DuplicateClassifier
+        Fitted.
+    pairs : array-like of str, shape (n_pairs, 2)
+        Texts.
+
+    Returns
+    -------
+    familiarity : ndarray of float64, shape (n_pairs,)
+        As `DuplicateClassifier.familiarity` tells it.
+    """
+    pairs = check_pairs(pairs)
+    starts = range(0, len(pairs), BLOCK)
+    found = [model.familiarity(pairs[start : start + BLOCK]) for start in starts]
+    return np.concatenate([np.empty(0), *found])
+
+
 def write_predictions(
     model: Any,
     pairs: Any,

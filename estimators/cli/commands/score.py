@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Any
+
 import click
 
 from estimators.cli import reading
-from estimators.cli.console import Failure, examples, progress, quiet_option
+from estimators.cli.console import Failure, examples, note, progress, quiet_option
 from estimators.cli.options import FiniteRange, contexts_option, model_option, pair_options
 from estimators.cli.regressors import FolderModel, is_folder
 from estimators.cli.writing import check_places, format_option, out_option, write_result
+
+UNFAMILIAR = 0.5
+"""Familiarity below which a pair counts as unlike the texts of the training."""
 
 
 @click.command(
@@ -36,6 +42,12 @@ from estimators.cli.writing import check_places, format_option, out_option, writ
     metavar="NAME",
     help="Name of the column of scores; the decision is then NAME_duplicate.",
 )
+@click.option(
+    "--adapt",
+    is_flag=True,
+    help="Take the texts of the table for a collection of another kind than the model was trained "
+    "on: the less familiar they are, the more untrained similarity counts.",
+)
 @quiet_option
 def score(
     pairs: str,
@@ -47,12 +59,14 @@ def score(
     form: str | None,
     threshold: float | None,
     name: str | None,
+    adapt: bool,
     encoding: str | None,
 ) -> None:
     """Add to a table of PAIRS a score for each.
 
     The columns of the table are carried through. A model file adds the probability that a pair is
-    a duplicate, and the decision 0 or 1: columns probability and duplicate. The folder of a
+    a duplicate, the decision 0 or 1, and how familiar the texts are to the model, from 0 to 1:
+    columns probability, duplicate and familiarity. The folder of a
     ContextModel, a surrogate or another regressor adds the column similarity, and the decision
     where a --threshold is given; which model it is stands on standard error.
     """
@@ -62,9 +76,11 @@ def score(
         raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
     if not folder and threshold is not None and threshold < 0:
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
-    classifier = None if folder else reading.open_model(model)
+    if folder and adapt:
+        raise click.UsageError("--adapt is for a model file")
+    classifier: Any = None if folder else reading.open_model(model)
     # Loaded after the model: skops loads faster before scikit-learn.
-    from estimators.pairs import duplicate_probabilities
+    from estimators.pairs import duplicate_probabilities, pair_familiarities
 
     table = reading.open_table(pairs, encoding)
     decision = "duplicate" if name is None else f"{name}_duplicate"
@@ -72,6 +88,9 @@ def score(
     if not folder and threshold is None:
         threshold = 0.5
     added = [name] if threshold is None else [name, decision]
+    knows = getattr(classifier, "has_familiarity", False)
+    if knows:
+        added.append("familiarity" if name == "probability" else f"{name}_familiarity")
     taken = [column for column in added if column in table.columns]
     if taken:
         raise Failure(
@@ -81,10 +100,33 @@ def score(
     if folder:
         scores = FolderModel(model, texts, contexts).similarity()
     else:
+        if adapt:
+            classifier = copy(classifier).adapt([text for pair in texts for text in pair])
+            share = classifier.untrained_share_
+            note(f"untrained similarity has a share of {share:.0%} in the log-odds")
         with progress(len(texts), "score") as advance:
             scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
+    familiar = pair_familiarities(classifier, texts) if knows else None
+    if familiar is not None:
+        _note_on_unfamiliar(familiar, adapt)
     rows = (
-        [*row, p] if threshold is None else [*row, p, int(p > threshold)]
-        for row, p in zip(table.rows, scores, strict=True)
+        [
+            *row,
+            p,
+            *([] if threshold is None else [int(p > threshold)]),
+            *([] if familiar is None else [round(float(familiar[number]), 4)]),
+        ]
+        for number, (row, p) in enumerate(zip(table.rows, scores, strict=True))
     )
     write_result(out, form, [*table.columns, *added], rows, like=table)
+
+
+def _note_on_unfamiliar(familiar: Any, adapted: bool) -> None:
+    """Warn where most texts are of another kind than those of the training."""
+    low = int((familiar < UNFAMILIAR).sum())
+    if len(familiar) and low > len(familiar) / 2:
+        remedy = "" if adapted else "; --adapt lets untrained similarity count the more"
+        note(
+            f"warning: {low} of {len(familiar)} pairs have a familiarity below {UNFAMILIAR}: their "
+            f"texts are unlike those that the model was trained on{remedy}"
+        )

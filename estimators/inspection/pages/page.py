@@ -180,6 +180,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "sameness": verdict.sameness
         and {"name": verdict.sameness.name, "effect": round(verdict.sameness.effect, 6)},
         "unseen": verdict.unseen,
+        "familiarity": verdict.familiarity_note,
     }
 
 

@@ -68,6 +68,11 @@ class FamiliarTexts(BaseEstimator):
     _final_fit_params: dict[str, Any]
     _untrained: UntrainedSimilarity
 
+    @property
+    def has_familiarity(self) -> bool:
+        """Whether the fitted model counted its texts, as earlier versions did not."""
+        return hasattr(self, "_familiarity")
+
     def familiarity(self, pairs: Any) -> np.ndarray:
         """Tell how like the fitted texts those of pairs are.
 

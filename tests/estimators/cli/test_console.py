@@ -29,8 +29,10 @@ def test_results_and_notes_are_kept_apart(shelf):
     ran = start("score", "-", "-m", shelf / "model.skops")
     code, out, err = finished(ran, "text1,text2\nкак дела,дела как\n".encode())
     assert code == 0
-    assert out.startswith("text1,text2,probability,duplicate\nкак дела,дела как,0.")
-    assert err.count("\n") == 1 and err.startswith("film: standard input: most letters are not")
+    assert out.startswith("text1,text2,probability,duplicate,familiarity\nкак дела,дела как,0.")
+    language, familiarity = err.splitlines()
+    assert language.startswith("film: standard input: most letters are not")
+    assert familiarity.startswith("film: warning: 1 of 1 pairs have a familiarity below 0.5")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -20,8 +20,8 @@ def test_columns_are_carried_through(shelf, expected):
     ran = run("score", shelf / "dev.csv", "--model", shelf / "model.skops")
     assert ran.code == 0
     table = read_table(shelf / "dev.csv")
-    assert list(ran.rows[0]) == [*table.columns, "probability", "duplicate"]
-    assert [list(row.values())[:-2] for row in ran.rows] == table.rows
+    assert list(ran.rows[0]) == [*table.columns, "probability", "duplicate", "familiarity"]
+    assert [list(row.values())[:-3] for row in ran.rows] == table.rows
     np.testing.assert_allclose([float(row["probability"]) for row in ran.rows], expected)
     assert [row["duplicate"] for row in ran.rows] == [str(int(p > 0.5)) for p in expected]
 
@@ -33,6 +33,7 @@ def test_threshold_and_names(shelf, expected):
     assert [int(row["said_duplicate"]) for row in ran.rows] == (expected > threshold).tolist()
     assert 0 < sum(expected > threshold) < len(expected)
     assert "said" in ran.rows[0] and "probability" not in ran.rows[0]
+    assert "said_familiarity" in ran.rows[0] and "familiarity" not in ran.rows[0]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
@@ -49,9 +50,10 @@ def test_the_name_of_the_output_chooses_its_form(shelf, tmp_path, suffix, expect
 def test_the_form_of_the_input_is_kept_and_an_option_wins(shelf, tmp_path):
     lines = '{"text1": "Is tea hot?", "text2": "How hot is tea?", "n": 1}\n'
     ran = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
-    assert list(ran.records[0]) == ["text1", "text2", "n", "probability", "duplicate"]
+    added = ["probability", "duplicate", "familiarity"]
+    assert list(ran.records[0]) == ["text1", "text2", "n", *added]
     ran = run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", stdin=lines)
-    assert ran.out.startswith("text1\ttext2\tn\tprobability\tduplicate\n")
+    assert ran.out.startswith("text1\ttext2\tn\tprobability\tduplicate\tfamiliarity\n")
     out = tmp_path / "scored.dat"
     run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", "-o", out, stdin=lines)
     assert "\t" in out.read_text(encoding="utf-8")
@@ -114,7 +116,10 @@ def test_a_taken_name_is_refused(shelf, tmp_path):
     message = refused("score", path, "-m", shelf / "model.skops")
     assert "'probability' already" in message and "--as NAME" in message
     ran = run("score", path, "-m", shelf / "model.skops", "--as", "p")
-    assert list(ran.rows[0]) == ["text1", "text2", "probability", "p", "p_duplicate"]
+    assert list(ran.rows[0]) == [
+        *("text1", "text2", "probability"),
+        *("p", "p_duplicate", "p_familiarity"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -215,3 +220,31 @@ def test_a_dash_is_a_standard_stream_both_ways(shelf):
 def test_records_are_whole_json(shelf):
     ran = run("score", shelf / "dev.csv", "-m", shelf / "model.skops", "-f", "jsonl")
     assert json.loads(ran.out.splitlines()[0])["duplicate"] in (0, 1)
+
+
+def test_familiarity_is_that_of_the_model(shelf):
+    ran = run("score", shelf / "dev.csv", "--model", shelf / "model.skops")
+    table = read_table(shelf / "dev.csv")
+    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
+    expected = load_model(shelf / "model.skops").familiarity(pairs)
+    found = [float(row["familiarity"]) for row in ran.rows]
+    np.testing.assert_allclose(found, expected, atol=5.1e-5)
+    assert "familiarity below" not in ran.err
+
+
+def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf):
+    rows = [
+        ("Der Hund schläft im Garten.", "Im Garten schläft der Hund."),
+        ("😀😀", "🚀"),
+        ("", "x"),
+    ]
+    lines = "".join(json.dumps({"text1": a, "text2": b}) + "\n" for a, b in rows)
+    plain = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
+    assert (plain.code, [row["familiarity"] for row in plain.records[1:]]) == (0, [0.0, 0.0])
+    assert "3 of 3 pairs have a familiarity below 0.5" in plain.err and "--adapt" in plain.err
+    adapted = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
+    assert "untrained similarity has a share of 100% in the log-odds" in adapted.err
+    p = [row["probability"] for row in adapted.records]
+    assert p[0] > max(p[1:]) and p != [row["probability"] for row in plain.records]
+    again = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
+    assert again.out == plain.out

@@ -277,6 +277,7 @@ def test_json_holds_everything(verdicts):
             data["sameness"] and Evidence(**data["sameness"]),
             data["unseen"],
             data["offsets"],
+            data["familiarity"],
         )
         assert replace(again, words={}) == replace(verdict, words={})
         for name, words in verdict.words.items():
