@@ -185,7 +185,7 @@ class Familiarity:
         """TF-IDF rows of words and bigrams, of length 1 before common ones are left out."""
         counts = np.concatenate([_dense(self.frequencies[k]) for k in (0, 1)])
         rarity = np.log((self.n_texts + 1) / (counts + 1))
-        rows = csr_array(hstack([words, bigrams], format="csr")).astype(np.float32)
+        rows: Any = csr_array(hstack([words, bigrams], format="csr"), dtype=np.float32)
         rows.data = rarity[rows.indices].astype(np.float32)
         owners = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
         lengths = np.sqrt(np.bincount(owners, rows.data**2, minlength=len(rows.indptr) - 1))
