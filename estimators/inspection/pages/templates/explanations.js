@@ -135,7 +135,7 @@ function pairEntry({ pair, number }) {
   if (Math.abs(pair.hidden ?? 0) >= 0.0005) quiet(`Special tokens, which are not shown, add ${signed(pair.hidden)}.`);
   if (pair.truncation) quiet(pair.truncation);
   if (verdict?.unseen) entry.append(element("p", { class: "note" }, visible(verdict.unseen)));
-  if (verdict?.familiarity) entry.append(element("p", { class: "note" }, visible(verdict.familiarity)));
+  if (verdict?.familiarity) entry.append(element("p", { class: "note familiarity" }, visible(verdict.familiarity)));
   if (verdict?.steps.length) entry.append(waterfall(verdict));
   if (pair.links) {
     const [button, place] = toggled("Heat map of words", () => heatMap(pair, parts));
