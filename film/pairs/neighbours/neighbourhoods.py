@@ -182,7 +182,7 @@ def neighbourhood_features(
     >>> angles = np.deg2rad([0, 10, 30, 35, 90])
     >>> points = np.column_stack([np.cos(angles), np.sin(angles)])
     >>> neighbourhood_features(points, [[2, 3]], k=2).round(2)
-    array([[0.74, 0.79, 0.47, 0.06, 0.09, 0.33]])
+    array([[0.86, 0.9 , 0.23, 0.06, 0.09, 1.  ]])
     """
     return ranks_and_neighbourhoods(points, pairs, corpus, k=k)[1]
 

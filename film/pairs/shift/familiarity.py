@@ -40,7 +40,6 @@ def mean_rarities(counts: Any, frequencies: ArrayLike, n_texts: int) -> NDArray[
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    from scipy.special import expit, logit
     >>> mean_rarities(csr_array([[1, 1], [0, 1], [0, 0]]), [3, 0], 3).round(3).tolist()
     [0.693, 1.386, 1.386]
     """
@@ -74,7 +73,6 @@ def mean_of_nearest(queries: Any, points: Any, n: int = 5) -> NDArray[np.float64
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    from scipy.special import expit, logit
     >>> points = csr_array([[1.0, 0.0], [0.6, 0.8]])
     >>> mean_of_nearest(csr_array([[1.0, 0.0], [0.0, 0.0]]), points, 2).tolist()
     [0.8, 0.0]
