@@ -66,6 +66,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
     def move_to(self, place: str, digest: str) -> None:
         """Read the model from a place from now on, whose files have a digest."""
+        check_is_fitted(self, "model_digest_")
         self.model, self.model_digest_, self._file_digest = place, digest, digest
         for name in ("_transformer", "_learned"):
             vars(self).pop(name, None)

@@ -225,7 +225,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         # A rank that X has not is no loss: decomposed at its own, it is whole.
         if d == self.d:
             return
-        if rank < self.rank:
+        if rank < self.rank or rank < d:
             note = (
                 f"rank={self.rank} and d={self.d} were reduced to {rank} and {d}: X of shape "
                 f"{shape} has no higher rank; set rank and d lower to silence this"

@@ -8,7 +8,11 @@ from estimators.persistence.registry import find_savable
 
 _RENAMED = {"RCMDRegressor": {"similarity": "plan"}}
 """By class: the name in older files, and the name of today."""
-_ADDED = {"DuplicateClassifier": {"member_cv": None, "neighbourhood": None}}
+_ADDED = {
+    "DuplicateClassifier": {"member_cv": None, "neighbourhood": None},
+    "FILM": {"threshold": None, "similar_weight": 1.0},
+    "RCMDRegressor": {"teacher": None},
+}
 """By class: parameters that older files lack, and the values at which models are as they were."""
 
 

@@ -227,6 +227,9 @@ REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"thresh
 ARGUMENTS: dict[str, Any] = {
     "chunks": [],
     "contexts": [1],
+    "digest": "0" * 16,
+    "folder": "folder",
+    "place": "folder",
     "ids": [0],
     "inputs": np.zeros((1, 3)),
     "members": ["film"],

@@ -249,7 +249,8 @@ def test_10_a_note_on_the_rank_names_what_was_too_large():
     (note,) = notes_of(lambda: FILM(d=10, rank=5, **settings).fit(X, labels))
     assert "d=10 was reduced to 5, for rank=5 leaves no more dimensions" in note
     assert "no higher rank" not in note
-    (note,) = notes_of(lambda: FILM(d=10, rank=50, **settings).fit(X, labels))
+    assert notes_of(lambda: FILM(d=10, rank=50, **settings).fit(X, labels)) == []
+    (note,) = notes_of(lambda: FILM(d=40, rank=50, **settings).fit(X, labels))
     assert "X of shape (60, 30) has no higher rank" in note
     (note,) = notes_of(lambda: MiniBatchFILM(d=40, rank=5, **settings).partial_fit(X, labels))
     assert "d=40 were reduced to 5 and 30: X of shape (60, 30)" in note

@@ -30,13 +30,16 @@ from estimators import (
     DuplicateFinder,
     LexicalFeatures,
     MiniBatchFILM,
+    PairTeacher,
     PairwiseKNNClassifier,
     RCMDRegressor,
     SentenceEncoder,
     SurrogateRegressor,
     TokenEncoder,
+    TokenFILM,
     TokenMatchingRegressor,
     TokenWeights,
+    TripletNetwork,
     WordDifferences,
     fast_duplicates,
     few_label_duplicates,
@@ -243,6 +246,31 @@ CASES: dict[str, tuple[Any, Any]] = {
         ).fit(PAIRS, SCORES),
         lambda model: [*model.transform(SHORT), model.predict(PAIRS), model.loss_curve_],
     ),
+    "PairTeacher": (
+        lambda tiny: PairTeacher(
+            make_pipeline(LexicalFeatures(), LogisticRegression()),
+            embedder=TfidfVectorizer(),
+            n_neighbors=2,
+            random_state=0,
+        ).fit(DATA.pairs, DATA.y),
+        lambda model: [model.pairs_.astype(str), model.scores_, model.folds_],
+    ),
+    "TokenFILM": (
+        lambda tiny: TokenFILM(
+            TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu"), d=4, random_state=0
+        ).fit(PAIRS, [1, 0, 1, 0][: len(PAIRS)]),
+        lambda model: model.transform(SHORT).values,
+    ),
+    "TripletNetwork": (
+        lambda tiny: TripletNetwork(
+            TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu"),
+            length=8,
+            channels=(2, 2, 2),
+            width=4,
+            random_state=0,
+        ).fit(SHORT, np.arange(len(SHORT)) % 2),
+        lambda model: model.transform(SHORT),
+    ),
     "TokenMatchingRegressor": (
         lambda tiny: TokenMatchingRegressor(
             tiny,
@@ -267,7 +295,7 @@ CASES: dict[str, tuple[Any, Any]] = {
         lambda model: model.predict_proba(NEW),
     ),
 }
-ON_TORCH = ("Context", "Cross", "RCMD", "Sentence", "Surrogate", "Token")
+ON_TORCH = ("Context", "Cross", "RCMD", "Sentence", "Surrogate", "Token", "Triplet")
 NEEDS_TORCH = {name for name in CASES if name.startswith(ON_TORCH)}
 quiet = pytest.mark.filterwarnings("ignore:rank=.* were reduced:UserWarning")
 

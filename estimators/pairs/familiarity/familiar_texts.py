@@ -71,6 +71,7 @@ class FamiliarTexts(BaseEstimator):
     @property
     def has_familiarity(self) -> bool:
         """Whether the fitted model counted its texts, as earlier versions did not."""
+        check_is_fitted(self)
         return hasattr(self, "_familiarity")
 
     def familiarity(self, pairs: Any) -> np.ndarray:

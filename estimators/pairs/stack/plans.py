@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 
 from estimators.encoders import SentenceEncoder, check_device
 from estimators.inputs import Fold, check_integer
-from estimators.tokens import RCMDRegressor, TokenMatchingRegressor
 
 LEAST_FOLDS = 2
 """Folds of the stack in each part, so that a final model may learn from one to judge another."""
@@ -50,6 +49,9 @@ def learns_nothing(member: Any) -> bool:
     not whiten, with token matching and an `RCMDRegressor` without training, unless they count words
     or learn a map of tokens (`TokenFILM`), and with pipelines of such alone.
     """
+    # Whoever only scores waits for nothing that explains, which regressors of tokens import.
+    from estimators.tokens import RCMDRegressor, TokenMatchingRegressor
+
     if isinstance(member, Pipeline):
         return all(learns_nothing(step) for _, step in member.steps)
     if isinstance(member, FrozenEstimator):
