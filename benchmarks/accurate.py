@@ -101,7 +101,7 @@ def measured(data: Splits, model: DuplicateClassifier, mode: str) -> dict[str, d
     share, groups = float(data.y_train.mean()), question_groups(data.dev)
     new = new_pairs(data)
     rows: dict[str, dict[str, float]] = {}
-    costs = {name: _cost(name, model, mode, data, new) for name, _ in model.members}
+    costs = {name: _cost(name, model, data, new) for name, _ in model.members}
     started = time.perf_counter()
     model.fit(data.train, data.y_train, data.similar)
     last = time.perf_counter() - started
@@ -134,15 +134,13 @@ def new_pairs(data: Splits) -> np.ndarray:
     return found
 
 
-def _cost(
-    name: str, model: DuplicateClassifier, mode: str, data: Splits, new: np.ndarray
-) -> dict[str, float]:
+def _cost(name: str, model: DuplicateClassifier, data: Splits, new: np.ndarray) -> dict[str, float]:
     """Give the seconds of one member, from the cache where an interrupted run took them."""
     member = dict(model.members)[name]
     own = {one: n for one, n in (model.member_cv or {}).items() if one == name}
     settings: dict[str, Any] = _options(model) | {"features": None, "member_cv": own or None}
     alone = DuplicateClassifier([(name, member)], **settings)
-    told = f"{name} {mode} {len(data.train)} {own} {member!r}".encode()
+    told = f"{name} {len(data.train)} {own} {member!r}".encode()
     place = Path(str(model.memory), f"seconds-{name}-{sha256(told).hexdigest()[:16]}.json")
     if place.exists():
         return json.loads(place.read_text(encoding="utf8"))
