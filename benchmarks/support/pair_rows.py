@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from benchmarks.support.records import RESULTS, commit
+from benchmarks.support import records
 from estimators import question_groups
 from film.datasets import atomic_writer
 
@@ -135,7 +135,7 @@ def record_pairs(
         "seed": seed,
         "on": name,
         "share": None if share is None else round(float(share), 6),
-        "commit": commit(),
+        "commit": records.commit(),
         "values": _kept(scores, share is not None),
     }
     lines = [line for line in lines if not _same_row(line, new)]
@@ -172,7 +172,7 @@ def read_pair_rows(bench: str, folder: str | Path | None = None) -> dict[str, Pa
 
 
 def _path(bench: str, folder: str | Path | None) -> Path:
-    return (RESULTS if folder is None else Path(folder)) / FOLDER / f"{bench}.jsonl"
+    return (records.RESULTS if folder is None else Path(folder)) / FOLDER / f"{bench}.jsonl"
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -327,4 +327,4 @@ def test_a_quick_run_records_only_where_out_says_so(quick, rivals, tmp_path, mon
     assert "fast_duplicates, some case {'peak': 3}" in shown
     assert forwarded == [("collection", quick), ("inductive", quick), (HELD_OUT, quick)]
     written = sorted(path.name for path in tmp_path.glob("results/*"))
-    assert written == ([] if quick else ["duplicates.jsonl", "metric_learners.jsonl"])
+    assert written == ([] if quick else ["duplicates.jsonl", "metric_learners.jsonl", "pairs"])
