@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from benchmarks.support.bench_corpus import FEWEST, KINDS, PAIRS_PER_TEXT, bench_corpus
+from film.datasets import make_documents
+from film.text import normalize_text
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "books"
+    folder.mkdir()
+    for i, document in enumerate(make_documents(6, n_scenes=12, random_state=1)):
+        (folder / f"book{i}.md").write_text(f"# Chapter\n\n{document}", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(books):
+    return bench_corpus(400, books=books)
+
+
+def test_texts_differ_and_are_as_many_as_asked_for(books, corpus):
+    assert len(corpus.texts) == len(set(map(normalize_text, corpus.texts))) == 400
+    # The books hold fewer than 1100 pieces; crossings of two make the rest.
+    large = bench_corpus(2000, books=books)
+    assert len(set(map(normalize_text, large.texts))) == len(large.texts) == 2000
+
+
+def test_the_same_seed_makes_the_same_and_another_another(books, corpus):
+    same, other = bench_corpus(400, books=books), bench_corpus(400, books=books, seed=1)
+    assert same.texts == corpus.texts and other.texts != corpus.texts
+    for left, right in zip(same[1:], corpus[1:], strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_pairs_are_what_their_kinds_say(corpus):
+    assert corpus.pairs.shape == (round(400 * PAIRS_PER_TEXT), 2)
+    assert (corpus.pairs[:, 0] < corpus.pairs[:, 1]).all()
+    assert len(np.unique(corpus.pairs, axis=0)) == len(corpus.pairs)
+    assert set(corpus.kinds) == set(KINDS)
+    same = corpus.meanings[corpus.pairs[:, 0]] == corpus.meanings[corpus.pairs[:, 1]]
+    np.testing.assert_array_equal(same, corpus.kinds == "copy")
+    share = {}
+    for kind in KINDS:
+        overlaps = []
+        for left, right in corpus.pairs[corpus.kinds == kind]:
+            words = [set(normalize_text(corpus.texts[row]).split()) for row in (left, right)]
+            overlaps.append(len(words[0] & words[1]) / len(words[0] | words[1]))
+        share[kind] = np.mean(overlaps)
+    # A near miss shares all words but one or two with its origin or with a copy of it.
+    assert min(share["copy"], share["near-miss"]) > 0.4 > 0.2 > share["random"]
+
+
+def test_all_copies_of_one_piece_have_one_meaning(corpus):
+    _, sizes = np.unique(corpus.meanings, return_counts=True)
+    # A quarter of 400 texts are copies: all rows but one of each meaning.
+    assert (sizes - 1).sum() == 100
+    assert (corpus.meanings[corpus.meanings] == corpus.meanings).all()
+
+
+def test_pairs_may_be_many_or_none(books):
+    assert bench_corpus(100, 0, books=books).pairs.shape == (0, 2)
+    many = bench_corpus(100, 2000, books=books)
+    assert len(np.unique(many.pairs, axis=0)) == 2000
+    for n_pairs in (-1, 2476):
+        with pytest.raises(ValueError, match="n_pairs must be from 0 to half of all pairs, 2475"):
+            bench_corpus(100, n_pairs, books=books)
+
+
+def test_pieces_are_cut_to_the_length_of_questions(corpus):
+    lengths = [len(text.split()) for text in corpus.texts]
+    # A copy may drop up to three words of the shortest piece, and no piece has over 40.
+    assert min(lengths) >= FEWEST - 3 and max(lengths) <= 50 and 6 < np.mean(lengths) < 13
+
+
+def test_books_come_from_the_public_sets_else_from_a_grammar(books, monkeypatch):
+    monkeypatch.setenv("FILM_DATA", str(books.parent))
+    assert bench_corpus(60).texts == bench_corpus(60, books=books).texts
+    monkeypatch.delenv("FILM_DATA")
+    made = bench_corpus(60)
+    assert len(made.texts) == 60 and made.texts != bench_corpus(60, books=books).texts
+
+
+def test_too_few_texts_or_no_books_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="n must be at least 20, got 19"):
+        bench_corpus(19)
+    with pytest.raises(FileNotFoundError, match="holds no file"):
+        bench_corpus(50, books=tmp_path)
