@@ -1,3 +1,6 @@
+from .block_stages import map_blocks as map_blocks
+from .block_stages import sum_blocks as sum_blocks
+from .block_stages import write_blocks as write_blocks
 from .clusters import cut as cut
 from .clusters import link_scores as link_scores
 from .groups import connected_groups as connected_groups
@@ -5,3 +8,5 @@ from .groups import must_link_path as must_link_path
 from .links import merges_of_rows as merges_of_rows
 from .links import weakest_links as weakest_links
 from .neighbour_pairs import near_pairs as near_pairs
+from .row_blocks import RowBlocks as RowBlocks
+from .row_blocks import cut_rows as cut_rows

@@ -1,0 +1,263 @@
+"""Stages over row blocks: what is written, mapped and summed block by block, through joblib.
+
+Every stage is a map or a sum over blocks, and what travels between processes is the name of a
+folder and the number of a block. So the same call runs in one process, in those of
+``joblib.parallel_config(n_jobs=2)``, and on a cluster that sees the same files, with
+``joblib.parallel_config(backend="dask")``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from film.corpus.block_files import Entry, encode
+from film.corpus.row_blocks import (
+    MANIFEST,
+    RowBlocks,
+    finish,
+    held_folder,
+    save_block,
+    whole_entries,
+)
+
+__all__ = ["map_blocks", "sum_blocks", "write_blocks"]
+
+MOST_SUMMANDS = 16
+"""Most tasks of a sum. Each sends one summand back, which may be 100 MB."""
+Progress = Callable[[str], None] | None
+
+
+def write_blocks(
+    folder: str | os.PathLike[str],
+    blocks: Iterable[Any],
+    *,
+    made_by: dict[str, Any] | None = None,
+    progress: Progress = None,
+) -> RowBlocks:
+    """Write blocks as they come, one in memory at a time.
+
+    A run that was interrupted, killed or stopped by a full disk goes on when it is called again
+    with the same blocks: those that are whole are compared and kept.
+
+    Parameters
+    ----------
+    folder : path
+        Made when it does not exist; else it must be empty or hold row blocks.
+    blocks : iterable of list of str, of sparse matrices or of arrays
+        Blocks of rows, at least one, each with the same number of columns; `cut_rows` cuts a
+        stream of texts.
+    made_by : dict, optional
+        What made them, of JSON values; it becomes part of the digest.
+    progress : callable, optional
+        Called with a short text after each block.
+
+    Returns
+    -------
+    blocks : RowBlocks
+        Open.
+
+    Raises
+    ------
+    FileExistsError
+        When the folder holds other files, or finished blocks of another making or of other rows,
+        as where a corpus has shrunk since.
+    BlockingIOError
+        When another process writes there.
+    OSError
+        When writing fails, as on a full disk; what is whole stays.
+    TypeError, ValueError
+        When a block is none, or there is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from film.corpus import cut_rows, write_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_blocks(folder, cut_rows(("a", "b", "c"), 2)).edges
+    array([0, 2, 3])
+    """
+    making = {"stage": "write", **(made_by or {})}
+    with held_folder(folder, making) as target:
+        there = whole_entries(target, making)
+        finished = RowBlocks(target).n_blocks if (target / MANIFEST).exists() else None
+        entries: list[Entry] = []
+        for number, rows in enumerate(blocks):
+            entry = there.get(number)
+            if entry is None or not _same(target, entry, rows):
+                if finished is not None and (entry is not None or number >= finished):
+                    raise _other_rows(target, number)
+                entry = save_block(target, number, rows, making)
+            entries.append(entry)
+            if progress is not None:
+                progress(f"block {number + 1}")
+        if not entries:
+            raise ValueError("blocks is empty; give at least one block of rows")
+        if finished is not None and len(entries) < finished:
+            raise _other_rows(target, len(entries))
+        return finish(target, entries, making)
+
+
+def map_blocks(
+    function: Callable[[Any], Any],
+    blocks: RowBlocks,
+    folder: str | os.PathLike[str],
+    *,
+    made_by: dict[str, Any],
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> RowBlocks:
+    """Write what a function gives for each block, into a folder of blocks with the same edges.
+
+    What an interrupted run finished is kept, and so is what is whole of a finished run, so that a
+    block that was torn since is made again.
+
+    Parameters
+    ----------
+    function : callable
+        Rows of a block → as many rows: a list of str, a sparse matrix or an array. It must be
+        picklable where processes share the work, and a function of its block alone.
+    blocks : RowBlocks
+        The source.
+    folder : path
+        As for `write_blocks`.
+    made_by : dict
+        Names the function and all it depends on besides the block, in JSON values; the digest of
+        the source is added. Blocks of another making are never mixed with these.
+    n_jobs : int, optional
+        Processes, as joblib counts them; None takes those of `joblib.parallel_config`, else one.
+    progress : callable, optional
+        As for `write_blocks`.
+
+    Returns
+    -------
+    blocks : RowBlocks
+        The results, open.
+
+    Errors are those of `write_blocks`, and ValueError where the number of rows changes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from film.corpus import map_blocks, write_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X = write_blocks(f"{folder}/x", [np.eye(2), np.ones((1, 2))])
+    ...     Y = map_blocks(np.negative, X, f"{folder}/y", made_by={"stage": "negative"})
+    ...     Y.block(1)
+    array([[-1., -1.]])
+    """
+    making = {**made_by, "source": blocks.digest}
+    with held_folder(folder, making) as target:
+        entries = whole_entries(target, making)
+        missing = [number for number in range(blocks.n_blocks) if number not in entries]
+        work: Any = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_map_one)(function, blocks, number, target, making) for number in missing
+        )
+        for done, (number, entry) in enumerate(work, start=blocks.n_blocks - len(missing) + 1):
+            entries[number] = entry
+            if progress is not None:
+                progress(f"block {done} of {blocks.n_blocks}")
+        return finish(target, [entries[number] for number in range(blocks.n_blocks)], making)
+
+
+def sum_blocks(
+    function: Callable[[Any, int], Any],
+    blocks: RowBlocks,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Sum what a function gives for each block.
+
+    Parameters
+    ----------
+    function : callable
+        Rows of a block, and the number of its first row → a new object that ``+=`` adds to: an
+        array, a sparse matrix or a `collections.Counter`. It must be picklable where processes
+        share the work.
+    blocks : RowBlocks
+        The source.
+    n_jobs : int, optional
+        As for `map_blocks`.
+    progress : callable, optional
+        As for `write_blocks`.
+
+    Returns
+    -------
+    total : object
+        The sum. Blocks are added in runs, and the runs in order, whatever ``n_jobs`` is: the same
+        to the bit where the function is.
+
+    Notes
+    -----
+    Memory: the sum, and one summand per process.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from film.corpus import sum_blocks, write_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X = write_blocks(folder, [np.eye(2), np.ones((1, 2))])
+    ...     sum_blocks(lambda rows, start: rows.sum(axis=0), X)
+    array([2., 2.])
+    """
+    runs = np.array_split(np.arange(blocks.n_blocks), min(blocks.n_blocks, MOST_SUMMANDS))
+    work: Any = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_sum_run)(function, blocks, run.tolist()) for run in runs
+    )
+    total: Any = None
+    for done, part in enumerate(work, start=1):
+        if total is None:
+            total = part
+        else:
+            total += part
+        del part
+        if progress is not None:
+            progress(f"part {done} of {len(runs)}")
+    return total
+
+
+def _map_one(
+    function: Callable[[Any], Any],
+    blocks: RowBlocks,
+    number: int,
+    folder: Path,
+    made_by: dict[str, Any],
+) -> tuple[int, Entry]:
+    rows = function(blocks.block(number))
+    entry = save_block(folder, number, rows, made_by)
+    if entry.n_rows != blocks.entries[number].n_rows:
+        raise ValueError(
+            f"function gave {entry.n_rows} rows for the {blocks.entries[number].n_rows} of block "
+            f"{number}; it must give one per row"
+        )
+    return number, entry
+
+
+def _sum_run(function: Callable[[Any, int], Any], blocks: RowBlocks, numbers: list[int]) -> Any:
+    total: Any = None
+    for number in numbers:
+        part = function(blocks.block(number), int(blocks.edges[number]))
+        if total is None:
+            total = part
+        else:
+            total += part
+    return total
+
+
+def _same(folder: Path, entry: Entry, rows: Any) -> bool:
+    return (folder / entry.file).read_bytes() == encode(rows)[1]
+
+
+def _other_rows(folder: Path, number: int) -> FileExistsError:
+    return FileExistsError(
+        f"folder: {folder} holds finished blocks of other rows: number {number} is not the same "
+        "there; remove it or give another folder"
+    )

@@ -1,0 +1,315 @@
+"""Row blocks on disk: the rows of a corpus, as texts or numbers, in files of a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from filelock import FileLock, Timeout
+from numpy.typing import ArrayLike
+
+from film.corpus.block_files import (
+    Entry,
+    content_hash,
+    decode,
+    encode,
+    explained,
+    read_block,
+    replace_file,
+)
+
+__all__ = ["BLOCK_ROWS", "RowBlocks", "cut_rows"]
+
+BLOCK_ROWS = 65_536
+"""Rows of a block, unless asked otherwise: blocks of 300 float32 columns are 79 MB then."""
+MANIFEST = "blocks.json"
+"""Written last: a folder without it holds an unfinished set of blocks."""
+_FORMAT = 1
+_LOCK = ".lock"
+_FILES = re.compile(r"block-\d{6}\.(json|npz|npy)|block-\d{6}\.entry")
+_LEFT = re.compile(r"\.block-\d{6}\.\w+\.[0-9a-f]{12}\.part")
+
+
+class RowBlocks:
+    """The blocks of a finished folder, opened one at a time.
+
+    Blocks are texts, sparse rows or dense rows. Nothing is kept in memory but the manifest: files
+    with the size and the hash of each. A block is compared with its hash whenever it is read, so
+    that a torn file is never taken for data. The object can be sent to other processes, which
+    read the same folder.
+
+    Parameters
+    ----------
+    folder : path
+        A folder that `write_blocks` or `map_blocks` finished.
+
+    Attributes
+    ----------
+    folder : Path
+        Absolute.
+    made_by : dict
+        What made the blocks: the name of the stage, its settings, the digest of its source.
+    digest : str
+        Hash of the manifest: equal where the contents, the blocking and ``made_by`` are.
+    edges : ndarray of int64, shape (n_blocks + 1,)
+        First row of each block, and the number of rows.
+    shape : tuple of int
+        Rows and columns; texts have one column.
+    dtype : dtype
+        Of the entries; object for texts.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the folder holds no finished blocks.
+    ValueError
+        When its manifest is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from film.corpus import write_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     blocks = write_blocks(folder, [["a", "b"], ["c"]])
+    ...     blocks.n_blocks, blocks.shape, blocks.block(1)
+    (2, (3, 1), ['c'])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder).absolute()
+        path = self.folder / MANIFEST
+        if not path.exists():
+            raise FileNotFoundError(
+                f"folder: {self.folder} holds no finished row blocks; call the function that "
+                "writes them again, which goes on where it stopped"
+            )
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            self.digest: str = record.pop("digest")
+            self.made_by: dict[str, Any] = record["made_by"]
+            self.entries = [Entry(**entry) for entry in record["blocks"]]
+            known = record["format"] == _FORMAT and self.digest == _digest(record)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path} is no manifest of row blocks; remove the folder") from error
+        if not known:
+            raise ValueError(
+                f"{path} was changed, or is of another version; remove the folder and make it again"
+            )
+        counts = [entry.n_rows for entry in self.entries]
+        self.edges = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        kinds = {(entry.n_columns, entry.dtype) for entry in self.entries}
+        if len(kinds) != 1:
+            raise ValueError(f"{path} lists blocks of different kinds: {sorted(kinds)}")
+        ((n_columns, dtype),) = kinds
+        self.shape = int(self.edges[-1]), n_columns
+        self.dtype = np.dtype(dtype)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.entries)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether rows are texts."""
+        return self.dtype == object
+
+    def block(self, number: int) -> Any:
+        """Read one block.
+
+        Parameters
+        ----------
+        number : int
+            From 0 to n_blocks − 1.
+
+        Returns
+        -------
+        rows : list of str, csr_array or ndarray of shape (n_rows_of_it, n_columns)
+            Its rows.
+
+        Raises
+        ------
+        OSError
+            When its file is missing, torn or was changed, with what to do.
+        """
+        entry = self.entries[number]
+        return decode(entry, read_block(self.folder, entry))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Read the blocks in their order."""
+        return (self.block(number) for number in range(self.n_blocks))
+
+    def rows(self, numbers: ArrayLike) -> Any:
+        """Gather rows, each block read at most once.
+
+        Parameters
+        ----------
+        numbers : array-like of int, shape (m,)
+            Rows in any order, repeated or not.
+
+        Returns
+        -------
+        rows : list of str, csr_array or ndarray of shape (m, n_columns)
+            In the order asked.
+        """
+        asked = np.asarray(numbers, dtype=np.int64)
+        if asked.size and not 0 <= asked.min() <= asked.max() < self.shape[0]:
+            raise IndexError(f"rows {asked.min()} … {asked.max()} are not all among {self.shape}")
+        order = np.argsort(asked, kind="stable")
+        ends = np.searchsorted(asked[order], self.edges)
+        parts: list[Any] = []
+        for number in range(self.n_blocks):
+            some = order[ends[number] : ends[number + 1]]
+            if len(some):
+                local = asked[some] - self.edges[number]
+                rows = self.block(number)
+                parts.append([rows[i] for i in local] if self.has_texts else rows[local])
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        if self.has_texts:
+            found = [text for part in parts for text in part]
+            return [found[i] for i in back]
+        if not parts:
+            return self.block(0)[:0]
+        stacked: Any = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
+        return stacked[back]
+
+    def to_memory(self) -> Any:
+        """Read all blocks as one list, sparse matrix or array."""
+        return self.rows(np.arange(self.shape[0]))
+
+
+def cut_rows(rows: Iterable[Any], size: int = BLOCK_ROWS) -> Iterator[list[Any]]:
+    """Cut a stream of rows into lists of ``size``, the last one shorter.
+
+    Examples
+    --------
+    >>> from film.corpus import cut_rows
+    >>> list(cut_rows(iter("abcde"), 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    if size < 1:
+        raise ValueError(f"size={size!r} must be 1 or more")
+    stream = iter(rows)
+    while block := list(islice(stream, size)):
+        yield block
+
+
+def save_block(folder: Path, number: int, rows: Any, made_by: dict[str, Any]) -> Entry:
+    """Write one block, and its entry beside it; each file is there whole or not at all."""
+    suffix, content, shape, dtype = encode(rows)
+    name = f"block-{number:06d}.{suffix}"
+    entry = Entry(name, *shape, dtype, len(content), content_hash(content))
+    with explained(folder):
+        replace_file(folder / name, content)
+        line = json.dumps({"made_by": made_by, **asdict(entry)}).encode()
+        replace_file(folder / _entry_name(number), line)
+    return entry
+
+
+def whole_entries(folder: Path, made_by: dict[str, Any]) -> dict[int, Entry]:
+    """Entries of the blocks that a run of the same making left whole, by their number."""
+    found: dict[int, Entry] = {}
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        blocks = RowBlocks(folder)
+        if blocks.made_by == made_by:
+            found = dict(enumerate(blocks.entries))
+    for path in folder.glob("block-*.entry"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if record.pop("made_by") == made_by:
+                found[int(path.stem.removeprefix("block-"))] = Entry(**record)
+    whole = {}
+    for number, entry in found.items():
+        with suppress(OSError):
+            read_block(folder, entry)
+            whole[number] = entry
+    return whole
+
+
+def finish(folder: Path, entries: list[Entry], made_by: dict[str, Any]) -> RowBlocks:
+    """Write the manifest, and drop what no block of it needs."""
+    record: dict[str, Any] = {
+        "format": _FORMAT,
+        "made_by": made_by,
+        "blocks": [asdict(entry) for entry in entries],
+    }
+    with explained(folder):
+        content = json.dumps({**record, "digest": _digest(record)}, indent=1).encode()
+        replace_file(folder / MANIFEST, content, durable=True)
+    kept = {entry.file for entry in entries}
+    for path in list(folder.iterdir()):
+        if _FILES.fullmatch(path.name) and path.name not in kept:
+            path.unlink(missing_ok=True)
+    return RowBlocks(folder)
+
+
+@contextmanager
+def held_folder(folder: str | os.PathLike[str], made_by: dict[str, Any]) -> Iterator[Path]:
+    """Make the folder where needed, and keep other runs out of it.
+
+    Raises
+    ------
+    FileExistsError
+        When the folder holds other files, or finished blocks of another making.
+    BlockingIOError
+        When another process writes there.
+    """
+    target = Path(folder).absolute()
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"folder: {target} is a file; give the path of a folder")
+    with explained(target):
+        target.mkdir(parents=True, exist_ok=True)
+    others = [
+        path.name
+        for path in target.iterdir()
+        if path.name not in (MANIFEST, _LOCK)
+        and not _FILES.fullmatch(path.name)
+        and not _LEFT.fullmatch(path.name)
+    ]
+    if others:
+        raise FileExistsError(
+            f"folder: {target} holds other files, such as {sorted(others)[0]!r}; give an empty one"
+        )
+    try:
+        with FileLock(target / _LOCK, timeout=0):
+            _check_making(target, made_by)
+            for path in target.glob(".block-*.part"):
+                path.unlink(missing_ok=True)
+            yield target
+    except Timeout as error:
+        raise BlockingIOError(
+            f"folder: another process writes blocks in {target}; wait for it or give another folder"
+        ) from error
+    with suppress(OSError):
+        (target / _LOCK).unlink()
+
+
+def _check_making(folder: Path, made_by: dict[str, Any]) -> None:
+    if not (folder / MANIFEST).exists():
+        return
+    there = RowBlocks(folder).made_by
+    if there != made_by:
+        differs = sorted(key for key in {*there, *made_by} if there.get(key) != made_by.get(key))
+        raise FileExistsError(
+            f"folder: {folder} holds blocks of another run, with other {', '.join(differs)}: "
+            f"{ {key: there.get(key) for key in differs} } there, "
+            f"{ {key: made_by.get(key) for key in differs} } here; remove it or give another folder"
+        )
+
+
+def _entry_name(number: int) -> str:
+    return f"block-{number:06d}.entry"
+
+
+def _digest(record: dict[str, Any]) -> str:
+    return content_hash(json.dumps(record, sort_keys=True).encode())
