@@ -1,7 +1,8 @@
-"""One BLAS thread where more are slower."""
+"""Threads: how many cores there are, and one BLAS thread where more are slower."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -25,6 +26,13 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use, at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from film.threads import one_blas_thread
+from film.threads import one_blas_thread, usable_cores
 
 Matrix = Any
 """A dense ``(n, D)`` array or a SciPy sparse matrix of that shape."""
@@ -142,13 +141,6 @@ def symmetric_root(components: np.ndarray) -> np.ndarray:
         values, vectors = scipy.linalg.eigh(L.T @ L)
         root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return (root + root.T) / 2
-
-
-def usable_cores() -> int:
-    """Count the cores that this process may use, at least 1."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 def truncated_svd(
