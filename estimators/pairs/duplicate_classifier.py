@@ -20,6 +20,7 @@ from estimators.inputs import (
 )
 from estimators.pairs.pair_problem import checked_problem
 from estimators.pairs.stack.cross_fitting import count_steps, fit_members
+from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.features import (
     checked_features,
     dense_features,
@@ -270,11 +271,16 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         Returns
         -------
         inputs : ndarray of float64, shape (n_pairs, n_features)
-            Columns `feature_names_out_`.
+            Columns `feature_names_out_`; after `adapt` similarity within its collection too.
         """
         check_is_fitted(self)
-        pairs, near = check_pairs(pairs), getattr(self, "_neighbourhood", None)
-        return inputs_of(self.members_, self._collections, self.features_, pairs, near)
+        pairs, near, encodings = (
+            check_pairs(pairs),
+            getattr(self, "_neighbourhood", None),
+            Encodings(),
+        )
+        found = inputs_of(self.members_, self._collections, self.features_, pairs, near, encodings)
+        return self._beside(found, pairs, encodings)
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Probability that pairs are duplicates.
@@ -314,7 +320,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             Columns as in `classes_`.
         """
         check_is_fitted(self)
-        p = self.final_estimator_.predict_proba(inputs)[:, 1].astype(np.float64)
+        learned = inputs[:, : len(self.feature_names_out_)]
+        p = self.final_estimator_.predict_proba(learned)[:, 1].astype(np.float64)
         p = self._fallen_back(p, inputs)
         same = [Sameness.OTHER] * len(p)
         # Models that were saved without the attribute predict as they did.
@@ -362,15 +369,16 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         check_is_fitted(self)
         pairs = check_pairs(pairs)
         members = with_columns(self.members_, getattr(self, "_neighbourhood", None))
+        names = self.feature_names_out_ + self._beside_names()
         return explain_verdicts(
             pairs,
             lambda inputs, of=None: self.probabilities_of(inputs, of)[:, 1],
             self.inputs(pairs),
             self.inputs(pairs[:, [0, 0]]),
             [how.value for how in samenesses(pairs)],
-            typical=self.typical_,
+            typical=self._typical_inputs(),
             members=members,
-            feature_names=self.feature_names_out_[sum(len(of) for _, _, of in members) :],
+            feature_names=names[sum(len(of) for _, _, of in members) :],
             familiarities=self.familiarity(pairs) if self.has_familiarity else None,
         )
 

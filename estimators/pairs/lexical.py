@@ -122,8 +122,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         pairs = check_pairs(pairs)
         texts, codes = np.unique(pairs, return_inverse=True)
         older = not hasattr(self, "reading_")
-        read = READINGS["normalize_text" if older else self.reading_]
-        normal: Any = as_texts([read(text) for text in texts.tolist()])
+        normal: Any = self._read(texts.tolist())
         first, second = codes.reshape(pairs.shape).T
         words, rarity = self._older_words(normal) if older else self._open_words(normal)
         cosines = [row_cosines(words[first], words[second])]
@@ -158,6 +157,26 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         rarity = np.append(self.words_.idf_, np.full(len(unknown), self.words_.idf_.max()))
         counts.data = (1 + np.log(counts.data)) * rarity[counts.indices].astype(np.float32)
         return counts, rarity
+
+    def character_vectors(self, texts: Any) -> Any:
+        """Read texts as hashed n-grams of characters, weighted by how rare they are.
+
+        Parameters
+        ----------
+        texts : array-like of str, shape (n,)
+            Texts.
+
+        Returns
+        -------
+        vectors : csr_array of float32, shape (n, 2**20)
+            Their cosine is the feature "character cosine".
+        """
+        check_is_fitted(self)
+        return self.characters_.transform(self._read(texts))
+
+    def _read(self, texts: Any) -> Any:
+        read = READINGS["normalize_text" if not hasattr(self, "reading_") else self.reading_]
+        return as_texts([read(text) for text in texts])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features, in order.

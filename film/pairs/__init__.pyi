@@ -34,6 +34,7 @@ from .shift.familiarity import untrained_share as untrained_share
 from .shift.priors import estimate_prior as estimate_prior
 from .shift.priors import prior_weights as prior_weights
 from .shift.priors import shift_prior as shift_prior
+from .shift.surroundings import drawn_to_neighbours as drawn_to_neighbours
 from .suggestion import select_representative as select_representative
 from .suggestion import standard_scores as standard_scores
 from .thresholds import ThresholdCurve as ThresholdCurve

@@ -65,9 +65,10 @@ def inputs_of(
     features: Any,
     pairs: np.ndarray,
     neighbourhood: int | None = None,
+    encodings: Encodings | None = None,
 ) -> np.ndarray:
     """Give the final model's inputs of pairs that no member was fitted on."""
-    encodings = Encodings()
+    encodings = encodings or Encodings()
     blocks = []
     for name, member in members:
         try:

@@ -12,6 +12,9 @@ from scipy.special import expit, logit
 _CLIP = 6.0
 """Standard deviations beyond which a statistic says no more."""
 
+_LIKE, _UNLIKE = 0.9, 0.6
+"""Likeness of a collection above which training alone judges it, and below which it does not."""
+
 
 def mean_rarities(counts: Any, frequencies: ArrayLike, n_texts: int) -> NDArray[np.float64]:
     """Average how rare the features of each text are.
@@ -141,8 +144,8 @@ def familiarities(
 def untrained_share(familiarity: ArrayLike, typical: float) -> float:
     """Share that untrained similarity has in the judgements of a collection.
 
-    ``max(0, 1 − (m / t)²)`` with m the mean familiarity of its texts and t that of texts of the
-    fitted kind: 0 where both are alike, 0.75 at half, 1 where nothing is familiar.
+    Linear from 0 where m / t is 0.9 or more, to 1 where it is 0.6 or less, with m the mean
+    familiarity of its texts and t that of texts of the fitted kind.
 
     Parameters
     ----------
@@ -163,10 +166,11 @@ def untrained_share(familiarity: ArrayLike, typical: float) -> float:
 
     Examples
     --------
-    >>> untrained_share([0.8, 1.0], 0.9), untrained_share([0.4, 0.5], 0.9)
-    (0.0, 0.75)
+    >>> untrained_share([0.8, 1.0], 0.9), round(untrained_share([0.5, 0.7], 0.8), 3)
+    (0.0, 0.5)
     """
-    share = 1 - (float(np.mean(np.asarray(familiarity, dtype=np.float64))) / typical) ** 2
+    likeness = float(np.mean(np.asarray(familiarity, dtype=np.float64))) / typical
+    share = (_LIKE - likeness) / (_LIKE - _UNLIKE)
     return min(1.0, max(0.0, share))
 
 

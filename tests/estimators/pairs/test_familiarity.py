@@ -10,8 +10,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from estimators import FILM, DuplicateClassifier, fast_duplicates, load_model, save_model
+from estimators import (
+    FILM,
+    DuplicateClassifier,
+    SentenceEncoder,
+    fast_duplicates,
+    load_model,
+    save_model,
+)
 from film.datasets import make_documents, make_question_pairs
+from film.pairs import drawn_to_neighbours
 
 DATA = make_question_pairs(420, random_state=0)
 N = 300
@@ -97,6 +105,53 @@ def test_an_unfamiliar_collection_is_judged_by_untrained_similarity(model):
     half = logit(model.predict_proba(NEW)[:, 1])
     assert half[plain] == pytest.approx((before[plain] + logit(after[plain])) / 2, abs=1e-9)
     model.adapt(None)
+
+
+def test_an_adapted_model_looks_at_similarity_within_its_collection(model):
+    plain = model.inputs(NEW)
+    asked = np.array([*NEW.ravel()[:30], *(f"Der Hund {n} schläft." for n in range(30))])
+    model.adapt(asked)
+    assert 0 < model.untrained_share_ < 1
+    inputs = model.inputs(NEW)
+    assert np.array_equal(inputs[:, :-1], plain)
+    read = model.features_.character_vectors
+    rows = {text: read([text]) for text in NEW.flat}
+    near = read(asked.tolist())
+    for row in range(5):
+        first, second = (drawn_to_neighbours(rows[text], near) for text in NEW[row])
+        # float32 sums of a few hundred products
+        assert inputs[row, -1] == pytest.approx((first @ second.T).toarray()[0, 0], abs=1e-5)
+    before = model.final_estimator_.predict_proba(plain)[:, 1]
+    u = model._untrained.log_odds(inputs)
+    share = model.untrained_share_
+    found = model.probabilities_of(inputs)[:, 1]
+    assert logit(found) == pytest.approx((1 - share) * logit(before) + share * u, abs=1e-9)
+    with pytest.raises(ValueError, match="since adapt"):
+        model.probabilities_of(plain)
+    model.adapt(None)
+    assert np.array_equal(model.inputs(NEW), plain)
+
+
+def test_the_scale_is_a_logistic_regression_on_training_pairs(adapted):
+    known, untrained = adapted._training_similarity, adapted._untrained
+    value = known.similarities["characters"]
+    z = (value - value.mean()) / value.std()
+    model = LogisticRegression().fit(z[:, None], LABELS[known.rows])
+    assert untrained.slope == pytest.approx(model.coef_[0, 0], abs=1e-9)
+    assert untrained.intercept == pytest.approx(model.intercept_[0], abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*tokens that the model does not know")
+def test_an_encoder_is_what_an_adapted_model_reads_by(tiny_model):
+    members = [("cosine", SentenceEncoder(tiny_model, max_length=32))]
+    model = DuplicateClassifier(members, cv=2).fit(DATA.pairs[:80], LABELS[:80])
+    model.adapt([*NEW.ravel()[:20], "日本語"])
+    vectors = SentenceEncoder(tiny_model, max_length=32).fit(["a"]).transform
+    asked = np.array(sorted({*NEW.ravel()[:20], "日本語"}), dtype=object)
+    near = vectors(asked)
+    first, second = (drawn_to_neighbours(vectors(NEW[:9, side]), near) for side in (0, 1))
+    cosines = (first * second).sum(axis=1)
+    assert model.inputs(NEW[:9])[:, -1] == pytest.approx(cosines, abs=1e-3)
 
 
 def test_explanations_of_an_adapted_model_sum(adapted):

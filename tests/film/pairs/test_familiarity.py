@@ -60,7 +60,9 @@ def test_a_statistic_far_out_counts_as_six_deviations_and_a_constant_one_as_it_i
     assert familiarities([[2.0]], [2.0], [0.0], [[1.0]], [0.0]).tolist() == [0.5]
 
 
-@pytest.mark.parametrize(("mean", "share"), [(0.9, 0.0), (0.8, 0.0), (0.4, 0.75), (0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("mean", "share"), [(0.9, 0.0), (0.72, 0.0), (0.6, 0.5), (0.5, 11 / 12), (0.4, 1.0), (0.0, 1.0)]
+)
 def test_the_share_grows_as_familiarity_sinks_below_the_typical(mean, share):
     values = np.clip([mean - 0.1, mean + 0.1], 0, 1) if mean else [0.0, 0.0]
     assert untrained_share(values, 0.8) == pytest.approx(share, abs=1e-12)

@@ -1,0 +1,66 @@
+"""Rows drawn towards their neighbours in a collection, against a loop over the definition."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, issparse
+
+from film.pairs import drawn_to_neighbours
+
+RNG = np.random.default_rng(3)
+COLLECTION = np.abs(RNG.normal(size=(30, 6))) * (RNG.random((30, 6)) < 0.6)
+ROWS = np.vstack([COLLECTION[:4] * 3, np.abs(RNG.normal(size=(5, 6))), np.zeros((1, 6))])
+
+
+def unit(row):
+    length = np.sqrt((row * row).sum())
+    return row / length if length else row
+
+
+def by_hand(rows, collection, k, weight, centred):
+    rows, collection = [[unit(row) for row in one] for one in (rows, collection)]
+    if centred:
+        mean = sum(collection) / (len(collection) + k)
+        rows, collection = [[unit(row - mean) for row in one] for one in (rows, collection)]
+    drawn = []
+    for row in rows:
+        cosines = [(float(row @ one), one) for one in collection]
+        others = sorted((c for c in cosines if c[0] <= 1 - 1e-6), key=lambda c: -c[0])[:k]
+        moved = row + weight / k * sum(max(0.0, c) * one for c, one in others)
+        drawn.append(unit(moved))
+    return np.array(drawn)
+
+
+@pytest.mark.parametrize(("k", "weight"), [(1, 0.5), (4, 1.0), (7, 0.0), (50, 0.5)])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_rows_are_drawn_as_the_definition_says(kind, k, weight):
+    found = drawn_to_neighbours(kind(ROWS), kind(COLLECTION), k=k, weight=weight)
+    assert issparse(found) == (kind is csr_array) and found.dtype == np.float32
+    dense = found.toarray() if issparse(found) else found
+    centred = kind is np.asarray
+    # Sums of tens of products of float32.
+    expected = by_hand(ROWS, COLLECTION, k, weight, centred)
+    assert dense == pytest.approx(expected, abs=1e-5)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    whole = drawn_to_neighbours(ROWS, COLLECTION, k=3)
+    monkeypatch.setattr("film.pairs.shift.surroundings._BLOCK_BYTES", 4 * 30 * 2)
+    assert drawn_to_neighbours(ROWS, COLLECTION, k=3) == pytest.approx(whole, abs=1e-6)
+
+
+def test_a_copy_in_the_collection_is_no_neighbour():
+    alone = drawn_to_neighbours(csr_array([[1.0, 0.0]]), csr_array([[2.0, 0.0]]), k=1)
+    assert alone.toarray().tolist() == [[1.0, 0.0]]
+    zeros = drawn_to_neighbours(csr_array([[0.0, 0.0]]), csr_array([[2.0, 0.0]]), k=1)
+    assert zeros.toarray().tolist() == [[0.0, 0.0]]
+
+
+def test_texts_of_one_cloud_come_closer_and_those_of_two_do_not():
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(8)[:2], 40, axis=0)
+    points = centres + rng.normal(scale=0.35, size=(80, 8))
+    drawn = drawn_to_neighbours(points, points, k=20, weight=0.5)
+    before = drawn_to_neighbours(points, points, k=20, weight=0.0)
+    assert (drawn @ drawn.T)[:40, :40].mean() > (before @ before.T)[:40, :40].mean() + 0.05
+    apart = [(rows @ rows.T)[:40, 40:].mean() for rows in (before, drawn)]
+    assert apart[1] < apart[0] + 0.02
