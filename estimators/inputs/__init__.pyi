@@ -19,6 +19,8 @@ from .parameters import check_verbose as check_verbose
 from .parameters import checked_memory as checked_memory
 from .parameters import cloned as cloned
 from .parameters import progress_bar as progress_bar
+from .row_blocks import fit_vectorizer as fit_vectorizer
+from .row_blocks import transform_blocks as transform_blocks
 from .split import disjoint_pairs_split as disjoint_pairs_split
 from .split import question_groups as question_groups
 from .texts import READINGS as READINGS

@@ -10,7 +10,15 @@ from sklearn.preprocessing import normalize
 from estimators.inputs import check_choice, check_real, progress_bar
 from estimators.metric.triplet_metric import TripletMetric
 from estimators.persistence import savable
-from film.metric import anchor_sums, solve, threshold_pulls, truncated_svd
+from film.corpus import RowBlocks
+from film.metric import (
+    anchor_sums,
+    block_moments,
+    block_svd,
+    solve,
+    threshold_pulls,
+    truncated_svd,
+)
 
 SOLVERS = ("eigen", "cayley")
 
@@ -99,6 +107,10 @@ class FILM(TripletMetric):
 
     Notes
     -----
+    X may also be `film.corpus.RowBlocks`, rows in blocks on disk: `fit` then sums over the blocks,
+    through joblib, and holds XᵀX and what grows with the triplets, but no V. The map is that of
+    the same rows in memory up to the accuracy of the decomposition. See ``docs/scaling.md``.
+
     `fit` costs O(nnz r + D r²) for the decomposition and O(m r d + r³) per round, for m anchors or,
     with a threshold, pairs.
 
@@ -151,6 +163,8 @@ class FILM(TripletMetric):
         self.random_state = random_state
         self.verbose = verbose
 
+    _takes_blocks = True
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_real("whitening", self.whitening, 0, 1)
@@ -163,31 +177,36 @@ class FILM(TripletMetric):
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
+        on_disk = isinstance(points, RowBlocks)
         if self.threshold is not None:
             points = normalize(points)
         with progress_bar(self.verbose, "FILM") as progress:
-            low = truncated_svd(points, rank, random_state=rng, progress=progress)
+            decompose: Any = block_svd if on_disk else truncated_svd
+            low = decompose(points, rank, random_state=rng, progress=progress)
             sigma = low.singular_values / low.singular_values[0]
             d = min(self.d, len(sigma))
             self._warn_reduced(len(sigma), d, points.shape)
             # A NumPy number as parameter would turn float32 into float64.
             whitening = float(self.whitening)
-            # In place: at full size each (n, rank) copy is a fifth of the peak memory.
-            coordinates = low.left
-            coordinates *= sigma ** (1 - whitening)
-            if triplets is None:
-                space = coordinates * sigma**whitening if self.n_nearest else None
-                triplets = self._mined(points, labels, rng, space)
-            if self.threshold is None:
-                anchors, pulls = anchor_sums(triplets, coordinates)
+            scale = sigma ** (1 - whitening)
+            if on_disk:
+                triplets = self._mined(points, labels, rng) if triplets is None else triplets
+                axes = low.right * (scale / low.singular_values)
+                anchors, pulls = block_moments(points, triplets, axes, progress=progress)
+                second_moment = np.square(scale) / points.shape[0]
             else:
-                anchors, pulls = threshold_pulls(
-                    triplets, coordinates, float(self.threshold), float(self.similar_weight)
-                )
+                # In place: at full size each (n, rank) copy is a fifth of the peak memory.
+                coordinates = low.left
+                coordinates *= scale
+                if triplets is None:
+                    space = coordinates * sigma**whitening if self.n_nearest else None
+                    triplets = self._mined(points, labels, rng, space)
+                anchors, pulls = self._pulled(triplets, coordinates)
+                second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
             solution = solve(
-                coordinates[anchors],
+                anchors,
                 pulls,
-                np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates),
+                second_moment,
                 d,
                 margin=float(self.margin),
                 solver=self.solver,
@@ -207,3 +226,21 @@ class FILM(TripletMetric):
         self.active_share_ = float(solution.active_shares[-1]) if solution.n_iter else 1.0
         self.n_triplets_ = len(triplets)
         self._set_reason(solution.reason)
+
+    def _pulled(self, triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates of anchors, and the directions in which they are pulled."""
+        if self.threshold is None:
+            anchors, pulls = anchor_sums(triplets, points)
+        else:
+            anchors, pulls = threshold_pulls(
+                triplets, points, float(self.threshold), float(self.similar_weight)
+            )
+        return points[anchors], pulls
+
+    def _checked_blocks(self, points: RowBlocks, *, reset: bool) -> RowBlocks:
+        if self.threshold is not None:
+            raise ValueError(
+                f"threshold={self.threshold} needs all points in memory, and X is RowBlocks; "
+                "leave it at None"
+            )
+        return super()._checked_blocks(points, reset=reset)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
 from estimators.inputs import (
     Triplets,
@@ -22,6 +22,7 @@ from estimators.inputs import (
     labels_or_triplets,
     nothing_mined,
 )
+from film.corpus import RowBlocks
 from film.metric import (
     StopReason,
     nearest_dissimilar,
@@ -48,6 +49,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state: Any
     verbose: int
     components_: np.ndarray
+    _takes_blocks = False
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         """Set what is learned, from either labels or triplets."""
@@ -122,7 +124,8 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if triplets is None:
             triplets = self._mined(points, labels, self._generator(default=0))
         used, triplets = np.unique(triplets, return_inverse=True)
-        Y = project(points[used], self.components_.astype(points.dtype, copy=False))
+        some = points.rows(used) if isinstance(points, RowBlocks) else points[used]
+        Y = project(some, self.components_.astype(points.dtype, copy=False))
         return ordered_share(Y, triplets.reshape(-1, 3))
 
     @property
@@ -167,16 +170,39 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         else:
             points, targets = X, y
-        points: Any = validate_data(
-            self,
-            points,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            reset=reset,
-            ensure_min_samples=2,
-        )
+        if isinstance(points, RowBlocks):
+            points = self._checked_blocks(points, reset=reset)
+        else:
+            points: Any = validate_data(
+                self,
+                points,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                reset=reset,
+                ensure_min_samples=2,
+            )
         labels, triplets = labels_or_triplets(targets, points.shape[0])
         return points, labels, triplets
+
+    def _checked_blocks(self, points: RowBlocks, *, reset: bool) -> RowBlocks:
+        name = type(self).__name__
+        if not self._takes_blocks:
+            raise TypeError(
+                f"X is RowBlocks, which {name} does not take whole; give its blocks one by one to "
+                "partial_fit, where there is one, or X.to_memory()"
+            )
+        if points.has_texts or points.dtype not in (np.float32, np.float64):
+            raise TypeError(
+                f"X holds blocks of {'texts' if points.has_texts else points.dtype}, not of "
+                "float32 or float64; vectorise them first, by estimators.transform_blocks"
+            )
+        if self.n_nearest:
+            raise ValueError(
+                f"n_nearest={self.n_nearest} needs all points in memory, and X is RowBlocks; set "
+                "it to 0, or give triplets"
+            )
+        _check_n_features(self, points, reset=reset)
+        return points
 
     def _mined(
         self, points: Any, labels: Any, rng: np.random.Generator, space: Any = None
@@ -239,6 +265,8 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
 
 def _any_nonzero(X: Any) -> bool:
+    if isinstance(X, RowBlocks):
+        return any(map(_any_nonzero, X))
     if not sp.issparse(X):
         return bool(np.any(X))
     # SciPy sums duplicates in place before it counts, and the matrix is the caller's.

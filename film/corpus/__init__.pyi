@@ -10,3 +10,4 @@ from .links import weakest_links as weakest_links
 from .neighbour_pairs import near_pairs as near_pairs
 from .row_blocks import RowBlocks as RowBlocks
 from .row_blocks import cut_rows as cut_rows
+from .shared_values import shared_with as shared_with

@@ -36,7 +36,7 @@ MANIFEST = "blocks.json"
 _FORMAT = 1
 _LOCK = ".lock"
 _FILES = re.compile(r"block-\d{6}\.(json|npz|npy)|block-\d{6}\.entry")
-_LEFT = re.compile(r"\.block-\d{6}\.\w+\.[0-9a-f]{12}\.part")
+_LEFT = re.compile(r"\.block.*\.[0-9a-f]{12}\.part|\.\.?shared-.*")
 
 
 class RowBlocks:

@@ -1,8 +1,10 @@
 from .contributions import largest_contributions as largest_contributions
-from .minibatch import anchor_batches as anchor_batches
-from .minibatch import batch_step as batch_step
-from .minibatch import initial_components as initial_components
-from .minibatch import pass_settled as pass_settled
+from .out_of_core.minibatch import anchor_batches as anchor_batches
+from .out_of_core.minibatch import batch_step as batch_step
+from .out_of_core.minibatch import initial_components as initial_components
+from .out_of_core.minibatch import pass_settled as pass_settled
+from .out_of_core.sums import block_moments as block_moments
+from .out_of_core.sums import block_svd as block_svd
 from .solver import solve as solve
 from .stopping import StopReason as StopReason
 from .svd import project as project

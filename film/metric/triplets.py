@@ -344,16 +344,24 @@ def anchor_sums(triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, n
     >>> anchor_sums(np.array([[0, 1, 2]]), np.array([[0.0], [4.0], [1.0]]))
     (array([0]), array([[1.5]]))
     """
+    anchors, signed = anchor_weights(triplets, len(points), points.dtype)
+    return anchors, signed @ points
+
+
+def anchor_weights(
+    triplets: np.ndarray, n_points: int, dtype: Any = np.float64
+) -> tuple[np.ndarray, sp.csr_array]:
+    """Anchors, and the (m, n_points) weights whose product with points is `anchor_sums`."""
     anchors, position, counts = np.unique(triplets[:, 0], return_inverse=True, return_counts=True)
     weight = 1.0 / (counts + 1.0)[position]
     signed = sp.csr_array(
         (
-            np.concatenate([weight, -weight]).astype(points.dtype),
+            np.concatenate([weight, -weight]).astype(dtype),
             (np.tile(position, 2), np.concatenate([triplets[:, 1], triplets[:, 2]])),
         ),
-        shape=(len(anchors), len(points)),
+        shape=(len(anchors), n_points),
     )
-    return anchors, signed @ points
+    return anchors, signed
 
 
 def ordered_share(points: np.ndarray, triplets: np.ndarray) -> float:

@@ -17,8 +17,8 @@ from estimators import FILM, MiniBatchFILM, Triplets, fast_duplicates
 from estimators.cli.tables import write_table
 from film.datasets import make_question_pairs, read_quora
 from film.metric.contributions import largest_contributions
-from film.metric.minibatch import batch_step
 from film.metric.objective import hinge_arguments, leading_eigenvectors, true_objective
+from film.metric.out_of_core.minibatch import batch_step
 from film.metric.solver import solve as solve_with
 from film.metric.stopping import StopReason
 from film.metric.svd import project, threaded_product, truncated_svd

@@ -1,0 +1,190 @@
+"""What FILM needs of rows in blocks on disk: two sums over the blocks, and no row in between.
+
+V of the whole corpus is never formed. The decomposition comes from XᵀX = Σ X_bᵀX_b, and the
+coordinates of anchors and their pulls, which are linear in the rows, from S X = Σ S_b X_b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from film.corpus import RowBlocks, shared_with, sum_blocks
+from film.metric.svd import _column_signs, _numerical_rank, _orthonormalise, threaded_product
+from film.metric.triplets import anchor_weights
+from film.threads import one_blas_thread
+
+Progress = Callable[[str], None] | None
+_LEAST_OVERSAMPLING = 10
+_SMALL = 1000
+"""Up to so many features XᵀX is taken apart whole."""
+
+
+class RightSide(NamedTuple):
+    """Leading singular values of X, and its right singular vectors.
+
+    Parameters
+    ----------
+    singular_values : ndarray of shape (r,)
+        σ, decreasing.
+    right : ndarray of shape (D, r)
+        U, orthonormal columns; V = X U diag(1/σ) where it is wanted.
+    """
+
+    singular_values: np.ndarray
+    right: np.ndarray
+
+
+def block_svd(
+    X: RowBlocks,
+    rank: int,
+    *,
+    n_iter: int = 4,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> RightSide:
+    """Leading singular triplets of rows in blocks on disk, but for the side of the rows.
+
+    One pass over the blocks sums XᵀX, in float64; the iteration of `truncated_svd` then runs on
+    that matrix, whose size does not grow with the rows once the vocabulary is met.
+
+    Parameters
+    ----------
+    X : RowBlocks
+        Blocks of sparse or dense rows.
+    rank : int
+        r, the number of triplets wanted, 1 … min(n, D).
+    n_iter, random_state, progress
+        As for `truncated_svd`.
+    n_jobs : int, optional
+        As for `film.corpus.sum_blocks`.
+
+    Returns
+    -------
+    factors : RightSide
+        σ and U, with the signs of `truncated_svd`.
+
+    Raises
+    ------
+    ValueError
+        If ``rank`` is outside 1 … min(n, D), or an entry is NaN or infinite.
+
+    Notes
+    -----
+    Cost O(Σ nnz(row)² + n_iter (nnz(XᵀX) r + D r²)), memory 12 bytes for each entry of XᵀX, of
+    which there are at most D² and at most Σ nnz(row)²: 0.2 GB for a million sentences in words.
+    Vectors of so many terms each that XᵀX is full, such as those of character trigrams, need
+    8 D² bytes: lower ``max_features`` there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from film.corpus import write_blocks
+    >>> from film.metric import block_svd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X = write_blocks(folder, [np.diag([3.0, 2.0, 1.0]), np.eye(2, 3)])
+    ...     block_svd(X, 2, random_state=0).singular_values.round(3)
+    array([3.162, 2.236])
+    """
+    n, D = X.shape
+    if not 1 <= rank <= min(n, D):
+        raise ValueError(
+            f"rank={rank} must lie between 1 and min(n_samples, n_features) = {min(n, D)}"
+        )
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    G = sum_blocks(_normal_matrix, X, n_jobs=n_jobs, progress=progress)
+    if not np.isfinite(G.data if sp.issparse(G) else G).all():
+        raise ValueError("X holds NaN or infinity, or numbers whose squares are; clean the rows")
+    G = G.astype(dtype)
+    width = min(rank + max(_LEAST_OVERSAMPLING, rank // 10), D)
+    if D <= max(width, _SMALL):
+        return _right_side(G.toarray() if sp.issparse(G) else G, np.eye(D, dtype=dtype), rank)
+    rng = np.random.default_rng(random_state)
+    basis = _orthonormalise(rng.standard_normal((D, width)).astype(dtype))
+    for step in range(n_iter):
+        basis = _orthonormalise(threaded_product(G, basis))
+        if progress is not None:
+            progress(f"svd {step + 1}/{n_iter}")
+    return _right_side(basis.T @ threaded_product(G, basis), basis, rank)
+
+
+def block_moments(
+    X: RowBlocks,
+    triplets: np.ndarray,
+    axes: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates of anchors, and the directions in which they are pulled.
+
+    Parameters
+    ----------
+    X : RowBlocks
+        Blocks of rows.
+    triplets : ndarray of int, shape (T, 3)
+        Checked triplets of row numbers.
+    axes : ndarray of shape (D, r)
+        Coordinates are X @ axes.
+    n_jobs, progress
+        As for `film.corpus.sum_blocks`.
+
+    Returns
+    -------
+    anchors : ndarray of shape (m, r)
+        v_i of the points with a triplet, by increasing row.
+    pulls : ndarray of shape (m, r)
+        a_i of `anchor_sums`. One pass over the blocks, O(T nnz(row) + m r nnz(pull)) time; memory
+        grows with the triplets, not with the rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from film.corpus import write_blocks
+    >>> from film.metric import block_moments
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X = write_blocks(folder, [np.array([[0.0], [4.0]]), np.array([[1.0]])])
+    ...     block_moments(X, np.array([[0, 1, 2]]), np.eye(1))
+    (array([[0.]]), array([[1.5]]))
+    """
+    anchors, weights = anchor_weights(triplets, X.shape[0], axes.dtype)
+    chosen = sp.csr_array(
+        (np.ones(len(anchors), axes.dtype), (np.arange(len(anchors)), anchors)),
+        shape=weights.shape,
+    )
+    # Sums of rows are sparse as rows are, and a tenth of the size of their coordinates.
+    with shared_with(X, sp.csc_array(sp.vstack([chosen, weights]))) as read:
+        work = partial(_weighted_rows, read)
+        sums = sum_blocks(work, X, n_jobs=n_jobs, progress=progress)
+    coordinates = threaded_product(sums, axes)
+    return coordinates[: len(anchors)], coordinates[len(anchors) :]
+
+
+def _normal_matrix(rows: Any, start: int) -> Any:
+    wide = rows.astype(np.float64)
+    return wide.T @ wide if isinstance(wide, np.ndarray) else sp.csr_array(wide.T @ wide)
+
+
+def _weighted_rows(weights: Callable[[], Any], rows: Any, start: int) -> Any:
+    some = sp.csr_array(weights()[:, start : start + rows.shape[0]])
+    return some @ rows
+
+
+def _right_side(projected: np.ndarray, basis: np.ndarray, rank: int) -> RightSide:
+    """Leading eigenpairs of XᵀX from its projection on an orthonormal basis."""
+    width = len(projected)
+    symmetric = (projected + projected.T).astype(np.float64) / 2
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(symmetric, subset_by_index=[width - rank, width - 1])
+    singular = np.sqrt(np.maximum(values[::-1], 0.0)).astype(basis.dtype)
+    kept = _numerical_rank(singular, 10 * np.sqrt(np.finfo(singular.dtype).eps))
+    right = basis @ vectors[:, ::-1][:, :kept].astype(basis.dtype)
+    return RightSide(singular[:kept], right * _column_signs(right))
