@@ -154,7 +154,7 @@ def transform_blocks(
             )
 
 
-def _transformed(read: Callable[[], Any], rows: Any) -> Any:
+def _transformed(read: Callable[[], Any], rows: Any, start: int) -> Any:
     transformer = read()
     transform = getattr(transformer, "transform", transformer)
     found = transform(as_texts(rows) if isinstance(rows, list) else rows)

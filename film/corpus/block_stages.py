@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from film.corpus.block_files import Entry, encode
+from film.corpus.block_files import Entry, decode, encode, read_block
 from film.corpus.row_blocks import (
     MANIFEST,
     RowBlocks,
+    drop,
     finish,
     held_folder,
     save_block,
@@ -104,7 +105,7 @@ def write_blocks(
 
 
 def map_blocks(
-    function: Callable[[Any], Any],
+    function: Callable[[Any, int], Any],
     blocks: RowBlocks,
     folder: str | os.PathLike[str],
     *,
@@ -120,8 +121,9 @@ def map_blocks(
     Parameters
     ----------
     function : callable
-        Rows of a block → as many rows: a list of str, a sparse matrix or an array. It must be
-        picklable where processes share the work, and a function of its block alone.
+        Rows of a block, and the number of its first row → as many rows: a list of str, a sparse
+        matrix or an array. It must be picklable where processes share the work, and a function of
+        its block alone.
     blocks : RowBlocks
         The source.
     folder : path
@@ -148,7 +150,7 @@ def map_blocks(
     >>> from film.corpus import map_blocks, write_blocks
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     X = write_blocks(f"{folder}/x", [np.eye(2), np.ones((1, 2))])
-    ...     Y = map_blocks(np.negative, X, f"{folder}/y", made_by={"stage": "negative"})
+    ...     Y = map_blocks(lambda rows, start: -rows, X, f"{folder}/y", made_by={"stage": "minus"})
     ...     Y.block(1)
     array([[-1., -1.]])
     """
@@ -170,6 +172,8 @@ def sum_blocks(
     function: Callable[[Any, int], Any],
     blocks: RowBlocks,
     *,
+    keep: str | os.PathLike[str] | None = None,
+    made_by: dict[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -183,6 +187,11 @@ def sum_blocks(
         share the work.
     blocks : RowBlocks
         The source.
+    keep : path, optional
+        Folder that keeps the sums of runs of blocks until all are there, so that an interrupted
+        sum goes on. For arrays and sparse matrices of two dimensions.
+    made_by : dict, optional
+        As for `map_blocks`, with ``keep``.
     n_jobs : int, optional
         As for `map_blocks`.
     progress : callable, optional
@@ -209,29 +218,59 @@ def sum_blocks(
     array([2., 2.])
     """
     runs = np.array_split(np.arange(blocks.n_blocks), min(blocks.n_blocks, MOST_SUMMANDS))
-    work: Any = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_sum_run)(function, blocks, run.tolist()) for run in runs
-    )
+    parallel: Any = Parallel(n_jobs=n_jobs, return_as="generator")
+    if keep is None:
+        parts = parallel(delayed(_sum_run)(function, blocks, run.tolist()) for run in runs)
+        return _total(parts, len(runs), progress)
+    making = {"stage": "sum", **(made_by or {}), "source": blocks.digest}
+    with held_folder(keep, making) as target:
+        entries = whole_entries(target, making)
+        missing = [number for number in range(len(runs)) if number not in entries]
+        work = parallel(
+            delayed(_keep_run)(function, blocks, runs[number].tolist(), number, target, making)
+            for number in missing
+        )
+        for done, (number, entry) in enumerate(work, start=len(runs) - len(missing) + 1):
+            entries[number] = entry
+            if progress is not None:
+                progress(f"part {done} of {len(runs)}")
+        numbers = range(len(runs))
+        total = _total(decode(entries[i], read_block(target, entries[i])) for i in numbers)
+        drop(target)
+    return total
+
+
+def _total(parts: Iterable[Any], n_parts: int = 0, progress: Progress = None) -> Any:
     total: Any = None
-    for done, part in enumerate(work, start=1):
+    for done, part in enumerate(parts, start=1):
         if total is None:
             total = part
         else:
             total += part
-        del part
         if progress is not None:
-            progress(f"part {done} of {len(runs)}")
+            progress(f"part {done} of {n_parts}")
     return total
 
 
+def _keep_run(
+    function: Callable[[Any, int], Any],
+    blocks: RowBlocks,
+    numbers: list[int],
+    run: int,
+    folder: Path,
+    made_by: dict[str, Any],
+) -> tuple[int, Entry]:
+    return run, save_block(folder, run, _sum_run(function, blocks, numbers), made_by)
+
+
 def _map_one(
-    function: Callable[[Any], Any],
+    function: Callable[[Any, int], Any],
     blocks: RowBlocks,
     number: int,
     folder: Path,
     made_by: dict[str, Any],
 ) -> tuple[int, Entry]:
-    rows = function(blocks.block(number))
+    rows = function(blocks.block(number), int(blocks.edges[number]))
     entry = save_block(folder, number, rows, made_by)
     if entry.n_rows != blocks.entries[number].n_rows:
         raise ValueError(
@@ -242,14 +281,7 @@ def _map_one(
 
 
 def _sum_run(function: Callable[[Any, int], Any], blocks: RowBlocks, numbers: list[int]) -> Any:
-    total: Any = None
-    for number in numbers:
-        part = function(blocks.block(number), int(blocks.edges[number]))
-        if total is None:
-            total = part
-        else:
-            total += part
-    return total
+    return _total(function(blocks.block(number), int(blocks.edges[number])) for number in numbers)
 
 
 def _same(folder: Path, entry: Entry, rows: Any) -> bool:

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from film.corpus.groups import checked_pairs
+from film.corpus.row_blocks import RowBlocks
 
 __all__ = ["near_pairs"]
 
@@ -23,8 +25,9 @@ def near_pairs(
 
     Parameters
     ----------
-    points : ndarray or sparse matrix of float, shape (n, d)
-        Points in any scale. A point of zeros is nobody's neighbour, and has none.
+    points : ndarray or sparse matrix of float, shape (n, d), or RowBlocks
+        Points in any scale. A point of zeros is nobody's neighbour, and has none. Of rows in blocks
+        on disk two blocks are in memory at a time, and `joblib.parallel_config` shares them out.
     n_neighbors : int, default=3
         Most neighbours of a point; only those with a cosine above 0 count.
     known : array-like of int, shape (m, 2), default=None
@@ -54,29 +57,63 @@ def near_pairs(
     >>> pairs.tolist(), cosines.round(1).tolist()
     ([[0, 1], [1, 2]], [0.8, 0.6])
     """
-    rows = _unit_rows(points)
-    n = rows.shape[0]
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be 1 or more")
-    left_out = _both_ways(np.empty((0, 2), np.intp) if known is None else known, n)
-    found, cosines = [], []
-    size = max(1, BLOCK_NUMBERS // n)
-    for start in range(0, n, size):
-        block = slice(start, min(start + size, n))
-        S: Any = rows[block] @ rows.T
-        S = S.toarray() if sp.issparse(S) else S
-        own = np.arange(block.start, block.stop)
-        S[own - start, own] = -np.inf
-        first, last = np.searchsorted(left_out[:, 0], [block.start, block.stop])
-        S[left_out[first:last, 0] - start, left_out[first:last, 1]] = -np.inf
-        place = _nearest(S, n_neighbors)
-        near = np.take_along_axis(S, place, axis=1)
-        kept = near > 0
-        pairs = np.stack([np.broadcast_to(own[:, np.newaxis], place.shape)[kept], place[kept]], 1)
-        found.append(np.sort(pairs, axis=1))
-        cosines.append(near[kept].astype(np.float64))
-    pairs, first = np.unique(np.concatenate(found), axis=0, return_index=True)
-    return pairs.astype(np.intp), np.concatenate(cosines)[first]
+    blocks = points if isinstance(points, RowBlocks) else _InMemory(_unit_rows(points))
+    left_out = _both_ways(np.empty((0, 2), np.intp) if known is None else known, blocks.edges[-1])
+    work: Any = Parallel()(
+        delayed(_block_pairs)(blocks, number, n_neighbors, left_out)
+        for number in range(blocks.n_blocks)
+    )
+    found, cosines = (np.concatenate(parts) for parts in zip(*work, strict=True))
+    pairs, first = np.unique(found, axis=0, return_index=True)
+    return pairs.astype(np.intp), cosines[first]
+
+
+class _InMemory:
+    """All rows as one block."""
+
+    n_blocks = 1
+
+    def __init__(self, rows: Any) -> None:
+        self.rows, self.edges = rows, np.array([0, rows.shape[0]])
+
+    def block(self, number: int) -> Any:
+        return self.rows
+
+
+def _block_pairs(
+    blocks: RowBlocks | _InMemory, number: int, k: int, left_out: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Pair the points of one block with their nearest in all blocks."""
+    rows = _unit_rows(blocks.block(number))
+    start, n = int(blocks.edges[number]), rows.shape[0]
+    near = np.full((n, k), -np.inf, dtype=rows.dtype)
+    place = np.zeros((n, k), dtype=np.intp)
+    for other in range(blocks.n_blocks):
+        others = rows if other == number else _unit_rows(blocks.block(other))
+        offset, stop = int(blocks.edges[other]), int(blocks.edges[other + 1])
+        size = max(1, BLOCK_NUMBERS // others.shape[0])
+        for low in range(0, n, size):
+            high = min(low + size, n)
+            S: Any = rows[low:high] @ others.T
+            S = S.toarray() if sp.issparse(S) else S
+            own = np.arange(max(start + low, offset), min(start + high, stop))
+            S[own - start - low, own - offset] = -np.inf
+            some = left_out[slice(*np.searchsorted(left_out[:, 0], [start + low, start + high]))]
+            some = some[(some[:, 1] >= offset) & (some[:, 1] < stop)]
+            S[some[:, 0] - start - low, some[:, 1] - offset] = -np.inf
+            nearest = _nearest(S, k)
+            # Behind those of the blocks before, so that of equals the lower number counts.
+            both = np.hstack([near[low:high], np.take_along_axis(S, nearest, axis=1)])
+            points = np.hstack([place[low:high], nearest + offset])
+            best = _nearest(both, k)
+            near[low:high] = np.take_along_axis(both, best, axis=1)
+            place[low:high] = np.take_along_axis(points, best, axis=1)
+    kept = near > 0
+    origin = np.broadcast_to(np.arange(start, start + n)[:, np.newaxis], place.shape)
+    pairs = np.stack([origin[kept], place[kept]], axis=1)
+    return np.sort(pairs, axis=1), near[kept].astype(np.float64)
 
 
 def _unit_rows(points: Any) -> Any:

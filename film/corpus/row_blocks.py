@@ -246,11 +246,15 @@ def finish(folder: Path, entries: list[Entry], made_by: dict[str, Any]) -> RowBl
     with explained(folder):
         content = json.dumps({**record, "digest": _digest(record)}, indent=1).encode()
         replace_file(folder / MANIFEST, content, durable=True)
-    kept = {entry.file for entry in entries}
+    drop(folder, {entry.file for entry in entries})
+    return RowBlocks(folder)
+
+
+def drop(folder: Path, kept: Iterable[str] = ()) -> None:
+    """Remove the files of blocks, but for those to be kept."""
     for path in list(folder.iterdir()):
         if _FILES.fullmatch(path.name) and path.name not in kept:
             path.unlink(missing_ok=True)
-    return RowBlocks(folder)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def _parts(rows, size):
     return [rows[start : start + size] for start in range(0, rows.shape[0], size)]
 
 
-def double(rows):
+def double(rows, start):
     return rows * 2
 
 
@@ -118,7 +118,7 @@ class Counted:
     def __init__(self, stop=None, error=KeyboardInterrupt):
         self.calls, self.stop, self.error = 0, stop, error
 
-    def __call__(self, rows):
+    def __call__(self, rows, start=0):
         self.calls += 1
         if self.calls == self.stop:
             raise self.error
@@ -284,4 +284,27 @@ def test_blocks_of_a_wrong_kind_are_refused(tmp_path):
         next(cut_rows(TEXTS, 0))
     blocks = write_blocks(tmp_path / "e", [TEXTS])
     with pytest.raises(ValueError, match="one per row"):
-        map_blocks(lambda texts: texts[1:], blocks, tmp_path / "f", made_by={})
+        map_blocks(lambda texts, start: texts[1:], blocks, tmp_path / "f", made_by={})
+
+
+def test_an_interrupted_sum_goes_on_where_it_stopped(tmp_path):
+    X = _sparse(200)
+    blocks = write_blocks(tmp_path / "x", _parts(X, 7))
+    made = {"what": "gram"}
+
+    class Gram(Counted):
+        def __call__(self, rows, start):
+            return gram(super().__call__(rows), start)
+
+    with pytest.raises(KeyboardInterrupt):
+        sum_blocks(Gram(9), blocks, keep=tmp_path / "kept", made_by=made)
+    rest = Gram()
+    found = sum_blocks(rest, blocks, keep=tmp_path / "kept", made_by=made)
+    assert 29 - 9 < rest.calls < 29
+    assert np.array_equal(found, 4 * sum_blocks(gram, blocks))
+    assert not list((tmp_path / "kept").iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        sum_blocks(Gram(9), blocks, keep=tmp_path / "kept", made_by=made)
+    other = Gram()
+    sum_blocks(other, blocks, keep=tmp_path / "kept", made_by={"what": "other"})
+    assert other.calls == 29

@@ -1,0 +1,115 @@
+"""Exact neighbour ranks where the corpus stands in row blocks on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from film.corpus import RowBlocks, shared_with, sum_blocks
+from film.pairs.checks import check_at_least_one, checked_integers
+from film.pairs.ranks import INFINITE_RANK, neighbour_ranks
+
+
+def block_ranks(
+    points: RowBlocks,
+    pairs: ArrayLike,
+    *,
+    k_max: int | None = None,
+    keep: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> NDArray[np.int64]:
+    """Count the ranks of `neighbour_ranks` over a corpus in blocks on disk.
+
+    A rank is a number of points, and so the sum of the numbers in each block. Each comparison is a
+    function of three rows alone, whatever block they stand in: the ranks are exactly those of the
+    same points in memory.
+
+    Parameters
+    ----------
+    points : RowBlocks
+        Blocks of dense rows.
+    pairs : array-like of int, shape (n_pairs, 2)
+        Row numbers of x and x′.
+    k_max : int, optional
+        Ranks of k_max and more are given as k_max.
+    keep : path, optional
+        Folder that keeps what is counted until all is, as in `film.corpus.sum_blocks`.
+    n_jobs, progress
+        As for `film.corpus.sum_blocks`.
+
+    Returns
+    -------
+    ranks : ndarray of int64, shape (n_pairs, 2)
+        Those of ``neighbour_ranks(points.to_memory(), pairs)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `neighbour_ranks`.
+
+    Notes
+    -----
+    Memory of each process: the different rows that pairs name, mapped from one file, and a block.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from film.corpus import write_blocks
+    >>> from film.pairs import block_ranks
+    >>> angles = np.deg2rad([0, 10, 30, 35, 90])
+    >>> points = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     block_ranks(write_blocks(folder, [points[:3], points[3:]]), [[0, 2], [2, 3]])
+    array([[1, 2],
+           [0, 0]])
+    """
+    listed = checked_integers("pairs", pairs, width=2, below=points.shape[0])
+    if k_max is not None:
+        check_at_least_one("k_max", k_max)
+    if len(listed) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    asked, position = np.unique(listed, return_inverse=True)
+    position = position.reshape(listed.shape)
+    rows = points.rows(asked)
+    made_by = {"pairs": _hash(listed), "k_max": k_max}
+    with shared_with(points, rows) as read_rows, shared_with(points, (asked, position)) as read:
+        work = partial(_ranks_in_block, read_rows, read, k_max)
+        ranks = sum_blocks(
+            work, points, keep=keep, made_by=made_by, n_jobs=n_jobs, progress=progress
+        )
+    known = np.any(rows != 0, axis=1)[position].all(axis=1)
+    ranks[~known & (listed[:, 0] != listed[:, 1])] = INFINITE_RANK
+    return ranks if k_max is None else np.minimum(ranks, k_max)
+
+
+def _ranks_in_block(
+    read_rows: Callable[[], Any],
+    read: Callable[[], Any],
+    k_max: int | None,
+    block: np.ndarray,
+    start: int,
+) -> NDArray[np.int64]:
+    rows = read_rows()
+    asked, position = read()
+    n = len(block)
+    inside = (asked >= start) & (asked < start + n)
+    # A row of the block is left out by its index there, so it must not come a second time.
+    place = np.where(inside, asked - start, n + np.cumsum(~inside) - 1)
+    points = np.concatenate([block, rows[~inside]])
+    if not block.any():
+        return np.zeros(position.shape, dtype=np.int64)
+    ranks = neighbour_ranks(points, place[position], corpus=np.arange(n))
+    ranks[ranks == INFINITE_RANK] = 0
+    return ranks if k_max is None else np.minimum(ranks, k_max)
+
+
+def _hash(array: np.ndarray) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
