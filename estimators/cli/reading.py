@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
-from estimators.cli.tables import Table, read_table
+from estimators.cli.tables import Stream, Table, read_table, stream_table
 
 ID_COLUMNS = ("id",)
 TEST_ID_COLUMNS = ("test_id", "id")
@@ -103,6 +103,42 @@ def pairs_of(table: Table, text1: str | None, text2: str | None) -> NDArray[np.o
     pairs = np.array([*zip(*columns, strict=True)], dtype=object)
     note_on_texts(table, pairs)
     return pairs
+
+
+def named_pairs(
+    source: str, text1: str | None, text2: str | None, name: str | None, encoding: str | None
+) -> Iterator[tuple[Any, str, str]]:
+    """Return ids and pairs of a table, from a large one row by row."""
+    stream = stream_table(source, encoding)
+    table = stream.header if stream else open_table(source, encoding)
+    column = choose_column(table, name, TEST_ID_COLUMNS, "--id", "the ids")
+    couple = choose_pair_columns(table, text1, text2)
+    if stream is None:
+        ids = unique_ids(table, column)
+        return zip(ids, *pairs_of(table, *couple).T.tolist(), strict=True)
+    return _streamed(stream, [table.columns.index(each) for each in (column, *couple)])
+
+
+def _streamed(stream: Stream, places: list[int]) -> Iterator[tuple[str, str, str]]:
+    """Ids and pairs of a stream of rows."""
+    seen: dict[str, int] = {}
+    n_empty = 0
+    for line, cells in stream.rows:
+        name, text, other = (cells[place] for place in places)
+        if not name.strip() or name in seen:
+            what = f"id {name[:60]!r} twice" if name.strip() else "a row without an id"
+            where = f"lines {seen[name]}, {line}" if name.strip() else f"line {line}"
+            raise Failure(
+                f"{stream.header.source}: column {stream.header.columns[places[0]]!r} has {what}, "
+                f"{where}; ids must tell rows apart: correct them, or name another column by --id"
+            )
+        seen[name] = line
+        n_empty += not (text.strip() and other.strip())
+        yield name, text, other
+    if not seen:
+        raise Failure(f"{stream.header.source} has a header, but no rows")
+    if n_empty:
+        note(f"{stream.header.source}: {n_empty} of {len(seen)} rows have an empty text")
 
 
 class LabelledPairs(NamedTuple):

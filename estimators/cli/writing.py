@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -187,6 +188,17 @@ def size_of(path: str) -> int:
     if not os.path.isdir(path):
         return os.path.getsize(path)
     return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
+
+
+def digest_of(path: str) -> str:
+    """Hash of a file, or of all files in a folder."""
+    files = [Path(path)] if not os.path.isdir(path) else sorted(Path(path).rglob("*"))
+    digest = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            with open(file, "rb") as handle:
+                digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()
 
 
 def note_written(path: str, what: str | None = None) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from estimators.inputs import check_pairs
-from film.datasets import write_submission
+from film.corpus import RowBlocks, cut_rows, map_blocks, shared_with, write_blocks
+from film.datasets import atomic_writer, write_submission
 from film.pairs import shift_prior
 
 BLOCK = 20_000
@@ -141,11 +147,143 @@ def write_predictions(
     pairs = check_pairs(pairs)
     if len(ids) != len(pairs):
         raise ValueError(f"ids has {len(ids)} entries for {len(pairs)} pairs; give one per pair")
-    start: Any = model.prior_ if prior_from is None and prior is not None else prior_from
-    if prior is not None:
-        shift_prior([], start, prior)  # refuses wrong priors before the work
-    probabilities = duplicate_probabilities(model, pairs, advance=advance)
-    if prior is not None:
-        probabilities = shift_prior(probabilities, start, prior).astype(np.float64, copy=False)
+    shifted = _shift(model, prior, prior_from)
+    probabilities = shifted(duplicate_probabilities(model, pairs, advance=advance))
     write_submission(path, ids, probabilities)
     return probabilities
+
+
+def keep_pairs(rows: Iterable[tuple[Any, str, str]], folder: str | os.PathLike[str]) -> RowBlocks:
+    """Keep named pairs in blocks on disk, `BLOCK` pairs each, for `write_kept_predictions`.
+
+    Parameters
+    ----------
+    rows : iterable of (id, text, text)
+        A stream; one block is in memory at a time. Ids are texts or numbers.
+    folder : path
+        As in `film.corpus.write_blocks`, which goes on with a folder that was left unfinished.
+
+    Returns
+    -------
+    pairs : RowBlocks
+        A text of JSON per pair.
+    """
+    made_by = {"what": "named pairs"}
+    return write_blocks(folder, cut_rows(map(json.dumps, rows), BLOCK), made_by=made_by)
+
+
+def write_kept_predictions(
+    model: Any,
+    pairs: RowBlocks,
+    path: str | os.PathLike[str] | IO[str],
+    keep: str | os.PathLike[str],
+    *,
+    model_digest: str,
+    prior: float | None = None,
+    prior_from: float | None = None,
+    n_jobs: int | None = None,
+    advance: Callable[[int], Any] | None = None,
+) -> float:
+    """Judge pairs in blocks on disk and write the submission, from where a killed run stopped.
+
+    Parameters
+    ----------
+    model : classifier of pairs
+        As for `duplicate_probabilities`; picklable where several processes share the work.
+    pairs : RowBlocks
+        From `keep_pairs`.
+    path, prior, prior_from
+        As for `write_predictions`.
+    keep : path
+        Folder of the blocks that are judged.
+    model_digest : str
+        Tells the model from others, for instance the hash of its file: blocks that another model
+        judged are not mixed in.
+    n_jobs : int, default=None
+        Processes, as joblib counts them; None takes those of `joblib.parallel_config`, else one.
+    advance : callable, optional
+        Called with the number of pairs that are judged since the last call.
+
+    Returns
+    -------
+    mean : float
+        Mean probability written. Memory does not grow with the pairs.
+
+    Raises
+    ------
+    FileExistsError, BlockingIOError, OSError
+        As in `film.corpus.write_blocks`.
+    ValueError
+        If a prior lies outside (0, 1).
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from estimators.pairs import keep_pairs, write_kept_predictions
+    >>> model = SimpleNamespace(predict_proba=lambda pairs: np.full((len(pairs), 2), 0.5))
+    >>> file = io.StringIO()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pairs = keep_pairs([("7", "a", "b")], f"{folder}/pairs")
+    ...     write_kept_predictions(model, pairs, file, f"{folder}/judged", model_digest="halves")
+    0.5
+    >>> file.getvalue().split()
+    ['test_id,is_duplicate', '7,0.5']
+    """
+    shifted = _shift(model, prior, prior_from)
+    done = 0
+
+    def judged(text: str) -> None:
+        nonlocal done
+        # Blocks of a run before count when the first one of this run does.
+        now = min(BLOCK * int(text.split()[1]), pairs.shape[0])
+        if advance is not None:
+            advance(now - done)
+        done = now
+
+    jobs: Any = n_jobs  # joblib declares int alone
+    alone = effective_n_jobs(jobs) == 1
+    with nullcontext(lambda: model) if alone else shared_with(pairs, model) as read:
+        probabilities = map_blocks(
+            partial(_judged, read),
+            pairs,
+            keep,
+            made_by={"stage": "judge", "model": model_digest},
+            n_jobs=n_jobs,
+            progress=judged,
+        )
+    total = 0.0
+    is_path = isinstance(path, str | os.PathLike)
+    with atomic_writer(path, newline="") if is_path else nullcontext(path) as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(("test_id", "is_duplicate"))
+        for rows, block in zip(pairs, probabilities, strict=True):
+            p = shifted(block[:, 0])
+            total += float(p.sum())
+            names = (json.loads(row)[0] for row in rows)
+            writer.writerows(zip(names, p.tolist(), strict=True))
+    return total / pairs.shape[0]
+
+
+def _judged(read: Callable[[], Any], rows: list[str], start: int) -> NDArray[np.float64]:
+    pairs = check_pairs([tuple(json.loads(row)[1:]) for row in rows])
+    p = np.asarray(read().predict_proba(pairs)[:, 1], dtype=np.float64)
+    wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))
+    if len(wrong):
+        raise ValueError(
+            f"probabilities must be finite and in [0, 1], got {p[wrong[0]]} for pair "
+            f"{start + wrong[0]}; {len(wrong)} such of {len(p)}"
+        )
+    return p[:, np.newaxis]
+
+
+def _shift(
+    model: Any, prior: float | None, prior_from: float | None
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """Shift of probabilities to a prior; wrong priors are refused at once."""
+    if prior is None:
+        return lambda probabilities: probabilities
+    start: Any = model.prior_ if prior_from is None else prior_from
+    shift_prior([], start, prior)
+    return lambda p: shift_prior(p, start, prior).astype(np.float64, copy=False)

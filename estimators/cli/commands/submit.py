@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
 import click
 
 from estimators.cli import reading
-from estimators.cli.console import examples, note, progress, quiet_option
+from estimators.cli.console import Failure, examples, leaves, note, progress, quiet_option
 from estimators.cli.options import id_option, model_option, pair_options, prior_option
 from estimators.cli.tables import format_of
-from estimators.cli.writing import check_places, is_file, note_written, standard_output
+from estimators.cli.writing import check_places, digest_of, is_file, note_written, standard_output
+
+_PAIRS, _JUDGED = "pairs", "judged"
 
 
 @click.command(
@@ -41,20 +49,57 @@ def submit(
     out: str,
     encoding: str | None,
 ) -> None:
-    """Judge the pairs of Kaggle's Quora question pairs TEST file and write test_id,is_duplicate."""
+    """Judge the pairs of Kaggle's Quora question pairs TEST file and write test_id,is_duplicate.
+
+    A large CSV file is read row by row. What is judged is kept in a folder beside FILE until all
+    is, so that the same command goes on after Ctrl-C, a kill or a full disk.
+    """
     if is_file(out) and format_of(out) not in (None, "csv"):
         raise click.UsageError(f"--out {out}: a submission is CSV; end the name in .csv")
     check_places({"--out": out}, [test, model])
     classifier = reading.open_model(model)
-    table = reading.open_table(test, encoding)
-    column = reading.choose_column(table, name, reading.TEST_ID_COLUMNS, "--id", "the ids")
-    ids = reading.unique_ids(table, column)
-    texts = reading.pairs_of(table, text1, text2)
-    from estimators.pairs import write_predictions
+    rows = reading.named_pairs(test, text1, text2, name, encoding)
+    from estimators.pairs import keep_pairs, write_kept_predictions
 
-    target = out if is_file(out) else standard_output()
-    with progress(len(texts), "submit") as advance:
-        p = write_predictions(classifier, texts, ids, target, prior=prior, advance=advance)
-    note(f"{len(p)} predictions, mean {p.mean():.4f}")
+    with _kept(out) as keep:
+        pairs = keep_pairs(rows, keep / _PAIRS)
+        target = out if is_file(out) else standard_output()
+        with progress(pairs.shape[0], "submit") as advance:
+            mean = write_kept_predictions(
+                classifier,
+                pairs,
+                target,
+                keep / _JUDGED,
+                model_digest=digest_of(model),
+                prior=prior,
+                advance=advance,
+            )
+    note(f"{pairs.shape[0]} predictions, mean {mean:.4f}")
     if is_file(out):
-        note_written(out, f"{len(p)} rows")
+        note_written(out, f"{pairs.shape[0]} rows")
+
+
+@contextmanager
+def _kept(out: str) -> Iterator[Path]:
+    """Folder of what is judged, which stays where the command is stopped, unless it is empty."""
+    if not is_file(out):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+        return
+    keep = Path(f"{out}.parts")
+    leaves(f"what is judged is kept in {keep}, and the same command goes on from there")
+    try:
+        yield keep
+    except (Failure, ValueError):
+        # A table that is wrong leaves nothing that is of use.
+        if not (keep / _JUDGED).exists():
+            _remove(keep)
+        raise
+    _remove(keep)
+
+
+def _remove(keep: Path) -> None:
+    for name in (_PAIRS, _JUDGED):
+        shutil.rmtree(keep / name, ignore_errors=True)
+    with suppress(OSError):
+        keep.rmdir()

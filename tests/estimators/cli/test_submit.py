@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from estimators import load_model
-from estimators.cli.tables import read_table
+from estimators.cli.tables import read_table, stream
+from estimators.pairs import submission
 from film.pairs.shift.priors import shift_prior
 from tests.estimators.cli.commands import refused, run, write_csv
 
@@ -47,3 +48,66 @@ def test_ids_must_tell_rows_apart(shelf, tmp_path, columns, rows, options, expec
     for part in expected:
         assert part in message
     assert not (tmp_path / "s.csv").exists()
+
+
+def _large(monkeypatch):
+    monkeypatch.setattr(stream, "LARGE", 0)
+    monkeypatch.setattr(submission, "BLOCK", 7)
+
+
+def test_a_large_file_is_read_row_by_row_to_the_same_submission(shelf, tmp_path, monkeypatch):
+    run("submit", shelf / "dev.csv", "-m", shelf / "model.skops", "-o", tmp_path / "whole.csv")
+    _large(monkeypatch)
+    ran = run("submit", shelf / "dev.csv", "-m", shelf / "model.skops", "-o", tmp_path / "s.csv")
+    assert ran.code == 0
+    whole, streamed = (read_table(tmp_path / name) for name in ("whole.csv", "s.csv"))
+    assert streamed.column("test_id") == whole.column("test_id")
+    np.testing.assert_allclose(
+        *([float(p) for p in table.column("is_duplicate")] for table in (streamed, whole)),
+        rtol=1e-9,
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"whole.csv", "s.csv"}
+
+
+def test_a_killed_submission_goes_on(shelf, tmp_path, monkeypatch):
+    _large(monkeypatch)
+    arguments = ["-m", shelf / "model.skops", "-o", tmp_path / "s.csv"]
+    run("submit", shelf / "dev.csv", *arguments)
+    expected = (tmp_path / "s.csv").read_text()
+    (tmp_path / "s.csv").unlink()
+    judged, calls = submission._judged, []
+
+    def stopped(read, rows, start):
+        calls.append(start)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return judged(read, rows, start)
+
+    monkeypatch.setattr(submission, "_judged", stopped)
+    ran = run("submit", shelf / "dev.csv", *arguments)
+    assert ran.code == 130 and "goes on from there" in ran.err
+    assert not (tmp_path / "s.csv").exists() and (tmp_path / "s.csv.parts").is_dir()
+    assert run("submit", shelf / "dev.csv", *arguments).code == 0
+    n_blocks = -(-len(read_table(shelf / "dev.csv")) // 7)
+    assert sorted(calls) == sorted([14, *range(0, 7 * n_blocks, 7)])
+    assert (tmp_path / "s.csv").read_text() == expected
+    assert not (tmp_path / "s.csv.parts").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("1,a,b\n1,c,d\n", "lines 2, 3"),
+        ("1,a,b\n ,c,d\n", "line 3"),
+        ("1,a,b\n2,c\n", "line 3 has 2 cells, and the header 3"),
+        ('1,a,b\n2,c,"d\n', "from line 3 on has broken quoting"),
+        ("", "no rows"),
+    ],
+)
+def test_a_large_file_with_a_wrong_row_is_refused(shelf, tmp_path, monkeypatch, rows, expected):
+    _large(monkeypatch)
+    path = tmp_path / "t.csv"
+    path.write_text("test_id,question1,question2\n" + rows)
+    arguments = ["-m", shelf / "model.skops", "-o", tmp_path / "s.csv"]
+    assert expected in refused("submit", path, *arguments)
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
