@@ -58,8 +58,7 @@ class TextSpace:
         if sp.issparse(wide):
             rank = min(LOOKUP_DIMENSIONS, *wide.shape)
             if rank:
-                # Two iterations find as many neighbours as four do.
-                factors = truncated_svd(wide, rank, n_iter=2, random_state=self.random_state)
+                factors = truncated_svd(wide, rank, random_state=self.random_state)
                 self._axes = factors.right
             else:
                 self._axes = np.zeros((wide.shape[1], 1), dtype=np.float32)

@@ -1,4 +1,7 @@
 from .contributions import largest_contributions as largest_contributions
+from .decomposition.svd import project as project
+from .decomposition.svd import symmetric_root as symmetric_root
+from .decomposition.svd import truncated_svd as truncated_svd
 from .out_of_core.minibatch import anchor_batches as anchor_batches
 from .out_of_core.minibatch import batch_step as batch_step
 from .out_of_core.minibatch import initial_components as initial_components
@@ -7,9 +10,6 @@ from .out_of_core.sums import block_moments as block_moments
 from .out_of_core.sums import block_svd as block_svd
 from .solver import solve as solve
 from .stopping import StopReason as StopReason
-from .svd import project as project
-from .svd import symmetric_root as symmetric_root
-from .svd import truncated_svd as truncated_svd
 from .thresholds import threshold_pulls as threshold_pulls
 from .triplets import anchor_sums as anchor_sums
 from .triplets import check_triplets as check_triplets

@@ -11,16 +11,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from film.corpus import RowBlocks, shared_with, sum_blocks
-from film.metric.svd import _column_signs, _numerical_rank, _orthonormalise, threaded_product
+from film.metric.decomposition.gram import summed_gram
+from film.metric.decomposition.products import threaded_product
+from film.metric.decomposition.svd import gram_svd, whole_gram_svd
 from film.metric.triplets import anchor_weights
-from film.threads import one_blas_thread
 
 Progress = Callable[[str], None] | None
-_LEAST_OVERSAMPLING = 10
 _SMALL = 1000
 """Up to so many features XᵀX is taken apart whole."""
 
@@ -44,14 +43,14 @@ def block_svd(
     X: RowBlocks,
     rank: int,
     *,
-    n_iter: int = 4,
+    tol: float = 2e-3,
     random_state: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> RightSide:
     """Leading singular triplets of rows in blocks on disk, but for the side of the rows.
 
-    One pass over the blocks sums XᵀX, in float64; the iteration of `truncated_svd` then runs on
+    One pass over the blocks sums XᵀX, in float64; the block Krylov of `truncated_svd` then runs on
     that matrix, whose size does not grow with the rows once the vocabulary is met.
 
     Parameters
@@ -60,7 +59,7 @@ def block_svd(
         Blocks of sparse or dense rows.
     rank : int
         r, the number of triplets wanted, 1 … min(n, D).
-    n_iter, random_state, progress
+    tol, random_state, progress
         As for `truncated_svd`.
     n_jobs : int, optional
         As for `film.corpus.sum_blocks`.
@@ -77,8 +76,9 @@ def block_svd(
 
     Notes
     -----
-    Cost O(Σ nnz(row)² + n_iter (nnz(XᵀX) r + D r²)), memory 12 bytes for each entry of XᵀX, of
-    which there are at most D² and at most Σ nnz(row)²: 0.2 GB for a million sentences in words.
+    Cost O(Σ nnz(row)² + nnz(XᵀX) m + D m²) for some m = 2.2 r, memory 12 bytes for each entry of
+    XᵀX, of which there are at most D² and at most Σ nnz(row)²: 0.2 GB for a million sentences in
+    words, beside D m numbers.
     Vectors of so many terms each that XᵀX is full, such as those of character trigrams, need
     8 D² bytes: lower ``max_features`` there.
 
@@ -103,16 +103,9 @@ def block_svd(
     if not np.isfinite(G.data if sp.issparse(G) else G).all():
         raise ValueError("X holds NaN or infinity, or numbers whose squares are; clean the rows")
     G = G.astype(dtype)
-    width = min(rank + max(_LEAST_OVERSAMPLING, rank // 10), D)
-    if D <= max(width, _SMALL):
-        return _right_side(G.toarray() if sp.issparse(G) else G, np.eye(D, dtype=dtype), rank)
-    rng = np.random.default_rng(random_state)
-    basis = _orthonormalise(rng.standard_normal((D, width)).astype(dtype))
-    for step in range(n_iter):
-        basis = _orthonormalise(threaded_product(G, basis))
-        if progress is not None:
-            progress(f"svd {step + 1}/{n_iter}")
-    return _right_side(basis.T @ threaded_product(G, basis), basis, rank)
+    if D <= max(3 * rank, _SMALL):
+        return RightSide(*whole_gram_svd(G, rank, dtype))
+    return RightSide(*gram_svd(summed_gram(G), D, rank, dtype, tol, random_state, progress))
 
 
 def block_moments(
@@ -176,15 +169,3 @@ def _normal_matrix(rows: Any, start: int) -> Any:
 def _weighted_rows(weights: Callable[[], Any], rows: Any, start: int) -> Any:
     some = sp.csr_array(weights()[:, start : start + rows.shape[0]])
     return some @ rows
-
-
-def _right_side(projected: np.ndarray, basis: np.ndarray, rank: int) -> RightSide:
-    """Leading eigenpairs of XᵀX from its projection on an orthonormal basis."""
-    width = len(projected)
-    symmetric = (projected + projected.T).astype(np.float64) / 2
-    with one_blas_thread():
-        values, vectors = scipy.linalg.eigh(symmetric, subset_by_index=[width - rank, width - 1])
-    singular = np.sqrt(np.maximum(values[::-1], 0.0)).astype(basis.dtype)
-    kept = _numerical_rank(singular, 10 * np.sqrt(np.finfo(singular.dtype).eps))
-    right = basis @ vectors[:, ::-1][:, :kept].astype(basis.dtype)
-    return RightSide(singular[:kept], right * _column_signs(right))

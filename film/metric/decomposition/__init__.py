@@ -1,0 +1,1 @@
+"""Truncated singular value decomposition: products, the Gram matrix of features, block Krylov."""
