@@ -6,9 +6,10 @@ FILM_DATA. Half of the pairs share an intent; half of the others are among the 2
 which works against TF-IDF itself, so the same is shown without the nearer half of the others.
 "Adapted" is the classifier after ``adapt`` with the unlabelled texts of the set. How familiar the
 texts of each set are to it, and captions (``DIR/multi30k``), headlines and answers of students
-(``DIR/ists``), goes into ``familiarity.jsonl``. ``--encoder`` measures familiarity by a stack with
-MiniLM too, fitted to 4,000 pairs. ``--quick`` runs on a part and records only where ``--out`` says
-so.
+(``DIR/ists``), goes into ``familiarity.jsonl``. ``--accurate CACHE`` measures both for
+`accurate_duplicates` alone, inductive, whose members are read from the folder where
+``python -m benchmarks.accurate --cache CACHE`` left them. ``--quick`` runs on a part and records
+only where ``--out`` says so.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.accurate import chosen
 from benchmarks.quora import pair_cosines
 from benchmarks.support.folders import data_folder
 from benchmarks.support.pair_rows import record_pairs
@@ -53,9 +54,9 @@ from film.datasets import (
 
 BASELINE = "TF-IDF cosine, words"
 STACK = "fast_duplicates fitted on Quora"
-ENCODER = "with MiniLM, fitted to 4,000 pairs"
+ACCURATE = "accurate_duplicates fitted on Quora, which MiniLM saw"
 BAR, EASIER = "intent_auc", "easier_auc"
-MOST_FAMILIAR, WITH_ENCODER, ENCODED = 2000, 1000, 4000
+MOST_FAMILIAR = 2000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,7 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", metavar="DIR", help="holds quora, clinc150 and banking77")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--encoder", action="store_true", help="familiarity with MiniLM alone")
+    parser.add_argument("--accurate", metavar="CACHE", help="folder of benchmarks.accurate")
+    parser.add_argument("--dtype", help="of its member rcmd, as benchmarks.accurate had it")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
@@ -77,31 +79,48 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"benchmarks.intents: {error}", file=sys.stderr)
         return 2
-    if options.encoder:
-        kinds = {name: pairs[:WITH_ENCODER] for name, pairs in kinds.items()}
-        with TemporaryDirectory() as cache:
-            model = _stack_with_encoder(data, cache)
-            _tell_familiarity(model, f"{ENCODER}: ", data, kinds, options)
-        return 0
     compared = baselines(sets, data)
     for name, methods in compared.items():
         for method, values in methods.items():
             _tell(name, method, values, compared, sets, None, options)
-    share = float(data.y_train.mean())
+    if options.accurate:
+        settings = argparse.Namespace(
+            **{"encoder": None, "cache": options.accurate, "dtype": options.dtype},
+            **{"epochs": 1.0, "device": None, "members": None, "quick": options.quick},
+        )
+        model = chosen(settings, None).set_params(memory=options.accurate)
+        model.fit(data.train, data.y_train, data.similar)
+        _tell_familiarity(model, "accurate_duplicates: ", data, kinds, options)
+        _tell_stack(model, f"{ACCURATE}, inductive", compared, sets, data, options)
+        return 0
     for mode in ("inductive", "collection"):
         model = fitted_stack(sets, data, mode, options.quick)
-        for name, found in sets.items():
-            for adapted in (False, True):
-                model.adapt(np.unique(found.pairs) if adapted else None)
-                method = f"{STACK}, {mode}{', adapted' if adapted else ''}"
-                p = model.predict_proba(found.pairs)[:, 1]
-                _tell(name, method, p, compared, sets, share, options)
+        _tell_stack(model, f"{STACK}, {mode}", compared, sets, data, options)
         if mode == "inductive":
-            _tell_familiarity(model.adapt(None), "", data, kinds, options)
+            _tell_familiarity(model, "", data, kinds, options)
     for method, values in neural_baselines(sets, options.quick).items():
         for name, similarity in values.items():
             _tell(name, method, similarity, compared, sets, None, options)
     return 0
+
+
+def _tell_stack(
+    model: DuplicateClassifier,
+    method: str,
+    compared: dict[str, dict[str, NDArray[np.float64]]],
+    sets: dict[str, QuestionPairs],
+    data: Splits,
+    options: argparse.Namespace,
+) -> None:
+    """Print and record what a classifier says of each set, as it is and adapted to its texts."""
+    share = float(data.y_train.mean())
+    for name, found in sets.items():
+        for adapted in (False, True):
+            model.adapt(np.unique(found.pairs) if adapted else None)
+            p = model.predict_proba(found.pairs)[:, 1]
+            told = f"{method}, adapted" if adapted else method
+            _tell(name, told, p, compared, sets, share, options)
+    model.adapt(None)
 
 
 def _tell(
@@ -163,12 +182,6 @@ def _tell_familiarity(
         for metric, value in row.items():
             record("familiarity", f"{start}{name}", metric, value, seed=0, folder=options.out)
     model.adapt(None)
-
-
-def _stack_with_encoder(data: Splits, cache: str) -> DuplicateClassifier:
-    rows = np.random.default_rng(0).permutation(len(data.train))[:ENCODED]
-    members = [("minilm", SentenceEncoder(cache=cache))]
-    return DuplicateClassifier(members, cv=2).fit(data.train[rows], data.y_train[rows])
 
 
 def read_sets(folder: Path, n_pairs: int) -> dict[str, QuestionPairs]:

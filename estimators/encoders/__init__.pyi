@@ -6,11 +6,15 @@ from .model_files import PAIR_HEAD as PAIR_HEAD
 from .model_files import check_new_folder as check_new_folder
 from .model_files import find_model as find_model
 from .model_files import write_folder as write_folder
+from .mteb_model import MTEBModel as MTEBModel
 from .new_encoder import make_encoder as make_encoder
 from .pair_scoring import head_arrays as head_arrays
 from .pair_scoring import read_pair_head as read_pair_head
 from .pair_scoring import score_pairs as score_pairs
 from .sentence_encoder import SentenceEncoder as SentenceEncoder
+from .sentence_transformers_folder import (
+    export_sentence_transformers as export_sentence_transformers,
+)
 from .token_encoder import TokenEncoder as TokenEncoder
 from .transformer import DTYPES as DTYPES
 from .transformer import TOKENS_PER_TEXT as TOKENS_PER_TEXT
