@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from estimators.inputs import check_choice, check_real, progress_bar
+from estimators.inputs import check_choice, check_real, checked_memory, progress_bar
 from estimators.metric.triplet_metric import TripletMetric
 from estimators.persistence import savable
 from film.corpus import RowBlocks
@@ -67,6 +67,10 @@ class FILM(TripletMetric):
         Stop when the objective is above a lower bound of its minimum by this share, or less, of
         itself and of what the map lowers it by, or when eight rounds of "eigen" lowered it by less
         than a tenth of that.
+    memory : str or joblib.Memory, default=None
+        Where to cache the decomposition, by X, ``rank`` and ``random_state``: fits that differ in
+        other parameters, as in a search, share it. It must be a folder of your own, and takes
+        (n_samples + n_features) · rank numbers. None caches nothing; nor do blocks on disk.
     random_state : int, RandomState or None, default=None
         Seeds the decomposition, mining and the start of "cayley".
     verbose : int, default=0
@@ -146,6 +150,7 @@ class FILM(TripletMetric):
         n_nearest: int = 0,
         max_iter: int = 50,
         tol: float = 1e-2,
+        memory: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -160,6 +165,7 @@ class FILM(TripletMetric):
         self.n_nearest = n_nearest
         self.max_iter = max_iter
         self.tol = tol
+        self.memory = memory
         self.random_state = random_state
         self.verbose = verbose
 
@@ -174,6 +180,7 @@ class FILM(TripletMetric):
         if self.solver == "minibatch":
             raise ValueError(f"solver={self.solver!r} is an estimator of its own: MiniBatchFILM")
         check_choice("solver", self.solver, SOLVERS)
+        checked_memory(self.memory)
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
@@ -181,8 +188,10 @@ class FILM(TripletMetric):
         if self.threshold is not None:
             points = normalize(points)
         with progress_bar(self.verbose, "FILM") as progress:
-            decompose: Any = block_svd if on_disk else truncated_svd
-            low = decompose(points, rank, random_state=rng, progress=progress)
+            # Blocks on disk keep what is finished themselves.
+            memory = checked_memory(None if on_disk else self.memory)
+            decompose: Any = memory.cache(_decomposed, ignore=["progress"])
+            low, rng = decompose(points, rank, rng, progress)
             sigma = low.singular_values / low.singular_values[0]
             d = min(self.d, len(sigma))
             self._warn_reduced(len(sigma), d, points.shape)
@@ -195,8 +204,9 @@ class FILM(TripletMetric):
                 anchors, pulls = block_moments(points, triplets, axes, progress=progress)
                 second_moment = np.square(scale) / points.shape[0]
             else:
-                # In place: at full size each (n, rank) copy is a fifth of the peak memory.
-                coordinates = low.left
+                # In place: at full size each (n, rank) copy is a fifth of the peak memory. A memory
+                # may give arrays that are mapped for reading alone.
+                coordinates = np.require(low.left, requirements="W")
                 coordinates *= scale
                 if triplets is None:
                     space = coordinates * sigma**whitening if self.n_nearest else None
@@ -244,3 +254,11 @@ class FILM(TripletMetric):
                 "leave it at None"
             )
         return super()._checked_blocks(points, reset=reset)
+
+
+def _decomposed(
+    points: Any, rank: int, rng: np.random.Generator, progress: Any
+) -> tuple[Any, np.random.Generator]:
+    """Give the decomposition, and the generator as it is afterwards."""
+    decompose: Any = block_svd if isinstance(points, RowBlocks) else truncated_svd
+    return decompose(points, rank, random_state=rng, progress=progress), rng

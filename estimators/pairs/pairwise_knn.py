@@ -163,25 +163,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         -----
         Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks.
         """
-        check_integer("k", self.k, 1)
-        check_choice("mode", self.mode, MODES)
-        options = {"n_random": self.n_random, "count": self.count}
-        classes, problem = checked_problem(
-            pairs, y, similar, self.corpus, self.random_state, **options
-        )
-        splitter = splitter_of(self.cv, self.random_state)
-        embedder = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
-        if self.embedder is not None:
-            embedder = cloned("embedder", self.embedder)
-        cache: Any = checked_memory(self.memory).cache
-
-        def fit_rows(rows: np.ndarray) -> Any:
-            # The corpus is no part of this key: both modes share their embedders.
-            fit = cache(fit_embedder, ignore=["problem"])
-            return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
-
-        out_of_fold, counted = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
-            embedder, problem.key, splitter, problem=problem, fit_rows=fit_rows
+        classes, problem, embedder, fit_rows, (out_of_fold, counted) = self._cross_fitted(
+            pairs, y, similar
         )
         fitted = fit_rows(np.arange(len(problem.labels)))
         self.classes_ = classes
@@ -192,6 +175,29 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         self.inside_rate_ = float(rates.inside_rate[0])
         self.outside_rate_ = float(rates.outside_rate[0])
         return self
+
+    def out_of_fold_ranks(self, pairs: Any, y: Any, similar: Any = None) -> np.ndarray:
+        """Rank training pairs by embedders that saw none of their questions, and no more.
+
+        These are the `out_of_fold_ranks_` of a `fit`, which costs one fit of the embedder more:
+        enough to choose k, or parameters of the embedder. The estimator stays as it is.
+
+        Parameters
+        ----------
+        pairs, y, similar : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ranks : ndarray of int64, shape (n_pairs, 2)
+            rank(x → x′) and rank(x′ → x).
+
+        Raises
+        ------
+        TypeError, ValueError
+            As in `fit`.
+        """
+        return self._cross_fitted(pairs, y, similar)[-1][0]
 
     def __getstate__(self) -> dict[str, Any]:
         # What is saved must outlive the cache folder.
@@ -284,6 +290,30 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         ranks = effective_ranks(self.rank(pairs), self.mode)
         labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
         return rates_over_k(ranks, labels, list(ks))
+
+    def _cross_fitted(self, pairs: Any, y: Any, similar: Any) -> tuple[Any, ...]:
+        """Check everything, and rank pairs out of fold."""
+        check_integer("k", self.k, 1)
+        check_choice("mode", self.mode, MODES)
+        options = {"n_random": self.n_random, "count": self.count}
+        classes, problem = checked_problem(
+            pairs, y, similar, self.corpus, self.random_state, **options
+        )
+        splitter = splitter_of(self.cv, self.random_state)
+        embedder = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
+        if self.embedder is not None:
+            embedder = cloned("embedder", self.embedder)
+        cache: Any = checked_memory(self.memory).cache
+
+        def fit_rows(rows: np.ndarray) -> Any:
+            # The corpus is no part of this key: both modes share their embedders.
+            fit = cache(fit_embedder, ignore=["problem"])
+            return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
+
+        found = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
+            embedder, problem.key, splitter, problem=problem, fit_rows=fit_rows
+        )
+        return classes, problem, embedder, fit_rows, found
 
     def _inside(self, pairs: Any) -> np.ndarray:
         """Which pairs the rule calls duplicates (FILM paper, section 3.3)."""

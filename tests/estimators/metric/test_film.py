@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import Memory
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.preprocessing import normalize
 
 from estimators import FILM, DisjointPairsKFold, Triplets
+from estimators.metric import film as film_module
 from film.datasets import make_question_pairs
 from film.metric.triplets import ordered_share, triplets_from_pairs
 from film.text import normalize_text
@@ -333,3 +335,33 @@ def test_a_threshold_is_a_cosine_and_weights_are_not_negative(wrong):
     X, _ = crowded()
     with pytest.raises(ValueError, match=next(iter(wrong))):
         with_threshold(**wrong).fit(X, np.arange(600) % 300)
+
+
+@quiet
+def test_fits_with_a_memory_share_the_decomposition_and_learn_the_same(tmp_path, monkeypatch):
+    ranks, honest = [], film_module.truncated_svd
+
+    def counted(X, rank, **options):
+        ranks.append(rank)
+        return honest(X, rank, **options)
+
+    monkeypatch.setattr(film_module, "truncated_svd", counted)
+    X, y = crowded()[0], np.arange(len(crowded()[0])) % 5
+    memories = (str(tmp_path), Memory(str(tmp_path), mmap_mode="r", verbose=0))
+    for margin, solver in ((0.2, "eigen"), (0.5, "cayley"), (0.7, "eigen")):
+        metric = FILM(3, rank=6, margin=margin, solver=solver, max_iter=5, random_state=0)
+        expected = metric.fit(X, y).components_
+        for memory in memories:
+            found = clone(metric).set_params(memory=memory).fit(X, y).components_
+            # The draws after the decomposition, of mining and of a start, are the same too.
+            np.testing.assert_array_equal(found, expected)
+    assert ranks == [6] * (3 + 1)
+    FILM(3, rank=5, random_state=0, memory=memories[0]).fit(X, y)
+    FILM(3, rank=5, random_state=1, memory=memories[0]).fit(X, y)
+    FILM(3, rank=5, random_state=1, memory=memories[0]).fit(X[1:], y[1:])
+    assert ranks[4:] == [5, 5, 5]
+
+
+def test_a_memory_that_is_none_is_refused_before_the_work():
+    with pytest.raises(ValueError, match="memory"):
+        FILM(memory=3).fit(np.eye(4), [0, 0, 1, 1])
