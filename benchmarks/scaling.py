@@ -103,6 +103,7 @@ def _compare(options: argparse.Namespace, folder: str) -> None:
         row["total"] = round(sum(row[stage] for stage in STAGES), 2)
     ratio = {"speedup": round(one["total"] / two["total"], 3)}
     print(case, two, "one worker", one, ratio, flush=True)
+    _record(options, case.replace("two workers", "one worker"), one)
     _record(options, case, two | ratio, rival="one worker", rivals=one)
 
 

