@@ -7,7 +7,7 @@ JOBS ?= 2
 # each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test gpu gpu-weights clean
+.PHONY: demo test docs gpu gpu-weights clean
 
 define install
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,10 @@ test: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
+
+# Pages in out/docs; a warning, such as a link that leads nowhere, is an error.
+docs: $(VENV)/ready
+	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -W --keep-going -n -q -b html docs out/docs
 
 # On a machine with a GPU and torch of its own, which has no environment of ours: its Python.
 gpu:

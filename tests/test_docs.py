@@ -1,0 +1,48 @@
+"""The site of docs/: every page is in a table of contents, and every public name has one."""
+
+import re
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import estimators
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.fixture
+def conf(tmp_path):
+    for name in ("docutils", "latex2mathml"):
+        if find_spec(name) is None:
+            pytest.skip("needs the extra docs")
+    spec = spec_from_file_location("conf_of_docs", DOCS / "conf.py")
+    assert spec and spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.HERE = tmp_path
+    return module
+
+
+def test_every_page_is_in_the_table_of_contents():
+    entries = re.findall(r"^[\w/-]+$", (DOCS / "index.md").read_text("utf-8"), re.MULTILINE)
+    pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
+    assert pages == {entry for entry in entries if "/" not in entry}
+
+
+def test_the_reference_has_every_public_name(conf):
+    conf.write_reference()
+    pages = {path.stem: path.read_text("utf-8") for path in (conf.HERE / "api").glob("*.rst")}
+    for name in set(estimators.__all__) - {"__version__"}:
+        assert f"\n   {name}\n" in pages["estimators"]
+    assert "\n   solve\n" in pages["film.metric"]
+    rooms = {path.parent.name for path in (conf.ROOT / "film").glob("*/__init__.pyi")}
+    assert {f"film.{room}" for room in rooms} <= set(pages)
+    assert all(f"\n   {room}\n" in pages["index"] for room in set(pages) - {"index"})
+    assert "``BEGIN`` = ``" in pages["film.contexts"]
+
+
+def test_signs_that_restructuredtext_would_replace_are_escaped(conf):
+    lines = ["|T| of shape (n_, d)", "``a | b``", ">>> a | b"]
+    conf.escape_signs(None, "class", "X", None, None, lines)
+    assert lines == [r"\|T\| of shape (n\_, d)", "``a | b``", ">>> a | b"]
