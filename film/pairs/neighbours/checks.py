@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from film.pairs.checks import checked_integers
-from film.pairs.neighbours.rank_search import Floats, Integers
+from film.pairs.neighbours.cosines import Floats, Integers
 
 
 def checked_points(points: ArrayLike) -> Floats:

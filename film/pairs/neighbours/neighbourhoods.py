@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from film.pairs.checks import check_at_least_one, checked_integers
 from film.pairs.neighbours.checks import checked_corpus, checked_points
-from film.pairs.neighbours.rank_search import (
+from film.pairs.neighbours.cosines import (
     Floats,
     Integers,
     chunks,

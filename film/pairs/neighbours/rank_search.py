@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.integer[Any]]
-Floats = NDArray[np.floating[Any]]
+from film.pairs.neighbours.bounds import LeadBounds, Leads, principal_axes, turned_units
+from film.pairs.neighbours.cells import nearest, part, threaded
+from film.pairs.neighbours.cosines import (
+    Floats,
+    Integers,
+    chunk_rows,
+    chunks,
+    exact_cosines,
+    exact_units,
+    product_bound,
+    tie_width,
+    tree_sums,
+)
+from film.threads import usable_cores
 
-# A float32 block of cosines, in bytes; wider blocks no longer make the product faster.
-_BLOCK_BYTES = 128 * 2**20
-# Numbers in one float64 chunk of rows: 4 MiB, so that the few arrays at work stay in cache.
-_CHUNK_NUMBERS = 2**19
-_NONE: Integers = np.empty(0, dtype=np.intp)
+# Bytes of one tile of cosines, few enough to stay in cache, and its greatest number of rows.
+_TILE_BYTES = 2**21
+_TILE_ROWS = 255
+# Queries of one block: the more, the fewer and larger its tiles.
+_BLOCK_QUERIES, _LEAST_QUERIES = 2**16, 2**8
+# Cells that are scanned before any bound is asked, the own one among them.
+_NEAR_CELLS = 8
+# Cells that are held against all queries of a block at once.
+_GROUP_CELLS = 32
 
 
 class RankSearch:
@@ -23,173 +38,286 @@ class RankSearch:
 
     ``points`` are rows, those named below not zero; ``copies`` counts the corpus points that share
     each row's direction, at the row that stands for it (else 0); ``origin`` and ``goal`` are rows
-    that stand for their directions, sorted by origin.
+    that stand for their directions, sorted by origin. Counts of ``k_max`` and more may be any such
+    number.
     """
 
-    def __init__(self, points: Floats, copies: Integers, origin: Integers, goal: Integers) -> None:
+    def __init__(
+        self,
+        points: Floats,
+        copies: Integers,
+        origin: Integers,
+        goal: Integers,
+        k_max: int | None = None,
+    ) -> None:
         n, d = points.shape
-        self.points, self.origin, self.goal = points, origin, goal
-        self.queries, first = np.unique(origin, return_index=True)
-        self.task_edges = np.append(first, len(origin))
-        # Repeated directions first: only that prefix of a row of cosines needs weights.
+        self.points, self.origin, self.goal, self.k_max = points, origin, goal, k_max
         columns = np.flatnonzero(copies)
-        self.columns = columns[np.argsort(copies[columns] == 1, kind="stable")]
+        self.axes = principal_axes(points, columns)
+        rows = turned_units(points, columns, self.axes)
+        queries, query_of_task = np.unique(origin, return_inverse=True)
+        self.cells = part(rows, len(queries))
+        # Repeated directions first: only they need weights.
+        order = np.lexsort((copies[columns] == 1, self.cells.label))
+        self.columns, self.corpus_rows = columns[order], rows[order]
         self.copies = copies[self.columns]
-        self.n_repeated = int(np.count_nonzero(self.copies > 1))
-        self.column_of = np.full(n, -1)
-        self.column_of[self.columns] = np.arange(len(self.columns))
-        self.corpus_rows = np.empty((len(self.columns), d), dtype=np.float32)
-        for part in chunks(len(self.columns), d):
-            self.corpus_rows[part] = exact_units(points, self.columns[part])
+        n_cells = len(self.cells.centres)
+        labels = self.cells.label[order]
+        self.edges = np.searchsorted(labels, np.arange(n_cells + 1))
+        self.leads = None if k_max is None else Leads(self.corpus_rows, labels, self.cells.centres)
+        self.repeated = np.bincount(labels, self.copies > 1, n_cells).astype(int)
+        self.place = np.full(n, -1)
+        self.place[self.columns] = np.arange(len(columns))
+
+        own = np.empty(len(queries), dtype=np.int64)
+        place = self.place[queries]
+        own[place >= 0] = labels[place[place >= 0]]
+        outside = np.flatnonzero(place < 0)
+        if len(outside):
+            strangers = turned_units(points, queries[outside], self.axes)
+            own[outside] = nearest(strangers, self.cells.centres)[0]
+        # Queries of one cell side by side, since they scan the same cells.
+        by_cell = np.argsort(own, kind="stable")
+        self.queries, self.own_cell = queries[by_cell], own[by_cell]
+        rank_of_query = np.argsort(by_cell)
+        self.task_order = np.argsort(rank_of_query[query_of_task], kind="stable")
+        self.task_query = rank_of_query[query_of_task][self.task_order]
+        self.task_edges = np.searchsorted(self.task_query, np.arange(len(queries) + 1))
+        self.own_place = self.place[origin][self.task_order]
+        self.goal_place = self.place[goal][self.task_order]
 
         self.threshold = exact_cosines(points, origin, goal) + tie_width(d)
-        bound = product_bound(d)
+        threshold, bound = self.threshold[self.task_order], product_bound(d)
+        self.task_threshold = threshold
         # Rounded outwards, so that the cast to float32 cannot narrow the doubtful band.
         infinity = np.float32(np.inf)
-        self.surely_not = np.nextafter((self.threshold - bound).astype(np.float32), -infinity)
-        self.surely = np.nextafter((self.threshold + bound).astype(np.float32), infinity)
+        self.surely_not = np.nextafter((threshold - bound).astype(np.float32), -infinity)
+        self.surely = np.nextafter((threshold + bound).astype(np.float32), infinity)
+        self.near = self._near_cells()
+        self.owners = _owners(self.near)
 
-        block_size = max(1, _BLOCK_BYTES // max(1, 4 * len(self.columns)))
-        self.block_size = min(block_size, len(self.queries))
-        # Filled again for each block: a fresh one would cost its page faults.
-        self.block = np.empty((self.block_size, len(self.columns)), dtype=np.float32)
+    def _near_cells(self) -> NDArray[np.int64]:
+        """Name the cells whose centres are nearest to each centre, its own first."""
+        centres = self.cells.centres
+        # So many rows that whoever has k_max closer points has most likely seen them there.
+        size = 0 if self.k_max is None else max(_NEAR_CELLS, self.k_max // _NEAR_CELLS)
+        if len(centres) < 2 * size or size == 0:
+            return np.empty((len(centres), 0), dtype=np.int64)
+        cosines = centres @ centres.T
+        np.fill_diagonal(cosines, np.inf)
+        return np.argsort(-cosines, axis=1, kind="stable")[:, :size]
 
     def closer_points(self) -> NDArray[np.int64]:
         """Count, per task, points closer to the origin than its goal, copies of both left out."""
-        counts = map(self._count_block, range(0, len(self.queries), self.block_size))
-        return np.concatenate(list(counts))
+        n = len(self.queries)
+        size = min(_BLOCK_QUERIES, max(_LEAST_QUERIES, -(-n // (2 * usable_cores()))))
+        starts = range(0, n, size)
+        counts = threaded(lambda start: Block(self, start, min(start + size, n)).count(), starts)
+        closer = np.empty(len(self.origin), dtype=np.int64)
+        closer[self.task_order] = np.concatenate(counts)
+        return closer
 
     def self_is_closer(self) -> NDArray[np.bool_]:
         """Whether each origin's own direction beats its goal's, short of a tie."""
         return exact_cosines(self.points, self.origin, self.origin) > self.threshold
 
-    def _count_block(self, start: int) -> NDArray[np.int64]:
-        queries = self.queries[start : start + self.block_size]
-        units = exact_units(self.points, queries)
-        cosines = self.block[: len(queries)]
-        np.matmul(units.astype(np.float32), self.corpus_rows.T, out=cosines)
-        own = self.column_of[queries]
-        inside = own >= 0
-        # Below any cosine: the origin's own direction is never counted here.
-        cosines[np.flatnonzero(inside), own[inside]] = -2.0
-        first, last = self.task_edges[start], self.task_edges[start + len(queries)]
-        query = np.searchsorted(queries, self.origin[first:last])
-        closer = np.zeros(last - first, dtype=np.int64)
-        doubtful: list[tuple[int, Integers]] = []
-        n_doubtful = 0
-        for i in range(last - first):
-            closer[i], columns = self._count_row(cosines[query[i]], first + i)
-            doubtful.append((i, columns))
-            n_doubtful += len(columns)
-            # Collected, because few rows at a time cost more in calls than in work; not for
-            # the whole block, because every column of every task may be doubtful.
-            if n_doubtful * units.shape[1] > _CHUNK_NUMBERS or i + 1 == last - first:
-                task = np.repeat([t for t, _ in doubtful], [len(c) for _, c in doubtful])
-                columns = np.concatenate([c for _, c in doubtful])
-                for part in chunks(len(columns), units.shape[1]):
-                    terms = exact_units(self.points, self.columns[columns[part]])
-                    terms *= units[query[task[part]]]
-                    beats = _tree_sums(terms) > self.threshold[first + task[part]]
-                    np.add.at(closer, task[part][beats], self.copies[columns[part][beats]])
-                doubtful, n_doubtful = [], 0
-        return closer
 
-    def _count_row(self, cosines: Floats, task: int) -> tuple[int, Integers]:
-        """Columns surely closer than the goal, counted, and those that float32 cannot tell."""
-        possible = cosines > self.surely_not[task]
-        goal = self.column_of[self.goal[task]]
-        if goal >= 0:
+class Block:
+    """The counts of the tasks of some neighbouring queries."""
+
+    def __init__(self, search: RankSearch, first: int, last: int) -> None:
+        self.search, self.first = search, first
+        self.units = exact_units(search.points, search.queries[first:last])
+        self.rows = (self.units @ search.axes).astype(np.float32)
+        self.own_cell = search.own_cell[first:last]
+        tasks = slice(search.task_edges[first], search.task_edges[last])
+        self.query = search.task_query[tasks] - first
+        self.threshold = search.task_threshold[tasks]
+        self.surely_not, self.surely = search.surely_not[tasks], search.surely[tasks]
+        self.own_place, self.goal_place = search.own_place[tasks], search.goal_place[tasks]
+        self.closer = np.zeros(len(self.query), dtype=np.int64)
+        self.doubts: list[tuple[Integers, Integers]] = []
+        self.n_doubts = 0
+
+    def count(self) -> NDArray[np.int64]:
+        """Count the near cells of each query, and then whatever may be closer elsewhere."""
+        for rank in range(self.search.near.shape[1]):
+            self._scan_near(rank)
+        self._settle()
+        self._scan_rest()
+        self._settle()
+        return self.closer
+
+    def _open(self) -> Integers:
+        """Tasks that have not been counted up to k_max."""
+        k_max = self.search.k_max
+        return np.arange(len(self.closer)) if k_max is None else np.flatnonzero(self.closer < k_max)
+
+    def _scan_near(self, rank: int) -> None:
+        """Count the cell of each query that is its own cell's neighbour of this rank."""
+        search = self.search
+        tasks = self._open()
+        if len(tasks) == 0:
+            return
+        cells, first = np.unique(self.own_cell[self.query[tasks]], return_index=True)
+        for cell, start, stop in zip(cells, first, [*first[1:], len(tasks)], strict=True):
+            near = int(search.near[cell, rank])
+            for at in _slices(start, stop):
+                asked = tasks[at]
+                rows = self.rows[self.query[asked]]
+                for places in _strips(search.edges[near], search.edges[near + 1]):
+                    cosines = search.corpus_rows[places] @ rows.T
+                    self._count_tile(cosines, places.start, near, asked)
+
+    def _scan_rest(self) -> None:
+        """Count every cell that no bound excludes, for the tasks that are still open."""
+        search, tasks = self.search, self._open()
+        if len(tasks) == 0:
+            return
+        asked = _Asked.of(self, tasks)
+        own, start = np.unique(self.own_cell[asked.queries], return_index=True)
+        stop = [*start[1:], len(asked.queries)]
+        scanned = {
+            cell: slice(*ends) for cell, *ends in zip(own.tolist(), start, stop, strict=True)
+        }
+        with_thresholds = search.cells.queries(asked.rows, asked.lowest)
+        n_cells = len(search.edges) - 1
+        for group in range(0, n_cells, _GROUP_CELLS):
+            cells = slice(group, min(group + _GROUP_CELLS, n_cells))
+            held = search.cells.may_hold(with_thresholds, cells)
+            along = asked.bounds.along(cells) if asked.bounds else None
+            for row, cell in enumerate(range(cells.start, cells.stop)):
+                for owner in search.owners[cell]:
+                    if owner in scanned:
+                        held[row, scanned[owner]] = False
+                self._scan_cell(
+                    cell, np.flatnonzero(held[row]), asked, None if along is None else along[row]
+                )
+
+    def _scan_cell(
+        self, cell: int, asking: Integers, asked: _Asked, along: Floats | None
+    ) -> None:
+        """Count one cell for the queries that may have closer points in it."""
+        search = self.search
+        for at in _slices(0, len(asking)):
+            for places in _strips(search.edges[cell], search.edges[cell + 1]):
+                hits = asking[at]
+                if asked.bounds is not None and along is not None:
+                    hits = hits[asked.bounds.most(places, hits, along) > asked.lowest[hits]]
+                    if len(hits) == 0:
+                        continue
+                cosines = search.corpus_rows[places] @ asked.rows[hits].T
+                kept = np.flatnonzero(cosines.max(axis=0) > asked.surely_not[hits])
+                if len(kept) == 0:
+                    continue
+                edges = asked.edges
+                column, rank = _ranges(edges[hits[kept]], edges[hits[kept] + 1])
+                if not len(column) == len(kept) == len(hits):
+                    cosines = cosines[:, kept[column]]
+                self._count_tile(cosines, places.start, cell, asked.tasks[rank])
+
+    def _count_tile(self, cosines: Floats, start: int, cell: int, tasks: Integers) -> None:
+        """Add what one tile surely holds, and put aside what float32 cannot tell.
+
+        Rows of the tile are places in the corpus from ``start`` on, columns are tasks.
+        """
+        for places in (self.own_place[tasks], self.goal_place[tasks]):
             # A tie by definition; left in, it would send every task on to float64.
-            possible[goal] = False
-        n_possible = np.count_nonzero(possible)
-        if n_possible == 0:
-            return 0, _NONE
-        sure = cosines > self.surely[task]
-        n_sure = closer = int(np.count_nonzero(sure))
-        if self.n_repeated:
-            repeated = slice(0, self.n_repeated)
-            closer += int(np.sum(self.copies[repeated] - 1, where=sure[repeated]))
-        if n_sure == n_possible:
-            return closer, _NONE
-        np.not_equal(possible, sure, out=possible)
-        return closer, np.flatnonzero(possible)
+            at = places - start
+            inside = np.flatnonzero((at >= 0) & (at < len(cosines)))
+            cosines[at[inside], inside] = -2.0
+        possible = cosines > self.surely_not[tasks]
+        sure = cosines > self.surely[tasks]
+        n_sure = _column_counts(sure)
+        doubtful = np.flatnonzero(_column_counts(possible) != n_sure)
+        found = n_sure.astype(np.int64)
+        first = self.search.edges[cell]
+        n_repeated = first + self.search.repeated[cell] - start
+        if n_repeated > 0:
+            copies = self.search.copies[start : start + min(n_repeated, len(cosines))]
+            found += (copies - 1) @ sure[: len(copies)]
+        self.closer[tasks] += found
+        if len(doubtful):
+            possible = possible[:, doubtful] & ~sure[:, doubtful]
+            task, place = np.nonzero(possible.T)
+            self.doubts.append((tasks[doubtful[task]], start + place))
+            self.n_doubts += len(task)
+            if self.n_doubts > chunk_rows(self.units.shape[1]):
+                self._settle()
+
+    def _settle(self) -> None:
+        """Decide the doubtful in float64, in the tree's order."""
+        if not self.doubts:
+            return
+        search = self.search
+        task = np.concatenate([tasks for tasks, _ in self.doubts])
+        place = np.concatenate([places for _, places in self.doubts])
+        self.doubts, self.n_doubts = [], 0
+        if search.k_max is not None:
+            kept = self.closer[task] < search.k_max
+            task, place = task[kept], place[kept]
+        for chunk in chunks(len(task), self.units.shape[1]):
+            terms = exact_units(search.points, search.columns[place[chunk]])
+            terms *= self.units[self.query[task[chunk]]]
+            beats = tree_sums(terms) > self.threshold[task[chunk]]
+            np.add.at(self.closer, task[chunk][beats], search.copies[place[chunk][beats]])
 
 
-def product_bound(d: int) -> float:
-    """Largest error of a float32 product of two unit rows of length d, summed in any order."""
-    share = (d + 4) * float(np.finfo(np.float32).eps) / 2
-    return share / (1 - share)
+@dataclass(frozen=True)
+class _Asked:
+    """Open tasks by query: ``edges`` part them, the other fields are what a query must beat."""
+
+    tasks: Integers
+    queries: Integers
+    edges: Integers
+    lowest: Floats
+    surely_not: Floats
+    rows: Floats
+    bounds: LeadBounds | None
+
+    @classmethod
+    def of(cls, block: Block, tasks: Integers) -> _Asked:
+        queries, first = np.unique(block.query[tasks], return_index=True)
+        rows = block.rows[queries]
+        return cls(
+            tasks,
+            queries,
+            np.append(first, len(tasks)),
+            np.minimum.reduceat(block.threshold[tasks], first),
+            np.minimum.reduceat(block.surely_not[tasks], first),
+            rows,
+            block.search.leads.bounds_of(rows) if block.search.leads else None,
+        )
 
 
-def tie_width(d: int) -> float:
-    """Largest gap that float64 rounding can leave between two equal cosines of length d."""
-    return 2 * (float(np.ceil(np.log2(d))) + 3) * float(np.finfo(np.float64).eps)
+def _column_counts(flags: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Count the set flags of each column of at most 255 rows, eight times as fast as in int64."""
+    return flags.view(np.uint8).sum(axis=0, dtype=np.uint8)
 
 
-def _tree_sums(terms: Floats) -> Floats:
-    """Sum each row by halves, in place; the order depends on the row's length alone."""
-    width = terms.shape[1]
-    while width > 1:
-        half = width // 2
-        terms[:, :half] += terms[:, width - half : width]
-        width -= half
-    return terms[:, 0]
+def _slices(start: int, stop: int) -> list[slice]:
+    """Part the columns of tiles so that a tile stays in cache."""
+    size = _TILE_BYTES // (4 * _TILE_ROWS)
+    return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
 
 
-def exact_units(points: Floats, rows: Integers) -> NDArray[np.float64]:
-    """Rows as float64 unit vectors, each a function of its row alone; zero rows stay zero."""
-    units = points[rows].astype(np.float64, copy=False)
-    largest = np.maximum(units.max(axis=1), -units.min(axis=1))
-    extreme = np.flatnonzero((largest > 2.0**400) | ((largest < 2.0**-400) & (largest > 0)))
-    if len(extreme):
-        # Squares would overflow or vanish; a power of two takes nothing from the other rows.
-        units[extreme] = np.ldexp(units[extreme], -np.frexp(largest[extreme])[1][:, None])
-    length = np.sqrt(_tree_sums(units * units))
-    units /= np.where(length > 0, length, 1.0)[:, None]
-    return units
+def _strips(start: int, stop: int) -> list[slice]:
+    """Part the rows of tiles so that their counts fit in a byte."""
+    return [slice(at, min(at + _TILE_ROWS, stop)) for at in range(start, stop, _TILE_ROWS)]
 
 
-def exact_cosines(points: Floats, left: Integers, right: Integers) -> NDArray[np.float64]:
-    """Cosines of listed rows in float64; left may be one row for all."""
-    cosines = np.empty(len(right))
-    for part in chunks(len(right), points.shape[1]):
-        terms = exact_units(points, right[part])
-        terms *= exact_units(points, left if len(left) == 1 else left[part])
-        cosines[part] = _tree_sums(terms)
-    return cosines
+def _ranges(start: Integers, stop: Integers) -> tuple[Integers, Integers]:
+    """Concatenate ranges: which of them each number is of, and the number."""
+    size = stop - start
+    which = np.repeat(np.arange(len(size)), size)
+    before = np.cumsum(size) - size
+    return which, np.arange(len(which)) + (start - before)[which]
 
 
-def directions(points: Floats, rows: Integers) -> Integers:
-    """Map rows to the first row with the same float64 direction; zero rows and others to -1.
-
-    A collision of hashes only leaves two copies apart, which costs time and changes no count.
-    """
-    d = points.shape[1]
-    odd = np.random.default_rng(0).integers(2**63, size=d, dtype=np.uint64) * 2 + 1
-    hashes = np.empty(len(rows), dtype=np.uint64)
-    zero = np.empty(len(rows), dtype=bool)
-    for part in chunks(len(rows), d):
-        units = exact_units(points, rows[part])
-        units += 0.0  # makes −0 and 0 one
-        zero[part] = ~units.any(axis=1)
-        bits = units.view(np.uint64)
-        # Few-bit floats such as 1.0 differ in high bits only, which a product would not spread.
-        bits ^= bits >> np.uint64(32)
-        bits *= odd
-        hashes[part] = bits.sum(axis=1)
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    model = rows[first[group]]
-    later = np.flatnonzero(model != rows)
-    for part in chunks(len(later), d):
-        at = later[part]
-        same = (exact_units(points, rows[at]) == exact_units(points, model[at])).all(axis=1)
-        model[at[~same]] = rows[at[~same]]
-    direction = np.full(len(points), -1)
-    direction[rows] = np.where(zero, -1, model)
-    return direction
-
-
-def chunks(n: int, d: int) -> Iterator[slice]:
-    """Part n rows of d numbers into slices of bounded size."""
-    size = max(1, _CHUNK_NUMBERS // max(1, d))
-    return (slice(start, start + size) for start in range(0, n, size))
+def _owners(near: Integers) -> list[list[int]]:
+    """Name, for each cell, the cells that it is near to."""
+    owners: list[list[int]] = [[] for _ in range(len(near))]
+    for owner, cells in enumerate(near.tolist()):
+        for cell in cells:
+            owners[cell].append(owner)
+    return owners

@@ -6,8 +6,9 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
 
 from film.pairs.log_loss import binary_log_loss
+from film.pairs.neighbours import cosines as _cosines
 from film.pairs.neighbours import rank_search as _rank_search
-from film.pairs.neighbours.rank_search import (
+from film.pairs.neighbours.cosines import (
     directions,
     exact_cosines,
     exact_units,
@@ -126,9 +127,11 @@ def test_blocks_and_chunks_change_nothing(kind, monkeypatch):
     points, pairs, _ = _case(kind)
     expected = neighbour_ranks(points, pairs)
     for n_queries in (1, 2, 7, 1000):
-        monkeypatch.setattr(_rank_search, "_BLOCK_BYTES", 4 * len(points) * n_queries)
+        monkeypatch.setattr(_rank_search, "_BLOCK_QUERIES", n_queries)
+        monkeypatch.setattr(_rank_search, "_TILE_BYTES", 4 * 255 * n_queries)
+        monkeypatch.setattr(_rank_search, "_TILE_ROWS", min(255, 3 * n_queries))
         np.testing.assert_array_equal(neighbour_ranks(points, pairs), expected)
-    monkeypatch.setattr(_rank_search, "_CHUNK_NUMBERS", 11)
+    monkeypatch.setattr(_cosines, "_CHUNK_NUMBERS", 11)
     np.testing.assert_array_equal(neighbour_ranks(points, pairs), expected)
 
 
@@ -198,7 +201,7 @@ def test_no_pairs():
     assert neighbour_ranks(np.eye(3), np.empty((0, 2), int)).dtype == np.int64
 
 
-def test_thousands_of_copies_cost_one_and_multiples_little_memory(monkeypatch):
+def test_thousands_of_copies_cost_one_and_multiples_little_memory():
     rng = np.random.default_rng(0)
     points = rng.standard_normal((12_000, 16))
     points[:5000] = points[0]
@@ -208,7 +211,6 @@ def test_thousands_of_copies_cost_one_and_multiples_little_memory(monkeypatch):
     # Multiples are copies only up to rounding, so that each is weighed in float64.
     points[:2000] *= rng.uniform(0.5, 2, size=(2000, 1))
     pairs = np.column_stack([np.arange(300), np.arange(11_000, 11_300)])
-    monkeypatch.setattr(_rank_search, "_BLOCK_BYTES", 8 * 4 * 12_000)
     tracemalloc.start()
     ranks = neighbour_ranks(points, pairs)
     peak = tracemalloc.get_traced_memory()[1]
@@ -217,7 +219,7 @@ def test_thousands_of_copies_cost_one_and_multiples_little_memory(monkeypatch):
     assert peak < 64 * 2**20
 
 
-def test_many_doubtful_columns_stay_within_bounds(monkeypatch):
+def test_many_doubtful_columns_stay_within_bounds():
     # Orthogonal halves: every column of the other half ties with x′ at cosine 0. One point in
     # many pairs has all its doubts in one block: 600 · 3999 indices would be 18 MiB.
     rng = np.random.default_rng(0)
@@ -225,7 +227,6 @@ def test_many_doubtful_columns_stay_within_bounds(monkeypatch):
     points[:4000, :2] = rng.uniform(0.1, 1, size=(4000, 2))
     points[4000:, 2:] = rng.uniform(0.1, 1, size=(4000, 2))
     pairs = np.column_stack([np.zeros(600, int), np.arange(4000, 4600)])
-    monkeypatch.setattr(_rank_search, "_BLOCK_BYTES", 1)
     tracemalloc.start()
     ranks = neighbour_ranks(points, pairs)
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,0 +1,132 @@
+"""A corpus of directions parted into cells, so that a whole cell can be proven far from a point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from film.pairs.neighbours.cosines import Floats, Integers, exact_units, product_bound
+from film.threads import one_blas_thread, usable_cores
+
+_ROWS_PER_CELL = 128
+_QUERIES_PER_CELL = 16
+# Rows that place one centre, and how often each is placed again.
+_SAMPLE_PER_CELL = 32
+_ROUNDS = 4
+# Rows whose cosines with all centres are at work at once.
+_BLOCK_ROWS = 1024
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A partition of rows by their nearest centre.
+
+    Attributes
+    ----------
+    centres : ndarray of float32, shape (K, d)
+        Rows of unit length.
+    label : ndarray of int64, shape (m,)
+        The cell of each row.
+    reach : ndarray of float64, shape (K,)
+        A lower bound of the cosine between a centre and each row of its cell.
+    """
+
+    centres: NDArray[np.float32]
+    label: NDArray[np.int64]
+    reach: NDArray[np.float64]
+
+    def queries(self, rows: Floats, thresholds: Floats) -> NDArray[np.float32]:
+        """Put unit rows and their thresholds, cosines, side by side for `may_hold`."""
+        width = rows.shape[1]
+        queries = np.empty((len(rows), width + 2), dtype=np.float32)
+        cosine = np.clip(thresholds, 0.0, 1.0)
+        queries[:, :width] = rows
+        # Past a right angle the cosine of ρ + α no longer orders them.
+        queries[:, width] = np.where(thresholds < 0, -9.0, cosine)
+        queries[:, width + 1] = np.where(thresholds < 0, 9.0, np.sqrt(1 - cosine**2))
+        return queries
+
+    def may_hold(self, queries: Floats, cells: slice) -> NDArray[np.bool_]:
+        """Tell which cells may hold a point closer to a row than its threshold.
+
+        Let θ be the angle between x and a centre, ρ the greatest angle between that centre and a
+        point z of its cell, and t = cos α the threshold. Angles obey the triangle inequality, so
+        z is closer to x than t only if θ < ρ + α: if x·c > t cos ρ − sin α sin ρ. Both sides are
+        one product of rows of d + 2 numbers.
+        """
+        width = queries.shape[1]
+        reach = self.reach[cells]
+        left = np.empty((len(reach), width), dtype=np.float32)
+        left[:, : width - 2] = self.centres[cells]
+        left[:, width - 2] = -np.clip(reach, 0.0, 1.0)
+        left[:, width - 1] = np.sqrt(1 - np.clip(reach, 0.0, 1.0) ** 2)
+        # Terms of the product sum to 3 at most, so that it is off by at most three bounds; the
+        # cosine with the centre by one; one is left for what float64 rounds.
+        held = left @ queries.T >= np.float32(-5 * product_bound(width))
+        held[reach < 0] = True
+        return held
+
+
+def part(rows: Floats, n_queries: int) -> Cells:
+    """Part rows of unit length into cells, as many as so many queries are worth.
+
+    The centres are those of a few rounds of spherical k-means over a sample (Dhillon and Modha,
+    *Concept decompositions for large sparse text data using clustering*, 2001). Where they lie
+    decides how much of the corpus can be skipped, and nothing else.
+    """
+    n_cells = min(len(rows) // _ROWS_PER_CELL, n_queries // _QUERIES_PER_CELL)
+    if n_cells < 2:
+        return Cells(
+            np.eye(1, rows.shape[1], dtype=np.float32),
+            np.zeros(len(rows), dtype=np.int64),
+            np.full(1, -1.0),
+        )
+    size = min(len(rows), _SAMPLE_PER_CELL * n_cells)
+    sample = rows[np.sort(np.random.default_rng(0).choice(len(rows), size, replace=False))]
+    centres = sample[np.linspace(0, size - 1, n_cells).astype(int)]
+    for _ in range(_ROUNDS):
+        centres = _means(sample, nearest(sample, centres)[0], centres)
+    label, cosine = nearest(rows, centres)
+    reach = np.full(n_cells, np.inf)
+    np.minimum.at(reach, label, cosine)
+    return Cells(centres, label, reach - product_bound(rows.shape[1]))
+
+
+def nearest(rows: Floats, centres: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Give each row's nearest centre, and the float32 cosine with it."""
+    label = np.empty(len(rows), dtype=np.int64)
+    cosine = np.empty(len(rows), dtype=np.float32)
+
+    def place(start: int) -> None:
+        block = slice(start, start + _BLOCK_ROWS)
+        products = rows[block] @ centres.T
+        label[block] = products.argmax(axis=1)
+        cosine[block] = np.take_along_axis(products, label[block, None], axis=1)[:, 0]
+
+    threaded(place, range(0, len(rows), _BLOCK_ROWS))
+    return label, cosine
+
+
+def _means(rows: Floats, label: Integers, centres: Floats) -> NDArray[np.float32]:
+    """Give the direction of each cell's mean, and its old centre where it has none."""
+    order = np.argsort(label, kind="stable")
+    present, first = np.unique(label[order], return_index=True)
+    means = centres.astype(np.float64)
+    sums = np.add.reduceat(rows[order], first, axis=0)
+    kept = np.any(sums != 0, axis=1)
+    means[present[kept]] = sums[kept]
+    return exact_units(means, np.arange(len(means))).astype(np.float32)
+
+
+def threaded(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+    """Map over items by as many threads as there are cores, each with BLAS in one thread."""
+    with one_blas_thread(), ThreadPoolExecutor(usable_cores()) as pool:
+        return list(pool.map(work, items))
