@@ -9,6 +9,7 @@ soon as it is measured, and a case that this commit has recorded is not measured
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -150,7 +151,10 @@ def workers(n_workers: int) -> Iterator[None]:
 
 
 def _import() -> None:
-    import film.pairs.ranks  # noqa: F401
+    for name in ("sklearn.feature_extraction.text", "estimators.inputs", "film.pairs"):
+        module = importlib.import_module(name)
+        for exported in getattr(module, "__all__", ()):
+            getattr(module, exported, None)
 
 
 def stages(work: Path, n: int, rank: int) -> dict[str, float]:
