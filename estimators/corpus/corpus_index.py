@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from estimators.corpus.packed_texts import pack, unpack
 from estimators.corpus.text_space import TextSpace, row_products
 from estimators.persistence import savable
 from film.text import copy_key
+from film.threads import usable_cores
 
-EXACT_LIMIT = 200_000
-"""Unique texts up to which neighbours are exact by default: some minutes on two cores."""
+EXACT_LIMIT = 20_000
+"""Unique texts up to which neighbours are exact by default: a few seconds."""
 
 BLOCK_PAIRS = 65_536
 
@@ -85,7 +86,7 @@ class CorpusIndex:
     @property
     def name(self) -> str:
         """Name of the search."""
-        return "faiss" if self._table.approximate else "exact"
+        return "cells" if self._table.approximate else "exact"
 
     @property
     def space(self) -> TextSpace:
@@ -187,9 +188,9 @@ class CorpusIndex:
         approximate = self._is_approximate(all_blocks)
         space, table = self._space, self._table
         if space is None or len(every) > 2 * space.n_fitted:
-            space = TextSpace(self.embedder, self._seed).fit(every)
+            space = TextSpace(self.embedder, self._seed)
             table = NeighbourTable(self._n_neighbors, approximate, self._seed)
-            vectors, points = space.transform(every)
+            vectors, points = space.fit_transform(every)
             blocks = all_blocks
         else:
             space = space.extended(texts)
@@ -204,23 +205,14 @@ class CorpusIndex:
 
     def _is_approximate(self, blocks: np.ndarray) -> bool:
         largest = int(np.bincount(blocks).max())
-        approximate = self._index == "approximate" or (
-            self._index == "auto" and largest > EXACT_LIMIT
-        )
-        if approximate and find_spec("faiss") is None:
-            raise ImportError(
-                f"index={self._index!r} with {largest} unique texts to compare asks for an "
-                f"approximate index (auto does above {EXACT_LIMIT}), and faiss is not installed: "
-                'pip install "film-metric[ann]", or give index="exact" and time, which grows as '
-                "the square"
-            )
-        return approximate
+        return self._index == "approximate" or (self._index == "auto" and largest > EXACT_LIMIT)
 
 
 def _similarities(rows: Any, others: Any, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    parts = [
-        row_products(rows, others, pairs[first : first + BLOCK_PAIRS])
-        for first in range(0, len(pairs), BLOCK_PAIRS)
-    ]
+    def part(first: int) -> np.ndarray:
+        return row_products(rows, others, pairs[first : first + BLOCK_PAIRS])
+
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        parts = list(pool.map(part, range(0, len(pairs), BLOCK_PAIRS)))
     cosines = np.concatenate([np.empty(0), *parts])
     return np.minimum(cosines, HIGHEST_SIMILARITY), cosines >= _SAME_VECTOR

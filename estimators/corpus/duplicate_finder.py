@@ -66,8 +66,8 @@ class DuplicateFinder(BaseEstimator):
         Share of duplicates that the classifier's probabilities hold at; its attribute ``prior_``
         where it has one.
     index : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are searched. "approximate" needs faiss, the extra ``ann``; "auto" is exact
-        up to 200,000 unique texts.
+        How neighbours are searched: among all texts, or among those of the nearest cells
+        (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 unique texts.
     random_state : int, default=0
         Seeds the decomposition, the approximate index, and the sample its recall is measured on.
     verbose : int, default=0
@@ -91,7 +91,7 @@ class DuplicateFinder(BaseEstimator):
         Unique texts whose vector is zero, since nothing in them is known: they have exact copies,
         but no neighbours.
     index_ : str
-        "exact" or "faiss".
+        "exact" or "cells".
     vectorizer_ : transformer
         ``embedder``, or what it is by default.
 
@@ -178,8 +178,6 @@ class DuplicateFinder(BaseEstimator):
         TypeError, ValueError
             If a text is no string, an id comes twice, there are several columns, a block is NaN,
             or a parameter is wrong or too large; before any work.
-        ImportError
-            If the index is to be approximate and faiss is not installed.
         """
         check_settings(self.get_params(deep=False))
         probabilities = None
@@ -214,7 +212,7 @@ class DuplicateFinder(BaseEstimator):
 
         Raises
         ------
-        TypeError, ValueError, ImportError
+        TypeError, ValueError
             As in `fit`; the finder is then as it was.
         """
         known, scores = self._corpus()

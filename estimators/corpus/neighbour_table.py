@@ -6,14 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from estimators.persistence import savable
+from film.corpus import NearestSearch, learn_centres
 
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 65_536
 SAMPLE_ROWS = 500
 FEW_POINTS = 256
-"""Up to so many points one matrix product is faster than what a library does around it."""
+"""Up to so many points all are compared."""
+
+MOST_PROBED = 100
+"""Cells that a point is compared with, at most."""
 
 LARGEST_TABLE = 100_000_000
 """Neighbours in all: at most 6 GB for the table and the pairs made of it."""
@@ -21,7 +24,6 @@ LARGEST_TABLE = 100_000_000
 _ENTRY = np.dtype([("point", np.int32), ("similarity", np.float32)])
 
 Progress = Callable[[str], None] | None
-Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 
 def table_width(k: int, blocks: np.ndarray) -> int:
@@ -62,9 +64,9 @@ class NeighbourTable:
     k : int
         Neighbours per point; fewer where its block has fewer others.
     approximate : bool
-        Whether to search by faiss.
+        Whether to search among the points of the nearest cells only.
     seed : int
-        Seeds the clustering of faiss, and the sample that recall is measured on.
+        Seeds the cells, and the sample that recall is measured on.
 
     Attributes
     ----------
@@ -83,7 +85,7 @@ class NeighbourTable:
         # One array, so that one assignment writes a block whole, whenever Ctrl-C comes.
         self._table = np.empty((0, 0), dtype=_ENTRY)
         self._compared = np.empty(0, dtype=np.intp)
-        # Cells of faiss by block; learning them takes most of its time.
+        # Centres of cells by block.
         self._cells: dict[int, np.ndarray] = {}
         self._search: _SearchInBlocks | None = None
         self._search_all: _SearchInBlocks | None = None
@@ -192,11 +194,11 @@ class _SearchInBlocks:
     blocks : ndarray of int, shape (n,)
         Block of each point.
     approximate : bool
-        Whether to search by faiss.
+        Whether to search among the points of the nearest cells only.
     seed : int
         Seeds it.
     cells : dict of int to ndarray
-        Cells of faiss by block, where they are known; those that are learned are added.
+        Centres of cells by block, where they are known; those that are learned are added.
     """
 
     def __init__(
@@ -211,7 +213,7 @@ class _SearchInBlocks:
         known = np.flatnonzero(points.any(axis=1))
         self._members = known[np.argsort(blocks[known], kind="stable")]
         self._sorted = blocks[self._members]
-        self._large: dict[int, Search] = {}
+        self._large: dict[int, NearestSearch] = {}
 
     def __call__(
         self, queries: np.ndarray, blocks: np.ndarray, k: int
@@ -231,24 +233,32 @@ class _SearchInBlocks:
         ):
             width = min(k, last - first)
             if width:
-                members = self._members[first:last]
-                search = self._of_block(name, members)
-                position, similarity = search(np.ascontiguousarray(queries[some]), width)
-                found[some, :width] = np.where(position >= 0, members[position], -1)
-                nearest[some, :width] = np.where(position >= 0, similarity, -np.inf)
+                search = self._of_block(name, self._members[first:last])
+                position, similarity = search(queries[some], width)
+                found[some, :width], nearest[some, :width] = position, similarity
         return found, nearest
 
-    def _of_block(self, name: int, members: np.ndarray) -> Search:
+    def _of_block(self, name: int, members: np.ndarray) -> NearestSearch:
         search = self._large.get(name)
         if search is None:
-            points = self._points[members]
-            if self._approximate and len(members) > FEW_POINTS:
-                search = _approximate(points, self._seed, self._cells, name)
-            else:
-                search = _exact(points, self._seed)
+            approximate = self._approximate and len(members) > FEW_POINTS
+            centres = self._centres(name, members) if approximate else None
+            n_probe = 0 if centres is None else min(max(8, len(centres) // 10), MOST_PROBED)
+            search = NearestSearch(self._points, members, centres=centres, n_probe=n_probe)
             if len(members) > FEW_POINTS:
                 self._large[name] = search
         return search
+
+    def _centres(self, name: int, members: np.ndarray) -> np.ndarray:
+        """Give the centres of a block's cells; those that are known serve for twice the points."""
+        n = len(members)
+        n_cells = max(1, min(int(4 * np.sqrt(n)), n // 40))
+        centres = self._cells.get(name)
+        width = self._points.shape[1]
+        if centres is None or centres.shape[1:] != (width,) or 2 * len(centres) < n_cells:
+            centres = learn_centres(self._points, n_cells, self._seed, members)
+            self._cells[name] = centres
+        return centres
 
 
 def _without_self(
@@ -260,58 +270,3 @@ def _without_self(
     entries["similarity"][points == rows[:, None]] = -np.inf
     order = np.argsort(-entries["similarity"], axis=1, kind="stable")[:, :k]
     return np.take_along_axis(entries, order, axis=1)
-
-
-def _exact(points: np.ndarray, seed: int) -> Search:
-    """Build a search over points: queries, k → positions and similarities, (n_queries, k)."""
-    if len(points) <= FEW_POINTS:
-        return _by_one_product(points)
-    neighbours = NearestNeighbors(algorithm="brute").fit(points)
-
-    def search(queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        distance, position = neighbours.kneighbors(queries, n_neighbors=k)
-        return position, 1 - distance**2 / 2
-
-    return search
-
-
-def _by_one_product(points: np.ndarray) -> Search:
-    def search(queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        similarity = queries @ points.T
-        position = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
-        return position, np.take_along_axis(similarity, position, axis=1)
-
-    return search
-
-
-def _approximate(points: np.ndarray, seed: int, cells: dict[int, np.ndarray], name: int) -> Search:
-    """Search the nearest of the cells that k-means parts the corpus into.
-
-    Near-duplicates mostly share a cell, where graph indexes lose some of them. Cells that are known
-    serve until there are twice the points.
-    """
-    import faiss
-
-    n, d = points.shape
-    n_cells = max(1, min(int(4 * np.sqrt(n)), n // 40))
-    centres = cells.get(name)
-    # faiss does not keep the coarse index alive by itself.
-    coarse = faiss.IndexFlatIP(d)
-    if centres is not None and centres.shape[1:] == (d,) and 2 * len(centres) >= n_cells:
-        n_cells = len(centres)
-        coarse.add(np.ascontiguousarray(centres, dtype=np.float32))
-    index = faiss.IndexIVFFlat(coarse, d, n_cells, faiss.METRIC_INNER_PRODUCT)
-    index.cp.seed = seed
-    index.cp.min_points_per_centroid = 1
-    # With as many cells as the coarse index holds already, there is nothing to learn.
-    index.train(points)
-    cells[name] = coarse.reconstruct_n(0, n_cells)
-    index.add(points)
-    index.nprobe = max(8, n_cells // 32)
-
-    def search(queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        similarity, position = index.search(queries, k)
-        return position, similarity
-
-    search.coarse = coarse  # type: ignore[attr-defined]
-    return search

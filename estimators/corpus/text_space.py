@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,14 +16,24 @@ from sklearn.preprocessing import normalize
 from estimators.corpus.packed_texts import pack, unpack
 from estimators.inputs import as_texts
 from estimators.persistence import savable
-from film.metric import truncated_svd
+from film.metric import project, truncated_svd
 from film.text import words_and_symbols
 
 LOOKUP_DIMENSIONS = 256
-_FORMS: dict[str, dict[str, Any]] = {
-    "words": {"token_pattern": r"\S+"},
-    "trigrams": {"analyzer": "char_wb", "ngram_range": (3, 3)},
-}
+MOST_DECOMPOSED = 100_000
+"""Texts that the dense space is learned from; more of them find no more neighbours."""
+
+MANY_TEXTS = 20 * LOOKUP_DIMENSIONS
+"""From so many texts on, dimensions of the dense space have equal weight.
+
+Among 100,000 questions, 47 % of known duplicates are then among the 10 nearest, instead of 43 %.
+Of few texts the last dimensions are noise.
+"""
+
+BLOCK_TEXTS = 65_536
+"""Texts whose terms are counted at once: some 100 MB."""
+
+_Block = tuple[int, list[str], np.ndarray, np.ndarray, np.ndarray]
 
 
 @savable
@@ -48,21 +60,31 @@ class TextSpace:
         self._words, self._trigrams = Terms("words"), Terms("trigrams")
         self._axes: Any = None
 
-    def fit(self, texts: list[str]) -> TextSpace:
-        """Learn vocabularies, and the dense space of sparse vectors."""
+    def fit_transform(self, texts: list[str]) -> tuple[Any, np.ndarray]:
+        """Learn vocabularies and the dense space of sparse vectors; give what `transform` does."""
+        read = self._read(texts)
         if self.embedder is None:
-            self._words.fit(texts)
-            self._trigrams.fit(texts)
-        wide = self._vectors(texts)[1]
-        self.n_fitted = int(np.count_nonzero(abs(wide).sum(axis=1)))
+            self._words.fit(read)
+            self._trigrams.fit(read)
+        vectors, wide = self._vectors(read)
+        self.n_fitted = int(np.count_nonzero(_lengths(wide)))
         if sp.issparse(wide):
             rank = min(LOOKUP_DIMENSIONS, *wide.shape)
             if rank:
-                factors = truncated_svd(wide, rank, random_state=self.random_state)
-                self._axes = factors.right
+                rows = np.arange(len(texts))
+                if len(texts) > MOST_DECOMPOSED:
+                    rng = np.random.default_rng(self.random_state)
+                    rows = np.sort(rng.choice(len(texts), MOST_DECOMPOSED, replace=False))
+                factors = truncated_svd(wide[rows], rank, random_state=self.random_state)
+                axes = factors.right
+                if len(rows) >= MANY_TEXTS:
+                    # Equal weight for all dimensions: else what many texts share ("what is the
+                    # best way to") outweighs what few do.
+                    axes = axes / factors.singular_values
+                self._axes = np.ascontiguousarray(axes)
             else:
                 self._axes = np.zeros((wide.shape[1], 1), dtype=np.float32)
-        return self
+        return vectors, self._points(wide)
 
     def extended(self, texts: list[str]) -> TextSpace:
         """Give a space that also tells the new terms of these texts apart.
@@ -73,8 +95,9 @@ class TextSpace:
             return self
         larger = TextSpace(None, self.random_state)
         larger.n_fitted, larger._axes = self.n_fitted, self._axes
-        larger._words = self._words.extended(texts)
-        larger._trigrams = self._trigrams.extended(texts)
+        read = self._read(texts)
+        larger._words = self._words.extended(read)
+        larger._trigrams = self._trigrams.extended(read)
         return larger
 
     def widened(self, vectors: Any, before: TextSpace) -> Any:
@@ -94,11 +117,8 @@ class TextSpace:
         Terms that no text of the corpus has count in the length of a row: they are a difference
         from every text of it.
         """
-        vectors, wide = self._vectors(texts)
-        points = wide
-        if self._axes is not None:
-            points = normalize(wide[:, : len(self._axes)] @ self._axes)
-        return vectors, np.ascontiguousarray(points, dtype=np.float32)
+        vectors, wide = self._vectors(self._read(texts))
+        return vectors, self._points(wide)
 
     def vectorizer(self) -> Any:
         """Give the embedder, or what it is by default as a transformer of scikit-learn."""
@@ -108,11 +128,24 @@ class TextSpace:
             [("words", self._words.vectorizer()), ("trigrams", self._trigrams.vectorizer())]
         )
 
+    def _read(self, texts: list[str]) -> list[str]:
+        return texts if self.embedder is not None else [words_and_symbols(text) for text in texts]
+
+    def _points(self, wide: Any) -> np.ndarray:
+        """Give the rows of the dense space, as float32 unit rows."""
+        if self._axes is None:
+            return np.ascontiguousarray(wide, dtype=np.float32)
+        wide = wide if wide.shape[1] == len(self._axes) else wide[:, : len(self._axes)]
+        points = np.asarray(project(wide, self._axes.T), dtype=np.float32)
+        return np.asarray(normalize(points, copy=False))
+
     def _vectors(self, texts: list[str]) -> tuple[Any, Any]:
+        """Give unit rows whose products are similarities, and those that points are made of."""
         if self.embedder is None:
             trigrams = self._trigrams.transform(texts)
             both = sp.hstack([self._words.transform(texts), trigrams], format="csr")
-            return sp.csr_array(both * np.float32(np.sqrt(0.5))), trigrams
+            both.data *= np.float32(np.sqrt(0.5))
+            return sp.csr_array(both), trigrams
         embed = getattr(self.embedder, "transform", self.embedder)
         given = embed(as_texts(texts))
         vectors: Any = sp.csr_array(given) if sp.issparse(given) else np.asarray(given)
@@ -155,8 +188,10 @@ class Terms:
 
     def fit(self, texts: list[str]) -> Terms:
         """Learn the terms of texts, and what each weighs."""
-        analyze = self._analyzer()
-        n_texts_with = Counter(term for text in texts for term in set(analyze(text)))
+        n_texts_with: Counter[str] = Counter()
+        for _, terms, _, term, _ in self._blocks(texts):
+            counts = np.bincount(term, minlength=len(terms)).tolist()
+            n_texts_with.update(dict(zip(terms, counts, strict=True)))
         self._columns = {term: column for column, term in enumerate(sorted(n_texts_with))}
         # The last entry is that of a term in no text.
         known = np.array([*(n_texts_with[term] for term in self._column), 0])
@@ -165,8 +200,8 @@ class Terms:
 
     def extended(self, texts: list[str]) -> Terms:
         """Give these terms and those that texts have besides."""
-        analyze = self._analyzer()
-        new = {term for text in texts for term in analyze(text)} - self._column.keys()
+        new = {term for _, terms, *_ in self._blocks(texts) for term in terms}
+        new -= self._column.keys()
         larger = Terms(self.form)
         larger._columns = self._column | {
             term: column for column, term in enumerate(sorted(new), start=len(self))
@@ -176,22 +211,16 @@ class Terms:
 
     def transform(self, texts: list[str]) -> Any:
         """Give unit rows, (n_texts, n_terms), float32."""
-        analyze = self._analyzer()
-        rows: list[int] = []
-        columns: list[int] = []
-        counts: list[int] = []
-        for row, text in enumerate(texts):
-            terms = Counter(analyze(text))
-            rows += [row] * len(terms)
-            columns += [self._column.get(term, -1) for term in terms]
-            counts += terms.values()
-        row, column = np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp)
-        values = (1 + np.log(np.array(counts, dtype=np.float32))) * self._idf[column]
-        lengths = np.sqrt(np.bincount(row, values * values, minlength=len(texts)))
-        values /= lengths[row].astype(np.float32)
-        known = column >= 0
-        shape = (len(texts), len(self))
-        return sp.csr_array((values[known], (row[known], column[known])), shape=shape)
+        parts = [sp.csr_array((0, len(self)), dtype=np.float32)]
+        for n_rows, terms, row, term, counts in self._blocks(texts):
+            column = np.array([self._column.get(term, -1) for term in terms], dtype=np.intp)[term]
+            values = (1 + np.log(counts.astype(np.float32))) * self._idf[column]
+            lengths = np.sqrt(np.bincount(row, values * values, minlength=n_rows))
+            values /= lengths[row].astype(np.float32)
+            known = column >= 0
+            entries = values[known], (row[known], column[known])
+            parts.append(sp.csr_array(entries, shape=(n_rows, len(self))))
+        return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def vectorizer(self) -> TfidfVectorizer:
         """Give the same weights as a transformer of scikit-learn."""
@@ -209,12 +238,55 @@ class Terms:
                 raise ValueError("saved terms and their weights do not belong together")
         return self._columns
 
-    def _analyzer(self) -> Any:
-        return _vectorizer(self.form, None).build_analyzer()
+    def _blocks(self, texts: list[str]) -> Iterator[_Block]:
+        """Yield, for blocks of texts, the number of rows, distinct terms, and all that occur."""
+        occurring = _FORMS[self.form][1]
+        for start in range(0, len(texts), BLOCK_TEXTS):
+            block = texts[start : start + BLOCK_TEXTS]
+            terms, row, term = occurring(block)
+            width = max(len(terms), 1)
+            keys, counts = np.unique(row * width + term, return_counts=True)
+            yield len(block), terms, keys // width, keys % width, counts
+
+
+def _words_of(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Give the distinct words of texts, and the text and the word of each that occurs."""
+    split = [text.split() for text in texts]
+    number: defaultdict[str, int] = defaultdict()
+    number.default_factory = number.__len__
+    term = np.fromiter(map(number.__getitem__, chain.from_iterable(split)), dtype=np.intp)
+    return list(number), np.repeat(np.arange(len(texts)), list(map(len, split))), term
+
+
+def _trigrams_of(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Give the distinct trigrams inside of words, an edge being a space, as `_words_of` does."""
+    padded = [f" {text} " for text in texts]
+    letters = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    # Where the middle is a space, a trigram reaches over two words.
+    middle = np.flatnonzero(letters[1:-1] != ord(" ")) + 1
+    row = np.repeat(np.arange(len(texts)), list(map(len, padded)))[middle]
+    # A character has 21 bits.
+    wide = letters.astype(np.int64)
+    codes = wide[middle - 1] << 42 | wide[middle] << 21 | wide[middle + 1]
+    distinct, term = np.unique(codes, return_inverse=True)
+    spelled = np.stack([distinct >> 42, distinct >> 21, distinct], axis=1) & (1 << 21) - 1
+    joined = spelled.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    return [joined[i : i + 3] for i in range(0, len(joined), 3)], row, term
+
+
+_FORMS: dict[str, tuple[dict[str, Any], Callable[[list[str]], Any]]] = {
+    "words": ({"token_pattern": r"\S+"}, _words_of),
+    "trigrams": ({"analyzer": "char_wb", "ngram_range": (3, 3)}, _trigrams_of),
+}
+
+
+def _lengths(rows: Any) -> np.ndarray:
+    """Give a number for each row that is 0 where the row is."""
+    return np.asarray(abs(rows).sum(axis=1)).ravel() if sp.issparse(rows) else rows.any(axis=1)
 
 
 def _vectorizer(form: str, vocabulary: list[str] | None) -> TfidfVectorizer:
-    settings: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32, **_FORMS[form]}
+    settings: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32, **_FORMS[form][0]}
     return TfidfVectorizer(preprocessor=words_and_symbols, vocabulary=vocabulary, **settings)
 
 

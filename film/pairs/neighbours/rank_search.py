@@ -194,9 +194,7 @@ class Block:
                     cell, np.flatnonzero(held[row]), asked, None if along is None else along[row]
                 )
 
-    def _scan_cell(
-        self, cell: int, asking: Integers, asked: _Asked, along: Floats | None
-    ) -> None:
+    def _scan_cell(self, cell: int, asking: Integers, asked: _Asked, along: Floats | None) -> None:
         """Count one cell for the queries that may have closer points in it."""
         search = self.search
         for at in _slices(0, len(asking)):

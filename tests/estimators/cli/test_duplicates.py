@@ -1,6 +1,5 @@
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -210,12 +209,6 @@ def test_page_and_table_together(shelf, tmp_path):
 )
 def test_options_that_do_not_fit(shelf, options, expected):
     assert expected in refused("duplicates", shelf / "texts.csv", *options)
-
-
-def test_an_index_that_is_not_installed(monkeypatch, shelf):
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    message = refused("duplicates", shelf / "texts.csv", "--index", "approximate")
-    assert "film-metric[ann]" in message
 
 
 def test_columns_that_cannot_be_told(tmp_path):

@@ -586,21 +586,16 @@ def test_an_interrupted_search_goes_on_where_it_stopped(monkeypatch, grown):
         finder.find(budget=1)
         finder.add(texts[100:])
     asked = []
-    real = _neighbour_table._exact
+    real = _neighbour_table.NearestSearch.__call__
 
-    def counted(points, seed):
-        search = real(points, seed)
+    def counting(search, queries, k):
+        if len(asked) == 2:
+            asked.append(0)
+            raise KeyboardInterrupt
+        asked.append(len(queries))
+        return real(search, queries, k)
 
-        def counting(queries, k):
-            if len(asked) == 2:
-                asked.append(0)
-                raise KeyboardInterrupt
-            asked.append(len(queries))
-            return search(queries, k)
-
-        return counting
-
-    monkeypatch.setattr(_neighbour_table, "_exact", counted)
+    monkeypatch.setattr(_neighbour_table.NearestSearch, "__call__", counting)
     with pytest.raises(KeyboardInterrupt):
         finder.find(threshold=0)
     found = finder.find(threshold=0)
@@ -633,7 +628,6 @@ def test_progress_is_shown_only_when_asked(capsys):
 
 
 def test_approximate_neighbours_with_their_recall(monkeypatch):
-    pytest.importorskip("faiss")
     texts = [f"text {i}" for i in range(3000)]
     embedder = _numbered_embedder
     exact = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts)
@@ -649,7 +643,7 @@ def test_approximate_neighbours_with_their_recall(monkeypatch):
     nearest = np.argsort(-cosines, axis=1)[:, :5]
     for finder in (rough, auto):
         found = finder.find(threshold=0)
-        assert found.index == finder.index_ == "faiss"
+        assert found.index == finder.index_ == "cells"
         given = finder._scores.index._table._table["point"]
         share = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(nearest, given, strict=True)])
         assert found.recall == pytest.approx(share, abs=1e-3)
@@ -664,34 +658,19 @@ def test_approximate_neighbours_with_their_recall(monkeypatch):
     assert len(other.find(threshold=0)) != len(auto.find(threshold=0))
     grown = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts[:2000])
     assert grown.index_ == "exact"
-    assert grown.add(texts[2000:]).index_ == "faiss"
+    assert grown.add(texts[2000:]).index_ == "cells"
     monkeypatch.setattr(_corpus_index, "EXACT_LIMIT", 3000)
     at_limit = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts)
     assert at_limit.index_ == "exact"
 
 
 def test_recall_is_counted_as_by_a_loop(monkeypatch):
-    pytest.importorskip("faiss")
     finder = DuplicateFinder(embedder=_length_embedder, index="approximate", n_neighbors=3)
     finder.fit(_corpus())
     assert finder.find(budget=1).recall == 1
     table = finder._scores.index._table
     table._table["similarity"][:, 2] -= 0.5
     assert table.recall() == pytest.approx(2 / 3)
-
-
-@pytest.mark.parametrize("index", ["auto", "approximate"])
-def test_without_the_library_the_way_out_is_told(monkeypatch, index):
-    monkeypatch.setattr(_corpus_index, "find_spec", lambda name: None)
-    monkeypatch.setattr(_corpus_index, "EXACT_LIMIT", 3)
-    texts = ["tea", "milk", "cup", "pen"]
-    with pytest.raises(ImportError, match=re.escape('pip install "film-metric[ann]"')):
-        DuplicateFinder(index=index).fit(texts)
-    assert DuplicateFinder(index="exact").fit(texts).index_ == "exact"
-    finder = DuplicateFinder().fit(texts[:3])
-    with pytest.raises(ImportError, match='or give index="exact"'):
-        finder.add(texts[3:])
-    assert (finder.n_unique_, len(finder.ids_)) == (3, 3)
 
 
 # Odd corpora
