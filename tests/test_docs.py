@@ -1,6 +1,9 @@
 """The site of docs/: every page is in a table of contents, and every public name has one."""
 
+import os
 import re
+import subprocess
+import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -8,7 +11,8 @@ import pytest
 
 import estimators
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 
 
 @pytest.fixture
@@ -46,3 +50,24 @@ def test_signs_that_restructuredtext_would_replace_are_escaped(conf):
     lines = ["|T| of shape (n_, d)", "``a | b``", ">>> a | b"]
     conf.escape_signs(None, "class", "X", None, None, lines)
     assert lines == [r"\|T\| of shape (n\_, d)", "``a | b``", ">>> a | b"]
+
+
+def test_the_citation_has_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {estimators.__version__}\n" in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_the_command(shell):
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "_FILM_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": "film tr",
+        "COMP_CWORD": "1" if shell != "fish" else "tr",
+    }
+    code = "from estimators.cli.__main__ import run; run()"
+    program = "import sys; sys.argv = ['film']; " + code
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert "train" in done.stdout

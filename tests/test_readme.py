@@ -16,8 +16,15 @@ from tests.estimators.cli.commands import run
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-# index.md lists the others, in directives of Sphinx.
-GUIDES = sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs/index.md"})
+# Pages that begin with a directive of Sphinx show a file from elsewhere.
+GUIDES = [
+    *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(
+        path
+        for path in sorted((ROOT / "docs").glob("*.md"))
+        if not path.read_text("utf-8").startswith("```{include}")
+    ),
+]
 FENCE = re.compile(
     r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
