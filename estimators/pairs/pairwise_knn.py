@@ -30,6 +30,10 @@ from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k
 
 MODES = ("both", "either")
+# Ranks are counted up to a power of two past k, this one at least, so that many k share a search.
+_LEAST_COUNT = 64
+# Out-of-fold ranks are there to choose k by, and so are counted farther.
+_OUT_OF_FOLD_COUNT = 1024
 
 
 @savable
@@ -77,7 +81,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     embedder_ : estimator
         Fitted embedder.
     out_of_fold_ranks_ : ndarray of int64, shape (n_pairs, 2)
-        Ranks of the training pairs under embedders that saw none of their questions.
+        Ranks of the training pairs under embedders that saw none of their questions, counted up to
+        1024, or a power of two past k where that is more: enough to choose among smaller k.
     inside_rate_, outside_rate_ : float
         Share of duplicates among out-of-fold pairs inside and outside k, smoothed by Laplace's
         rule: what `predict_proba` answers.
@@ -161,7 +166,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
 
         Notes
         -----
-        Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks.
+        Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks at worst; see
+        `film.pairs.neighbour_ranks` for what ``k_max`` spares.
         """
         classes, problem, embedder, fit_rows, (out_of_fold, counted) = self._cross_fitted(
             pairs, y, similar
@@ -190,7 +196,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ranks : ndarray of int64, shape (n_pairs, 2)
-            rank(x → x′) and rank(x′ → x).
+            rank(x → x′) and rank(x′ → x), counted as far as `out_of_fold_ranks_`.
 
         Raises
         ------
@@ -227,6 +233,9 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             rank(x → x′) and rank(x′ → x). A text without any known word is no text's neighbour:
             `film.pairs.ranks.INFINITE_RANK`. Texts that read alike after normalisation have rank 0.
         """
+        return self._ranks(pairs, None)
+
+    def _ranks(self, pairs: Any, k_max: int | None) -> np.ndarray:
         check_is_fitted(self)
         pairs = check_pairs(pairs)
         cache: Any = checked_memory(self.memory).cache
@@ -235,7 +244,13 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         # Models saved by earlier versions counted all fitted texts.
         rows = getattr(self, "_counted_rows", np.arange(len(self._problem.labels)))
         return ranks(
-            self._unfitted, key, rows, problem=self._problem, pairs=pairs, fitted=self._fitted
+            self._unfitted,
+            key,
+            rows,
+            k_max,
+            problem=self._problem,
+            pairs=pairs,
+            fitted=self._fitted,
         )
 
     def predict(self, pairs: Any) -> np.ndarray:
@@ -287,13 +302,14 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         rates : Rates
             Arrays over ks. Its inside and outside rates are those of the given pairs.
         """
-        ranks = effective_ranks(self.rank(pairs), self.mode)
+        ks = list(ks)
+        ranks = effective_ranks(self._ranks(pairs, _count_past(max(ks, default=1))), self.mode)
         labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
-        return rates_over_k(ranks, labels, list(ks))
+        return rates_over_k(ranks, labels, ks)
 
     def _cross_fitted(self, pairs: Any, y: Any, similar: Any) -> tuple[Any, ...]:
         """Check everything, and rank pairs out of fold."""
-        check_integer("k", self.k, 1)
+        k_max = max(_OUT_OF_FOLD_COUNT, _count_past(check_integer("k", self.k, 1)))
         check_choice("mode", self.mode, MODES)
         options = {"n_random": self.n_random, "count": self.count}
         classes, problem = checked_problem(
@@ -311,21 +327,26 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
 
         found = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
-            embedder, problem.key, splitter, problem=problem, fit_rows=fit_rows
+            embedder, problem.key, splitter, k_max, problem=problem, fit_rows=fit_rows
         )
         return classes, problem, embedder, fit_rows, found
 
     def _inside(self, pairs: Any) -> np.ndarray:
         """Which pairs the rule calls duplicates (FILM paper, section 3.3)."""
         k = check_integer("k", self.k, 1)
-        return effective_ranks(self.rank(pairs), self.mode) < k
+        return effective_ranks(self._ranks(pairs, _count_past(k)), self.mode) < k
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())
 
 
+def _count_past(k: Any) -> int:
+    """Give the power of two that ranks are counted up to where k is asked."""
+    return max(_LEAST_COUNT, 1 << (int(k) - 1).bit_length() if k > 0 else 0)
+
+
 def _out_of_fold_ranks(
-    embedder: Any, key: str, splitter: Any, problem: PairProblem, fit_rows: Any
+    embedder: Any, key: str, splitter: Any, k_max: int, problem: PairProblem, fit_rows: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Give out-of-fold ranks, and the rows whose texts are to be counted at prediction.
 
@@ -337,7 +358,9 @@ def _out_of_fold_ranks(
     folds = problem.folds(splitter)
     for train, test in folds:
         points = embed(fit_rows(train).get(), problem.texts)
-        ranks[test] = neighbour_ranks(points, problem.codes[test], problem.counted(train))
+        ranks[test] = neighbour_ranks(
+            points, problem.codes[test], problem.counted(train), k_max=k_max
+        )
     return ranks, folds[0][0]
 
 
@@ -345,6 +368,7 @@ def _ranks_of(
     embedder: Any,
     key: tuple[str, str],
     rows: np.ndarray,
+    k_max: int | None,
     problem: PairProblem,
     pairs: np.ndarray,
     fitted: Any,
@@ -352,4 +376,4 @@ def _ranks_of(
     known = [READINGS[problem.reading](text) for text in problem.texts]
     new, codes = place_pairs(known, pairs, problem.reading)
     points = embed(fitted.get(), problem.texts + new)
-    return neighbour_ranks(points, codes, problem.counted(rows))
+    return neighbour_ranks(points, codes, problem.counted(rows), k_max=k_max)

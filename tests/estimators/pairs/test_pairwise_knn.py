@@ -16,9 +16,10 @@ from sklearn.pipeline import Pipeline
 
 from estimators import FILM, PairwiseKNNClassifier
 from estimators.inputs import DisjointPairsKFold
+from estimators.pairs import pairwise_knn
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
-from film.pairs.ranks import INFINITE_RANK
+from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
 from film.text import normalize_text
 
 
@@ -656,3 +657,21 @@ def test_ranks_out_of_fold_are_those_of_a_fit_at_one_fit_less(tmp_path):
     assert len(lines_of(log)) == 3 + 4
     with pytest.raises(ValueError, match="k=0"):
         rule.set_params(k=0).out_of_fold_ranks(data.pairs, data.y)
+
+
+def test_what_asks_for_the_rule_alone_counts_little_past_k(fitted, monkeypatch):
+    counted = []
+
+    def spy(*arguments, k_max=None):
+        counted.append(k_max)
+        return neighbour_ranks(*arguments, k_max=k_max)
+
+    monkeypatch.setattr(pairwise_knn, "neighbour_ranks", spy)
+    knn = clone(fitted).set_params(k=7, cv=2).fit(PAIRS, Y)
+    knn.predict(NEW)
+    knn.set_params(k=65).predict_proba(NEW)
+    curve = knn.k_curve(NEW, NEW_Y, [3, 300, 20])
+    ranks = effective_ranks(knn.rank(NEW), knn.mode)
+    # One count for all k up to 64, so that a search over them is one; `rank` counts them all.
+    assert counted == [1024, 1024, 64, 128, 512, None]
+    np.testing.assert_array_equal(curve.accuracy, rates_over_k(ranks, NEW_Y, [3, 300, 20]).accuracy)
