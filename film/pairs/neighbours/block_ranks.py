@@ -106,9 +106,9 @@ def _ranks_in_block(
     points = np.concatenate([block, rows[~inside]])
     if not block.any():
         return np.zeros(position.shape, dtype=np.int64)
-    ranks = neighbour_ranks(points, place[position], corpus=np.arange(n))
+    ranks = neighbour_ranks(points, place[position], corpus=np.arange(n), k_max=k_max)
     ranks[ranks == INFINITE_RANK] = 0
-    return ranks if k_max is None else np.minimum(ranks, k_max)
+    return ranks
 
 
 def _hash(array: np.ndarray) -> str:
