@@ -7,7 +7,7 @@ JOBS ?= 2
 # each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test docs gpu gpu-weights clean
+.PHONY: demo test docs trust gpu gpu-weights clean
 
 define install
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,10 @@ test: $(VENV)/ready
 # Pages in out/docs; a warning, such as a link that leads nowhere, is an error.
 docs: $(VENV)/ready
 	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -W --keep-going -n -q -b html docs out/docs
+
+# Damaged files, odd texts and killed jobs, counted; ten minutes.
+trust: $(VENV)/ready
+	$(BIN)/python -m benchmarks.trust $(if $(OUT),--out $(OUT))
 
 # On a machine with a GPU and torch of its own, which has no environment of ours: its Python.
 gpu:

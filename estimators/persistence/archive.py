@@ -212,7 +212,7 @@ def _inflated_size(packed: memoryview, most: int) -> int:
     inflater, size = zlib.decompressobj(-zlib.MAX_WBITS), 0
     for start in range(0, len(packed), _CHUNK):
         rest: Any = packed[start : start + _CHUNK]
-        while rest and size <= most:
+        while rest and size <= most and not inflater.eof:
             size += len(inflater.decompress(rest, _CHUNK))
             rest = inflater.unconsumed_tail
     while size <= most and not inflater.eof:

@@ -163,7 +163,7 @@ def _form(lines: _Lines, path: str | os.PathLike[str]) -> _Form:
     if line.fault:
         raise wrong_line(path, line.number, line.fault)
     for delimiter in (",", "\t"):
-        columns = _names(next(csv.reader([line.text], delimiter=delimiter)))
+        columns = _header(line, delimiter, path)
         if set(_QUESTIONS) <= set(columns):
             unknown = [column for column in columns if column not in _KNOWN_COLUMNS]
             if unknown or len(set(columns)) < len(columns):
@@ -178,8 +178,16 @@ def _form(lines: _Lines, path: str | os.PathLike[str]) -> _Form:
         lines.hand_back([line])
         return _Form.of(_TOKENISED_COLUMNS, None)
     delimiter = "\t" if len(cells) > 1 else ","
-    found = [name[:60] for name in _names(next(csv.reader([line.text], delimiter=delimiter)))]
+    found = [name[:60] for name in _header(line, delimiter, path)]
     raise ValueError(f"{path} has unknown columns: found {found}; expected {_FORMS}")
+
+
+def _header(line: Line, delimiter: str, path: str | os.PathLike[str]) -> list[str]:
+    try:
+        return _names(next(csv.reader([line.text], delimiter=delimiter)))
+    except csv.Error as error:
+        reason = f"broken quoting or line end ({error})"
+        raise wrong_line(path, line.number, reason) from error
 
 
 def _names(cells: list[str]) -> list[str]:

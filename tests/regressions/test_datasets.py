@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from film.datasets import read_ists, read_wa
+from film.datasets import read_ists, read_quora, read_wa
 from film.datasets.formats.chunk_lines import read_chunk_line
 
 # Pair 252 of the official test set of answers-students, as it stands there.
@@ -117,3 +117,10 @@ def test_11_odd_lines_of_chunks_are_read_where_there_is_one_way(line, words, chu
 def test_11_nothing_is_guessed(line, words, reason):
     with pytest.raises(ValueError, match=reason):
         read_chunk_line(line, tuple(words.split()))
+
+
+def test_17_a_header_with_a_bare_carriage_return_is_refused_by_name_and_line(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_bytes(b"id,qid\ris_d")
+    with pytest.raises(ValueError, match=r"train\.csv.*line end"):
+        read_quora(path)

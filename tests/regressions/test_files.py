@@ -307,3 +307,12 @@ def test_10_cells_that_start_like_a_formula_are_escaped_when_asked(cell):
 @pytest.mark.parametrize("cell", ["-5", "+3.2e4", "-,5", "a=b", "", "'=1"])
 def test_10_numbers_and_other_texts_are_not_altered(cell):
     assert escape_formula(cell) == cell
+
+
+def test_17_a_parquet_table_whose_texts_are_no_utf_8_is_refused_by_name(tmp_path):
+    from pyarrow import array, binary, parquet, string, table
+
+    path = tmp_path / "own.parquet"
+    parquet.write_table(table({"a": array([b"caf\xc3"], binary()).view(string())}), path)
+    with pytest.raises(ValueError, match=r"own\.parquet is damaged"):
+        read_table(path)

@@ -610,3 +610,23 @@ def test_18_metadata_is_read_from_sound_files_alone(tmp_path):
         read_metadata(path)
     with pytest.raises(FileNotFoundError, match="it is no saved regressor"):
         read_metadata(tmp_path)
+
+
+def test_17_a_member_whose_packed_data_goes_on_after_its_end_is_refused_and_does_not_hang(tmp_path):
+    # A deflated stream that ends before the compressed size that the directory declares.
+    path = tmp_path / "model.film"
+    save_model(FILM(d=2), path)
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = packer.compress(bytes(300_000)) + packer.flush() + b"left over" * 9
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("schema.json", packed)
+    content = bytearray(buffer.getvalue())
+    # Call the stored member deflated, in its own header and in the directory.
+    directory = content.index(b"PK\x01\x02")
+    content[8:10] = content[directory + 10 : directory + 12] = struct.pack("<H", 8)
+    size = struct.pack("<I", 1_000_000)
+    content[22:26] = content[directory + 24 : directory + 28] = size
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not of the 1000000 bytes it declares"):
+        load_model(path)

@@ -76,13 +76,14 @@ def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]],
 
     try:
         table = parquet.read_table(pyarrow.BufferReader(data))
-    except (pyarrow.ArrowException, OSError) as error:
+        values = [_without_nan(column.to_pylist()) for column in table.columns]
+        names = list(table.column_names)
+    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
         raise ValueError(
             f"{source} is damaged, or no table of Parquet ({error}); copy or write it again"
         ) from error
-    values = [_without_nan(column.to_pylist()) for column in table.columns]
     rows = [list(row) for row in zip(*values, strict=True)]
-    return list(table.column_names), rows, list(range(1, len(rows) + 1))
+    return names, rows, list(range(1, len(rows) + 1))
 
 
 def write_workbook(

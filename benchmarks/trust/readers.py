@@ -1,0 +1,247 @@
+"""Every reader of a file on damaged files: it reads them, or says clearly what is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import resource
+import signal
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.trust.damage import damaged
+from estimators import LexicalFeatures, load_model, read_metadata, save_model
+from estimators.cli.tables import read_table
+from film.datasets import (
+    read_afs,
+    read_banking77,
+    read_clinc150,
+    read_excluded,
+    read_nli,
+    read_quora,
+    read_sections,
+    read_sick,
+    read_sts_benchmark,
+    read_sts_year,
+    read_wa,
+)
+from film.text import text_hash
+
+CLEAR = (ValueError, TypeError, OSError, ImportError)
+"""What a reader may raise; of these, a message that names the file or what is wrong in it."""
+UNCLEAR = (UnicodeError, json.JSONDecodeError, zipfile.BadZipFile, io.UnsupportedOperation)
+"""Errors of others, which happen to be of those kinds and name no file."""
+MOST_SECONDS = 10
+MOST_BYTES = 2 * 2**30
+
+TEXTS = ("How do I learn chess?", "What is the best way to learn chess?", "Where is Paris?", "Hi")
+
+
+@dataclass
+class Tally:
+    """What became of the inputs of one case."""
+
+    read: int = 0
+    refused: int = 0
+    failed: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    examples: list[tuple[str, bytes]] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> int:
+        """All of them."""
+        return self.read + self.refused + self.failed
+
+    def fail(self, kind: str, content: bytes = b"", n: int = 1) -> None:
+        """Count failures of a kind, and keep the first."""
+        self.failed += n
+        self.kinds[kind] += 1
+        if self.kinds[kind] == 1:
+            self.examples.append((kind, content))
+
+
+class Late(BaseException):
+    """Too many seconds were spent; of no kind that a reader catches."""
+
+
+@contextmanager
+def limits(seconds: int = MOST_SECONDS) -> Iterator[None]:
+    """Interrupt what takes too long, and refuse memory beyond what a small file can need."""
+
+    def ring(*_: Any) -> None:
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, ring)
+    size, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MOST_BYTES, hard))
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        resource.setrlimit(resource.RLIMIT_AS, (size, hard))
+
+
+def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
+    """Write a whole file for each reader, and give the reader beside it."""
+    rows = list(pairwise(TEXTS))
+    quora = "id,qid1,qid2,question1,question2,is_duplicate\n" + "".join(
+        f'{n},{2 * n},{2 * n + 1},"{a}","{b}",{n % 2}\n' for n, (a, b) in enumerate(rows)
+    )
+    dev = "".join(f"news\tset\t2012\t{n}\t{n + 0.5}\t{a}\t{b}\n" for n, (a, b) in enumerate(rows))
+    sick = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n" + "".join(
+        f"{n}\t{a}\t{b}\t{n + 1.5}\tNEUTRAL\n" for n, (a, b) in enumerate(rows)
+    )
+    afs = "regression_label,uniqueRowNo,datasetId_1,id_1,id_2,sentence_1,sentence_2\n" + "".join(
+        f'{n}.5,1,2,3,4,"{a}","{b}"\n' for n, (a, b) in enumerate(rows)
+    )
+    nli = "".join(
+        json.dumps({"gold_label": "neutral", "sentence1": a, "sentence2": b}) + "\n"
+        for a, b in rows
+    )
+    sections = "Id,Title,Sentence1,Sentence2,Sentence3\n" + f'1,T,"{TEXTS[0]}",{TEXTS[1]},x\n' * 3
+    banking = "text,category\n" + "".join(f'"{text}",c{n % 2}\n' for n, text in enumerate(TEXTS))
+    wa = (
+        '<sentence id="1" status="">\n// A cat sat .\n// It sat\n<source>\n1 A : \n2 cat : \n'
+        "3 sat : \n4 . : \n</source>\n<translation>\n1 It : \n2 sat : \n</translation>\n"
+        "<alignment>\n"
+        "1 2 <==> 1 // SPE1 // 3 // A cat <==> It \n3 <==> 2 // EQUI // 5 // sat <==> sat \n"
+        "4 <==> 0 // NOALI // NIL // . <==> -not aligned- \n</alignment>\n</sentence>\n\n\n"
+    )
+    objects = [{"text": text, "n": n, "x": None} for n, text in enumerate(TEXTS)]
+    table = "id;text\n" + "".join(f'{n};"{text}"\n' for n, text in enumerate(TEXTS))
+    year = folder / "STS-en-test"
+    year.mkdir()
+    (year / "STS.gs.news.txt").write_text("1.5\n\n3\n")
+    topics = folder / "afs"
+    topics.mkdir()
+    for name in ("ArgPairs_GC.csv", "ArgPairs_GM.csv", "ArgPairs_DP.csv"):
+        (topics / name).write_text(afs, encoding="utf-8")
+    whole: dict[str, tuple[str, bytes, Callable[[Path], Any]]] = {
+        "read_quora": ("train.csv", quora.encode(), read_quora),
+        "read_quora, skipping": ("skip.csv", quora.encode(), _skipping),
+        "read_sts_benchmark": ("sts-dev.csv", dev.encode(), read_sts_benchmark),
+        "read_sick": ("SICK.txt", sick.encode(), read_sick),
+        "read_sts_year": (
+            "STS-en-test/STS.input.news.txt",
+            "".join(f"{a}\t{b}\n" for a, b in rows).encode(),
+            lambda path: read_sts_year(path.parent),
+        ),
+        "read_afs": ("afs/ArgPairs_GC.csv", afs.encode(), lambda path: read_afs(path.parent)),
+        "read_nli": ("nli.jsonl", nli.encode(), read_nli),
+        "read_nli, gzip": ("nli.jsonl.gz", gzip.compress(nli.encode()), read_nli),
+        "read_sections": ("sections.csv", sections.encode(), read_sections),
+        "read_banking77": ("banking.csv", banking.encode(), lambda path: read_banking77([path])),
+        "read_clinc150": (
+            "clinc.json",
+            json.dumps({"train": [[text, "c"] for text in TEXTS]}).encode(),
+            read_clinc150,
+        ),
+        "read_wa": ("own.wa", wa.encode(), read_wa),
+        "read_excluded": (
+            "exclude.txt",
+            "".join(text_hash(text) + "\n" for text in TEXTS).encode(),
+            read_excluded,
+        ),
+        "read_table, CSV": ("t.csv", table.encode(), read_table),
+        "read_table, no suffix": ("table", table.encode(), read_table),
+        "read_table, UTF-16": ("wide.tsv", table.replace(";", "\t").encode("utf-16"), read_table),
+        "read_table, JSON": ("t.json", json.dumps(objects).encode(), read_table),
+        "read_table, JSON lines": (
+            "t.jsonl",
+            "".join(json.dumps(row) + "\n" for row in objects).encode(),
+            read_table,
+        ),
+        "read_table, gzip": ("t.csv.gz", gzip.compress(table.encode()), read_table),
+        "read_table, zip": ("t.csv.zip", _zipped("t.csv", table.encode()), read_table),
+        "read_table, Excel": ("t.xlsx", _excel(), read_table),
+        "read_table, Parquet": ("t.parquet", _parquet(objects), read_table),
+        "load_model": ("model.film", _model(folder / "made.film"), load_model),
+        "read_metadata": ("metadata.film", _model(folder / "again.film"), read_metadata),
+    }
+    found = {}
+    for name, (place, content, reader) in whole.items():
+        path = folder / place
+        path.write_bytes(content)
+        reader(path)  # what is whole is read
+        found[name] = path, reader
+    return found
+
+
+def fuzzed(path: Path, reader: Callable[[Path], Any], n: int, seed: int) -> Tally:
+    """Read so many damaged copies of a whole file in its place, and count what happens."""
+    tally, content = Tally(), path.read_bytes()
+    rng = np.random.default_rng(seed)
+    try:
+        for _ in range(n):
+            broken = damaged(content, rng)
+            path.write_bytes(broken)
+            try:
+                with warnings.catch_warnings(), limits():
+                    warnings.simplefilter("ignore")
+                    reader(path)
+                tally.read += 1
+            except UNCLEAR as error:
+                tally.fail(f"{type(error).__name__} of another", broken)
+            except CLEAR as error:
+                if str(error):
+                    tally.refused += 1
+                else:
+                    tally.fail(f"{type(error).__name__} without a word", broken)
+            except Late:
+                tally.fail(f"more than {MOST_SECONDS} s", broken)
+            except Exception as error:
+                tally.fail(type(error).__name__, broken)
+    finally:
+        path.write_bytes(content)
+    return tally
+
+
+def _skipping(path: Path) -> Any:
+    return read_quora(path, on_error="skip")
+
+
+def _zipped(name: str, content: bytes) -> bytes:
+    place = io.BytesIO()
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return place.getvalue()
+
+
+def _excel() -> bytes:
+    from openpyxl import Workbook
+
+    book, place = Workbook(), io.BytesIO()
+    sheet: Any = book.active
+    for row in (["id", "text"], *enumerate(TEXTS)):
+        sheet.append(list(row))
+    book.save(place)
+    return place.getvalue()
+
+
+def _parquet(objects: list[dict[str, Any]]) -> bytes:
+    import pyarrow
+    from pyarrow import parquet
+
+    place = io.BytesIO()
+    columns = {"text": [row["text"] for row in objects], "n": [row["n"] for row in objects]}
+    parquet.write_table(pyarrow.table(columns), place)
+    return place.getvalue()
+
+
+def _model(path: Path) -> bytes:
+    save_model(LexicalFeatures().fit([TEXTS[:2], TEXTS[2:]]), path)
+    return path.read_bytes()

@@ -1,0 +1,80 @@
+"""The counts of what goes wrong: every part runs, and a reader that is wrong is found out."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.trust.__main__ import main
+from benchmarks.trust.damage import damaged
+from benchmarks.trust.estimators_on_odd_texts import tried
+from benchmarks.trust.faults import Job, broken
+from benchmarks.trust.readers import fuzzed
+
+
+def test_readers_and_estimators_hold_on_a_part(tmp_path):
+    parts = ["--parts", "readers,estimators", "--quick", "--out", str(tmp_path)]
+    assert main(parts) == 0
+    rows = [json.loads(line) for line in (tmp_path / "trust.jsonl").read_text().splitlines()]
+    inputs = {row["case"]: row["value"] for row in rows if row["metric"] == "inputs"}
+    assert len(inputs) > 40 and set(inputs.values()) == {25}
+    assert not any(row["value"] for row in rows if row["metric"] == "failed")
+
+
+@pytest.mark.parametrize("job", ["save_model", "row blocks", "harvest"])
+def test_a_killed_job_leaves_nothing_wrong(tmp_path, job):
+    options = ["--parts", "faults", "--quick", "--only", job, "--out", str(tmp_path)]
+    assert main(options) == 0
+
+
+def test_damage_is_the_same_for_one_seed_and_differs_between_two():
+    made = [damaged(b"a,b\n1,2\n" * 9, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert made[0] == made[1] != made[2]
+
+
+def test_a_reader_that_raises_something_else_or_nothing_at_all_is_found_out(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"1,2,3\n" * 20)
+
+    def careless(path):
+        return int(path.read_bytes().split(b",")[3][:1])
+
+    tally = fuzzed(path, careless, 200, 0)
+    assert tally.kinds["IndexError"] > 0 and tally.inputs == 200
+    assert path.read_bytes() == b"1,2,3\n" * 20
+
+    def silent(path):
+        raise ValueError
+
+    assert fuzzed(path, silent, 3, 0).kinds == {"ValueError without a word": 3}
+
+
+def test_values_that_are_not_finite_are_found_out():
+    def check(odd):
+        if any(not text for text in odd.flat):
+            raise AssertionError("values that are not finite")
+
+    assert tried(check, 200, 0).failed > 0
+
+
+def test_a_job_that_writes_in_place_is_found_out(tmp_path):
+    import time
+
+    prepared = tmp_path / "prepared"
+    prepared.mkdir()
+
+    def run(folder):
+        with open(folder / "out", "wb") as file:
+            for _ in range(20):
+                file.write(b"x" * 100)
+                file.flush()
+                time.sleep(0.01)
+
+    def outcome(folder):
+        path = folder / "out"
+        return path.read_bytes() if path.exists() else None
+
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    tally = broken(Job(run, outcome), prepared, scratch, 6, 0)
+    assert any("not whole" in kind for kind in tally.kinds)
