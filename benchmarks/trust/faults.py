@@ -28,7 +28,7 @@ from estimators import (
     save_model,
 )
 from estimators.cli import main as film
-from estimators.cli.tables import write_table
+from estimators.cli import write_table
 from film.corpus import RowBlocks, map_blocks, write_blocks
 from film.datasets import make_question_pairs
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.trust.damage import damaged
 from estimators import LexicalFeatures, load_model, read_metadata, save_model
-from estimators.cli.tables import read_table
+from estimators.cli import read_table
 from film.datasets import (
     read_afs,
     read_banking77,
