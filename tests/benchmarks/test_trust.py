@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.trust.__main__ import main
-from benchmarks.trust.damage import damaged
-from benchmarks.trust.estimators_on_odd_texts import tried
-from benchmarks.trust.faults import Job, broken
-from benchmarks.trust.readers import fuzzed
+from benchmarks.faulty.damage import damaged
+from benchmarks.faulty.estimators_on_odd_texts import tried
+from benchmarks.faulty.faults import Job, broken
+from benchmarks.faulty.readers import fuzzed
+from benchmarks.trust import main
 
 
 def test_readers_and_estimators_hold_on_a_part(tmp_path):

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trust.damage import damaged
+from benchmarks.faulty.damage import damaged
 from estimators import LexicalFeatures, load_model, read_metadata, save_model
 from estimators.cli import read_table
 from film.datasets import (

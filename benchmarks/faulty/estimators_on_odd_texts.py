@@ -12,8 +12,8 @@ from scipy.sparse import random_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.trust.odd_texts import odd_pairs
-from benchmarks.trust.readers import Late, Tally, limits
+from benchmarks.faulty.odd_texts import odd_pairs
+from benchmarks.faulty.readers import Late, Tally, limits
 from estimators import (
     FILM,
     DuplicateFinder,

@@ -17,16 +17,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.support.records import record
-from benchmarks.trust.estimators_on_odd_texts import (
+from benchmarks.faulty.estimators_on_odd_texts import (
     ALONE,
     BATCH,
     estimators,
     neural_estimators,
     tried,
 )
-from benchmarks.trust.faults import broken, jobs
-from benchmarks.trust.readers import Tally, fuzzed, readers
+from benchmarks.faulty.faults import broken, jobs
+from benchmarks.faulty.readers import Tally, fuzzed, readers
+from benchmarks.support.records import record
 
 PARTS = ("readers", "estimators", "faults")
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.trust.readers import Tally
+from benchmarks.faulty.readers import Tally
 from estimators import (
     DuplicateFinder,
     RCMDRegressor,
