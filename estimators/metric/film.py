@@ -192,7 +192,8 @@ class FILM(TripletMetric):
             memory = checked_memory(None if on_disk else self.memory)
             decompose: Any = memory.cache(_decomposed, ignore=["progress"])
             low, rng = decompose(points, rank, rng, progress)
-            sigma = low.singular_values / low.singular_values[0]
+            right, singular_values = low.right, low.singular_values
+            sigma = singular_values / singular_values[0]
             d = min(self.d, len(sigma))
             self._warn_reduced(len(sigma), d, points.shape)
             # A NumPy number as parameter would turn float32 into float64.
@@ -200,19 +201,23 @@ class FILM(TripletMetric):
             scale = sigma ** (1 - whitening)
             if on_disk:
                 triplets = self._mined(points, labels, rng) if triplets is None else triplets
-                axes = low.right * (scale / low.singular_values)
+                axes = right * (scale / singular_values)
                 anchors, pulls = block_moments(points, triplets, axes, progress=progress)
                 second_moment = np.square(scale) / points.shape[0]
             else:
                 # In place: at full size each (n, rank) copy is a fifth of the peak memory. A memory
                 # may give arrays that are mapped for reading alone.
                 coordinates = np.require(low.left, requirements="W")
+                del low
                 coordinates *= scale
                 if triplets is None:
                     space = coordinates * sigma**whitening if self.n_nearest else None
                     triplets = self._mined(points, labels, rng, space)
+                    del space
                 anchors, pulls = self._pulled(triplets, coordinates)
                 second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
+                # What follows reads the anchors alone.
+                del coordinates
             solution = solve(
                 anchors,
                 pulls,
@@ -226,8 +231,8 @@ class FILM(TripletMetric):
                 progress=progress,
             )
         weighted = solution.P * np.sqrt(solution.s) / (sigma**whitening)[:, None]
-        self.components_ = np.ascontiguousarray((low.right @ weighted).T)
-        self.singular_values_ = low.singular_values
+        self.components_ = np.ascontiguousarray((right @ weighted).T)
+        self.singular_values_ = singular_values
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.objective
         self.lower_bound_ = solution.lower_bound

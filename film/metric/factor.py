@@ -183,7 +183,8 @@ def descend_factor(
             continue
         last = plane.combined(t)
         B = B + last.move
-        images = (images[0] + last.images[0], images[1] + last.images[1])
+        for image, moved in zip(images, last.images, strict=True):
+            image += moved
         before = loss
 
 
@@ -226,16 +227,16 @@ class _Plane:
         return float(np.maximum(x, 0.0).sum() + 0.5 * np.square(gram).sum())
 
     def combined(self, t: np.ndarray) -> _Direction:
-        """Σ t_i D_i."""
-        move = sum(c * D.move for c, D in zip(t, self._directions, strict=True))
-        images = [
-            sum(
-                D.images[side].dtype.type(c) * D.images[side]
-                for c, D in zip(t, self._directions, strict=True)
-            )
-            for side in (0, 1)
-        ]
-        return _Direction(np.asarray(move), (np.asarray(images[0]), np.asarray(images[1])))
+        """Σ t_i D_i, in the memory of the first; the plane is of no use afterwards."""
+        first, *others = self._directions
+        move = sum((c * D.move for c, D in zip(t[1:], others, strict=True)), t[0] * first.move)
+        for side, image in enumerate(first.images):
+            image *= image.dtype.type(t[0])
+            for c, D in zip(t[1:], others, strict=True):
+                scaled = D.images[side]
+                scaled *= scaled.dtype.type(c)
+                image += scaled
+        return _Direction(move, first.images)
 
     def minimum(self, width: float) -> np.ndarray:
         """Minimise the smoothed objective over t, by Newton steps with backtracking."""

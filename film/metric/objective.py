@@ -13,6 +13,9 @@ from scipy.special import expit
 
 from film.threads import one_blas_thread
 
+_ROWS = 16_384
+"""Rows of a block of `pull_matrix`."""
+
 
 def hinge_arguments(
     P: np.ndarray, s: np.ndarray, anchors: np.ndarray, pulls: np.ndarray
@@ -58,7 +61,7 @@ def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) ->
     Returns
     -------
     K : ndarray of shape (r, r)
-        Costs O(#active r²).
+        Costs O(#active r²), and memory for some thousand rows.
 
     Examples
     --------
@@ -71,10 +74,16 @@ def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) ->
     rows = np.flatnonzero(activity)
     if len(rows) == len(activity) and activity.dtype == bool:
         return -(pulls.T @ anchors)
-    weighted = anchors[rows]
-    if activity.dtype != bool:
-        weighted = weighted * activity[rows, None].astype(anchors.dtype)
-    return -(pulls[rows].T @ weighted)
+    r = anchors.shape[1]
+    K = np.zeros((r, r), dtype=anchors.dtype)
+    # In blocks, for the rows that are copied may be nearly all.
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        weighted = anchors[some]
+        if activity.dtype != bool:
+            weighted *= activity[some, None].astype(anchors.dtype)
+        K += pulls[some].T @ weighted
+    return -K
 
 
 def curvatures(P: np.ndarray, K: np.ndarray) -> np.ndarray:

@@ -9,9 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from film.corpus import connected_groups
+from film.metric.decomposition.products import threaded_product
 
 MAX_SIMILAR = 10
 """Most mates an anchor meets, so that a cluster of m points costs m · MAX_SIMILAR."""
+_TRIPLETS = 65_536
+"""Triplets whose vectors are held at once."""
 
 
 def check_triplets(triplets: Any, n_points: int) -> np.ndarray:
@@ -345,7 +348,7 @@ def anchor_sums(triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, n
     (array([0]), array([[1.5]]))
     """
     anchors, signed = anchor_weights(triplets, len(points), points.dtype)
-    return anchors, signed @ points
+    return anchors, threaded_product(signed, points)
 
 
 def anchor_weights(
@@ -388,6 +391,9 @@ def ordered_share(points: np.ndarray, triplets: np.ndarray) -> float:
     """
     norms = np.linalg.norm(points, axis=1, keepdims=True)
     unit = np.divide(points, norms, out=np.zeros_like(points), where=norms > 0)
-    anchors = unit[triplets[:, 0]]
-    gap = np.einsum("td,td->t", anchors, unit[triplets[:, 1]] - unit[triplets[:, 2]])
-    return float(np.where(gap > 0, 1.0, np.where(gap == 0, 0.5, 0.0)).mean())
+    ordered = 0.0
+    for start in range(0, len(triplets), _TRIPLETS):
+        anchors, similar, dissimilar = triplets[start : start + _TRIPLETS].T
+        gap = np.einsum("td,td->t", unit[anchors], unit[similar] - unit[dissimilar])
+        ordered += float(np.where(gap > 0, 1.0, np.where(gap == 0, 0.5, 0.0)).sum())
+    return ordered / len(triplets)

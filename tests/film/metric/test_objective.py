@@ -1,8 +1,11 @@
 """FILM's objective against the paper's own n x n matrices and against finite differences."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+import film.metric.objective as objective
 from film.metric.descent import minimize_on_stiefel
 from film.metric.objective import (
     curvatures,
@@ -87,7 +90,9 @@ def test_the_pull_matrix_is_the_papers(seed):
     assert -curvatures(paper.P, K) @ paper.s == pytest.approx(z[active].sum(), abs=1e-14)
 
 
-def test_pull_matrix_takes_all_none_and_parts_of_activities():
+@pytest.mark.parametrize("rows", [1, 3, 1000])
+def test_pull_matrix_takes_all_none_and_parts_of_activities(monkeypatch, rows):
+    monkeypatch.setattr(objective, "_ROWS", rows)
     paper = Paper(0)
     rng = np.random.default_rng(0)
     m = len(paper.points)
@@ -104,6 +109,21 @@ def test_pull_matrix_takes_all_none_and_parts_of_activities():
         for a, v, weight in zip(paper.pulls, paper.points, activity, strict=True):
             wanted -= weight * np.outer(a, v)
         assert np.allclose(pull_matrix(paper.points, paper.pulls, activity), wanted, atol=1e-15)
+
+
+def test_an_updated_pull_matrix_copies_no_more_than_a_block_of_rows():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((100_000, 20)).astype("f4")
+    activity = rng.random(len(points))
+    tracemalloc.start()
+    K = pull_matrix(points, points, activity)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Two copied blocks, the next one's first, and the row numbers; the points are five times that.
+    assert peak < 3 * objective._ROWS * 20 * 4 + 100_000 * 8 + 1e6 < points.nbytes
+    wanted = -(points.T.astype(float) * activity) @ points
+    # Sums of 1e5 terms of size 1, by float32: eps √n of ‖·‖ in each entry.
+    np.testing.assert_allclose(K, wanted, rtol=0, atol=100_000 * 1e-6)
 
 
 def test_float32_stays_float32():

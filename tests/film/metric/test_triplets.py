@@ -273,7 +273,9 @@ def test_anchor_sums_do_not_depend_on_the_order_of_triplets():
     assert np.allclose(sums, shuffled, atol=1e-15)
 
 
-def test_ordered_share_counts_by_cosine():
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_ordered_share_counts_by_cosine(monkeypatch, block):
+    monkeypatch.setattr(triplets_module, "_TRIPLETS", block)
     rng = np.random.default_rng(0)
     points = rng.standard_normal((15, 3)) * rng.uniform(0.01, 100, (15, 1))
     triplets = np.array([rng.choice(15, 3, replace=False) for _ in range(80)])
