@@ -39,7 +39,7 @@ class RankSearch:
     ``points`` are rows, those named below not zero; ``copies`` counts the corpus points that share
     each row's direction, at the row that stands for it (else 0); ``origin`` and ``goal`` are rows
     that stand for their directions, sorted by origin. Counts of ``k_max`` and more may be any such
-    number.
+    number. ``whole`` leaves the corpus in one cell.
     """
 
     def __init__(
@@ -49,6 +49,8 @@ class RankSearch:
         origin: Integers,
         goal: Integers,
         k_max: int | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         n, d = points.shape
         self.points, self.origin, self.goal, self.k_max = points, origin, goal, k_max
@@ -56,7 +58,7 @@ class RankSearch:
         self.axes = principal_axes(points, columns)
         rows = turned_units(points, columns, self.axes)
         queries, query_of_task = np.unique(origin, return_inverse=True)
-        self.cells = part(rows, len(queries))
+        self.cells = part(rows, 0 if whole else len(queries))
         # Repeated directions first: only they need weights.
         order = np.lexsort((copies[columns] == 1, self.cells.label))
         self.columns, self.corpus_rows = columns[order], rows[order]
@@ -238,10 +240,14 @@ class Block:
         if len(doubtful):
             possible = possible[:, doubtful] & ~sure[:, doubtful]
             task, place = np.nonzero(possible.T)
-            self.doubts.append((tasks[doubtful[task]], start + place))
-            self.n_doubts += len(task)
-            if self.n_doubts > chunk_rows(self.units.shape[1]):
-                self._settle()
+            self._put_aside(tasks[doubtful[task]], start + place)
+
+    def _put_aside(self, tasks: Integers, places: Integers) -> None:
+        """Keep doubtful tasks and places for float64, and decide them before they are many."""
+        self.doubts.append((tasks, places))
+        self.n_doubts += len(tasks)
+        if self.n_doubts > chunk_rows(self.units.shape[1]):
+            self._settle()
 
     def _settle(self) -> None:
         """Decide the doubtful in float64, in the tree's order."""
