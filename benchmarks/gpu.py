@@ -9,6 +9,8 @@ public sets, the rows of the recipes. Without these, rows are generated. Cases:
   torch: first whether both give the same in float32, float16 and bfloat16, then memory and time.
 - ``step``: a training step with RCMD beside one with mean pooling, of MiniLM and at width 768.
 - ``encoding``: questions a second, beside a loop over transformers.
+- ``metric``: the matrix K of FILM and its products with a map, beside NumPy on the processor: first
+  whether both give the same.
 - ``here``, ``quora``, ``sts``: each recipe of `benchmarks.rcmd_train` for at most a minute.
 
 Every case has a process of its own and a number of seconds, after which it is cut; what it has
@@ -38,6 +40,7 @@ from benchmarks.support.recipes import SETTINGS
 from benchmarks.support.records import record
 from estimators import RCMDRegressor
 from estimators.encoders import find_model
+from film.metric import RowsOnDevice, pull_matrix
 from film.training import allpairs_similarity
 
 LIMIT, FEWEST = 460.0, 15.0
@@ -46,6 +49,8 @@ DTYPES = ("float32", "bfloat16")
 WARM_STEPS = 10
 # Sums of other order: forwards to rounding, and a near tie may send a gradient elsewhere.
 LARGEST_DIFFERENCE, LARGEST_ERROR = 1e-5, 3e-2
+# Of products of float32, relative; products in TF32 are off by some 5e-4.
+LARGEST_GAP = 1e-5
 
 Rows = Iterator[tuple[str, str, float, str, str | None, float | None]]
 """Case, metric, value, unit, rival, and its value."""
@@ -258,6 +263,43 @@ def encoding(run: Run) -> Rows:
                 yield from ((case, *figure) for figure in figures)
 
 
+def metric(run: Run) -> Rows:
+    """Compare K and the products of a round of FILM on a device with those of NumPy.
+
+    Raises
+    ------
+    ArithmeticError
+        If they are not the same to rounding.
+    """
+    m, r, d = (300, 20, 5) if run.quick else (50_000, 600, 100)
+    draws = np.random.default_rng(0)
+    pair = [draws.standard_normal((m, r), dtype=np.float32) for _ in range(2)]
+    B = draws.standard_normal((r, d), dtype=np.float32)
+    activity = (draws.random(m) < 0.3).astype(np.float64)
+    moved = [RowsOnDevice(rows, run.device) for rows in pair]
+    ways = {
+        f"K of {m} anchors, rank {r}": lambda rows: pull_matrix(*rows, activity),
+        f"images of {m} anchors, rank {r} to {d}": lambda rows: rows[0] @ B,
+    }
+    for case, product in ways.items():
+        found, expected = product(moved), product(pair)
+        gap = float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+        if not gap < LARGEST_GAP:
+            raise ArithmeticError(
+                f"{case}: a relative difference of {gap:.2g} is no rounding (at most "
+                f"{LARGEST_GAP:g} is)"
+            )
+        yield case, "largest_difference", gap, "", "NumPy", None
+        seconds = {"here": [], "NumPy": []}
+        for _ in range(3):
+            for name, rows in (("here", moved), ("NumPy", pair)):
+                started = time.perf_counter()
+                product(rows)
+                seconds[name].append(time.perf_counter() - started)
+        own, rival = (float(np.median(seconds[name])) for name in ("here", "NumPy"))
+        yield case, "seconds", _rounded(own), "s", "NumPy", _rounded(rival)
+
+
 def train(name: str, run: Run) -> Rows:
     """Train by a recipe, as far as the time goes: speed, memory, loss, and the score that chooses.
 
@@ -333,6 +375,7 @@ CASES = {
     "here": Case(partial(train, "here"), 55),
     "quora": Case(partial(train, "quora"), 55),
     "sts": Case(partial(train, "sts"), 55),
+    "metric": Case(metric, 15),
 }
 """Cases by their names, in the order in which they run; a new one is one line more."""
 

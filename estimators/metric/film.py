@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize
 
+from estimators.encoders import check_device
 from estimators.inputs import check_choice, check_real, checked_memory, progress_bar
 from estimators.metric.triplet_metric import TripletMetric
 from estimators.persistence import savable
 from film.corpus import RowBlocks
 from film.metric import (
+    RowsOnDevice,
     anchor_sums,
     block_moments,
     block_svd,
@@ -71,6 +73,9 @@ class FILM(TripletMetric):
         Where to cache the decomposition, by X, ``rank`` and ``random_state``: fits that differ in
         other parameters, as in a search, share it. It must be a folder of your own, and takes
         (n_samples + n_features) · rank numbers. None caches nothing; nor do blocks on disk.
+    device : str, default=None
+        Device of torch that multiplies the anchors in every round, such as "cuda"; it holds
+        2 · m · rank numbers. None leaves that to NumPy. Maps are the same to rounding.
     random_state : int, RandomState or None, default=None
         Seeds the decomposition, mining and the start of "cayley".
     verbose : int, default=0
@@ -151,6 +156,7 @@ class FILM(TripletMetric):
         max_iter: int = 50,
         tol: float = 1e-2,
         memory: Any = None,
+        device: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -166,6 +172,7 @@ class FILM(TripletMetric):
         self.max_iter = max_iter
         self.tol = tol
         self.memory = memory
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -181,6 +188,10 @@ class FILM(TripletMetric):
             raise ValueError(f"solver={self.solver!r} is an estimator of its own: MiniBatchFILM")
         check_choice("solver", self.solver, SOLVERS)
         checked_memory(self.memory)
+        if self.device is not None:
+            import torch
+
+            check_device(torch, self.device)
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
@@ -218,6 +229,8 @@ class FILM(TripletMetric):
                 second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
                 # What follows reads the anchors alone.
                 del coordinates
+            if self.device is not None:
+                anchors, pulls = (RowsOnDevice(rows, self.device) for rows in (anchors, pulls))
             solution = solve(
                 anchors,
                 pulls,

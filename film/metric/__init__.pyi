@@ -2,6 +2,8 @@ from .contributions import largest_contributions as largest_contributions
 from .decomposition.svd import project as project
 from .decomposition.svd import symmetric_root as symmetric_root
 from .decomposition.svd import truncated_svd as truncated_svd
+from .objective import RowsOnDevice as RowsOnDevice
+from .objective import pull_matrix as pull_matrix
 from .out_of_core.minibatch import anchor_batches as anchor_batches
 from .out_of_core.minibatch import batch_step as batch_step
 from .out_of_core.minibatch import initial_components as initial_components

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from film.metric.objective import pull_matrix
+from film.metric.objective import Rows, pull_matrix
 from film.threads import one_blas_thread
 
 # Widths of the smoothed hinge in units of the margin: the first, the one that slow rounds lead
@@ -107,8 +107,8 @@ def rank_bound(
 
 
 def descend_factor(
-    anchors: np.ndarray,
-    pulls: np.ndarray,
+    anchors: Rows,
+    pulls: Rows,
     unit: float,
     S_all: np.ndarray,
     first: np.ndarray,
@@ -118,7 +118,7 @@ def descend_factor(
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r)
+    anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
         v_i and a_i.
     unit : float
         What the pulls are divided by.
@@ -311,7 +311,7 @@ def _best_length(pulled: np.ndarray, margin: float, square: float) -> float:
 
 
 def _images(
-    anchors: np.ndarray, pulls: np.ndarray, B: np.ndarray, unit: float
+    anchors: Rows, pulls: Rows, B: np.ndarray, unit: float
 ) -> tuple[np.ndarray, np.ndarray]:
     dtype = anchors.dtype
     return anchors @ B.astype(dtype), pulls @ (B / unit).astype(dtype)

@@ -7,6 +7,8 @@ manifold, s (d,) ≥ 0. The learned representation is y_i = diag(√s) Pᵀ v_i.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from scipy.special import expit
@@ -17,9 +19,63 @@ _ROWS = 16_384
 """Rows of a block of `pull_matrix`."""
 
 
-def hinge_arguments(
-    P: np.ndarray, s: np.ndarray, anchors: np.ndarray, pulls: np.ndarray
-) -> np.ndarray:
+class RowsOnDevice:
+    """Rows in the memory of a device, which torch multiplies there.
+
+    They stand for the anchors or pulls of `film.metric.solve`: once there, only (r, d), (m, d) and
+    (r, r) arrays travel. Products are those of NumPy to rounding: torch leaves float32 as it is
+    unless told otherwise (``torch.set_float32_matmul_precision``).
+
+    Parameters
+    ----------
+    rows : ndarray of float32 or float64, shape (m, r)
+        Rows.
+    device : str
+        A device of torch, such as "cuda".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric import RowsOnDevice
+    >>> RowsOnDevice(np.eye(2), "cpu") @ np.array([[2.0], [3.0]])
+    array([[2.],
+           [3.]])
+    """
+
+    def __init__(self, rows: np.ndarray, device: str) -> None:
+        import torch
+
+        self.dtype = rows.dtype
+        self._rows = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __matmul__(self, B: np.ndarray) -> np.ndarray:
+        return (self._rows @ self._moved(B)).cpu().numpy()
+
+    def weighted_product(self, other: RowsOnDevice, weights: np.ndarray) -> np.ndarray:
+        """Σ_i w_i x_i y_iᵀ over the rows of both, (r, r); rows with w_i = 0 cost nothing."""
+        if weights.all() and weights.dtype == bool:
+            return (self._rows.T @ other._rows).cpu().numpy()
+        chosen = np.flatnonzero(weights)
+        total = self._rows.new_zeros(self._rows.shape[1], other._rows.shape[1])
+        for start in range(0, len(chosen), _ROWS):
+            some = chosen[start : start + _ROWS]
+            places, scale = self._moved(some), self._moved(weights[some, None].astype(other.dtype))
+            total += self._rows[places].T @ (other._rows[places] * scale)
+        return total.cpu().numpy()
+
+    def _moved(self, values: np.ndarray) -> Any:
+        import torch
+
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self._rows.device)
+
+
+Rows = np.ndarray | RowsOnDevice
+
+
+def hinge_arguments(P: np.ndarray, s: np.ndarray, anchors: Rows, pulls: Rows) -> np.ndarray:
     """Average violation of each anchor's triplets.
 
     z_i = −y_i · diag(√s) Pᵀ a_i (paper, step 2); the hinge loss of anchor i is max(0, z_i + m).
@@ -30,7 +86,7 @@ def hinge_arguments(
         Orthonormal columns.
     s : ndarray of shape (d,)
         Non-negative weights of the columns.
-    anchors, pulls : ndarray of shape (m, r)
+    anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
         Rows v_i and a_i.
 
     Returns
@@ -48,12 +104,12 @@ def hinge_arguments(
     return -np.einsum("il,il,l->i", anchors @ P, pulls @ P, s)
 
 
-def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) -> np.ndarray:
+def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
     """K = −Σ_i λ_i a_i v_iᵀ (paper, step 4).
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r)
+    anchors, pulls : ndarray of shape (m, r), or both RowsOnDevice
         Rows v_i and a_i.
     activity : ndarray of shape (m,)
         λ_i, boolean, or in [0, 1] where activities are averaged. Rows with λ_i = 0 cost nothing.
@@ -66,11 +122,15 @@ def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from film.metric.objective import pull_matrix
+    >>> from film.metric import pull_matrix
     >>> pull_matrix(np.eye(2), np.ones((2, 2)), np.array([True, False]))
     array([[-1., -0.],
            [-1., -0.]])
     """
+    if isinstance(anchors, RowsOnDevice) or isinstance(pulls, RowsOnDevice):
+        if not (isinstance(anchors, RowsOnDevice) and isinstance(pulls, RowsOnDevice)):
+            raise TypeError("anchors and pulls must both be RowsOnDevice, or both arrays")
+        return -pulls.weighted_product(anchors, activity)
     rows = np.flatnonzero(activity)
     if len(rows) == len(activity) and activity.dtype == bool:
         return -(pulls.T @ anchors)

@@ -23,6 +23,7 @@ import scipy.linalg
 from film.metric.descent import minimize_on_stiefel
 from film.metric.factor import descend_factor, rank_bound
 from film.metric.objective import (
+    Rows,
     curvatures,
     fix_signs,
     hinge_arguments,
@@ -78,8 +79,8 @@ class Solution:
 
 
 def solve(
-    anchors: np.ndarray,
-    pulls: np.ndarray,
+    anchors: Rows,
+    pulls: Rows,
     second_moment: np.ndarray,
     d: int,
     *,
@@ -94,7 +95,7 @@ def solve(
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r)
+    anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
         v_i and a_i of the points that have triplets.
     second_moment : ndarray of shape (r,)
         Mean of v² over all points, a coordinate; coordinates are uncorrelated.
@@ -235,8 +236,8 @@ def _best_of(
 
 
 def _eigen_rounds(
-    anchors: np.ndarray,
-    pulls: np.ndarray,
+    anchors: Rows,
+    pulls: Rows,
     scale: float,
     K_all: np.ndarray,
     P: np.ndarray,
@@ -272,8 +273,8 @@ def _eigen_rounds(
 
 
 def _cayley_rounds(
-    anchors: np.ndarray,
-    pulls: np.ndarray,
+    anchors: Rows,
+    pulls: Rows,
     scale: float,
     K_all: np.ndarray,
     P: np.ndarray,
@@ -319,7 +320,7 @@ def _move_activity(
     K_all: np.ndarray,
     activity: np.ndarray,
     active: np.ndarray,
-    moments: tuple[np.ndarray, np.ndarray, np.floating],
+    moments: tuple[Rows, Rows, np.floating],
     P: np.ndarray,
     s: np.ndarray,
     m: float,

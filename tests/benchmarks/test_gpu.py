@@ -73,6 +73,9 @@ def test_a_quick_run_measures_all_cases_on_a_processor_with_few_packages(kit, tm
         whole = metrics["training_seconds"] * metrics["examples_a_second"] / 4
         assert 1 < whole < 25
     assert not any("kernel" in case for case, _ in found)
+    case = "K of 300 anchors, rank 20"
+    assert found[case, "largest_difference"]["value"] < 1e-5
+    assert found[case, "seconds"]["rival"] == "NumPy"
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -226,3 +229,16 @@ def test_generated_rows_have_the_form_of_the_recipe(name, kit):
     assert all(len(set(row)) == found.rows.shape[1] for row in found.rows.tolist())
     assert len(found.held) == len(found.y_held) == 1_000 and set(found.y_held) == {0, 1}
     assert len(found.first(5).rows) == len(found.first(5).held) == 5
+
+
+def test_products_that_are_not_those_of_numpy_are_not_timed(monkeypatch):
+    class Wrong(gpu.RowsOnDevice):
+        def __matmul__(self, B):
+            # As far off as TF32 is.
+            return super().__matmul__(B) * np.float32(1 + 5e-4)
+
+    run = gpu.Run("cpu", True, 0.0)
+    assert len(list(gpu.metric(run))) == 4
+    monkeypatch.setattr(gpu, "RowsOnDevice", Wrong)
+    with pytest.raises(ArithmeticError, match="images of 300 anchors"):
+        list(gpu.metric(run))

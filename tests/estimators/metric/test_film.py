@@ -365,3 +365,30 @@ def test_fits_with_a_memory_share_the_decomposition_and_learn_the_same(tmp_path,
 def test_a_memory_that_is_none_is_refused_before_the_work():
     with pytest.raises(ValueError, match="memory"):
         FILM(memory=3).fit(np.eye(4), [0, 0, 1, 1])
+
+
+@quiet
+@full_solvers
+def test_a_device_learns_the_same_map(solver, monkeypatch):
+    pytest.importorskip("torch", reason="needs the extra neural")
+    moved, honest = [], film_module.RowsOnDevice
+
+    def counted(rows, device):
+        moved.append(device)
+        return honest(rows, device)
+
+    monkeypatch.setattr(film_module, "RowsOnDevice", counted)
+    X, y = crowded()[0], np.arange(600) % 5
+    metric = FILM(3, rank=6, solver=solver, max_iter=4, random_state=0)
+    expected = clone(metric).fit(X, y)
+    found = metric.set_params(device="cpu").fit(X, y)
+    assert moved == ["cpu"] * 2
+    # Coordinates are in float64, whose rounding the steps of a descent feed on.
+    np.testing.assert_allclose(found.components_, expected.components_, atol=1e-5)
+
+
+def test_a_device_that_is_not_here_is_refused_before_the_work(monkeypatch):
+    pytest.importorskip("torch", reason="needs the extra neural")
+    monkeypatch.setattr(film_module, "truncated_svd", lambda *_, **__: pytest.fail("worked"))
+    with pytest.raises(ValueError, match="device='nowhere' cannot be used here"):
+        FILM(device="nowhere").fit(np.eye(4), [0, 0, 1, 1])
