@@ -75,7 +75,8 @@ class ScoreFile:
     def __enter__(self) -> Self:
         state = read_state(self.path)
         if state is None:
-            if self.path.exists() and self.path.stat().st_size:
+            # A run that was killed before its first note leaves the header alone.
+            if self.path.exists() and not _HEADER.startswith(_start_of(self.path)):
                 raise FileExistsError(
                     f"path={os.fspath(self.path)!r} is there already, without "
                     f"{_note_of(self.path).name} of a harvest beside it; give another path"
@@ -261,6 +262,11 @@ def _rows(data: bytes, path: Path) -> Iterable[tuple[str, str, float, str]]:
         raise ValueError(
             f"{path} is no file of harvested pairs, or is damaged: {error}; harvest again"
         ) from error
+
+
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as handle:
+        return handle.read(len(_HEADER) + 1)
 
 
 def _note_of(path: Path) -> Path:

@@ -342,6 +342,14 @@ def test_wrong_arguments_raise_before_any_work(tmp_path, changes, error, message
     assert not path.exists()
 
 
+def test_a_run_that_was_killed_before_its_first_note_is_continued(tmp_path):
+    whole, begun = tmp_path / "whole.csv", tmp_path / "begun.csv"
+    harvest(Cosine(), SENTENCES, whole, n_pairs=10, random_state=0)
+    begun.write_text("text1,text2,score,split\n")
+    harvest(Cosine(), SENTENCES, begun, n_pairs=10, random_state=0)
+    assert begun.read_bytes() == whole.read_bytes()
+
+
 def test_files_of_others_are_left_alone(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("a,b\n")
