@@ -119,6 +119,12 @@ HEADINGS = {
     "untrained_share": "share of untrained similarity after adapt",
     "easier_auc": "ROC AUC, without the nearer half of the others",
     "training_seconds": "seconds",
+    "inputs": "inputs",
+    "read": "as they should",
+    "refused": "refused, with a message",
+    "failed": "failed",
+    "mutants": "mutants",
+    "killed": "killed by a test",
     "steps": "steps",
     "spread": "spread over seeds",
 }
