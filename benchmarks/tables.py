@@ -44,7 +44,7 @@ HEADINGS = {
     "predict": "10,000 new pairs, s",
     "vectorise": "vectorise, s",
     "transform": "transform, s",
-    "ranks": "ranks of 5,000 pairs, s",
+    "ranks": "ranks, s",
     "search": "ranks of all pairs, s",
     "sweep": "one sweep of all cosines, s",
     "of_sweep": "ranks / sweep",

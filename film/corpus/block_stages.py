@@ -30,7 +30,7 @@ from film.corpus.row_blocks import (
 __all__ = ["map_blocks", "sum_blocks", "write_blocks"]
 
 MOST_SUMMANDS = 16
-"""Most tasks of a sum. Each sends one summand back, which may be 100 MB."""
+"""Tasks of a sum. Each sends one summand back, which may be 100 MB."""
 Progress = Callable[[str], None] | None
 
 
@@ -174,6 +174,7 @@ def sum_blocks(
     *,
     keep: str | os.PathLike[str] | None = None,
     made_by: dict[str, Any] | None = None,
+    n_parts: int = MOST_SUMMANDS,
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -192,6 +193,9 @@ def sum_blocks(
         sum goes on. For arrays and sparse matrices of two dimensions.
     made_by : dict, optional
         As for `map_blocks`, with ``keep``.
+    n_parts : int, default=16
+        Most runs of blocks, and so the most processes that can share the work. Each sends one
+        summand back.
     n_jobs : int, optional
         As for `map_blocks`.
     progress : callable, optional
@@ -217,12 +221,12 @@ def sum_blocks(
     ...     sum_blocks(lambda rows, start: rows.sum(axis=0), X)
     array([2., 2.])
     """
-    runs = np.array_split(np.arange(blocks.n_blocks), min(blocks.n_blocks, MOST_SUMMANDS))
+    runs = np.array_split(np.arange(blocks.n_blocks), min(blocks.n_blocks, n_parts))
     parallel: Any = Parallel(n_jobs=n_jobs, return_as="generator")
     if keep is None:
         parts = parallel(delayed(_sum_run)(function, blocks, run.tolist()) for run in runs)
         return _total(parts, len(runs), progress)
-    making = {"stage": "sum", **(made_by or {}), "source": blocks.digest}
+    making = {"stage": "sum", "parts": len(runs), **(made_by or {}), "source": blocks.digest}
     with held_folder(keep, making) as target:
         entries = whole_entries(target, making)
         missing = [number for number in range(len(runs)) if number not in entries]

@@ -15,6 +15,9 @@ from film.corpus import RowBlocks, shared_with, sum_blocks
 from film.pairs.checks import check_at_least_one, checked_integers
 from film.pairs.ranks import INFINITE_RANK, neighbour_ranks
 
+# Counts are small, and the search takes long.
+_MOST_PARTS = 256
+
 
 def block_ranks(
     points: RowBlocks,
@@ -83,7 +86,13 @@ def block_ranks(
     with shared_with(points, rows) as read_rows, shared_with(points, (asked, position)) as read:
         work = partial(_ranks_in_block, read_rows, read, k_max)
         ranks = sum_blocks(
-            work, points, keep=keep, made_by=made_by, n_jobs=n_jobs, progress=progress
+            work,
+            points,
+            keep=keep,
+            made_by=made_by,
+            n_parts=_MOST_PARTS,
+            n_jobs=n_jobs,
+            progress=progress,
         )
     known = np.any(rows != 0, axis=1)[position].all(axis=1)
     ranks[~known & (listed[:, 0] != listed[:, 1])] = INFINITE_RANK
