@@ -100,6 +100,8 @@ HEADINGS = {
     "matching_percent": "matching, % of encoding",
     "sentences_a_second": "sentences per second",
     "times_as_fast": "times as fast",
+    "mean_cosine": "mean cosine",
+    "least_cosine": "least cosine",
     "largest_difference": "largest difference",
     "largest_gap": "largest gap",
     "times_smaller": "times smaller than sparse",

@@ -346,7 +346,8 @@ def test_fits_with_a_memory_share_the_decomposition_and_learn_the_same(tmp_path,
         return honest(X, rank, **options)
 
     monkeypatch.setattr(film_module, "truncated_svd", counted)
-    X, y = crowded()[0], np.arange(len(crowded()[0])) % 5
+    # Wide enough for a decomposition that draws.
+    X, y = np.random.default_rng(0).standard_normal((200, 80)), np.arange(200) % 5
     memories = (str(tmp_path), Memory(str(tmp_path), mmap_mode="r", verbose=0))
     for margin, solver in ((0.2, "eigen"), (0.5, "cayley"), (0.7, "eigen")):
         metric = FILM(3, rank=6, margin=margin, solver=solver, max_iter=5, random_state=0)
