@@ -90,7 +90,7 @@ def neighbour_ranks(
     query first counts the cells around its own; a pair with k_max closer points there is done.
     For the others, a cell is skipped where the angles of query, centre and the cell's farthest
     point prove every point of it too far; so is a query of a cell where Cauchy and Schwarz do, from
-    a third of the coordinates and what is known along the centre. Both bounds allow for the error
+    a quarter of the coordinates and what is known along the centre. Both bounds allow for the error
     of float32. A text in many pairs is scanned once for all of them.
 
     O(q m d) time at worst, for q distinct queries and m distinct directions in the corpus; with

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from film.pairs.neighbours.cosines import Floats, Integers, chunks, exact_units, product_bound
 
-# Rows that the axes are taken from, and the share of the coordinates that lead.
+# Rows that the axes are taken from, and the part of the coordinates that leads: one in so many.
 _AXES_ROWS = 20_000
-_LEADING = 3
+_LEADING = 4
 
 
 def principal_axes(points: Floats, rows: Integers) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
 
 from film.pairs.log_loss import binary_log_loss
+from film.pairs.neighbours import cells as _cells
 from film.pairs.neighbours import cosines as _cosines
 from film.pairs.neighbours import rank_search as _rank_search
 from film.pairs.neighbours.cosines import (
@@ -201,7 +202,8 @@ def test_no_pairs():
     assert neighbour_ranks(np.eye(3), np.empty((0, 2), int)).dtype == np.int64
 
 
-def test_thousands_of_copies_cost_one_and_multiples_little_memory():
+def test_thousands_of_copies_cost_one_and_multiples_little_memory(monkeypatch):
+    monkeypatch.setattr(_cells, "usable_cores", lambda: 1)
     rng = np.random.default_rng(0)
     points = rng.standard_normal((12_000, 16))
     points[:5000] = points[0]
@@ -219,7 +221,9 @@ def test_thousands_of_copies_cost_one_and_multiples_little_memory():
     assert peak < 64 * 2**20
 
 
-def test_many_doubtful_columns_stay_within_bounds():
+def test_many_doubtful_columns_stay_within_bounds(monkeypatch):
+    # The bound is that of one thread.
+    monkeypatch.setattr(_cells, "usable_cores", lambda: 1)
     # Orthogonal halves: every column of the other half ties with x′ at cosine 0. One point in
     # many pairs has all its doubts in one block: 600 · 3999 indices would be 18 MiB.
     rng = np.random.default_rng(0)
