@@ -2,7 +2,9 @@
 
 ``python -m benchmarks.tables`` replaces what stands between ``<!-- table NAME -->`` and
 ``<!-- end -->`` with the newest result of each case; ``--check`` only says whether it would.
-The table ``headlines`` picks a few results of several benchmarks, and what they compare with.
+The table ``headlines`` picks a few results of several benchmarks, and what they compare with;
+`PICKS` has tables that join rows of
+several benchmarks, and `PAPERS` the tables and figures of the papers.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.support.papers import PAPERS
+from benchmarks.support.picks import PICKS
 from benchmarks.support.records import RESULTS
 
 ROOT = Path(__file__).parent.parent
@@ -120,6 +124,13 @@ HEADINGS = {
     "familiarity_low": "share below ½",
     "untrained_share": "share of untrained similarity after adapt",
     "easier_auc": "ROC AUC, without the nearer half of the others",
+    "annotators": "annotators, 0 to 5",
+    "similarity_rcmd": "RCMD",
+    "largest_rcmd": "its ten largest",
+    "similarity_avg": "mean pooling",
+    "largest_avg": "its ten largest",
+    "similarity_matching": "matching",
+    "largest_matching": "its ten largest",
     "training_seconds": "seconds",
     "inputs": "inputs",
     "read": "as they should",
@@ -266,7 +277,9 @@ def table(bench: str) -> str:
     """One table: a row per case, a column per metric, and what it was measured on."""
     if bench == "headlines":
         return _headlines()
-    cells = _newest(bench)
+    if bench in PAPERS:
+        return _pieces(bench)
+    cells = _picked(bench) if bench in PICKS else newest(bench)
     if not cells:
         return "not measured\n"
     headings = HEADINGS | HEADINGS_OF_GPU if bench == "gpu" else HEADINGS
@@ -280,12 +293,14 @@ def table(bench: str) -> str:
         if with_rival:
             values += [_shown(next(iter(row.values()))["rival_value"])]
         lines.append(_line([case, *values]))
+    if bench in PICKS:
+        return "".join(lines) + _measured_on([r for row in cells.values() for r in row.values()])
     last = next(reversed(next(reversed(cells.values())).values()))
     return "".join(lines) + _measured_on([last])
 
 
-def _newest(bench: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Newest result by case and metric; empty where nothing was measured.
+def newest(bench: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Give the newest result by case and metric; empty where nothing was measured.
 
     ``contexts__5_4`` is the part of the benchmark ``contexts`` whose cases begin with "5.4: ".
     """
@@ -302,11 +317,36 @@ def _newest(bench: str) -> dict[str, dict[str, dict[str, Any]]]:
     return cells
 
 
+def _picked(name: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Newest results of the rows that a table picks, by their names and headings there."""
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for pick in PICKS[name]:
+        cells = newest(pick.bench).get(pick.case, {})
+        rows[pick.name] = {
+            heading: cells[metric] for heading, metric in pick.metrics.items() if metric in cells
+        }
+    return {pick: row for pick, row in rows.items() if row}
+
+
+def _pieces(paper: str) -> str:
+    """Tables and figures of a paper, with results of ours beside them."""
+    lines = [_line(["", "the paper", "ours", "how"]), _line(["---"] * 4)]
+    for piece in PAPERS[paper]:
+        shown = []
+        for name, bench, case, metric, times in piece.ours:
+            value = newest(bench).get(case, {}).get(metric, {}).get("value")
+            figure = "not measured" if value is None else _shown(times * value)
+            shown.append(f"{name} {figure}".strip())
+        ours = "; ".join(filter(None, [", ".join(shown), piece.why]))
+        lines.append(_line([piece.name, piece.paper, ours or "–", piece.how or "–"]))
+    return "".join(lines)
+
+
 def _headlines() -> str:
     lines = [_line(["", "measure", "here", "compared with"]), _line(["---"] * 4)]
     used: list[dict[str, Any]] = []
     for row in HEADLINES:
-        cells = _newest(row.bench)
+        cells = newest(row.bench)
         sides = [[cells[case][name] for name in row.metrics] for _, case in (row.ours, row.rival)]
         sign = -1 if row.less_is_better else 1
         first, second = (sign * side[0]["value"] for side in sides)

@@ -126,10 +126,10 @@ def write_where_new(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
 
 
-def links_to_readme(app: Any, name: str, source: list[str]) -> None:
-    """README is the first page here, so that links to the file lead there."""
-    depth = name.count("/")
-    source[0] = source[0].replace("](../README.md", "](" + "../" * depth + "index.md")
+def links_within(app: Any, name: str, source: list[str]) -> None:
+    """Lead links to README, and to the script of an example, to the pages that show them here."""
+    text = source[0].replace("](../README.md", "](index.md")
+    source[0] = re.sub(r"\]\(examples/(\w+)\.py\)", r"](gallery/\1.rst)", text)
 
 
 def is_left_out(
@@ -170,7 +170,7 @@ def displayed_math(self: Any, node: Any) -> None:
 def setup(app: Any) -> None:
     """Connect what stands above."""
     write_reference()
-    app.connect("source-read", links_to_readme)
+    app.connect("source-read", links_within)
     app.connect("autodoc-skip-member", is_left_out)
     app.connect("autodoc-process-docstring", escape_signs, priority=400)
     app.add_html_math_renderer("mathml", (inline_math, None), (displayed_math, None))

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import tables
 from benchmarks.support import records
+from benchmarks.support.picks import Pick
 
 
 def test_readme_tables_are_those_of_the_result_files():
@@ -57,3 +58,25 @@ def test_the_better_side_of_a_headline_is_bold(less_is_better, bold, tmp_path, m
     shown = tables.table("headlines")
     assert "| A task | seconds | " in shown
     assert shown.count("**") == 2 and bold in shown
+
+
+def test_every_picked_result_and_every_figure_beside_a_paper_was_measured():
+    for name, picks in tables.PICKS.items():
+        for pick in picks:
+            row = tables.newest(pick.bench).get(pick.case, {})
+            assert {*pick.metrics.values()} <= {*row}, (name, pick.name)
+    for paper, pieces in tables.PAPERS.items():
+        assert "not measured" not in tables.table(paper)
+        assert all(piece.ours or piece.why or not piece.how for piece in pieces)
+
+
+def test_a_picked_table_joins_benchmarks_under_its_own_headings(tmp_path, monkeypatch):
+    records.record("first", "a", "accuracy", 0.5, folder=tmp_path)
+    records.record("second", "b", "rule_accuracy", 0.25, folder=tmp_path)
+    picks = (
+        Pick("ours", "first", "a", {"accuracy": "accuracy"}),
+        Pick("theirs", "second", "b", {"accuracy": "rule_accuracy"}),
+    )
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(tables, "PICKS", {"both": picks})
+    assert tables.table("both").splitlines()[2:4] == ["| ours | 0.5000 |", "| theirs | 0.2500 |"]

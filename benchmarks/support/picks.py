@@ -1,0 +1,153 @@
+"""Which results stand in the tables that compare what was measured in several benchmarks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Pick(NamedTuple):
+    """One row: how it is called here, where it stands, and which of its metrics are shown."""
+
+    name: str
+    bench: str
+    case: str
+    metrics: dict[str, str]
+    """By heading of the table, the metric of the result file."""
+
+
+def _same(*metrics: str) -> dict[str, str]:
+    return {name: name for name in metrics}
+
+
+_ALL = "quora, MiniLM saw Quora: collection"
+_MINILM = "all-MiniLM-L6-v2"
+_CURVE, _COST = ("roc_auc", "accuracy"), ("seconds", "peak")
+_TOKENS = {"roc_auc": "quora_auc"}
+_TAUGHT = "all-MiniLM-L6-v2, bfloat16: labels, 1.5 epochs, learned weights: rcmd, mean of 1 seeds"
+_AVERAGE = "average of here-rcmd-0 and quora-rcmd-0, bfloat16: rcmd"
+
+PICKS = {
+    "choices": (
+        Pick(
+            "cosine of TF-IDF, a line on top",
+            "duplicates",
+            "quora: TF-IDF cosine, logistic regression",
+            _same(*_CURVE),
+        ),
+        Pick(
+            "`few_label_duplicates`, 200 labels",
+            "suggest",
+            "quora: 200 labels, suggested, mean of 10 seeds",
+            _same(*_CURVE),
+        ),
+        Pick(
+            "`LexicalFeatures`, logistic regression",
+            "duplicates",
+            "quora: lexical features, logistic regression",
+            _same(*_CURVE, "seconds"),
+        ),
+        Pick("`FILM` over TF-IDF, cosine", "quora", "quora: FILM cosine", _same("roc_auc")),
+        Pick(
+            "`PairwiseKNNClassifier` over it",
+            "quora",
+            "quora: Pairwise kNN, inductive",
+            _same(*_CURVE),
+        ),
+        Pick(
+            "`fast_duplicates`",
+            "duplicates",
+            "quora: fast_duplicates, collection",
+            _same(*_CURVE, *_COST),
+        ),
+        Pick(
+            '`accurate_duplicates(encoder="none")`',
+            "accurate",
+            f"{_ALL}: light",
+            _same(*_CURVE),
+        ),
+        Pick(
+            "cosine of MiniLM, untrained, *",
+            "frozen_film",
+            "cosine: quora: MiniLM cosine",
+            _same("roc_auc"),
+        ),
+        Pick(
+            "`FILM` over MiniLM's vectors, *",
+            "frozen_film",
+            "cosine: quora: MiniLM, FILM, threshold",
+            _same("roc_auc"),
+        ),
+        Pick(
+            "`TripletNetwork`, along length, *",
+            "triplet_network",
+            "quora: 20000 triplets: along length, from the means, hinge, margin 1",
+            _same(*_CURVE) | {"seconds": "training_seconds"},
+        ),
+        Pick(
+            "`RCMDRegressor`, untrained, *",
+            "frozen_film",
+            "cosine: quora: MiniLM, RCMD",
+            _same("roc_auc"),
+        ),
+        Pick(
+            "`TokenFILM` under `RCMDRegressor`, *",
+            "frozen_film",
+            "cosine: quora: MiniLM, TokenFILM, RCMD",
+            _same("roc_auc"),
+        ),
+        Pick(
+            "`RCMDRegressor`, trained on the labels, *",
+            "rcmd_train",
+            _TAUGHT,
+            _TOKENS | {"seconds": "training_seconds"},
+        ),
+        Pick(
+            "`accurate_duplicates`, *",
+            "accurate",
+            f"{_ALL}: all",
+            _same(*_CURVE) | {"seconds": "fit"},
+        ),
+    ),
+    "choices_similarity": (
+        Pick(
+            "TF-IDF of characters",
+            "contexts",
+            "sample: TF-IDF of characters",
+            _same("STS-B"),
+        ),
+        Pick(
+            "`FILM` beside its TF-IDF, STS-B's labels",
+            "sts_film",
+            "STS-B test: FILM beside its TF-IDF, cosine",
+            {"STS-B": "spearman"},
+        ),
+        Pick(
+            "`ContextRegressor`, from 91 books",
+            "contexts",
+            "whole: Origin from scratch, 500 contexts",
+            _same("STS-B", "seconds"),
+        ),
+        Pick(
+            "`SurrogateRegressor` of it",
+            "contexts",
+            "2: Surrogate from scratch",
+            _same("STS-B", "mean", "seconds"),
+        ),
+        Pick(
+            "mean pooling of MiniLM, *", "sts", f"{_MINILM}: mean pooling", _same("STS-B", "mean")
+        ),
+        Pick("`RCMDRegressor`, untrained, *", "sts", f"{_MINILM}: RCMD", _same("STS-B", "mean")),
+        Pick(
+            "`TokenMatchingRegressor`, untrained, *",
+            "sts",
+            f"{_MINILM}: matching, both",
+            _same("STS-B", "mean"),
+        ),
+        Pick(
+            "`RCMDRegressor`, average of two trained ones, *",
+            "rcmd_train",
+            _AVERAGE,
+            _same("STS-B", "mean"),
+        ),
+    ),
+}

@@ -1,0 +1,40 @@
+"""
+Which words match
+=================
+
+Contributions of pairs of tokens, for the plan of relaxed transport and for that of mean pooling:
+the upper and the lower row of CLRCMD's Figure 2, untrained.
+"""
+
+# %%
+# Where the environment variable ``FILM_DATA`` names the folder of the measured sets, the pairs are
+# the paper's own, from STS13; elsewhere made ones, that differ in the same ways.
+
+import os
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from benchmarks.paper_pairs import find_pairs
+from estimators import RCMDRegressor
+
+pairs = {
+    "positive": ("How do I learn chess?", "What is the best way to learn chess?"),
+    "neutral": ("Trains to Rome on 25 August", "Trains to Rome on 19 July"),
+    "negative": ("A storm closes the harbour", "The council opens a library"),
+}
+if "FILM_DATA" in os.environ:
+    found = find_pairs(Path(os.environ["FILM_DATA"]) / "sts")
+    pairs = {kind: found[f"CLRCMD, {kind}"][0] for kind in pairs}
+
+# %%
+# Every matrix sums to the similarity above it.
+
+figure, axes = plt.subplots(2, 3, figsize=(11, 7), layout="constrained")
+for row, plan in zip(axes, ("rcmd", "avg"), strict=True):
+    model = RCMDRegressor(plan=plan).fit(list(pairs.values()))
+    for panel, (kind, pair) in zip(row, pairs.items(), strict=True):
+        explanation = model.explain([pair])[0]
+        explanation.plot(ax=panel)
+        panel.set_title(f"{kind}, {plan}: {explanation.similarity:.2f}", fontsize=10)
+plt.show()
