@@ -1,10 +1,16 @@
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from estimators.pairs import submission
-from estimators.pairs.submission import duplicate_probabilities, write_predictions
+from estimators.pairs.submission import (
+    duplicate_probabilities,
+    keep_pairs,
+    write_kept_predictions,
+    write_predictions,
+)
 from film.pairs.shift.priors import shift_prior
 
 
@@ -71,4 +77,37 @@ def test_bad_arguments_are_found_before_the_work(tmp_path, ids, prior, message):
     with pytest.raises(ValueError, match=message):
         write_predictions(model, PAIRS, ids, tmp_path / "s.csv", prior=prior)
     assert model.asked == []
+    assert not (tmp_path / "s.csv").exists()
+
+
+def test_kept_predictions_are_those_in_memory_and_are_told_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(submission, "BLOCK", 3)
+    pairs = keep_pairs(
+        ((name, *pair) for name, pair in zip("stuvwxyz", PAIRS, strict=True)), tmp_path / "p"
+    )
+    settings = {"model_digest": "lengths", "prior": 0.1746}
+    told = []
+    mean = write_kept_predictions(
+        Lengths(), pairs, tmp_path / "s.csv", tmp_path / "j", advance=told.append, **settings
+    )
+    said = write_predictions(
+        Lengths(), PAIRS, list("stuvwxyz"), tmp_path / "w.csv", prior=settings["prior"]
+    )
+    assert told == [3, 3, 2] and mean == pytest.approx(said.mean(), rel=1e-12)
+    assert (tmp_path / "s.csv").read_text() == (tmp_path / "w.csv").read_text()
+    with pytest.raises(FileExistsError, match="another run, with other model"):
+        write_kept_predictions(
+            Lengths(), pairs, tmp_path / "s.csv", tmp_path / "j", model_digest="another"
+        )
+    with pytest.raises(ValueError, match="prior"):
+        write_kept_predictions(
+            Lengths(), pairs, tmp_path / "s.csv", tmp_path / "j", model_digest="lengths", prior=1.5
+        )
+
+
+def test_probabilities_that_are_none_are_refused_in_blocks(tmp_path):
+    pairs = keep_pairs([("a", "b", "c")], tmp_path / "p")
+    model = SimpleNamespace(predict_proba=lambda pairs: np.full((len(pairs), 2), np.nan))
+    with pytest.raises(ValueError, match="finite and in"):
+        write_kept_predictions(model, pairs, tmp_path / "s.csv", tmp_path / "j", model_digest="nan")
     assert not (tmp_path / "s.csv").exists()
