@@ -1,9 +1,11 @@
-"""Duplicates of a whole corpus: time, memory, planted copies, groups, and a rival.
+"""Duplicates of a whole corpus: time, memory, planted copies, groups, and rivals.
 
 ``python -m benchmarks.corpus --data DIR`` takes Quora's questions; without ``--data`` it takes
-texts that it generates itself. semhash runs on the finder's own vectors, in an environment that the
-benchmark makes for it (``--rivals`` names it), and not in a ``--quick`` run, which records only
-where ``--out`` says so.
+texts that it generates itself. Rivals are semhash and the mining of sentence-transformers, both on
+trigrams in 256 dimensions as the finder's candidates are, and MinHash of datasketch. semhash and
+datasketch run in an environment that the benchmark makes for them (``--rivals`` names it). The last
+case is a million texts of `benchmarks.support.bench_corpus`. A ``--quick`` run leaves rivals and
+the million out, and records only where ``--out`` says so. ``--only CASE ...`` runs some cases.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rivals.environment import SCRIPTS, rival_python
+from benchmarks.support.bench_corpus import bench_corpus
 from benchmarks.support.edits import edited
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
@@ -28,10 +31,12 @@ from estimators.inputs import TextIndex
 from film.corpus import connected_groups
 
 UNITS = {"seconds": "s", "peak": "MB"}
-CASES = ("plain", "classifier", "planted", "groups", "semhash")
-SEMHASH = ("semhash==0.5.0", "numpy", "scikit-learn")
+QUICK_CASES = ("plain", "classifier", "planted", "groups")
+RIVALS = ("semhash", "mining", "minhash")
+CASES = (*QUICK_CASES, *RIVALS, "million")
+PACKAGES = ("semhash==0.5.0", "datasketch>=1.6", "numpy", "scikit-learn")
 PLANTED_SHARE = 0.1
-RECALL = 0.6
+RECALL, PRECISION = 0.6, 0.95
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,9 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.corpus", description=__doc__)
     parser.add_argument("--data", metavar="DIR", help="folder with Quora's files")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--rivals", metavar="DIR", default="out/semhash", help="its environment")
-    parser.add_argument("--time-limit", type=float, default=3600.0, help="seconds for the rival")
+    parser.add_argument("--rivals", metavar="DIR", default="out/near", help="their environment")
+    parser.add_argument("--time-limit", type=float, default=3600.0, help="seconds for a rival")
     parser.add_argument("--size", type=int, default=100_000, help="questions of the corpus")
+    parser.add_argument("--texts", type=int, default=1_000_000, help="texts of the last case")
+    parser.add_argument("--only", nargs="+", choices=CASES, help="cases to run")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -54,10 +61,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(measure(data, options, options.case)))
         return 0
     name = "quora" if options.data else "generated"
-    for case in CASES[:-1] if options.quick else CASES:
+    for case in options.only or (QUICK_CASES if options.quick else CASES):
         command = [sys.executable, "-m", "benchmarks.corpus", "--case", case]
         command += ["--size", str(options.size), "--rivals", options.rivals]
-        command += ["--time-limit", str(options.time_limit)]
+        command += ["--time-limit", str(options.time_limit), "--texts", str(options.texts)]
         command += ["--data", options.data] if options.data else []
         command += ["--quick"] if options.quick else []
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -82,8 +89,10 @@ def measure(data: Splits, options: argparse.Namespace, case: str) -> dict[str, d
     """Run one case; gives rows by title."""
     if case == "groups":
         return _groups(data)
+    if case == "million":
+        return _many(options.texts)
     texts, clusters = known_texts(data, options.size)
-    if case in ("planted", "semhash"):
+    if case in ("planted", *RIVALS):
         return _planted(texts, clusters, options, case)
     classifier = None
     if case == "classifier":
@@ -132,19 +141,35 @@ def _planted(
     origin = np.concatenate([np.full(n, -1), origins])
     cluster = np.concatenate([clusters, clusters[origins]])
     started = time.perf_counter()
-    finder = DuplicateFinder().fit(every)
     if case == "planted":
+        finder = DuplicateFinder().fit(every)
         found = finder.find(threshold=0.3)
         seconds = time.perf_counter() - started
         row = planted_figures(found.pairs, found.scores, origin, cluster)
         return {f"planted copies, {len(every)} rows, similarity": row | {"seconds": seconds}}
-    return _semhash(every, origin, cluster, options)
+    return _rival(case, every, origin, cluster, options)
+
+
+def _many(n: int) -> dict[str, dict[str, float]]:
+    """Find the duplicates of a corpus of books in which copies and near misses are known."""
+    corpus = bench_corpus(n)
+    origin = np.where(corpus.meanings == np.arange(n), -1, corpus.meanings)
+    started = time.perf_counter()
+    finder = DuplicateFinder(verbose=1).fit(corpus.texts)
+    found = finder.find(threshold=0.5)
+    seconds = time.perf_counter() - started
+    row = planted_figures(found.pairs, found.scores, origin, corpus.meanings)
+    row |= {"seconds": round(seconds, 1), "pairs": len(found.pairs)}
+    row["peak"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
+    return {f"{n} texts of books, similarity at 0.5, {found.index} index": row}
 
 
 def planted_figures(
     pairs: np.ndarray, scores: np.ndarray, origin: np.ndarray, cluster: np.ndarray
 ) -> dict[str, float]:
     """Precision of the pairs with a planted side, at the score where 60 % of copies are found.
+
+    And the share of copies that is found at the lowest score where precision is 95 %.
 
     A pair is right where its two rows have one origin, or their origins are known duplicates. A
     copy is found where a pair joins it to its origin.
@@ -161,9 +186,11 @@ def planted_figures(
     recall = np.cumsum(home) / planted.sum()
     precision = np.cumsum(right) / np.arange(1, len(right) + 1)
     row = {"recall": float(recall[-1]), "precision": float(precision[-1])}
+    good = np.flatnonzero(precision >= PRECISION)
+    row["recall at precision 0.95"] = float(recall[good[-1]]) if len(good) else 0.0
     if recall[-1] >= RECALL:
         at = int(np.searchsorted(recall, RECALL))
-        row = {
+        row |= {
             "recall": float(recall[at]),
             "precision": float(precision[at]),
             "score": float(scores[order][at]),
@@ -222,13 +249,18 @@ def precision_at(curve: list[tuple[float, float]], recall: float) -> float | Non
     return max(reached) if reached else None
 
 
-def _semhash(
-    texts: list[str], origin: np.ndarray, cluster: np.ndarray, options: argparse.Namespace
+def _rival(
+    name: str,
+    texts: list[str],
+    origin: np.ndarray,
+    cluster: np.ndarray,
+    options: argparse.Namespace,
 ) -> dict[str, dict[str, float]]:
-    """Run the rival on character trigrams in 256 dimensions, as the finder's candidates are."""
-    python = rival_python(options.rivals, SEMHASH)
-    script = SCRIPTS / "semhash_rival.py"
-    title = f"planted copies, {len(texts)} rows, semhash"
+    """Run a rival's script; the mining of sentence-transformers in this Python, which has it."""
+    own = name == "mining"
+    python = sys.executable if own else rival_python(options.rivals, PACKAGES)
+    script = SCRIPTS / f"{name}_rival.py"
+    title = f"planted copies, {len(texts)} rows, {name}"
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "texts.json"), Path(folder, "pairs.npz")
         source.write_text(json.dumps(texts), encoding="utf-8")

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 from semhash import SemHash
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
+from trigram_points import trigram_points
 
 LOWEST = 0.5
 
@@ -23,16 +22,12 @@ class Encoder:
     """What semhash asks for: ``encode``."""
 
     def __init__(self, texts: list[str]) -> None:
-        self.tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True)
-        X = self.tfidf.fit_transform(texts)
-        rank = min(256, X.shape[1] - 1, len(texts) - 1)
-        self.svd = TruncatedSVD(rank, random_state=0).fit(X)
+        self.row = {text: i for i, text in enumerate(texts)}
+        self.points = trigram_points(texts)
 
     def encode(self, sentences: Any, **options: Any) -> np.ndarray:
-        """Embed."""
-        points = self.svd.transform(self.tfidf.transform(list(sentences)))
-        lengths = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
-        return (points / lengths).astype(np.float32)
+        """Embed texts of the corpus."""
+        return self.points[[self.row[text] for text in sentences]]
 
 
 def main() -> None:

@@ -34,6 +34,9 @@ from film.text import token_text
 N_HASHES = 2**20
 """Columns of hashed n-grams; two n-grams of one pair of questions rarely meet in one."""
 
+BLOCK_PAIRS = 16_384
+"""Pairs that are compared at once: some 100 MB."""
+
 COSINE_NAMES = ("word cosine", "word and bigram cosine", "character cosine")
 
 
@@ -123,22 +126,24 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         texts, codes = np.unique(pairs, return_inverse=True)
         older = not hasattr(self, "reading_")
         normal: Any = self._read(texts.tolist())
-        first, second = codes.reshape(pairs.shape).T
         words, rarity = self._older_words(normal) if older else self._open_words(normal)
-        cosines = [row_cosines(words[first], words[second])]
-        for vectorizer in (self.bigrams_, self.characters_):
-            rows = vectorizer.transform(normal)
-            cosines.append(row_cosines(rows[first], rows[second]))
+        grams = [each.transform(normal) for each in (self.bigrams_, self.characters_)]
         split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
-        blocks = [
-            *cosines,
-            overlap_features(words[first], words[second], rarity),
-            sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
-            edit_features(normal[first], normal[second]),
-        ]
-        if not older:
-            blocks.append(sign_features(split[first], split[second]))
-        return np.column_stack(blocks)
+        codes = codes.reshape(pairs.shape)
+        features = np.empty((len(pairs), len(self.get_feature_names_out())))
+        # Texts are read once, however many pairs they are in; rows of pairs take memory.
+        for start in range(0, len(pairs), BLOCK_PAIRS):
+            first, second = codes[start : start + BLOCK_PAIRS].T
+            blocks = [
+                *(row_cosines(rows[first], rows[second]) for rows in (words, *grams)),
+                overlap_features(words[first], words[second], rarity),
+                sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
+                edit_features(normal[first], normal[second]),
+            ]
+            if not older:
+                blocks.append(sign_features(split[first], split[second]))
+            features[start : start + BLOCK_PAIRS] = np.column_stack(blocks)
+        return features
 
     def _older_words(self, texts: Any) -> tuple[Any, np.ndarray]:
         """Words as models saved without `reading_` see them: those of no training text vanish."""

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimators import DisjointPairsKFold, LexicalFeatures
+from estimators.pairs import lexical as _lexical
 from film.datasets import make_question_pairs
 from film.pairs.lexical import (
     EDIT_NAMES,
@@ -200,3 +201,11 @@ def test_texts_without_any_word_cannot_be_fitted():
     ):
         model.fit([("", "?!"), ("...", "   ")])
     assert model.transform(PAIRS[:1]).shape == (1, 39)
+
+
+def test_pairs_are_compared_in_blocks_as_at_once(monkeypatch):
+    pairs = make_question_pairs(40, random_state=0).pairs
+    features = LexicalFeatures().fit(pairs)
+    expected = features.transform(pairs)
+    monkeypatch.setattr(_lexical, "BLOCK_PAIRS", 7)
+    np.testing.assert_array_equal(features.transform(pairs), expected)
