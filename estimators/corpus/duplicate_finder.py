@@ -104,9 +104,8 @@ class DuplicateFinder(BaseEstimator):
     -----
     O(n_unique² · 256) for the exact search, done by the first `find`, `groups` or, where a prior is
     estimated, `query`; among nearest cells about O(n_unique^1.5 · 256): each text is compared with
-    those of at most 100 of 4 √n_unique cells. Among 100,000 Quora questions that found 95 % of the
-    10 nearest neighbours of each. Ctrl-C keeps finished blocks, and the next call continues from
-    there.
+    those of at most 100 of 4 √n_unique cells, which found 95 % of the 10 nearest of each of 100,000
+    Quora questions. Ctrl-C keeps finished blocks, and the next call continues from there.
 
     The default score was chosen on 100,000 Quora questions, 9 % of them edited copies of others:
     the precision of pairs with a copy was 98.5 % at a recall of 60 %, and 94.5 % at 80 %, against
