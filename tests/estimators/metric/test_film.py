@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from joblib import Memory
 from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
@@ -393,3 +394,24 @@ def test_a_device_that_is_not_here_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr(film_module, "truncated_svd", lambda *_, **__: pytest.fail("worked"))
     with pytest.raises(ValueError, match="device='nowhere' cannot be used here"):
         FILM(device="nowhere").fit(np.eye(4), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+def test_sparse_rows_of_float64_are_learned_from_in_float32_whatever_their_units(unit):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(8), 12)
+    X = rng.poisson(rng.gamma(0.4, size=(8, 50))[y]) * 1.0
+    settings = {"d": 4, "rank": 10, "random_state": 0}
+    single = FILM(**settings).fit(X.astype(np.float32), y)
+    metric = FILM(**settings).fit(sp.csr_array(unit * X), y)
+    assert metric.components_.dtype == metric.singular_values_.dtype == np.float64
+    np.testing.assert_allclose(metric.singular_values_ / unit, single.singular_values_, rtol=1e-5)
+    # Float32 and rounds that end at a hundredth: the map is the same to a thousandth.
+    assert metric.objective_ == pytest.approx(single.objective_, rel=1e-3)
+    seen = metric.transform(unit * X)
+    np.testing.assert_allclose(seen @ seen.T / (seen**2).sum(), _gram(single, X), atol=1e-3)
+
+
+def _gram(metric, X):
+    seen = metric.transform(X)
+    return seen @ seen.T / (seen**2).sum()

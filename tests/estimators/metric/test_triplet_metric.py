@@ -97,8 +97,10 @@ def test_sparse_data_is_dense_data(solver, wrap):
     X[np.abs(X) < 1] = 0
     triplets = mined(labels)
     dense, sparse = (small(solver, max_iter=4).fit(M, triplets) for M in (X, wrap(X)))
-    assert np.allclose(sparse.components_, dense.components_, atol=1e-7)
-    assert np.allclose(sparse.transform(wrap(X)), dense.transform(X), atol=1e-6)
+    # "eigen" learns from sparse rows in float32; a hundred eps of the largest component.
+    room = 1e-5 * np.abs(dense.components_).max() if solver == "eigen" else 1e-7
+    assert np.allclose(sparse.components_, dense.components_, atol=room)
+    assert np.allclose(sparse.transform(wrap(X)), dense.transform(X), atol=max(1e-6, 10 * room))
     assert sparse.score(wrap(X), triplets) == pytest.approx(dense.score(X, triplets), abs=1e-3)
 
 
