@@ -26,7 +26,7 @@ from film.metric import (
 SOLVERS = ("eigen", "cayley")
 # Share of the captured energy that the decomposition may lack, about what four subspace iterations
 # left; the map is no better for less.
-_MISSING = 2e-2
+_MISSING = 1e-2
 
 
 @savable

