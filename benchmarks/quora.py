@@ -185,7 +185,7 @@ def _margin_losses(
     for margin in MARGINS[1:2] if options.quick else MARGINS:
         rule = _rule(data, cheap, margin, 36, corpus=known)
         rule.set_params(embedder__film__memory=rule.memory)
-        ranks = rule.out_of_fold_ranks(data.train, data.y_train)
+        ranks = rule.fit_out_of_fold(data.train, data.y_train)
         rates = rates_over_k(effective_ranks(ranks, "both"), data.y_train, WIDE_KS)
         tried.append({"margin": margin, "log_loss": float(rates.log_loss.min())})
         _say(f"margin {margin}: out-of-fold log loss {tried[-1]['log_loss']:.4f}")

@@ -182,7 +182,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         self.outside_rate_ = float(rates.outside_rate[0])
         return self
 
-    def out_of_fold_ranks(self, pairs: Any, y: Any, similar: Any = None) -> np.ndarray:
+    def fit_out_of_fold(self, pairs: Any, y: Any, similar: Any = None) -> np.ndarray:
         """Rank training pairs by embedders that saw none of their questions, and no more.
 
         These are the `out_of_fold_ranks_` of a `fit`, which costs one fit of the embedder more:

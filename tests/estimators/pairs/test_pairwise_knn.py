@@ -649,14 +649,14 @@ def test_ranks_out_of_fold_are_those_of_a_fit_at_one_fit_less(tmp_path):
     data = make_question_pairs(200, random_state=0)
     log = str(tmp_path / "log")
     rule = PairwiseKNNClassifier(pipeline(path=log), cv=3, corpus=["a corpus"])
-    ranks = rule.out_of_fold_ranks(data.pairs[:150], data.y[:150], data.pairs[150:])
+    ranks = rule.fit_out_of_fold(data.pairs[:150], data.y[:150], data.pairs[150:])
     assert len(lines_of(log)) == 3
     assert not hasattr(rule, "classes_")
     rule.fit(data.pairs[:150], data.y[:150], data.pairs[150:])
     np.testing.assert_array_equal(ranks, rule.out_of_fold_ranks_)
     assert len(lines_of(log)) == 3 + 4
     with pytest.raises(ValueError, match="k=0"):
-        rule.set_params(k=0).out_of_fold_ranks(data.pairs, data.y)
+        rule.set_params(k=0).fit_out_of_fold(data.pairs, data.y)
 
 
 def test_what_asks_for_the_rule_alone_counts_little_past_k(fitted, monkeypatch):
