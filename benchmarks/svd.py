@@ -8,7 +8,8 @@ own; seconds are medians of three where one takes under a minute. ``profile`` sa
 of ours go, beside the rate of a product of two large matrices.
 
 Rows are recorded as they are measured, and ``--work`` keeps them: a second call goes on where the
-first was stopped. fbpca and PRIMME (``pip install film-metric[bench]``) are left out where absent.
+first was stopped. fbpca (``pip install film-metric[bench]``) and PRIMME (``pip install primme``,
+which is built from source) are left out where absent.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         rival: dict[str, float] = {}
         for case in CASES:
             if case in PACKAGES and find_spec(PACKAGES[case]) is None:
-                print(f"{case}: not installed; pip install film-metric[bench]", flush=True)
+                print(f"{case}: not installed, left out", flush=True)
                 continue
             row = _once(folder, options, rank, case)
             print(case, row or f"more than {options.time_limit:g} s, or failed", flush=True)
