@@ -1,0 +1,48 @@
+"""
+Probabilities, with reasons
+===========================
+
+A classifier of pairs from labels: how well its probabilities hold, which threshold keeps a
+precision, and where one probability comes from.
+"""
+
+# %%
+# Questions of the test pairs are in no training pair.
+
+import matplotlib.pyplot as plt
+
+from estimators import disjoint_pairs_split, fast_duplicates
+from estimators.inspection import ReliabilityDisplay
+from film.datasets import make_question_pairs
+
+data = make_question_pairs(1200, random_state=0)
+train, test, y, y_test = disjoint_pairs_split(data.pairs, data.y, test_size=0.25, random_state=0)
+model = fast_duplicates(d=20, rank=100, cv=2).fit(train, y)
+probabilities = model.predict_proba(test)[:, 1]
+
+# %%
+# A model may be believed where the points are on the diagonal.
+
+ReliabilityDisplay.from_predictions(y_test, probabilities)
+plt.show()
+
+# %%
+# Precision and recall by threshold, out of fold inside the training pairs.
+
+curve = model.threshold_curve()
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
+low, high = curve.precision_interval.T
+axes.fill_between(curve.thresholds, low, high, alpha=0.25, linewidth=0)
+axes.plot(curve.thresholds, curve.precision, label="precision, with its 95 % interval")
+axes.plot(curve.thresholds, curve.recall, label="recall")
+axes.set(xlabel="threshold", xlim=(0, 1), ylim=(0, 1.02))
+axes.legend(loc="lower left")
+plt.show()
+
+# %%
+# One pair: each input moves the log-odds by so much.
+
+explanation = model.explain(test[:1])[0]
+print(explanation)
+explanation.plot()
+plt.show()

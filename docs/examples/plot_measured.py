@@ -1,0 +1,118 @@
+"""
+What was measured, as plots
+===========================
+
+Drawn from the result files of the benchmarks. Conditions stand with the tables.
+"""
+
+import re
+
+import matplotlib.pyplot as plt
+
+from benchmarks.tables import newest
+
+# %%
+# Quality against cost
+# --------------------
+#
+# Duplicates of Quora, question-disjoint: area under the curve on dev against seconds of fitting.
+# What uses MiniLM, which was trained on Quora's duplicates, is hollow: an upper bound.
+
+shown = [
+    ("lexical features", "duplicates", "quora: lexical features, logistic regression"),
+    ("fast_duplicates", "duplicates", "quora: fast_duplicates, collection"),
+    ("FILM, cosine", "film_speed", "quora, rank 600: FILM eigen"),
+    ("TruncatedSVD, cosine", "film_speed", "quora, rank 600: TruncatedSVD alone"),
+]
+hollow = [
+    (
+        "RCMD, trained",
+        "rcmd_train",
+        "all-MiniLM-L6-v2, bfloat16: labels, 1.5 epochs, learned weights: rcmd, mean of 1 seeds",
+        ("training_seconds", "quora_auc"),
+    ),
+    (
+        "accurate_duplicates",
+        "accurate",
+        "quora, MiniLM saw Quora: collection: all",
+        ("fit", "roc_auc"),
+    ),
+]
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+for name, bench, case, *metrics in [*shown, *hollow]:
+    row = newest(bench)[case]
+    seconds, area = (row[metric]["value"] for metric in (metrics or [("seconds", "roc_auc")])[0])
+    axes.scatter(seconds, area, color="C0", facecolors="none" if metrics else "C0")
+    axes.annotate(name, (seconds, area), xytext=(6, 4), textcoords="offset points")
+axes.set(xscale="log", xlabel="seconds of fitting", ylabel="ROC AUC", xlim=(5, 2e4), ylim=(0.7, 1))
+plt.show()
+
+# %%
+# Before and after training
+# -------------------------
+#
+# Spearman × 100 on seven STS sets of RCMD over MiniLM: untrained, trained by contrast, by labels,
+# and the average of both models.
+
+steps = {
+    "untrained": "all-MiniLM-L6-v2, bfloat16: rcmd: untrained",
+    "contrast": "all-MiniLM-L6-v2, bfloat16: here: rcmd, mean of 3 seeds",
+    "labels": "all-MiniLM-L6-v2, bfloat16: quora: rcmd, mean of 3 seeds",
+    "average": "average of here-rcmd-0 and quora-rcmd-0, bfloat16: rcmd",
+}
+sets = ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK", "mean"]
+results = newest("rcmd_train")
+figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
+for i, (name, case) in enumerate(steps.items()):
+    heights = [results[case][metric]["value"] for metric in sets]
+    axes.bar([x + (i - 1.5) * 0.2 for x in range(len(sets))], heights, 0.2, label=name)
+axes.set(ylim=(65, 90), ylabel="Spearman × 100")
+axes.set_xticks(range(len(sets)), sets)
+axes.legend(ncols=4, loc="upper center")
+plt.show()
+
+# %%
+# Memory and seconds against the size of a batch
+# ----------------------------------------------
+#
+# Similarities of B texts with 2 B others and their gradients, on a CPU.
+
+memory = newest("rcmd_memory")
+sizes = (16, 32, 64, 128, 256, 512, 1024)
+figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+for way in ("dense form", "sparse form of CLRCMD", "ours", "avg"):
+    rows = [
+        memory[f"CPU, 2 torch threads: {b} x {2 * b} texts, 32 tokens, width 768, {way}"]
+        for b in sizes
+    ]
+    for axes, metric in zip(panels, ("peak", "seconds"), strict=True):
+        points = [(b, r[metric]["value"]) for b, r in zip(sizes, rows, strict=True) if metric in r]
+        axes.loglog(*zip(*points, strict=True), marker="o", label=way)
+for axes, label in zip(panels, ("peak, MB", "seconds"), strict=True):
+    axes.set(xlabel="texts in the batch, B", ylabel=label)
+panels[0].legend()
+plt.show()
+
+# %%
+# Speed against size
+# ------------------
+#
+# Seconds of each stage over row blocks on disk by the number of texts, where they were measured,
+# and a line in proportion.
+
+scaling = {
+    int(case.split()[0]): row
+    for case, row in newest("scaling").items()
+    if re.fullmatch(r"\d+ texts, rank \d+", case)
+}
+if scaling:
+    sizes = sorted(scaling)
+    figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
+    for stage in ("vectorise", "fit", "transform", "ranks"):
+        axes.loglog(sizes, [scaling[n][stage]["value"] for n in sizes], marker="o", label=stage)
+    first = scaling[sizes[0]]["fit"]["value"]
+    line = [first * n / sizes[0] for n in sizes]
+    axes.loglog(sizes, line, color="grey", linestyle=":", label="in proportion")
+    axes.set(xlabel="texts", ylabel="seconds")
+    axes.legend()
+    plt.show()
