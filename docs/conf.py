@@ -32,6 +32,8 @@ extensions = [
 ]
 exclude_patterns = ["examples", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.zip"]
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}

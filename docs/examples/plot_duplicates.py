@@ -25,16 +25,19 @@ found = DuplicateFinder().fit(texts).find(budget=300).to_frame()
 print(found.head(5).to_string())
 
 # %%
-# How many of the pairs from a score on are known duplicates? Pairs that nobody labelled count as
-# none here, so that the truth is somewhat better.
+# Which of them are duplicates? Some pairs of the table are labelled; the others, among them many of
+# the most alike, nobody has judged, and they are left out here.
 
-known = {frozenset(pair) for pair, same in zip(data.pairs, data.y, strict=True) if same}
-right = [frozenset(pair) in known for pair in zip(found["text1"], found["text2"], strict=True)]
+labels = {frozenset(pair): same for pair, same in zip(data.pairs, data.y, strict=True)}
+judged = [
+    (similarity, labels[frozenset(pair)])
+    for similarity, *pair in found[["similarity", "text1", "text2"]].itertuples(index=False)
+    if frozenset(pair) in labels
+]
+similarities, right = zip(*judged, strict=True)
 precision = [sum(right[: n + 1]) / (n + 1) for n in range(len(right))]
 
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-axes.plot(found["similarity"], precision)
-axes.set(
-    xlabel="lowest similarity that is shown", ylabel="share of known duplicates", ylim=(0, 1.02)
-)
+axes.plot(similarities, precision)
+axes.set(xlabel="lowest similarity that is shown", ylabel="share of duplicates", ylim=(0, 1.02))
 plt.show()

@@ -35,5 +35,5 @@ for budget in budgets:
 
 figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
 axes.plot(budgets, areas, marker="o")
-axes.set(xlabel="labels", ylabel="ROC AUC on other questions", xticks=budgets)
+axes.set(xlabel="labels", ylabel="ROC AUC on other questions", xticks=budgets, ylim=(0.5, 1))
 plt.show()

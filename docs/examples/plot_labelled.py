@@ -40,7 +40,8 @@ axes.legend(loc="lower left")
 plt.show()
 
 # %%
-# One pair: each input moves the log-odds by so much.
+# One pair: each input moves the log-odds by so much. The matrix has the words behind FILM's cosine,
+# which is one of the inputs.
 
 explanation = model.explain(test[:1])[0]
 print(explanation)

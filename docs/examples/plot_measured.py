@@ -44,7 +44,7 @@ for name, bench, case, *metrics in [*shown, *hollow]:
     seconds, area = (row[metric]["value"] for metric in (metrics or [("seconds", "roc_auc")])[0])
     axes.scatter(seconds, area, color="C0", facecolors="none" if metrics else "C0")
     axes.annotate(name, (seconds, area), xytext=(6, 4), textcoords="offset points")
-axes.set(xscale="log", xlabel="seconds of fitting", ylabel="ROC AUC", xlim=(5, 2e4), ylim=(0.7, 1))
+axes.set(xscale="log", xlabel="seconds of fitting", ylabel="ROC AUC", xlim=(5, 5e4), ylim=(0.7, 1))
 plt.show()
 
 # %%
@@ -90,7 +90,7 @@ for way in ("dense form", "sparse form of CLRCMD", "ours", "avg"):
         axes.loglog(*zip(*points, strict=True), marker="o", label=way)
 for axes, label in zip(panels, ("peak, MB", "seconds"), strict=True):
     axes.set(xlabel="texts in the batch, B", ylabel=label)
-panels[0].legend()
+panels[1].legend(loc="lower right")
 plt.show()
 
 # %%

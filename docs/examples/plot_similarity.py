@@ -6,9 +6,10 @@ Cosines of sentence vectors, and a similarity that names the words that match.
 """
 
 # %%
-# Each sentence is encoded once; vectors have length one, so that products are cosines.
+# Each sentence is encoded once; vectors compare by their cosine.
 
 import matplotlib.pyplot as plt
+from sklearn.metrics.pairwise import cosine_similarity
 
 from estimators import RCMDRegressor, SentenceEncoder
 
@@ -21,7 +22,7 @@ sentences = [
 ]
 vectors = SentenceEncoder().fit_transform(sentences)
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
-image = axes.imshow(vectors @ vectors.T, vmin=0, vmax=1, cmap="Blues")
+image = axes.imshow(cosine_similarity(vectors), vmin=0, vmax=1, cmap="Blues")
 axes.set_yticks(range(len(sentences)), sentences)
 axes.set_xticks(range(len(sentences)), range(1, len(sentences) + 1))
 figure.colorbar(image, label="cosine")
