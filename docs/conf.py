@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "copyfile_regex": r"",
 }
 

@@ -15,15 +15,20 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
 
+def script(name):
+    spec = spec_from_file_location(f"{name}_of_docs", DOCS / f"{name}.py")
+    assert spec and spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture
 def conf(tmp_path):
     for name in ("docutils", "latex2mathml"):
         if find_spec(name) is None:
             pytest.skip("needs the extra docs")
-    spec = spec_from_file_location("conf_of_docs", DOCS / "conf.py")
-    assert spec and spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("conf")
     module.HERE = tmp_path
     return module
 
@@ -71,3 +76,12 @@ def test_shells_complete_the_command(shell):
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True
     )
     assert "train" in done.stdout
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<p id="top"><a href="b.html#here">b</a><a href="#top">a</a>')
+    (tmp_path / "b.html").write_text('<p id="here"><a href="https://example.org/a.html">c</a>')
+    assert script("dead_links").dead_links(tmp_path) == []
+    for page in ("<a href='c.html'>", "<a href='b.html#there'>", "<script src='//host/x.js'>"):
+        (tmp_path / "a.html").write_text(page)
+        assert len(script("dead_links").dead_links(tmp_path)) == 1, page

@@ -23,8 +23,9 @@ pairs = {
     "neutral": ("Trains to Rome on 25 August", "Trains to Rome on 19 July"),
     "negative": ("A storm closes the harbour", "The council opens a library"),
 }
-if "FILM_DATA" in os.environ:
-    found = find_pairs(Path(os.environ["FILM_DATA"]) / "sts")
+sets = Path(os.environ.get("FILM_DATA", "")) / "sts"
+if sets.is_dir():
+    found = find_pairs(sets)
     pairs = {kind: found[f"CLRCMD, {kind}"][0] for kind in pairs}
 
 # %%
