@@ -34,7 +34,7 @@ test: $(VENV)/ready
 
 # Pages in out/docs; a warning, such as a link that leads nowhere, is an error.
 docs: $(VENV)/ready
-	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -W --keep-going -n -q -b html docs out/docs
+	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -E -W --keep-going -n -q -b html docs out/docs
 	$(BIN)/python docs/dead_links.py out/docs
 
 # Damaged files, odd texts and killed jobs, counted; ten minutes.

@@ -70,11 +70,14 @@ sphinx_gallery_conf = {
 }
 
 TRAILING = re.compile(r"(?<=[(, ])(\w+)_(?=[,)])")
-FACE_LINE = re.compile(r"^from \.\S* import \w+ as (\w+)$", re.MULTILINE)
+FACE_NAME = re.compile(r"\b(\w+) as \1\b")
+# Of this room, the names that are for users and not in the package's own face.
+CHOSEN = {"estimators.encoders": {"MTEBModel", "export_sentence_transformers"}}
 ROOMS = [
     "estimators",
     "estimators.metric",
     "estimators.inspection",
+    "estimators.encoders",
     *(f"film.{path.parent.name}" for path in sorted((ROOT / "film").glob("*/__init__.pyi"))),
 ]
 
@@ -86,7 +89,8 @@ def write_reference() -> None:
     shown: set[str] = set()
     for room in ROOMS:
         stub = ROOT.joinpath(*room.split("."), "__init__.pyi").read_text("utf-8")
-        names = [name for name in FACE_LINE.findall(stub) if name not in shown]
+        names = [name for name in FACE_NAME.findall(stub) if name not in shown]
+        names = [name for name in names if name in CHOSEN.get(room, names)]
         if room.startswith("estimators"):
             shown |= {*names}  # a name of the package is not listed again under its room
         write_where_new(folder / f"{room}.rst", page_of(room, names))

@@ -45,6 +45,8 @@ def test_the_reference_has_every_public_name(conf):
     for name in set(estimators.__all__) - {"__version__"}:
         assert f"\n   {name}\n" in pages["estimators"]
     assert "\n   solve\n" in pages["film.metric"]
+    assert "\n   export_sentence_transformers\n" in pages["estimators.encoders"]
+    assert "check_device" not in pages["estimators.encoders"]
     rooms = {path.parent.name for path in (conf.ROOT / "film").glob("*/__init__.pyi")}
     assert {f"film.{room}" for room in rooms} <= set(pages)
     assert all(f"\n   {room}\n" in pages["index"] for room in set(pages) - {"index"})

