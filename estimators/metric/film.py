@@ -25,7 +25,8 @@ from film.metric import (
 
 SOLVERS = ("eigen", "cayley")
 # Share of the captured energy that the decomposition may lack, about what four subspace iterations
-# left; the map is no better for less.
+# left. Three question-disjoint folds of Quora's training pairs were no better for less: AUC .7465,
+# and .7451 at 2e-3.
 _MISSING = 1e-2
 
 
