@@ -60,7 +60,7 @@ PICKS = {
             _same(*_CURVE, *_COST),
         ),
         Pick(
-            '`accurate_duplicates(encoder="none")`',
+            "`accurate_duplicates`, its members without an encoder",
             "accurate",
             f"{_ALL}: light",
             _same(*_CURVE),
