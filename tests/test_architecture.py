@@ -203,7 +203,7 @@ def test_folders_and_files_can_be_seen_at_a_glance():
             entries = {
                 path.name
                 for path in folder.iterdir()
-                if not path.name.startswith("__") and path.suffix != ".pyi"
+                if not path.name.startswith("__") and path.suffix not in (".pyi", ".typed")
             }
             assert len(entries) <= MOST_ENTRIES, f"{folder.name} holds {sorted(entries)}"
     for module, path in MODULES.items():
