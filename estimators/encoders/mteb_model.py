@@ -126,7 +126,7 @@ class MTEBModel:
         )
 
     def _vectors(self, texts: list[str]) -> np.ndarray:
-        encoder = getattr(self.model, "encoder_", None)
+        encoder: Any = getattr(self.model, "encoder_", None)
         if hasattr(encoder, "encode_means"):
             return encoder.encode_means(texts)[0]
         if hasattr(self.model, "transform") and not self._judge:

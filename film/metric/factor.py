@@ -229,7 +229,9 @@ class _Plane:
     def combined(self, t: np.ndarray) -> _Direction:
         """Σ t_i D_i, in the memory of the first; the plane is of no use afterwards."""
         first, *others = self._directions
-        move = sum((c * D.move for c, D in zip(t[1:], others, strict=True)), t[0] * first.move)
+        move: np.ndarray = t[0] * first.move
+        for c, D in zip(t[1:], others, strict=True):
+            move = move + c * D.move
         for side, image in enumerate(first.images):
             image *= image.dtype.type(t[0])
             for c, D in zip(t[1:], others, strict=True):
