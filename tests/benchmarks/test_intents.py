@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from benchmarks import intents
 from benchmarks.intents import BASELINE, main, without_near_others
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
+from estimators import fast_duplicates
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +92,29 @@ def test_the_nearer_half_of_the_others_is_left_out():
     y = np.array([1, 0, 0, 1, 0, 0])
     cosine = np.array([0.9, 0.8, 0.1, 0.0, 0.7, 0.2])
     assert without_near_others(cosine, y).tolist() == [True, False, True, True, False, True]
+
+
+def test_the_accurate_classifier_is_recorded_under_its_name_with_its_cache(
+    folder, tmp_path, monkeypatch
+):
+    asked = {}
+
+    def chosen(settings, encoder):
+        asked.update(vars(settings))
+        return fast_duplicates(d=10, rank=40, cv=2)
+
+    monkeypatch.setattr(intents, "chosen", chosen)
+    cache = str(tmp_path / "cache")
+    arguments = ["--data", str(folder), "--quick", "--out", str(tmp_path)]
+    assert main([*arguments, "--accurate", cache, "--dtype", "bfloat16"]) == 0
+    assert (asked["cache"], asked["dtype"]) == (cache, "bfloat16")
+    lines = (tmp_path / "intents.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = {json.loads(line)["case"] for line in lines}
+    assert not any("fast_duplicates" in case for case in cases)
+    assert {case for case in cases if "accurate_duplicates" in case} == {
+        f"{name}: {intents.ACCURATE}, inductive{end}"
+        for name in ("clinc150", "banking77")
+        for end in ("", ", adapted")
+    }
+    told = (tmp_path / "familiarity.jsonl").read_text(encoding="utf-8")
+    assert '"accurate_duplicates: banking77"' in told
