@@ -13,7 +13,9 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
   hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
 
-Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vectors ("avg").
+Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vectors ("avg"). With
+``--plan cls`` it trains the cosine of [CLS], SimCSE's form. Seeds below ``--first-seed`` that are
+recorded count in the mean of all.
 With ``--average``, nothing is trained: the average of models that ``--save`` kept is judged by the
 transfer protocol, or with ``--recipe sts`` by the supervised one; with a ``--share`` for each, what
 these lack to 1 is the share of the model they started from, ``--model``. ``--quick`` trains a few
@@ -54,7 +56,9 @@ from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts
 from film.tokens import score_alignments
 
 SOURCES = ("images", "headlines")
-PLANS = {"rcmd": "RCMD", "avg": "AVG"}
+PLANS = {"rcmd": "RCMD", "avg": "AVG", "cls": None}
+"""What aligns chunks by the plan's own contributions; that of [CLS] aligns nothing."""
+DEFAULT_PLANS = ("rcmd", "avg")
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,8 @@ class Judges:
             texts = [" ".join(words) for pair in gold for words in (pair.words1, pair.words2)]
             aligned = alignments(gold, model.encoder_.transform(texts))
             for name, method in (("f1", of_plan), ("f1_chunks", "chunk vectors")):
+                if method is None:
+                    continue
                 score = score_alignments(gold, aligned[method], "clrcmd")
                 found[f"{name}_{source}"] = score.alignment.f1
         found["quora_auc"] = float(roc_auc_score(self.y_dev, model.similarity(self.dev)))
@@ -274,7 +280,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
     seeds = _seeds(name, options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
     run = run if options.weights is None else f"{run}, {options.weights} weights"
-    for plan in options.plan or PLANS:
+    for plan in options.plan or DEFAULT_PLANS:
         common = {"plan": plan, "device": options.device, "dtype": options.dtype}
         untrained = None
         if not options.trained_only:
@@ -330,7 +336,7 @@ def _kept(
 def _check_kept(name: str, options: argparse.Namespace) -> None:
     """Raise before any training where a model could not be kept after it."""
     if options.save:
-        for plan in options.plan or PLANS:
+        for plan in options.plan or DEFAULT_PLANS:
             for seed in _seeds(name, options):
                 check_new_folder(_kept(name, plan, seed, options))
 
@@ -343,7 +349,7 @@ def _judge_average(folder: Path, options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         average = Path(options.save or Path(scratch, "average"))
         average_models(models, average, weights=shares)
-        for plan in options.plan or PLANS:
+        for plan in options.plan or DEFAULT_PLANS:
             common = {"plan": plan, "device": options.device, "dtype": options.dtype}
             model = RCMDRegressor(average, **common).fit([("a text", "another")])
             found = judges.figures(model, is_transfer)
