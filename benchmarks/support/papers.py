@@ -90,8 +90,9 @@ PAPERS = {
             (
                 Ours("FILM", "sts_film", "STS-B test: FILM cosine", "pearson"),
                 Ours("TF-IDF", "sts_film", "STS-B test: TF-IDF cosine, characters", "pearson"),
+                Ours("GloVe", "sts_film", "STS-B test: averaged GloVe, cosine", "pearson"),
             ),
-            "characters in place of words make most of the difference",
+            "GloVe 6B, 50 wide; characters in place of words make most of the difference",
             _made("sts_film", "supervised-sts-b-benchmarkssts_film"),
         ),
         Piece(

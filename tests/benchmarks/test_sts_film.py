@@ -84,3 +84,29 @@ def test_quick_run_beats_chance_and_records_every_row(tmp_path):
     assert len(test) == 6 and len(rows) == 24
     assert test["STS-B test: FILM cosine (quick)"] > 60
     assert all(r["rival_value"] is not None for r in rows)
+
+
+def test_glove_stands_beside_but_where_it_is_left_out_or_a_run_is_quick(tmp_path, monkeypatch):
+    for name in sts_film.FILES:
+        lines = [f"genre\tfile\tyear\t{i}\t{i}\ta {'b ' * i}c\ta c\n" for i in range(5)]
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+    asked = []
+
+    def lengths(environment, folder, left_out=frozenset()):
+        asked.append((environment, folder, len(left_out) > 100))
+        return lambda pairs: np.array([float(len(first)) for first, _ in pairs])
+
+    monkeypatch.setattr(sts_film, "mean_glove", lengths)
+    fitted = {sts_film.BASELINE: lengths(None, None)}
+    monkeypatch.setattr(sts_film, "fit_all", lambda *_: dict(fitted))
+    asked.clear()
+    arguments = ["--data", str(tmp_path), "--out", str(tmp_path)]
+    assert main([*arguments, "--quick"]) == main([*arguments, "--no-rivals"]) == 0
+    assert asked == [] and "GloVe" not in (tmp_path / "sts_film.jsonl").read_text()
+    assert main([*arguments, "--rivals", "place", "--glove", "files"]) == 0
+    assert asked == [("place", "files", False), ("place", "files", True)]
+    rows = map(json.loads, (tmp_path / "sts_film.jsonl").read_text().splitlines())
+    found = {row["case"]: row["value"] for row in rows if row["metric"] == "pearson"}
+    # The longer the first sentence, the higher the score.
+    assert found["STS-B test: averaged GloVe, cosine"] == pytest.approx(100)
+    assert found["STS-B dev: averaged GloVe without stop words, cosine"] == pytest.approx(100)
