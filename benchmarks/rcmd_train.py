@@ -50,6 +50,7 @@ from benchmarks.support.training_rows import (
     read_choice,
     read_triplets,
 )
+from benchmarks.tables import newest
 from estimators import RCMDRegressor, average_models, disjoint_pairs_split
 from estimators.encoders import check_new_folder
 from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts_sets
@@ -293,7 +294,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             settings |= {"epochs": 1, "train_batch_size": 16}
         if options.epochs is not None:
             settings["epochs"] = options.epochs
-        runs = []
+        runs = _recorded(case, seeds.start, options)
         for seed in seeds:
             if options.checkpoint:
                 settings["checkpoint"] = _kept(name, plan, seed, options, options.checkpoint)
@@ -314,14 +315,25 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
                 model.save(_kept(name, plan, seed, options))
         means = {metric: float(np.mean([found[metric] for found in runs])) for metric in runs[0]}
         judged = "mean" if recipe.is_transfer else "STS-B"
-        if len(seeds) > 1:
+        if len(runs) > 1:
             means["spread"] = float(np.std([found[judged] for found in runs], ddof=1))
-        _tell(f"{case}, mean of {len(seeds)} seeds", means, untrained, options)
+        _tell(f"{case}, mean of {len(runs)} seeds", means, untrained, options)
 
 
 def _seeds(name: str, options: argparse.Namespace) -> range:
     n = options.seeds or (1 if options.quick else 4 if name == "paper" else 3)
     return range(options.first_seed, options.first_seed + n)
+
+
+def _recorded(case: str, n: int, options: argparse.Namespace) -> list[dict[str, float]]:
+    """Give the figures of the first seeds, or nothing where one of them is not recorded."""
+    if options.quick and not options.out:
+        return []
+    known = newest("rcmd_train_seeds", options.out)
+    found = [known.get(f"{case}, seed {seed}", {}) for seed in range(n)]
+    if not all(found):
+        return []
+    return [{metric: row["value"] for metric, row in cells.items()} for cells in found]
 
 
 def _kept(

@@ -1,13 +1,13 @@
 """FILM on the supervised STS Benchmark: the FILM paper's Table 2, as cosine in the learned space.
 
 ``python -m benchmarks.sts_film [--data DIR] [--out DIR] [--quick] [--search] [--rivals DIR |
---no-rivals] [--glove DIR]`` fits on
-``sts-train.csv`` alone, texts of dev and test included in nothing, and reports Pearson and
-Spearman × 100 of plain cosines with the scores of ``sts-test.csv``; those of ``sts-dev.csv`` are
-for information. Beside them stands the paper's rival, the mean of GloVe's vectors, from an
-environment of its own in ``--rivals`` (``out/glove``). ``--search`` chooses the settings again, by question-disjoint folds of the
-training pairs. ``--quick`` takes a few hundred training pairs, leaves GloVe out and records only
-where ``--out`` says so, for its figures are no results.
+--no-rivals] [--glove DIR]`` fits on ``sts-train.csv`` alone, texts of dev and test included in
+nothing, and reports Pearson and Spearman × 100 of plain cosines with the scores of
+``sts-test.csv``; those of ``sts-dev.csv`` are for information. Beside them stands the paper's
+rival, the mean of GloVe's vectors, from an environment of its own in ``--rivals``, ``out/glove``.
+``--search`` chooses the settings again, by question-disjoint folds of the training pairs.
+``--quick`` takes a few hundred training pairs, leaves GloVe out and records only where ``--out``
+says so, for its figures are no results.
 """
 
 from __future__ import annotations

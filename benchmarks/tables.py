@@ -308,13 +308,13 @@ def table(bench: str) -> str:
     return "".join(lines) + _measured_on([last])
 
 
-def newest(bench: str) -> dict[str, dict[str, dict[str, Any]]]:
+def newest(bench: str, folder: str | Path | None = None) -> dict[str, dict[str, dict[str, Any]]]:
     """Give the newest result by case and metric; empty where nothing was measured.
 
     ``contexts__5_4`` is the part of the benchmark ``contexts`` whose cases begin with "5.4: ".
     """
     bench, _, part = bench.partition(PART)
-    path = RESULTS / f"{bench}.jsonl"
+    path = Path(folder or RESULTS) / f"{bench}.jsonl"
     start = f"{part.replace('_', '.')}: " if part else ""
     cells: dict[str, dict[str, dict[str, Any]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():

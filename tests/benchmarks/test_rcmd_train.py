@@ -170,6 +170,22 @@ def test_a_teacher_and_learned_weights(data, tiny_model, tmp_path, monkeypatch, 
     assert "teacher, learned weights: rcmd, seed 0" in capsys.readouterr().out
 
 
+def test_the_first_token_is_trained_and_aligns_nothing(data, tiny_model, tmp_path):
+    arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--recipe", "here"]
+    kept = tmp_path / "kept"
+    arguments += ["--plan", "cls", "--out", str(tmp_path), "--save", str(kept)]
+    assert main(arguments) == 0
+    rows = map(json.loads, (tmp_path / "rcmd_train.jsonl").read_text().splitlines())
+    trained = {row["metric"]: row for row in rows if "here: cls" in row["case"]}
+    assert trained["steps"]["value"] >= 1 and "mean" in trained
+    assert "f1_images" not in trained and "f1_chunks_images" in trained
+    model = RCMDRegressor.load(kept / "here-cls-0")
+    assert model.plan == "cls"
+    found = read_sts_sets(data / "sts")["SICK"]
+    figure = 100 * spearmanr(model.similarity(found.pairs[:40]), found.scores[:40]).statistic
+    assert trained["SICK"]["value"] == pytest.approx(figure, abs=1e-3)
+
+
 def test_two_seeds_have_a_spread(data, tiny_model, tmp_path):
     arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--recipe", "quora"]
     arguments += ["--plan", "rcmd", "--seeds", "2", "--out", str(tmp_path)]
@@ -194,6 +210,16 @@ def test_two_seeds_have_a_spread(data, tiny_model, tmp_path):
         if row["metric"] == "mean"
     ]
     assert again == singles[1:]
+    # In the folder of the other seed, the mean is that of both.
+    (tmp_path / "rcmd_train.jsonl").unlink()
+    assert main([*arguments[:-3], "1", "--first-seed", "2", "--out", str(tmp_path)]) == 0
+    lines = (tmp_path / "rcmd_train.jsonl").read_text().splitlines()
+    pooled = {row["metric"]: row for row in map(json.loads, lines) if "seeds" in row["case"]}
+    assert pooled["spread"]["case"].endswith("mean of 3 seeds")
+    lines = (tmp_path / "rcmd_train_seeds.jsonl").read_text().splitlines()
+    three = [row["value"] for row in map(json.loads, lines) if row["metric"] == "mean"]
+    assert len(three) == 3
+    assert pooled["mean"]["value"] == pytest.approx(np.mean(three), abs=2e-4)
     assert spread == pytest.approx(np.std(singles, ddof=1), abs=2e-4)
 
 
