@@ -11,10 +11,11 @@ import pickle
 import platform
 import re
 import zipfile
-import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from film.unpacking import check_member, size_limit
 
 FORMAT = 1
 HEADER = "film-metric.json"
@@ -25,14 +26,9 @@ REGRESSOR = "film_regressor.json"
 """What the folder of a saved regressor holds beside its model."""
 CONTEXT_MODEL = "context_model.json"
 """What the folder of a saved model of contexts holds beside its parts."""
-LEAST_LIMIT = 2**28
-"""Bytes that every file may unpack to."""
-MOST_TIMES = 100
-"""A larger file may unpack to as many times its own size; of models, 10 to 40 are usual."""
 # Older protocols of skops name functions in other places than the ones that are checked.
 _OLDEST_PROTOCOL = 2
 _MEMBER = re.compile(r"[\w-]+\.(json|npy|npz|bin)", re.ASCII)
-_CHUNK = 2**16
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -100,7 +96,7 @@ def open_archive(
             f"{path} is a pickle, which can run any code when loaded, so it was not read; save "
             "the model with save_model"
         )
-    limit = max(LEAST_LIMIT, MOST_TIMES * len(data)) if max_size is None else max_size
+    limit = size_limit(len(data)) if max_size is None else max_size
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_sizes(archive, data, limit)
@@ -172,7 +168,7 @@ def _check_sizes(archive: zipfile.ZipFile, data: bytes, limit: int) -> None:
     for info in infos:
         if not _MEMBER.fullmatch(info.filename) or info.is_dir():
             raise ValueError(f"it holds {info.filename!r}, which no model needs")
-        _check_member(info, data)
+        check_member(info, data)
     for info in infos:
         if info.filename.endswith(".npy"):
             _check_array(archive, info)
@@ -184,43 +180,8 @@ def _check_sizes(archive: zipfile.ZipFile, data: bytes, limit: int) -> None:
                 if total > limit:
                     raise _TooLarge(f"{total:,}")
                 for each in arrays.infolist():
-                    _check_member(each, inner)
+                    check_member(each, inner)
                     _check_array(arrays, each)
-
-
-def _check_member(info: zipfile.ZipInfo, data: bytes) -> None:
-    """Raise unless a member unpacks to the size that it declares.
-
-    Readers stop at the declared size, but may have unpacked all of the member in memory by then.
-    """
-    if info.compress_type == zipfile.ZIP_STORED:
-        size = info.compress_size
-    elif info.compress_type == zipfile.ZIP_DEFLATED:
-        # Name and extra field lie between a member's own header of 30 bytes and its data.
-        at = info.header_offset
-        name, extra = (int.from_bytes(data[at + n : at + n + 2], "little") for n in (26, 28))
-        start = at + 30 + name + extra
-        size = _inflated_size(memoryview(data)[start : start + info.compress_size], info.file_size)
-    else:
-        raise ValueError(f"{info.filename!r} is packed in another way than models are")
-    if size != info.file_size:
-        raise ValueError(f"{info.filename!r} is not of the {info.file_size} bytes it declares")
-
-
-def _inflated_size(packed: memoryview, most: int) -> int:
-    """Size of deflated data, or any greater than ``most`` as soon as it is that."""
-    inflater, size = zlib.decompressobj(-zlib.MAX_WBITS), 0
-    for start in range(0, len(packed), _CHUNK):
-        rest: Any = packed[start : start + _CHUNK]
-        while rest and size <= most and not inflater.eof:
-            size += len(inflater.decompress(rest, _CHUNK))
-            rest = inflater.unconsumed_tail
-    while size <= most and not inflater.eof:
-        found = len(inflater.decompress(b"", _CHUNK))
-        if not found:
-            break
-        size += found
-    return size
 
 
 def _check_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:

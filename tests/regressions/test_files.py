@@ -5,15 +5,19 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from datetime import datetime
 
+import openpyxl
 import pandas as pd
 import pytest
 
 from estimators.cli.tables import escape_formula, format_of, read_table, write_table
+from film.contexts import read_documents
+from film.datasets import read_nli
 
 ROWS = [[7, "Is tea hot?", True, None, ["a", {"b": 0.5}]], [8, "=1+1", False, "x", []]]
 COLUMNS = ["id", "text", "flag", "hole", "nested"]
@@ -315,4 +319,113 @@ def test_17_a_parquet_table_whose_texts_are_no_utf_8_is_refused_by_name(tmp_path
     path = tmp_path / "own.parquet"
     parquet.write_table(table({"a": array([b"caf\xc3"], binary()).view(string())}), path)
     with pytest.raises(ValueError, match=r"own\.parquet is damaged"):
+        read_table(path)
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    """A million bytes where 256 MiB are the limit, so that bombs of these tests are small."""
+    monkeypatch.setattr("film.unpacking.LEAST_LIMIT", 1_000_000)
+    return 1_000_000
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zip"])
+def test_a_table_that_unpacks_to_more_than_its_limit_is_refused(tmp_path, small_limit, suffix):
+    path = tmp_path / f"own.csv{suffix}"
+    path.write_bytes(packed(b"id,text\n" + b"1,x\n" * (small_limit // 2), suffix))
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("own.csv", b"id,text\n" + b"1,x\n" * (small_limit // 2))
+    assert path.stat().st_size < small_limit / 100
+    with pytest.raises(ValueError, match=r"refused: its .* bytes unpack to more than 1,000,000"):
+        read_table(path)
+    path.write_bytes(packed(b"id,text\n" + b"1,x\n" * (small_limit // 5), suffix))
+    assert len(read_table(path)) == small_limit // 5
+
+
+def test_lines_and_documents_by_gzip_stop_at_the_limit(tmp_path, small_limit):
+    path = tmp_path / "own.txt.gz"
+    # One line, which would be held whole before a reader of lines saw any of it.
+    path.write_bytes(gzip.compress(b"x" * 10 * small_limit))
+    with pytest.raises(ValueError, match="unpack to more than 1,000,000"):
+        read_nli(path)
+    with pytest.raises(ValueError, match="unpack to more than 1,000,000"):
+        list(read_documents(path))
+
+
+def test_a_zip_member_of_a_workbook_cannot_lie_about_its_size(tmp_path):
+    path = tmp_path / "own.xlsx"
+    write_table(path, ["id"], [["1"]])
+    whole = path.read_bytes()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(buffer, "w", 8) as changed:
+        for info in archive.infolist():
+            extra = b" " * 10_000_000 if info.filename == "[Content_Types].xml" else b""
+            changed.writestr(info.filename, archive.read(info) + extra)
+        size = changed.getinfo("[Content_Types].xml").file_size
+    told = buffer.getvalue().replace(size.to_bytes(4, "little"), (2000).to_bytes(4, "little"))
+    path.write_bytes(told)
+    with pytest.raises(ValueError, match="not of the 2000 bytes it declares"):
+        read_table(path)
+    path.write_bytes(whole)
+    assert read_table(path).rows == [["1"]]
+
+
+def sheet(cells):
+    """A workbook whose one sheet is this XML."""
+    buffer = io.BytesIO()
+    book = openpyxl.Workbook()
+    book.active["A1"] = "id"
+    book.save(buffer)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(buffer) as archive, zipfile.ZipFile(changed, "w", 8) as other:
+        for name in archive.namelist():
+            text = archive.read(name).decode()
+            if name.startswith("xl/worksheets/"):
+                text = re.sub("<dimension[^>]*>", "", text)
+                text = re.sub("<sheetData>.*</sheetData>", f"<sheetData>{cells}</sheetData>", text)
+            other.writestr(name, text)
+    return changed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ('<row r="{n}"><c r="XFD{n}"><v>1</v></c></row>', "more than 125,000 cells"),
+        ('<row r="99999999999"><c r="A99999999999"><v>1</v></c></row>', "more than 1,001 rows"),
+    ],
+)
+def test_cells_far_away_in_a_sheet_fill_no_memory(
+    tmp_path, monkeypatch, small_limit, cells, message
+):
+    monkeypatch.setattr("estimators.cli.tables.sheets._MOST_ROWS", 1000)
+    path = tmp_path / "own.xlsx"
+    path.write_bytes(sheet("".join(cells.format(n=n) for n in range(1, 40))))
+    with pytest.raises(ValueError, match=rf"own\.xlsx was refused: its .* bytes hold {message}"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_text_that_all_rows_of_a_parquet_table_share_is_counted_for_each(
+    tmp_path, small_limit, nested
+):
+    from pyarrow import array, parquet, string, table
+
+    path = tmp_path / "own.parquet"
+    for n, text in [(10_000, "x" * 1000), (200_000, "")]:
+        column = array([[text]] * n if nested else [text] * n)
+        parquet.write_table(table({"text": column}), path)
+        assert path.stat().st_size < small_limit / 100
+        with pytest.raises(ValueError, match=r"its .* bytes unpack to more than 1,000,000"):
+            read_table(path)
+    parquet.write_table(table({"text": array([text] * 100 + [None], string())}), path)
+    assert read_table(path).rows[-1] == [None] and len(read_table(path)) == 101
+
+
+@pytest.mark.parametrize("name", ["own.jsonl", "own.json"])
+def test_keys_of_its_own_for_every_object_are_refused(tmp_path, small_limit, name):
+    objects = [json.dumps({f"key {n}": n}) for n in range(500)]
+    path = tmp_path / name
+    path.write_text("\n".join(objects) if name[-1] == "l" else f"[{','.join(objects)}]")
+    with pytest.raises(ValueError, match="500 objects have 500 different keys"):
         read_table(path)

@@ -399,8 +399,8 @@ def add(path, name, data, **options):
 
 def test_04_an_archive_that_would_fill_the_memory_is_refused_unread(saved, monkeypatch):
     add(saved, "big.bin", bytes(2**20))
-    monkeypatch.setattr("estimators.persistence.archive.LEAST_LIMIT", 2**19)
-    monkeypatch.setattr("estimators.persistence.archive.MOST_TIMES", 10)
+    monkeypatch.setattr("film.unpacking.LEAST_LIMIT", 2**19)
+    monkeypatch.setattr("film.unpacking.MOST_TIMES", 10)
     monkeypatch.setattr(zipfile.ZipFile, "read", None)
     with pytest.raises(ValueError, match=r"would unpack to 1,05\d,\d{3}, and 524,288 is the limit"):
         load_model(saved)
@@ -413,13 +413,13 @@ def test_04_an_archive_that_would_fill_the_memory_is_refused_unread(saved, monke
 
 
 def test_04_the_limit_is_as_documented(saved):
-    from estimators.persistence import archive as _archive
+    from film.unpacking import LEAST_LIMIT
 
     # Six members of 48 MiB each, more than the 256 MiB that a small file may unpack to.
     for number in range(6):
         add(saved, f"{number}.bin", bytes(48 * 2**20))
     size = saved.stat().st_size
-    assert 100 * size < _archive.LEAST_LIMIT == 2**28
+    assert 100 * size < LEAST_LIMIT == 2**28
     with pytest.raises(ValueError, match=r"and 268,435,456 is the limit"):
         load_model(saved)
 

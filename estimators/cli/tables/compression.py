@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import IO, Any
 
+from film.unpacking import unpacking
+
 COMPRESSIONS = (".gz", ".bz2", ".zip")
 
 
@@ -26,16 +28,16 @@ def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
     """Return the content of a gz, bz2 or zip file, and the name that tells its format.
 
     What is not compressed, a workbook of Excel among them, is returned as it is. ``source`` is what
-    messages call the file; one that is damaged, or an archive of several files, is a ValueError.
+    messages call the file; one that is damaged, an archive of several files, and one that unpacks
+    to more than `film.unpacking.size_limit` bytes is a ValueError.
     """
     try:
         if data.startswith(b"\x1f\x8b"):
-            return gzip.decompress(data), inner_name(name)
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                return unpacking(packed, len(data), source).read(), inner_name(name)
         if data.startswith(b"BZh"):
-            try:
-                return bz2.decompress(data), inner_name(name)
-            except ValueError as error:
-                raise EOFError(str(error)) from error
+            with bz2.BZ2File(io.BytesIO(data)) as packed:
+                return unpacking(packed, len(data), source).read(), inner_name(name)
         if data.startswith(b"PK\x03\x04"):
             return _only_member(data, name, source)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
@@ -64,7 +66,8 @@ def _only_member(data: bytes, name: str, source: str) -> tuple[bytes, str]:
                 f"{source} is a zip archive of {len(members)} files"
                 f"{': ' + ', '.join(names[:5]) if names else ''}; unpack it, and give one of them"
             )
-        return archive.read(members[0]), names[0]
+        with archive.open(members[0]) as packed:
+            return unpacking(packed, len(data), source).read(), names[0]
 
 
 @contextmanager

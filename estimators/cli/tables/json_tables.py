@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from estimators.cli.tables.cells import cell_text
 from estimators.cli.tables.decoding import line_of
+from film.unpacking import size_limit
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -39,7 +40,7 @@ def parse_lines(text: str, source: str) -> tuple[list[str], list[list[Any]], lis
                 "give one object per line, or an array of objects in a file that ends in .json"
             ) from error
         lines.append(number)
-    return *_laid_out(records), lines
+    return *_laid_out(records, text, source), lines
 
 
 def parse_array(text: str, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
@@ -65,7 +66,7 @@ def parse_array(text: str, source: str) -> tuple[list[str], list[list[Any]], lis
             f"{source}, line {line_of(text[:at])}: {text[at : at + 60]!r} ({error}); give an array "
             "of objects, such as pandas writes by orient='records'"
         ) from error
-    return *_laid_out(records), lines
+    return *_laid_out(records, text, source), lines
 
 
 def write_lines(handle: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -97,10 +98,20 @@ def _checked(record: Any, text: str) -> dict[str, Any]:
     return record
 
 
-def _laid_out(records: list[dict[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+def _laid_out(
+    records: list[dict[str, Any]], text: str, source: str
+) -> tuple[list[str], list[list[Any]]]:
     columns: dict[str, None] = {}
     for record in records:
         columns.update(dict.fromkeys(record))
+    # A cell that is not there takes 8 bytes too: keys of its own for every row make a square.
+    most = size_limit(len(text)) // 8
+    if len(columns) * len(records) > most:
+        raise ValueError(
+            f"{source} was refused: its {len(records):,} objects have {len(columns):,} different "
+            f"keys, a table of more than {most:,} cells; give the same keys to all, and lists of "
+            "pairs where keys are data"
+        )
     return list(columns), [[record.get(column) for column in columns] for record in records]
 
 

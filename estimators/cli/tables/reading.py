@@ -11,7 +11,8 @@ from estimators.cli.tables.compression import decompressed
 from estimators.cli.tables.decoding import decoded, refuse_binary
 from estimators.cli.tables.delimited import delimiter_of, parse_delimited
 from estimators.cli.tables.json_tables import is_array_of_objects, parse_array, parse_lines
-from estimators.cli.tables.sheets import parse_parquet, parse_workbook
+from estimators.cli.tables.parquet import parse_parquet
+from estimators.cli.tables.sheets import parse_workbook
 from estimators.cli.tables.table import (
     BINARY_FORMATS,
     FORMAT_OF_SUFFIX,

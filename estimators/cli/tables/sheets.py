@@ -1,4 +1,4 @@
-"""Tables of Excel and Parquet, by openpyxl and pyarrow."""
+"""Tables of Excel, by openpyxl."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import io
 import math
 import re
 import warnings
+import zipfile
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 from estimators.cli.tables.cells import cell_text
+from film.unpacking import check_member, size_limit
 
 _MOST_ROWS, _MOST_CHARACTERS = 1_048_575, 32_767
 _EXACT = 2**53
@@ -39,15 +41,24 @@ def parse_workbook(
     check_library("xlsx", source)
     import openpyxl
 
+    # A place in a row is 8 bytes, whether a file of few bytes names it or not.
+    most = size_limit(len(data)) // 8
     try:
         with warnings.catch_warnings():
             # Of styles and extensions that hold no cells.
             warnings.simplefilter("ignore")
+            _check_parts(data)
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             sheets = [
-                (sheet.title, [list(row) for row in sheet.iter_rows(values_only=True)])
+                (sheet.title, _cells(sheet.iter_rows(values_only=True), most))
                 for sheet in book.worksheets
             ]
+    except _TooLarge as error:
+        raise ValueError(
+            f"{source} was refused: its {len(data):,} bytes hold {error}, the limit, so that no "
+            "file fills the memory; open it in Excel and save the columns that you need as 'CSV "
+            "UTF-8'"
+        ) from None
     except Exception as error:
         # A broken archive, or broken XML inside it, ends in errors of many kinds.
         raise ValueError(
@@ -68,22 +79,31 @@ def parse_workbook(
     return header, rows, [number for number, _ in numbered[1:]]
 
 
-def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]], list[int]]:
-    """Return columns, rows and row numbers."""
-    check_library("parquet", source)
-    import pyarrow
-    from pyarrow import parquet
+class _TooLarge(Exception):
+    """Says more than what there is."""
 
-    try:
-        table = parquet.read_table(pyarrow.BufferReader(data))
-        values = [_without_nan(column.to_pylist()) for column in table.columns]
-        names = list(table.column_names)
-    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
-        raise ValueError(
-            f"{source} is damaged, or no table of Parquet ({error}); copy or write it again"
-        ) from error
-    rows = [list(row) for row in zip(*values, strict=True)]
-    return names, rows, list(range(1, len(rows) + 1))
+
+def _check_parts(data: bytes) -> None:
+    """Raise unless the parts of a workbook unpack to what they declare, and within the limit."""
+    limit = size_limit(len(data))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(info.file_size for info in archive.infolist()) > limit:
+            raise _TooLarge(f"parts of more than {limit:,} bytes")
+        for info in archive.infolist():
+            check_member(info, data)
+
+
+def _cells(rows: Iterable[Sequence[Any]], most: int) -> list[list[Any]]:
+    """Rows of a sheet, which may name its last cell alone, and far away."""
+    cells, n_cells = [], 0
+    for row in rows:
+        n_cells += len(row)
+        if n_cells > most:
+            raise _TooLarge(f"more than {most:,} cells")
+        if len(cells) > _MOST_ROWS:
+            raise _TooLarge(f"more than {_MOST_ROWS + 1:,} rows")
+        cells.append(list(row))
+    return cells
 
 
 def write_workbook(
@@ -133,28 +153,5 @@ def _excel_cell(value: Any, where: str) -> Any:
     return text
 
 
-def write_parquet(handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write columns of one type each; one of mixed types is written as texts."""
-    import pyarrow
-    from pyarrow import parquet
-
-    arrays = []
-    values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    for column in values:
-        try:
-            arrays.append(pyarrow.array(column))
-        except (pyarrow.ArrowException, OverflowError):
-            texts = [None if value is None else cell_text(value) for value in column]
-            arrays.append(pyarrow.array(texts))
-    buffer = io.BytesIO()
-    parquet.write_table(pyarrow.table(arrays, names=list(columns)), buffer)
-    handle.write(buffer.getbuffer())
-
-
 def _has_value(row: Sequence[Any]) -> bool:
     return any(value is not None for value in row)
-
-
-def _without_nan(values: list[Any]) -> list[Any]:
-    # pandas writes a missing number as NaN.
-    return [None if isinstance(v, float) and math.isnan(v) else v for v in values]

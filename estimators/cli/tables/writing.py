@@ -13,7 +13,8 @@ from estimators.cli.tables.cells import escape_formula
 from estimators.cli.tables.compression import compressor
 from estimators.cli.tables.delimited import write_delimited
 from estimators.cli.tables.json_tables import write_array, write_lines
-from estimators.cli.tables.sheets import check_library, write_parquet, write_workbook
+from estimators.cli.tables.parquet import write_parquet
+from estimators.cli.tables.sheets import check_library, write_workbook
 from estimators.cli.tables.table import BINARY_FORMATS, FORMATS, Format, check_columns, format_of
 from film.datasets import atomic_writer
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from film.unpacking import unpacking
 
 _PLAIN = (".txt", ".text")
 _MARKDOWN = (".md", ".markdown")
@@ -51,7 +54,7 @@ def read_documents(
         When a path does not exist; before the first document is read.
     ValueError
         When no file is there to be read, bytes are no text in `encoding`, a compressed file is
-        damaged, or `encoding` or `errors` is unknown.
+        damaged or unpacks to more than `size_limit` bytes, or `encoding` or `errors` is unknown.
 
     Examples
     --------
@@ -122,7 +125,8 @@ def _read(path: Path, encoding: str, errors: str) -> str:
     content = path.read_bytes()
     if path.suffix.lower() == ".gz":
         try:
-            content = gzip.decompress(content)
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+                content = unpacking(packed, len(content), path).read()
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(
                 f"{path} is no whole gzip file ({error}); copy or download it again"

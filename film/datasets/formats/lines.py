@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from film.unpacking import unpacking
+
 _ROWS_SHOWN = 10
 _CHARACTERS_SHOWN = 80
 
@@ -66,7 +68,7 @@ def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Ite
     FileNotFoundError, IsADirectoryError
         When there is no file at `path`.
     ValueError
-        When a compressed file is cut or broken.
+        When a compressed file is cut or broken, or unpacks to more than `size_limit` bytes.
     """
     for number, content in read_bytes(path):
         try:
@@ -89,8 +91,9 @@ def read_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
         is_packed = handle.read(2) == b"\x1f\x8b"
     with gzip.open(path, "rb") if is_packed else open(path, "rb") as handle:
         number = 0
+        lines = unpacking(handle, Path(path).stat().st_size, path) if is_packed else handle
         try:
-            for number, raw in enumerate(handle, start=1):
+            for number, raw in enumerate(lines, start=1):
                 yield number, raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             reason = f"the compressed file is cut or broken after it ({error}); get it anew"
