@@ -28,8 +28,8 @@ def check_pairs(
     Parameters
     ----------
     pairs : list of tuple, ndarray or frame, shape (n, n_columns)
-        Rows of texts, which may be empty; a frame is of pandas, polars or anything with
-        ``columns``.
+        Rows of texts, which may be empty; a frame is of pandas, polars, pyarrow or anything
+        with ``columns``.
     n_columns : int, default=2
         Texts per row; 3 where a hard negative stands beside the pair.
     name : str, default="pairs"
@@ -224,7 +224,7 @@ def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:
 
 
 def _frame_table(frame: Any, n_columns: int, name: str) -> NDArray[np.object_]:
-    columns = list(frame.columns)
+    columns = list(getattr(frame, "column_names", frame.columns))  # of pyarrow, of others
     if len(columns) != n_columns:
         shown = ", ".join(map(str, columns[:8])) + (", ..." if len(columns) > 8 else "")
         raise ValueError(
@@ -233,7 +233,7 @@ def _frame_table(frame: Any, n_columns: int, name: str) -> NDArray[np.object_]:
         )
     if hasattr(frame, "to_numpy"):
         return np.asarray(frame.to_numpy(), dtype=object)
-    rows = zip(*(frame[column] for column in columns), strict=True)
+    rows = zip(*(np.asarray(frame[column], dtype=object) for column in columns), strict=True)
     return _as_table(list(rows), n_columns, name)
 
 

@@ -81,7 +81,7 @@ def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> 
             )
         # Iterating over a frame would give its column's name.
         given = np.asarray(given, dtype=object)[:, 0]
-    found = list(given)
+    found = given.to_pylist() if hasattr(given, "to_pylist") else list(given)  # pyarrow's column
     for position, text in enumerate(found):
         if not isinstance(text, str):
             raise TypeError(

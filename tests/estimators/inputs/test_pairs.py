@@ -81,6 +81,17 @@ def test_polars_frame():
     assert [tuple(row) for row in check_pairs(frame).tolist()] == PAIRS
 
 
+def test_pyarrow_table():
+    pa = pytest.importorskip("pyarrow")
+    columns = [pa.chunked_array([column[:1], column[1:]]) for column in zip(*PAIRS, strict=True)]
+    table = pa.table(columns, names=["question1", "question2"])
+    assert [tuple(row) for row in check_pairs(table).tolist()] == PAIRS
+    with pytest.raises(ValueError, match=r"has 2 columns \(question1, question2\), but 3"):
+        check_pairs(table, n_columns=3)
+    with pytest.raises(ValueError, match="row 1, column 0 is missing"):
+        check_pairs(pa.table({"a": ["x", None], "b": ["y", "z"]}))
+
+
 def test_good_object_array_is_not_copied():
     array = np.array(PAIRS, dtype=object)
     assert check_pairs(array) is array
