@@ -147,6 +147,7 @@ HEADINGS = {
     "failed": "failed",
     "mutants": "mutants",
     "killed": "killed by a test",
+    "argued": "alive, and argued",
     "steps": "steps",
     "spread": "spread over seeds",
 }

@@ -1,42 +1,141 @@
 """Mutants change one thing each, and are told apart by the tests of a module."""
 
 import ast
+import sys
+from types import ModuleType
 
 import pytest
 
-from benchmarks.mutants import MODULES, ROOT, _places, mutant
+from benchmarks.mutants import ARGUMENTS, MODULES, ROOT, arguments_of, main, source
+from benchmarks.mutation.changes import mutants
+from benchmarks.mutation.collected import exchange
 
 SOURCE = '''
+from functools import lru_cache
+LIMIT = 7
+
 def f(a: int = 3, *, flag: bool = True) -> "x + y":
     """A text with 1 number."""
     if a < 2 and flag:
         raise ValueError(f"a={a + 1}")
     return -a * 2.5
+
+@lru_cache(maxsize=9)
+def g(x):
+    def inner(y):
+        return y + x
+    return inner(x) + 1
+
+class C:
+    n = 4
+
+    @staticmethod
+    def h(x=5):
+        return x - 6
 '''
 
 
-def test_every_operator_comparison_and_number_of_a_function_has_one_mutant():
-    count = len(list(_places(ast.parse(SOURCE))))
-    changes = [mutant(SOURCE, at)[1] for at in range(count)]
-    assert sorted(changes) == sorted(
+def test_every_operator_comparison_and_number_has_one_mutant():
+    found = mutants(SOURCE)
+    assert sorted(one.key for one in found) == sorted(
         [
-            "3  ->  4",
-            "True  ->  False",
-            "a < 2 and flag  ->  a < 2 or flag",
-            "a < 2  ->  a <= 2",
-            "2  ->  3",
-            "-a * 2.5  ->  -a / 2.5",
-            "-a  ->  +a",
-            "2.5  ->  3.5",
+            ": LIMIT = 7  ->  LIMIT = 8",
+            "f: def f(a: int=3, *, flag: bool=True) -> 'x + y':  ->  "
+            "def f(a: int=4, *, flag: bool=True) -> 'x + y':",
+            "f: def f(a: int=3, *, flag: bool=True) -> 'x + y':  ->  "
+            "def f(a: int=3, *, flag: bool=False) -> 'x + y':",
+            "f: if a < 2 and flag:  ->  if a < 2 or flag:",
+            "f: if a < 2 and flag:  ->  if a <= 2 and flag:",
+            "f: if a < 2 and flag:  ->  if a < 3 and flag:",
+            "f: return -a * 2.5  ->  return -a / 2.5",
+            "f: return -a * 2.5  ->  return +a * 2.5",
+            "f: return -a * 2.5  ->  return -a * 3.5",
+            "g: def g(x):  ->  def g(x):",  # the decorator stands on a line of its own
+            "g.inner: return y + x  ->  return y - x",
+            "g: return inner(x) + 1  ->  return inner(x) - 1",
+            "g: return inner(x) + 1  ->  return inner(x) + 2",
+            "C: n = 4  ->  n = 5",
+            "C.h: def h(x=5):  ->  def h(x=6):",
+            "C.h: return x - 6  ->  return x + 6",
+            "C.h: return x - 6  ->  return x - 7",
         ]
     )
-    for at in range(count):
-        line, _, after = mutant(SOURCE, at)
-        assert 2 <= line <= 6
-        assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(SOURCE))
+    for one in found:
+        assert 2 <= one.line <= 22
+        assert ast.dump(ast.parse(one.source)) != ast.dump(ast.parse(SOURCE))
+
+
+def test_mutants_of_one_statement_keep_apart():
+    keys = [one.key for one in mutants("def f(x):\n    return x + 1\n    return x + 1\n")]
+    assert keys == [
+        "f: return x + 1  ->  return x - 1",
+        "f: return x + 1  ->  return x - 1 #2",
+        "f: return x + 1  ->  return x + 2",
+        "f: return x + 1  ->  return x + 2 #2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "call", "before", "after"),
+    [
+        ("f: return -a * 2.5  ->  return +a * 2.5", "f()", -7.5, 7.5),
+        (
+            "f: def f(a: int=3, *, flag: bool=True) -> 'x + y':  ->  "
+            "def f(a: int=4, *, flag: bool=True) -> 'x + y':",
+            "f()",
+            -7.5,
+            -10.0,
+        ),
+        ("g.inner: return y + x  ->  return y - x", "g(4)", 9, 1),
+        ("C.h: return x - 6  ->  return x - 7", "C.h()", -1, -2),
+        ("C.h: def h(x=5):  ->  def h(x=6):", "C.h()", -1, 0),
+    ],
+)
+def test_the_code_of_a_loaded_function_is_exchanged(monkeypatch, key, call, before, after):
+    module = ModuleType("mutated")
+    exec(SOURCE, module.__dict__)
+    monkeypatch.setitem(sys.modules, "mutated", module)
+    assert eval(call, dict(module.__dict__)) == before
+    held = dict(module.__dict__)  # as one who imported the names before
+    held["g"].cache_clear()
+    one = next(one for one in mutants(SOURCE) if one.key == key)
+    exchange("mutated", one.source, one.function)()
+    assert eval(call, held) == after
+
+
+def test_what_runs_on_import_takes_a_process_of_its_own(monkeypatch):
+    module = ModuleType("mutated")
+    exec(SOURCE, module.__dict__)
+    monkeypatch.setitem(sys.modules, "mutated", module)
+    outside = [
+        one for one in mutants(SOURCE) if exchange("mutated", one.source, one.function) is None
+    ]
+    assert {one.line for one in outside} == {3, 11, 18}
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_each_module_and_its_tests_are_there(name):
-    assert (ROOT / "film" / f"{name}.py").is_file()
+def test_each_module_and_its_tests_are_there_and_each_argument_is_about_a_mutant(name):
     assert all((ROOT / "tests" / "film" / test).is_file() for test in MODULES[name])
+    keys = {one.key for one in mutants(source(name))}
+    assert set(arguments_of(name)) <= keys
+    assert all(len(text) > 20 for text in arguments_of(name).values())
+
+
+def test_arguments_are_about_modules_that_are_mutated():
+    import tomllib
+
+    assert set(tomllib.loads(ARGUMENTS.read_text(encoding="utf-8"))) <= set(MODULES)
+
+
+def test_the_command_kills_mutants_goes_on_and_records(tmp_path, capsys):
+    keep, out = tmp_path / "kept" / "mutants.jsonl", tmp_path / "out"
+    arguments = ["--quick", "--n", "3", "--modules", "tokens/chunks", "--seed", "1"]
+    arguments += ["--keep", str(keep), "--out", str(out)]
+    main(arguments)
+    assert len(keep.read_text().splitlines()) == 10
+    assert "'mutants': 10" in capsys.readouterr().out
+    first = (out / "mutants.jsonl").read_text()
+    main(arguments)  # nothing is run again
+    assert len(keep.read_text().splitlines()) == 10
+    assert (out / "mutants.jsonl").read_text() == first * 2
+    assert '"killed"' in first

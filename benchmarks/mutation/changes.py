@@ -1,0 +1,118 @@
+"""Single changes of a module's formulas: operators, comparisons, signs, numbers, flags."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult},
+    **{ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Add},
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
+    **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And},
+    **{ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.USub: ast.UAdd, ast.Not: ast.UAdd},
+    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
+}
+
+
+class Mutant(NamedTuple):
+    """A module with one change."""
+
+    key: str
+    """Function, statement before and after: the same wherever these stand in the file."""
+    line: int
+    function: str
+    """The function or method that it stands in; "" where it is in none."""
+    source: str
+    """The whole module after the change."""
+
+
+def mutants(source: str) -> list[Mutant]:
+    """Change every place of a source in turn."""
+    tree = ast.parse(source)
+    homes = dict(_homes(tree, _Home("", "", tree)))
+    found = []
+    seen: Counter[str] = Counter()
+    for node, field, number in list(_places(tree)):
+        name, function, statement = homes[id(node)]
+        before = _first_line(statement)
+        old = _set(node, field, number, _other(node, field, number))
+        key = f"{name}: {before}  ->  {_first_line(statement)}"
+        after = ast.unparse(tree)
+        _set(node, field, number, old)
+        seen[key] += 1
+        key += f" #{seen[key]}" * (seen[key] > 1)
+        found.append(Mutant(key, node.lineno, function, after))
+    return found
+
+
+class _Home(NamedTuple):
+    """Where a node stands."""
+
+    name: str
+    """Of the innermost function or class, dotted."""
+    function: str
+    """The outermost function, or the method of a class; "" for what runs on import."""
+    statement: ast.AST
+
+
+def _homes(node: ast.AST, home: _Home) -> Iterator[tuple[int, _Home]]:
+    for child in ast.iter_child_nodes(node):
+        inside = home._replace(statement=child) if isinstance(child, ast.stmt) else home
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            name = f"{home.name}.{child.name}".strip(".")
+            function = home.function
+            if isinstance(child, ast.FunctionDef) and not function:
+                function = name
+            inside = _Home(name, function, child)
+        yield id(child), inside
+        yield from _homes(child, inside)
+    for decorator in getattr(node, "decorator_list", ()):
+        for each in ast.walk(decorator):
+            yield id(each), home._replace(function="")
+
+
+def _first_line(statement: ast.AST) -> str:
+    """Write a statement on one line: of a loop, a condition or a function its head alone."""
+    lines = ast.unparse(statement).splitlines()
+    return next(line for line in lines if not line.startswith("@"))
+
+
+def _places(tree: ast.AST) -> Iterator[tuple[Any, str, int]]:
+    """Walk the operators, comparisons and numbers of functions."""
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        # Types say nothing at run time, and texts of messages change no result.
+        for part in ("annotation", "returns"):
+            if (noted := getattr(node, part, None)) is not None:
+                skipped |= {id(each) for each in ast.walk(noted)}
+        if isinstance(node, ast.Raise | ast.JoinedStr):
+            skipped |= {id(each) for each in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.AugAssign):
+            if type(node.op) in OPERATORS:
+                yield node, "op", 0
+        elif isinstance(node, ast.Compare):
+            yield from ((node, "ops", n) for n, op in enumerate(node.ops) if type(op) in OPERATORS)
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+            yield node, "value", 0
+
+
+def _other(node: Any, field: str, number: int) -> Any:
+    if field == "value":
+        return not node.value if isinstance(node.value, bool) else node.value + 1
+    return OPERATORS[type(node.ops[number] if field == "ops" else node.op)]()
+
+
+def _set(node: Any, field: str, number: int, value: Any) -> Any:
+    """Put a value in a field of a node, and return what stood there."""
+    if field == "ops":
+        old, node.ops[number] = node.ops[number], value
+    else:
+        old = getattr(node, field)
+        setattr(node, field, value)
+    return old
