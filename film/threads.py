@@ -1,13 +1,20 @@
-"""Threads: how many cores there are, and one BLAS thread where more are slower."""
+"""Threads: how many cores there are, one BLAS thread where more are slower, and first use."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
+
+FIRST_USE = threading.RLock()
+"""Held while an object makes at its first use what it left out of a copy, such as a network.
+
+Several threads may ask a copy at once: one of them makes it, and the others wait.
+"""
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from estimators.contexts.parts.recipe import weights_of
 from estimators.encoders import check_device
 from estimators.inputs import check_choice, check_integer, check_texts, tags_of_texts
 from film.contexts import combine_terms
+from film.threads import FIRST_USE
 
 CONTEXTS_TRIED = 8
 """Candidates per wanted context from which a diverse set is chosen; more where these do not do."""
@@ -217,9 +218,10 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         """
         space = self._space()
         (rows,) = _checked_contexts(contexts, 1)
-        if not hasattr(self, "_reference_levels") or self._reference_levels[0] is not space:
-            self._reference_levels = space, space.levels(space.reference, self.contexts_)
-        levels = self._reference_levels[1]
+        with FIRST_USE:
+            if not hasattr(self, "_reference_levels") or self._reference_levels[0] is not space:
+                self._reference_levels = space, space.levels(space.reference, self.contexts_)
+            levels = self._reference_levels[1]
         return space.reference_terms(space.place(rows)) - levels[:, np.newaxis]
 
     def context_texts(self, rows: Any) -> list[tuple[str, str]]:
@@ -296,10 +298,11 @@ class FittedContexts(TransformerMixin, BaseEstimator):
     @property
     def _place(self) -> Path:
         """Folder of the parts; files of a copy are written to a new one when first used."""
-        if "_files" in vars(self) and "_scratch" not in vars(self):
-            self._scratch = tempfile.TemporaryDirectory(prefix="context-model-")
-            unpack_files(Path(self._scratch.name), self._files)
-            self._root = self._scratch.name
+        with FIRST_USE:
+            if "_files" in vars(self) and "_scratch" not in vars(self):
+                self._scratch = tempfile.TemporaryDirectory(prefix="context-model-")
+                unpack_files(Path(self._scratch.name), self._files)
+                self._root = self._scratch.name
         places = [Path(self._root)]
         if self.folder is not None:
             # A folder that was moved is found by the parameter.
@@ -315,18 +318,19 @@ class FittedContexts(TransformerMixin, BaseEstimator):
 
     def _space(self) -> ContextSpace:
         check_is_fitted(self, "contexts_")
-        if "_opened" not in vars(self):
-            import torch
+        with FIRST_USE:
+            if "_opened" not in vars(self):
+                import torch
 
-            self._opened = ContextSpace(
-                self._place,
-                self._parts,
-                digest=self._digest,
-                sides=self._sides,
-                encoder=self.encoder_,
-                device=check_device(torch, self.device),
-            )
-        return self._opened
+                self._opened = ContextSpace(
+                    self._place,
+                    self._parts,
+                    digest=self._digest,
+                    sides=self._sides,
+                    encoder=self.encoder_,
+                    device=check_device(torch, self.device),
+                )
+            return self._opened
 
 
 def _first_of(places: np.ndarray, size: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from estimators.encoders.model_files import check_folder as check_model
 from estimators.encoders.model_files import model_digest
 from estimators.encoders.transformer import Tokens, Transformer
 from estimators.inputs import check_folder, check_integer, check_verbose, tags_of_texts
+from film.threads import FIRST_USE
 
 
 class FrozenEncoder(TransformerMixin, BaseEstimator):
@@ -74,19 +75,23 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
     def loaded(self) -> Transformer:
         """Give the fitted model, loaded again after a copy."""
         check_is_fitted(self, "model_digest_")
-        if "_transformer" not in vars(self):
-            transformer = self._load()
-            if transformer.file_digest != self._file_digest:
-                raise ValueError(
-                    f"the files of model={self.model!r} are not those that were fitted; fit again, "
-                    f"or put those back (digest {self._file_digest[:12]})"
-                )
-            if "_learned" in vars(self):
-                transformer.adopt(self._learned)
-                transformer.digest = self.model_digest_
-                del self._learned
-            self._transformer = transformer
+        with FIRST_USE:
+            if "_transformer" not in vars(self):
+                self._transformer = self._loaded_again()
+                vars(self).pop("_learned", None)
         return self._transformer
+
+    def _loaded_again(self) -> Transformer:
+        transformer = self._load()
+        if transformer.file_digest != self._file_digest:
+            raise ValueError(
+                f"the files of model={self.model!r} are not those that were fitted; fit again, "
+                f"or put those back (digest {self._file_digest[:12]})"
+            )
+        if "_learned" in vars(self):
+            transformer.adopt(self._learned)
+            transformer.digest = self.model_digest_
+        return transformer
 
     def _encode(
         self,

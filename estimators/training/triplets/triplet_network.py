@@ -33,6 +33,7 @@ from estimators.training.triplets.token_states import (
     vectors_of,
 )
 from film.metric import ordered_share
+from film.threads import FIRST_USE
 
 
 @savable
@@ -392,8 +393,8 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _loaded(self) -> TextVectors:
         """Give the fitted network, made again after a copy."""
-        if "_network" not in vars(self):
-            network = make_network(self, self.token_width_, 0)
-            network.adopt(self.weights_)
-            self._network = network
+        with FIRST_USE:
+            if "_network" not in vars(self):
+                self._network = make_network(self, self.token_width_, 0)
+                self._network.adopt(self.weights_)
         return self._network
