@@ -7,7 +7,7 @@ JOBS ?= 2
 # each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test docs trust gpu gpu-weights clean
+.PHONY: demo test docs trust release-check compatibility gpu gpu-weights clean
 
 define install
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,15 @@ docs: $(VENV)/ready
 # Damaged files, odd texts and killed jobs, counted; ten minutes.
 trust: $(VENV)/ready
 	$(BIN)/python -m benchmarks.trust $(if $(OUT),--out $(OUT))
+
+# Wheel and source distribution in empty environments, without this repository; some minutes.
+release-check: $(VENV)/ready
+	$(BIN)/python -m benchmarks.release $(if $(OUT),--out $(OUT))
+
+# The tests with the lowest and with the newest versions that pyproject.toml allows, in environments
+# of their own; ARGS="--pin torch==2.13.0" keeps one of the newest.
+compatibility: $(VENV)/ready
+	$(BIN)/python -m benchmarks.compatibility $(if $(OUT),--out $(OUT)) $(ARGS)
 
 # On a machine with a GPU and torch of its own, which has no environment of ours: its Python.
 gpu:

@@ -73,7 +73,9 @@ def content(html):
 def test_04_the_largest_contributions_are_those_of_the_whole_matrix(mapped, keep, monkeypatch):
     monkeypatch.setattr("film.metric.contributions.BLOCK_CELLS", 40)
     rng = np.random.default_rng(keep)
-    one, other = (sp.random_array((t, 30), density=0.2, rng=rng, format="csr") for t in (23, 17))
+    one, other = (
+        sp.random_array((t, 30), density=0.2, random_state=rng, format="csr") for t in (23, 17)
+    )
     L = rng.normal(size=(5, 30)) if mapped else None
     a, b = (text.toarray() @ (np.eye(30) if L is None else L.T) for text in (one, other))
     whole = a @ b.T / np.linalg.norm(a.sum(axis=0)) / np.linalg.norm(b.sum(axis=0))

@@ -40,14 +40,16 @@ def good_inputs():
     objects = np.array(PAIRS, dtype=object)
     rows = np.empty(len(PAIRS), dtype=object)
     rows[:] = PAIRS
-    return {
+    # numpy has them since its version 2.
+    widths = getattr(np.dtypes, "StringDType", None)
+    newer = {"variable-width array": np.array(PAIRS, dtype=widths())} if widths else {}
+    return newer | {
         "list of tuples": PAIRS,
         "list of lists": [list(row) for row in PAIRS],
         "list of arrays": [np.array(row) for row in PAIRS],
         "tuple of tuples": tuple(PAIRS),
         "object array": objects,
         "fixed-width array": np.array(PAIRS),
-        "variable-width array": np.array(PAIRS, dtype=np.dtypes.StringDType()),
         "array of tuples": rows,
         "zip": zip(*zip(*PAIRS, strict=True), strict=True),
         "polars-like": PolarsLike(["a", "b"], PAIRS),

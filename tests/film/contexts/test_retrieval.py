@@ -25,8 +25,8 @@ def test_nearest_rows_are_those_of_a_full_sort(n, form):
 
 def test_blocks_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
-    queries = random_array((23, 50), density=0.2, rng=rng, format="csr")
-    points = random_array((60, 50), density=0.2, rng=rng, format="csr")
+    queries = random_array((23, 50), density=0.2, random_state=rng, format="csr")
+    points = random_array((60, 50), density=0.2, random_state=rng, format="csr")
     whole = nearest_rows(queries, points, 20)
     for cells in (1, 60, 150):
         monkeypatch.setattr(retrieval, "_BLOCK_CELLS", cells)

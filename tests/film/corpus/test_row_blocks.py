@@ -24,7 +24,9 @@ TEXTS = ["one\nline", "", "ünïcode — 東京", 'a "quote"', "last"]
 
 
 def _sparse(n=23, d=7, seed=0):
-    return sp.random_array((n, d), density=0.4, format="csr", rng=np.random.default_rng(seed))
+    return sp.random_array(
+        (n, d), density=0.4, format="csr", random_state=np.random.default_rng(seed)
+    )
 
 
 def _parts(rows, size):

@@ -11,7 +11,7 @@ from film.metric import anchor_sums, block_moments, block_svd, triplets_from_lab
 def rows(n=300, D=60, dense=False, dtype=np.float64, seed=0):
     """Sparse rows whose leading singular values stand well apart."""
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, D), density=0.2, format="csr", rng=rng)
+    X = sp.random_array((n, D), density=0.2, format="csr", random_state=rng)
     X = sp.csr_array(X @ sp.diags_array(np.maximum(0.9 ** np.arange(D), 1e-3))).astype(dtype)
     return X.toarray() if dense else X
 

@@ -189,7 +189,7 @@ def test_an_impossible_rank_is_named_with_what_is_allowed(rank):
 def test_threads_change_no_bit_of_a_product(rows, monkeypatch):
     rng = np.random.default_rng(0)
     density = 40_000 / (rows * 20_000)
-    left = sp.random_array((rows, 20_000), density=density, rng=rng, format="csr")
+    left = sp.random_array((rows, 20_000), density=density, random_state=rng, format="csr")
     right = rng.standard_normal((20_000, 30))
     # Below a million multiplications threads are not worth starting, and would not be tested.
     assert left.nnz * right.shape[1] >= 1_000_000
@@ -210,7 +210,9 @@ def test_products_are_those_of_the_dense_matrices(wrap):
 
 def test_a_product_of_float32_stays_float32():
     rng = np.random.default_rng(0)
-    left = sp.random_array((2000, 500), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    left = sp.random_array(
+        (2000, 500), density=0.05, random_state=rng, format="csr", dtype=np.float32
+    )
     right = rng.standard_normal((500, 30)).astype(np.float32)
     assert threaded_product(left, right).dtype == np.float32
 

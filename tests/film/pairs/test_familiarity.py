@@ -15,7 +15,7 @@ from film.pairs import (
 
 
 def sparse(m, width, seed, density=0.2):
-    made = random_array((m, width), density=density, rng=np.random.default_rng(seed))
+    made = random_array((m, width), density=density, random_state=np.random.default_rng(seed))
     return csr_array(made)
 
 

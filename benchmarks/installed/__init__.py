@@ -1,0 +1,1 @@
+"""What environments of their own are asked: ranges of versions, and an installed copy."""
