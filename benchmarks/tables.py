@@ -150,6 +150,12 @@ HEADINGS = {
     "argued": "alive, and argued",
     "steps": "steps",
     "spread": "spread over seeds",
+    "wheel": "wheel, MB",
+    "source": "source distribution, MB",
+    "core": "core install, MB",
+    "core_compiled": "with bytecode, MB",
+    "passed": "tests passed",
+    "skipped": "skipped",
 }
 HEADINGS_OF_GPU = {
     "gradient_error": "relative error of gradients",
@@ -293,6 +299,8 @@ def table(bench: str) -> str:
     if not cells:
         return "not measured\n"
     headings = HEADINGS | HEADINGS_OF_GPU if bench == "gpu" else HEADINGS
+    if bench == "compatibility":
+        return _by_versions(cells)
     metrics = [name for name in headings if any(name in row for row in cells.values())]
     rivals = sorted({r["rival"] for row in cells.values() for r in row.values() if r["rival"]})
     with_rival = bench == "grid"
@@ -336,6 +344,19 @@ def _picked(name: str) -> dict[str, dict[str, dict[str, Any]]]:
             heading: cells[metric] for heading, metric in pick.metrics.items() if metric in cells
         }
     return {pick: row for pick, row in rows.items() if row}
+
+
+def _by_versions(cells: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """Show a row for each set of versions."""
+    packages = ["python", "numpy", "scipy", "scikit-learn", "torch", "transformers"]
+    counts = ["passed", "failed", "skipped"]
+    lines = [_line(["", *packages, *(HEADINGS[name] for name in counts)])]
+    lines += [_line([*["---"] * (len(packages) + 1), *["---:"] * len(counts)])]
+    for case, row in cells.items():
+        versions = row["passed"]["versions"]
+        numbers = [versions.get(name, "–") for name in packages]
+        lines.append(_line([case, *numbers, *(_cell(row[name]) for name in counts)]))
+    return "".join(lines) + f"\n{row['passed']['hardware']}; {row['passed']['date']}.\n"
 
 
 def _pieces(paper: str) -> str:
