@@ -37,21 +37,21 @@ def main(folder: Path, chosen: list[str]) -> int:
 
 def versions(folder: Path) -> None:
     """Compare the versions of both packages, the distribution and the command."""
-    import estimators
-    import film
+    from estimators import __version__ as estimators_version
+    from film import __version__ as film_version
 
-    assert film.__version__ == estimators.__version__ == version("film-metric")
-    assert f"version {film.__version__}" in _film(folder, "--version")
+    assert film_version == estimators_version == version("film-metric")
+    assert f"version {film_version}" in _film(folder, "--version")
 
 
 def no_torch(folder: Path) -> None:
     """Load no torch unasked, and name the extra where it is asked for and not there."""
-    import estimators
+    from estimators import RCMDRegressor
 
     assert "torch" not in sys.modules
     if not find_spec("torch"):
         try:
-            estimators.RCMDRegressor().fit([("a", "b"), ("c", "d")], [1, 0])
+            RCMDRegressor().fit([("a", "b"), ("c", "d")], [1, 0])
         except ImportError as error:
             assert "pip install 'film-metric[neural]'" in str(error), error
         else:
