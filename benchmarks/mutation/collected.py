@@ -12,8 +12,9 @@ import resource
 import select
 import signal
 import sys
+import threading
 import time
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -36,15 +37,11 @@ class Collected:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all tests unchanged, then each mutant of standard input."""
         items = list(session.items)
-        first = time.process_time()
-        taken: dict[int, float] = {}
         failed, took = self._forked(session, items, None)
-        for number, seconds in took:
-            taken[number] = seconds
-        self.cpu_seconds = (
-            SLOWER * sum(taken.values()) + SPARE_SECONDS + time.process_time() - first
-        )
-        self._say({"passed": failed is None and len(taken) == len(items)})
+        taken = {number: seconds for number, seconds, _ in took}
+        calls = {number: set(called) for number, _, called in took}
+        self.cpu_seconds = SLOWER * sum(taken.values()) + SPARE_SECONDS
+        self._say({"passed": failed is None})
         # What is quick first, and of these what killed last.
         order = sorted(range(len(items)), key=lambda number: taken.get(number, 0.0))
         for line in sys.stdin:
@@ -53,16 +50,22 @@ class Collected:
             if change is None:
                 self._say({"killed": None})
                 continue
-            failed, _ = self._forked(session, [items[n] for n in order], change)
-            if failed is not None and 0 <= failed < len(order):
-                order.insert(0, order.pop(failed))
+            # A test that never calls a function cannot notice it.
+            some = [n for n in order if mutant["function"] in calls[n]] or order
+            failed, _ = self._forked(session, [items[n] for n in some], change)
+            if failed is not None and failed >= 0:
+                order.remove(some[failed])
+                order.insert(0, some[failed])
             self._say({"killed": failed is not None})
         return True
 
     def _forked(
         self, session: pytest.Session, items: list[pytest.Item], change: Any
-    ) -> tuple[int | None, list[tuple[int, float]]]:
-        """Run tests in a copy of this process: which failed, -1 for a crash, None for none."""
+    ) -> tuple[int | None, list[tuple[int, float, list[str]]]]:
+        """Run tests in a copy of this process: which failed, -1 for a crash, None for none.
+
+        Of each that ran also its seconds and, without a change, the functions that it calls.
+        """
         ours, theirs = os.pipe()
         child = os.fork()
         if child == 0:
@@ -72,7 +75,7 @@ class Collected:
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             try:
-                _run(session, items, change, theirs)
+                self._run(session, items, change, theirs)
             finally:
                 os._exit(1)
         os.close(theirs)
@@ -84,10 +87,36 @@ class Collected:
             pass
         os.waitpid(child, 0)
         rows = [json.loads(line) for line in text.splitlines()]
-        took = [(number, seconds) for number, _, seconds in rows]
-        if len(rows) == len(items) and not any(failed for _, failed, _ in rows):
+        took = [(number, seconds, called) for number, _, seconds, called in rows]
+        if len(rows) == len(items) and not rows[-1][1]:
             return None, took
         return (rows[-1][0] if rows and rows[-1][1] else -1), took
+
+    def _run(
+        self, session: pytest.Session, items: list[pytest.Item], change: Any, answers: int
+    ) -> None:
+        called: set[str] = set()
+        file = sys.modules[self.module].__file__
+
+        def notice(frame: FrameType, event: str, argument: Any) -> None:
+            if frame.f_code.co_filename == file:
+                called.add(frame.f_code.co_qualname.partition(".<locals>")[0])
+
+        if change is not None:
+            change()
+        else:
+            sys.settrace(notice)
+            threading.settrace(notice)
+        for number, item in enumerate(items):
+            called.clear()
+            start = sum(os.times()[:4])
+            following = items[number + 1] if number + 1 < len(items) else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            seconds, failed = sum(os.times()[:4]) - start, bool(session.testsfailed)
+            row = [number, failed, seconds, sorted(called)]
+            os.write(answers, (json.dumps(row) + "\n").encode())
+            if failed:
+                return
 
     def _say(self, answer: dict[str, Any]) -> None:
         os.write(self.answers, (json.dumps(answer) + "\n").encode())
@@ -98,7 +127,9 @@ def exchange(module: str, source: str, function: str) -> Any:
 
     Returns None where it is no function that can be found, and else what does it.
     """
-    found: Any = sys.modules.get(module)
+    if not function:
+        return _constant(module, source)
+    found: Any = sys.modules[module]
     for name in function.split("."):
         found = vars(found).get(name) if hasattr(found, "__dict__") else None
         while isinstance(found, staticmethod | classmethod | property):
@@ -106,7 +137,7 @@ def exchange(module: str, source: str, function: str) -> Any:
     while hasattr(found, "__wrapped__"):
         found = found.__wrapped__
     code = getattr(found, "__code__", None)
-    if not function or code is None or code.co_qualname != function:
+    if code is None or code.co_qualname != function:
         return None
     tree = ast.parse(source)
     new = _code(compile(tree, code.co_filename, "exec"), function)
@@ -127,6 +158,20 @@ def exchange(module: str, source: str, function: str) -> Any:
     return put
 
 
+def _constant(module: str, source: str) -> Any:
+    """Prepare to put another number in the place of one that a module assigns to a name."""
+    here = vars(sys.modules[module])
+    changed = {}
+    for line in ast.parse(source).body:
+        if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
+            name = line.targets[0].id
+            if isinstance(here.get(name), int | float):
+                value = eval(compile(ast.Expression(line.value), "constant", "eval"), dict(here))
+                if value != here[name]:
+                    changed[name] = value
+    return (lambda: here.update(changed)) if len(changed) == 1 else None
+
+
 def _code(code: CodeType, function: str) -> CodeType:
     """Find the code of a function inside that of its module."""
     if code.co_qualname == function:
@@ -137,19 +182,6 @@ def _code(code: CodeType, function: str) -> CodeType:
         for each in inner
         if function == each.co_qualname or function.startswith(each.co_qualname + ".")
     )
-
-
-def _run(session: pytest.Session, items: list[pytest.Item], change: Any, answers: int) -> None:
-    if change is not None:
-        change()
-    for number, item in enumerate(items):
-        start = sum(os.times()[:4])
-        following = items[number + 1] if number + 1 < len(items) else None
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        row = [number, bool(session.testsfailed), sum(os.times()[:4]) - start]
-        os.write(answers, (json.dumps(row) + "\n").encode())
-        if session.testsfailed:
-            return
 
 
 def _read(source: int) -> str:
