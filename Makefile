@@ -7,7 +7,7 @@ JOBS ?= 2
 # each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test docs trust release-check compatibility gpu gpu-weights clean
+.PHONY: demo test docs trust release-check compatibility coverage mutants gpu gpu-weights clean
 
 define install
 	$(PYTHON) -m venv $(VENV)
@@ -49,6 +49,14 @@ release-check: $(VENV)/ready
 # of their own; ARGS="--pin torch==2.13.0" keeps one of the newest.
 compatibility: $(VENV)/ready
 	$(BIN)/python -m benchmarks.compatibility $(if $(OUT),--out $(OUT)) $(ARGS)
+
+# The whole test suite once more, and which lines and branches it runs.
+coverage: $(VENV)/ready
+	$(BIN)/python -m benchmarks.covered --jobs $(JOBS) $(if $(OUT),--out $(OUT))
+
+# Changes of formulas that a test has to notice; kept in out/mutants.jsonl, so that it goes on.
+mutants: $(VENV)/ready
+	$(BIN)/python -m benchmarks.mutants $(if $(OUT),--out $(OUT))
 
 # On a machine with a GPU and torch of its own, which has no environment of ours: its Python.
 gpu:

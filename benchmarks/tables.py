@@ -151,6 +151,8 @@ HEADINGS = {
     "mutants": "mutants",
     "killed": "killed by a test",
     "argued": "alive, and argued",
+    "lines_run": "lines run by a test, %",
+    "branches_run": "branches, %",
     "steps": "steps",
     "spread": "spread over seeds",
     "wheel": "wheel, MB",

@@ -276,7 +276,8 @@ def test_rows_on_a_device_multiply_as_arrays_do(dtype):
     shares = np.where(some, rng.random(40), 0.0)
     # Six decimal digits of float32, in sums of 40 numbers of size one.
     close = {"rtol": 0, "atol": 1e-4 if dtype == np.float32 else 1e-12}
-    for activity in (np.ones(40, dtype=bool), some, shares, -shares, np.zeros(40, dtype=bool)):
+    everyone = np.ones(40, dtype=bool)
+    for activity in (everyone, some, shares, -shares, 1 - shares / 2, ~everyone):
         found = pull_matrix(anchors, pulls, activity)
         assert found.dtype == dtype
         np.testing.assert_allclose(found, pull_matrix(V, A, activity), **close)

@@ -452,3 +452,53 @@ def test_rows_on_a_device_give_the_same_map(solver):
     np.testing.assert_allclose(found.objective, expected.objective, rtol=ROUNDING[solver])
     maps = [(each.P * each.s) @ each.P.T for each in (found, expected)]
     np.testing.assert_allclose(*maps, atol=ROUNDING[solver])
+
+
+def ended_after(losses, *, slack=0.0, bound=0.0, tol=0.1, nothing=100.0, exact=True, max_iter=100):
+    """Rounds of given losses, after which the generator has nothing more to give."""
+    P, s = np.eye(2, 1), np.ones(1)
+    rounds = (solver_module._Round(P, s, loss, bound, 0.0, 0.5, slack) for loss in losses)
+    return solver_module._best_of(rounds, max_iter, tol, nothing, exact, None)
+
+
+def test_eight_rounds_without_a_gain_end_them():
+    solution = ended_after([5.0] * 50)
+    assert (solution.n_iter, solution.reason) == (9, StopReason.CHANGE)
+    assert ended_after([5.0] * 50, exact=False).reason is StopReason.STALLED
+    # The eighth before last is compared with: a gain of a tenth of 0.1 of the objective or less.
+    assert ended_after([5.05, *[5.0] * 50]).n_iter == 9
+    assert ended_after([5.06, *[5.0] * 50]).n_iter == 10
+    # How far the loss is smoothed may hide a gain.
+    assert ended_after([5.0] * 50, slack=0.06).n_iter == 50
+
+
+def test_the_objective_is_converged_at_its_bound():
+    at_bound = ended_after([5.0] * 3, bound=4.5)
+    assert (at_bound.n_iter, at_bound.reason) == (1, StopReason.BOUND)
+    assert ended_after([5.0] * 3, bound=4.4).n_iter == 3
+    # A share of what the map lowers the objective by, where that is less: 0.1 · (10 − 9).
+    assert ended_after([9.0] * 3, bound=8.8, nothing=10.0).n_iter == 3
+    assert ended_after([9.0] * 3, bound=8.9, nothing=10.0).n_iter == 1
+    assert ended_after([5.0, 4.0], bound=6.0).lower_bound == 5.0
+
+
+def test_rounds_that_come_to_an_end_converged_unless_they_are_smoothed():
+    # tol · objective / 10 is 1/16.
+    assert ended_after([5.0] * 3, slack=0.0625, tol=0.125).reason is StopReason.CHANGE
+    assert ended_after([5.0] * 3, slack=0.0626, tol=0.125).reason is StopReason.STALLED
+    assert ended_after([5.0] * 3, slack=0.06, tol=0.125).reason is StopReason.CHANGE
+    assert ended_after([5.0] * 3, tol=0.0).reason is StopReason.STALLED
+    assert ended_after([5.0] * 3, max_iter=3).reason is StopReason.MAX_ITER
+    # With 0.125 · (5.5 − 5) / 10, much less is enough to be in doubt.
+    assert ended_after([5.0] * 3, slack=0.02, tol=0.125, nothing=5.5).reason is StopReason.STALLED
+
+
+@solvers
+def test_the_objective_at_margin_0_is_in_units_of_the_map(solver):
+    anchors, pulls, moments, _ = problem(0)
+    settings = {"margin": 0.0, "solver": solver, "max_iter": 1, "random_state": 0}
+    solution = solve(anchors, pulls, moments, 2, **settings)
+    assert solution.reason is StopReason.NO_MARGIN
+    assert solution.lower_bound == 0.0 == solution.gradient_norms[0] * (solver == "eigen")
+    larger = solve(anchors, 32 * pulls, moments, 2, **settings)
+    assert larger.objective == pytest.approx(solution.objective, rel=ROUNDING[solver])

@@ -63,6 +63,14 @@ def test_none_and_all_stay_half_a_row_away():
     assert estimate_prior([0.2], 0.5) == 0.5
 
 
+def test_the_root_may_be_near_a_bound_or_beyond_it_by_little():
+    # ½/(¼ + ½π) = 0.4/(0.7 − 0.4π) at π = 0.625; the slope at a bound, 1/4, is 2/3.
+    assert estimate_prior([0.75, 0.3], 0.5) == pytest.approx(0.625, abs=1e-11)
+    # One row that knows nothing and one in favour: the slope at 3/4 is 0.8.
+    assert estimate_prior([0.75, 0.5], 0.5) == 0.75
+    assert estimate_prior([0.25, 0.5], 0.5) == 0.25
+
+
 def test_order_and_input_are_left_alone():
     given = np.random.default_rng(0).random(100)
     before = given.copy()
@@ -77,7 +85,7 @@ def test_order_and_input_are_left_alone():
         ([[0.1, 0.2]], 0.5, r"got shape \(1, 2\)"),
         ([0.5, 1.2], 0.5, "entry 1 is 1.2"),
         ([0.5, np.nan], 0.5, "entry 1 is nan"),
-        ([0.5], 0.0, "prior_from must lie strictly between 0 and 1, got 0.0"),
+        ([0.5], 0.0, "prior_from must lie strictly between 0 and 1, got 0.0: give .* 0.1746"),
         ([0.5], 1, "prior_from"),
     ],
 )
@@ -102,6 +110,16 @@ def test_shift_prior_laws():
     assert (there[1:-1] < p[1:-1]).all() and (np.diff(there) > 0).all()
     assert shift_prior(0.37, 0.37, 0.1746) == pytest.approx(0.1746)
     assert shift_prior(p.astype(np.float32), 0.5, 0.2).dtype == np.float32
+
+
+def test_bad_priors_are_named_with_an_example():
+    for call, name in [
+        (lambda: shift_prior([0.5], 0.5, 1.0), "prior_to"),
+        (lambda: shift_prior([0.5], 1.0, 0.5), "prior_from"),
+        (lambda: prior_weights([0, 1], 2.0), "prior"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{name} must .*: give for instance 0.1746"):
+            call()
 
 
 def test_prior_weights_move_the_share_and_keep_the_total():

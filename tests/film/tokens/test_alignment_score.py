@@ -198,6 +198,8 @@ def test_the_clrcmd_protocol_keeps_gold_scores_of_three_or_more():
     system = pair(link([2], [0, 1], score=1.0), link([3], [3], score=None))
     result = scores(gold, system, protocol="clrcmd")
     assert result.alignment == pytest.approx((3 / 4, 1, 6 / 7))
+    # A score of just 3 counts where it is missed, too: recall 1/2.
+    assert scores(gold, pair(link([3], [3])), protocol="clrcmd").alignment.recall == 1 / 2
     # Officially all stay: cat has 2 partners, so 1/2 + 1/2 + 1 of 3 are found, and precision is 1.
     assert scores(gold, system).alignment == pytest.approx((1, 2 / 3, 4 / 5))
 
