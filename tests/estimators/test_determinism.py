@@ -1,0 +1,93 @@
+"""The same seed and threads of BLAS give the same bits in every process; more threads, the same
+ranks and nearly the same numbers.
+
+Sets of texts are walked in an order that changes with ``PYTHONHASHSEED``, and memory is aligned in
+another way in every process, so that only another process shows what depends on either.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PROGRAM = """
+import json, warnings
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from estimators import (DuplicateFinder, FILM, MiniBatchFILM, PairwiseKNNClassifier,
+                        WordDifferences, fast_duplicates, few_label_duplicates)
+from film.datasets import make_question_pairs
+from film.pairs import neighbour_ranks
+
+warnings.simplefilter("ignore")
+data = make_question_pairs(150, random_state=0)
+texts = sorted({*data.pairs.flat})
+groups = np.arange(len(texts)) % 12
+X = TfidfVectorizer().fit_transform(texts)
+eigen = FILM(d=8, rank=60, random_state=0).fit(X, groups)
+numbers = {
+    "eigen": eigen.components_,
+    "cayley": FILM(d=4, rank=20, solver="cayley", random_state=0).fit(X, groups).components_,
+    "batches": MiniBatchFILM(d=4, rank=20, max_iter=3, random_state=0).fit(X, groups).components_,
+    "stack": fast_duplicates(d=6, rank=30, cv=2).fit(data.pairs, data.y).predict_proba(data.pairs),
+    "few": few_label_duplicates(data.pairs, rank=20, cv=2).fit(data.pairs[:60], data.y[:60])
+        .predict_proba(data.pairs[60:]),
+    "words": WordDifferences().fit_transform(data.pairs).toarray(),
+}
+space = make_pipeline(TfidfVectorizer(), FILM(d=6, rank=30, random_state=0))
+found = DuplicateFinder().fit(texts).find(threshold=0.4)
+pairs = np.random.default_rng(0).integers(0, len(texts), (300, 2))
+counts = {
+    "ranks": neighbour_ranks(np.random.default_rng(0).normal(size=(len(texts), 9)), pairs),
+    "rule": PairwiseKNNClassifier(space, k=3, cv=2).fit(data.pairs, data.y).predict(data.pairs),
+    "found": found.pairs,
+}
+print(json.dumps([{name: [float(n).hex() for n in np.ravel(value)] for name, value in part.items()}
+                  for part in (numbers, counts)]))
+"""
+RUNS = (("1", "1"), ("2", "1"), ("3", "2"))
+"""Seeds of hashes, and threads."""
+
+
+@pytest.fixture(scope="module")
+def runs():
+    started = []
+    for seed, threads in RUNS:
+        settings = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads}
+        settings |= {"OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-c", PROGRAM],
+                cwd=Path(__file__).parents[2],
+                env=os.environ | settings,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+    outputs = [process.communicate(timeout=300)[0] for process in started]
+    assert not any(process.returncode for process in started)
+    return [json.loads(output.splitlines()[-1]) for output in outputs]
+
+
+def test_another_process_gives_the_same_bits(runs):
+    for first, second in zip(runs[0], runs[1], strict=True):
+        assert first.keys() == second.keys()
+        for name, value in first.items():
+            assert value == second[name], name
+
+
+def test_more_threads_give_the_same_counts_and_nearly_the_same_numbers(runs):
+    (numbers, counts), (others, other_counts) = runs[0], runs[2]
+    assert counts == other_counts
+    for name, value in numbers.items():
+        one, other = (np.array([float.fromhex(n) for n in part]) for part in (value, others[name]))
+        # Maps are learned in float32, whose sums of a few hundred terms are good to 1e-5 of the
+        # largest, in rounds that stop at 1e-3. Stacks have ranks among their features: points as
+        # close as that rounding may change places, and a place is worth less than a hundredth.
+        bound = 1e-2 if name in ("stack", "few") else 1e-3
+        np.testing.assert_allclose(one, other, rtol=0, atol=bound * np.abs(one).max(), err_msg=name)
