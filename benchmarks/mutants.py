@@ -18,7 +18,6 @@ import json
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
@@ -113,7 +112,10 @@ def _rows(picked: list[tuple[str, Mutant]], keep: Path) -> list[dict[str, Any]] 
     with tempfile.TemporaryDirectory() as scratch:
         clone = copied(ROOT, Path(scratch))
         for name, some in groupby(picked, key=lambda one: one[0]):
-            state = {"source": _digest([source(name)]), "tests": _digest(_texts(MODULES[name]))}
+            paths = [Path("film", f"{name}.py"), *(Path("tests/film", t) for t in MODULES[name])]
+            # Of the copy, for the repository may change meanwhile.
+            source_state, *tests_state = [_digest(clone / path) for path in paths]
+            state = {"source": source_state, "tests": " ".join(tests_state)}
             with ExitStack() as stack:
                 tests = None
                 for _, one in some:
@@ -141,12 +143,8 @@ def _holds(row: dict[str, Any], state: dict[str, str]) -> bool:
     return same and (row["killed"] or row["tests"] == state["tests"])
 
 
-def _texts(tests: Iterable[str]) -> list[str]:
-    return [(ROOT / "tests" / "film" / test).read_text(encoding="utf-8") for test in tests]
-
-
-def _digest(texts: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

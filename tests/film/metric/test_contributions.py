@@ -1,9 +1,11 @@
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import film.metric.contributions as contributions_module
 from film.metric.contributions import largest_contributions
 
 
@@ -107,6 +109,9 @@ def test_texts_without_direction_contribute_nothing(first, second, L):
     found = cosine_contributions(first, second, L)
     assert found.shape == (len(first), len(second))
     assert not found.any()
+    largest = largest_contributions(first, second, L, keep=3)
+    assert largest.similarity == 0 == largest.n_rest
+    assert not largest.totals1.any() and not largest.totals2.any()
 
 
 def test_tokens_that_cancel_only_after_summing_leave_no_noise():
@@ -116,6 +121,38 @@ def test_tokens_that_cancel_only_after_summing_leave_no_noise():
     assert not cosine_contributions(
         first, rng.uniform(size=(3, 50)), rng.normal(size=(9, 50))
     ).any()
+
+
+@pytest.mark.parametrize("block", [1, 8, 17, 10**6])
+@pytest.mark.parametrize("keep", [1, 3, 10, 12, 40, 41, 100])
+@pytest.mark.parametrize("shape", [(7, 8), (6, 1), (1, 6)])
+def test_the_largest_are_those_of_the_whole_table(monkeypatch, block, keep, shape):
+    # Small whole numbers: many ties and zeros.
+    rng = np.random.default_rng(keep)
+    first, second = (rng.integers(-1, 3, size=(t, 4)).astype(float) for t in shape)
+    whole = cosine_contributions(first, second)
+    monkeypatch.setattr(contributions_module, "BLOCK_CELLS", block)
+    found = largest_contributions(first, second, keep=keep)
+    flat = whole.ravel()
+    order = [n for n in np.argsort(-np.abs(flat), kind="stable") if flat[n]][:keep]
+    expected = np.zeros(flat.shape)
+    expected[order] = flat[order]
+    assert found.contributions.shape == shape
+    np.testing.assert_array_equal(found.contributions.toarray().ravel(), expected)
+    np.testing.assert_allclose(found.totals1, whole.sum(axis=1), atol=1e-15)
+    np.testing.assert_allclose(found.totals2, whole.sum(axis=0), atol=1e-15)
+    assert found.similarity == pytest.approx(whole.sum(), abs=1e-14)
+    assert found.n_rest == np.count_nonzero(whole) - len(order)
+
+
+def test_the_table_of_long_texts_is_never_whole(monkeypatch):
+    first, second = np.random.default_rng(0).standard_normal((2, 700, 2))
+    monkeypatch.setattr(contributions_module, "BLOCK_CELLS", 7_000)
+    tracemalloc.start()
+    largest_contributions(first, second, np.eye(2), keep=5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 700 * 700 * 8 / 4
 
 
 @pytest.mark.parametrize(

@@ -381,6 +381,7 @@ def test_log_loss_at_another_prior_is_that_of_weighted_rows():
         expected = binary_log_loss(y, shift_prior(p, share, prior), prior_weights(y, prior))
         assert at_prior[i] == pytest.approx(expected)
     np.testing.assert_allclose(rates.log_loss_at(share), rates.log_loss)
+    np.testing.assert_allclose(rates_over_k(effective, y, [1]).log_loss_at(prior), at_prior[:1])
 
 
 def test_rates_by_hand():
