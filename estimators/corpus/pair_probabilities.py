@@ -11,7 +11,7 @@ from estimators.inputs import check_choice, check_real
 from estimators.persistence import savable
 from film.pairs import estimate_prior, shift_prior
 
-BLOCK_PAIRS = 2**18
+BLOCK_PAIRS = 2**20
 """Pairs that a classifier is asked about at once: so many share texts, each of which it reads once
 a block. An interruption loses the work on one block."""
 

@@ -60,6 +60,17 @@ def as_texts(texts: list[str]) -> np.ndarray:
     return array
 
 
+def distinct_texts(pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Give the texts of checked pairs, sorted and each once, and their (n, c) numbers.
+
+    As `numpy.unique` does, which sorts the texts of all pairs instead of those that differ.
+    """
+    texts = sorted(set(pairs.flat))
+    number = {text: place for place, text in enumerate(texts)}
+    codes = np.fromiter(map(number.__getitem__, pairs.flat), dtype=np.intp, count=pairs.size)
+    return texts, codes.reshape(pairs.shape)
+
+
 def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> list[str]:
     """Give the texts of an iterable, or of a frame's one column, as a list of at least one.
 
@@ -132,13 +143,12 @@ def place_pairs(
         Numbers. Texts of a pair that read alike share one, whichever comes first.
     """
     number = {text: code for code, text in enumerate(known)}
-    spelt, position = np.unique(pairs, return_inverse=True)
-    normal = [READINGS[reading](text) for text in spelt.tolist()]
+    spelt, position = distinct_texts(pairs)
+    normal = [READINGS[reading](text) for text in spelt]
     code = np.array([number.get(text, -1) for text in normal], dtype=np.intp)
     is_new = np.flatnonzero(code < 0)
     code[is_new] = len(known) + np.arange(len(is_new))
-    _, same = np.unique(np.asarray(normal, dtype=object), return_inverse=True)
-    position = position.reshape(pairs.shape)
+    _, same = distinct_texts(as_texts(normal))
     codes = code[position]
     alike = same[position[:, 0]] == same[position[:, 1]]
     codes[alike] = codes[alike].min(axis=1, keepdims=True)

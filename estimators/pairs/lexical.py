@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import READINGS, as_texts, check_pairs, tags_of_texts
+from estimators.inputs import READINGS, as_texts, check_pairs, distinct_texts, tags_of_texts
 from estimators.persistence import savable
 from film.pairs import (
     EDIT_NAMES,
@@ -25,7 +25,7 @@ from film.pairs import (
     SIGN_NAMES,
     edit_features,
     overlap_features,
-    row_cosines,
+    pair_cosines,
     sequence_features,
     sign_features,
 )
@@ -123,27 +123,27 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        texts, codes = np.unique(pairs, return_inverse=True)
+        texts, codes = distinct_texts(pairs)
         older = not hasattr(self, "reading_")
-        normal: Any = self._read(texts.tolist())
+        normal: Any = self._read(texts)
         words, rarity = self._older_words(normal) if older else self._open_words(normal)
         grams = [each.transform(normal) for each in (self.bigrams_, self.characters_)]
         split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
-        codes = codes.reshape(pairs.shape)
-        features = np.empty((len(pairs), len(self.get_feature_names_out())))
-        # Texts are read once, however many pairs they are in; rows of pairs take memory.
-        for start in range(0, len(pairs), BLOCK_PAIRS):
-            first, second = codes[start : start + BLOCK_PAIRS].T
-            blocks = [
-                *(row_cosines(rows[first], rows[second]) for rows in (words, *grams)),
-                overlap_features(words[first], words[second], rarity),
-                sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
-                edit_features(normal[first], normal[second]),
-            ]
-            if not older:
-                blocks.append(sign_features(split[first], split[second]))
-            features[start : start + BLOCK_PAIRS] = np.column_stack(blocks)
-        return features
+        first, second = codes.T
+        overlaps = [
+            # Rows of pairs take memory.
+            overlap_features(words[first[block]], words[second[block]], rarity)
+            for block in _blocks(len(pairs))
+        ]
+        features = [
+            *(pair_cosines(rows, codes) for rows in (words, *grams)),
+            np.concatenate([np.empty((0, len(OVERLAP_NAMES))), *overlaps]),
+            sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
+            edit_features(normal[first], normal[second]),
+        ]
+        if not older:
+            features.append(sign_features(split[first], split[second]))
+        return np.column_stack(features)
 
     def _older_words(self, texts: Any) -> tuple[Any, np.ndarray]:
         """Words as models saved without `reading_` see them: those of no training text vanish."""
@@ -202,6 +202,10 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, start + BLOCK_PAIRS) for start in range(0, n, BLOCK_PAIRS)]
 
 
 def _hashed(**params: Any) -> Pipeline:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import as_texts, check_pairs, cloned, tags_of_texts
+from estimators.inputs import as_texts, check_pairs, cloned, distinct_texts, tags_of_texts
 from estimators.persistence import savable
 from film.pairs import shared_and_unshared
 from film.text import token_text
@@ -105,9 +105,9 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        texts, codes = np.unique(pairs, return_inverse=True)
-        rows = sp.csr_array(self.vectorizer_.transform(as_texts(texts.tolist())))
-        first, second = codes.reshape(pairs.shape).T
+        texts, codes = distinct_texts(pairs)
+        rows = sp.csr_array(self.vectorizer_.transform(as_texts(texts)))
+        first, second = codes.T
         return shared_and_unshared(rows[first], rows[second])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

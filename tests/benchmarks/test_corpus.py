@@ -90,6 +90,22 @@ def test_case_of_a_classifier_decides_and_is_titled_by_its_probability(data, mon
     assert set(found[title]) == {"seconds", "peak", "pairs", "groups"}
 
 
+def test_recall_is_the_share_of_the_exhaustive_pairs_that_are_found(data, monkeypatch):
+    pairs = {"exact": [[0, 1], [2, 3], [4, 5], [6, 7]], "approximate": [[1, 0], [5, 4], [8, 9]]}
+
+    def made(index):
+        return SimpleNamespace(
+            fit=lambda _: SimpleNamespace(
+                find=lambda threshold: SimpleNamespace(pairs=np.array(pairs[index]))
+            )
+        )
+
+    monkeypatch.setattr(corpus, "DuplicateFinder", made)
+    ((title, row),) = measure(data, Namespace(size=60, quick=True), "exhaustive").items()
+    assert title == "60 questions, similarity at 0.8, against the exact index"
+    assert (row["recall"], row["pairs"]) == (0.5, 4)
+
+
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_quick_run_records_only_where_out_says_so(quick, tmp_path, monkeypatch, capsys, data):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")

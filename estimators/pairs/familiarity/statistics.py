@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from estimators.inputs import as_texts
+from estimators.inputs import as_texts, distinct_texts
 from estimators.persistence import savable
 from film.pairs import familiarities, mean_of_nearest, mean_rarities
 from film.text import token_text
@@ -140,17 +140,17 @@ class Familiarity:
 
     def _of_pairs(self, pairs: np.ndarray, embed: Embed | None) -> np.ndarray:
         """Give the mean statistics of both texts of pairs, (n, 6), or (n, 8) with vectors."""
-        texts, codes = np.unique(pairs, return_inverse=True)
-        vectors = None if embed is None else embed(texts.tolist())
-        return self.statistics(texts.tolist(), vectors)[codes.reshape(pairs.shape)].mean(axis=1)
+        texts, codes = distinct_texts(pairs)
+        vectors = None if embed is None else embed(texts)
+        return self.statistics(texts, vectors)[codes].mean(axis=1)
 
     def _has_known_words(self, pairs: np.ndarray) -> np.ndarray:
-        texts, codes = np.unique(pairs, return_inverse=True)
+        texts, codes = distinct_texts(pairs)
         words = _hashed([token_text(text) for text in texts], 1)
         known = _dense(self.frequencies[0])[words.indices] > 0
         owners = np.repeat(np.arange(len(texts)), np.diff(words.indptr))
         counts = np.bincount(owners, weights=known, minlength=len(texts))
-        return np.asarray((counts > 0)[codes.reshape(pairs.shape)].all(axis=1))
+        return np.asarray((counts > 0)[codes].all(axis=1))
 
     def statistics(self, texts: list[str], vectors: np.ndarray | None) -> np.ndarray:
         """Give `STATISTICS` of texts, and with their vectors `VECTOR_STATISTICS` too."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from estimators.inputs import distinct_texts
 from estimators.persistence import savable
 from film.pairs import drawn_to_neighbours, row_cosines
 
@@ -22,9 +23,9 @@ Reading = Callable[[list[str]], Any]
 
 def similarity_within(reading: Reading, pairs: np.ndarray, collection: Any) -> np.ndarray:
     """Cosine of pairs, each text drawn towards its neighbours among rows of the collection."""
-    texts, codes = np.unique(pairs, return_inverse=True)
-    first, second = codes.reshape(pairs.shape).T
-    drawn = drawn_to_neighbours(reading(texts.tolist()), collection)
+    texts, codes = distinct_texts(pairs)
+    first, second = codes.T
+    drawn = drawn_to_neighbours(reading(texts), collection)
     return np.clip(row_cosines(drawn[first], drawn[second]), -1, 1)
 
 

@@ -6,14 +6,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
 from estimators.inputs import READINGS, Fold, place_pairs
+from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.features import dense_features
 from estimators.pairs.stack.members import is_predictor
+from estimators.pairs.word_differences import WordDifferences
 from estimators.persistence import savable
 from film.pairs import neighbour_ranks, ranks_and_neighbourhoods, row_cosines
+
+ORDERLESS = (LexicalFeatures, WordDifferences)
 
 ONE_SIDED = ("rcmd1", "rcmd2")
 """Plans of transport under which the order of a pair matters."""
@@ -172,8 +177,11 @@ def _verdicts(fitted: Any, pairs: np.ndarray) -> np.ndarray:
     """Give the verdicts of a pair predictor, the mean over both orders of a pair.
 
     Regressors with a `similarity` judge both orders alike but for rounding, unless their plan is of
-    one side alone; they are asked once, about the order of the alphabet.
+    one side alone; they are asked once, about the order of the alphabet. So are pipelines that
+    begin with features in which order changes nothing.
     """
+    if isinstance(fitted, Pipeline) and isinstance(fitted.steps[0][1], ORDERLESS):
+        return _verdict(fitted, pairs)[:, None]
     one_sided = getattr(fitted, "plan", None) in ONE_SIDED
     if hasattr(fitted, "similarity") and not one_sided:
         return _verdict(fitted, np.sort(pairs, axis=1))[:, None]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inputs import as_texts
-from film.pairs import spelled_alike
+from estimators.inputs import as_texts, distinct_texts
+from film.pairs import are_spelled_alike
 from film.text import copy_key, token_text
 
 COPY = 1 - 1e-6
@@ -65,18 +65,17 @@ class Sameness(Enum):
 
 def samenesses(pairs: NDArray[np.object_]) -> list[Sameness]:
     """Tell of each pair the closest sameness that its texts have."""
-    found = []
-    for first, second in pairs:
-        if copy_key(first) == copy_key(second):
-            found.append(Sameness.COPY)
-            continue
-        left, right = token_text(first).split(), token_text(second).split()
-        if left and left == right:
-            found.append(Sameness.SAME_TOKENS)
-        else:
-            alike = spelled_alike(left, right)
-            found.append(Sameness.SPELLED_ALIKE if alike else Sameness.OTHER)
-    return found
+    texts, codes = distinct_texts(pairs)
+    keys, spoken = ([read(text) for text in texts] for read in (copy_key, token_text))
+    first, second = codes.T
+    (_, key), (_, said) = (distinct_texts(as_texts(read)) for read in (keys, spoken))
+    tokens = np.fromiter((text.split() for text in spoken), dtype=object, count=len(texts))
+    found = np.full(len(pairs), Sameness.OTHER, dtype=object)
+    found[are_spelled_alike(tokens[first], tokens[second])] = Sameness.SPELLED_ALIKE
+    written = np.array([bool(text) for text in spoken], dtype=bool)
+    found[(said[first] == said[second]) & written[first]] = Sameness.SAME_TOKENS
+    found[key[first] == key[second]] = Sameness.COPY
+    return found.tolist()
 
 
 def raised(

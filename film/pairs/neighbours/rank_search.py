@@ -207,14 +207,19 @@ class Block:
                     if len(hits) == 0:
                         continue
                 cosines = search.corpus_rows[places] @ asked.rows[hits].T
-                kept = np.flatnonzero(cosines.max(axis=0) > asked.surely_not[hits])
+                best = cosines.max(axis=0)
+                kept = np.flatnonzero(best > asked.surely_not[hits])
                 if len(kept) == 0:
                     continue
                 edges = asked.edges
                 column, rank = _ranges(edges[hits[kept]], edges[hits[kept] + 1])
-                if not len(column) == len(kept) == len(hits):
-                    cosines = cosines[:, kept[column]]
-                self._count_tile(cosines, places.start, cell, asked.tasks[rank])
+                column, tasks = kept[column], asked.tasks[rank]
+                # A query's tasks part here: those of nearer goals find nothing in most tiles.
+                open_ = best[column] > self.surely_not[tasks]
+                column, tasks = column[open_], tasks[open_]
+                if len(column) < len(hits) or (column[:-1] == column[1:]).any():
+                    cosines = cosines[:, column]
+                self._count_tile(cosines, places.start, cell, tasks)
 
     def _count_tile(self, cosines: Floats, start: int, cell: int, tasks: Integers) -> None:
         """Add what one tile surely holds, and put aside what float32 cannot tell.

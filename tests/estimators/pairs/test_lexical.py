@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from estimators import DisjointPairsKFold, LexicalFeatures
 from estimators.pairs import lexical as _lexical
 from film.datasets import make_question_pairs
-from film.pairs.lexical import (
+from film.pairs import (
     EDIT_NAMES,
     OVERLAP_NAMES,
     SEQUENCE_NAMES,

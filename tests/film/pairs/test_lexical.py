@@ -7,19 +7,24 @@ import pytest
 import scipy.sparse as sp
 from rapidfuzz import distance, fuzz
 
-from film.pairs.lexical import (
-    EDIT_CHARACTERS,
+from film.pairs import (
     EDIT_NAMES,
-    NEGATIONS,
     OVERLAP_NAMES,
-    QUESTION_WORDS,
     SEQUENCE_NAMES,
+    SIGN_NAMES,
+    are_spelled_alike,
     edit_features,
     overlap_features,
+    pair_cosines,
     row_cosines,
     sequence_features,
     sign_features,
+    spelled_alike,
 )
+from film.pairs.lexical import overlap
+from film.pairs.lexical.edits import EDIT_CHARACTERS
+from film.pairs.lexical.sequences import QUESTION_WORDS
+from film.pairs.lexical.signs import NEGATIONS
 
 STOP = frozenset("the a of is".split())
 WORDS = "is what how not isn t red car 5 10km the a of blue été 東京 where can never".split()
@@ -286,10 +291,56 @@ def test_texts_of_no_letters_have_edits_too():
     assert found[1].tolist() == [0] * 5
 
 
+def test_many_pairs_are_spelled_alike_where_each_is():
+    first, second = random_pairs(300, seed=70)
+    slips = [
+        ("learn", "laern"),
+        ("learn", "learnt"),
+        ("learn", "yearn"),
+        ("12345", "12346"),
+        ("can not", "cannot"),
+        ("c c", "cc"),
+    ]
+    for words in random_sentences(60, 72):
+        for left, right in slips:
+            place = len(words) // 2
+            first.append([*words[:place], *left.split(), *words[place:]])
+            second.append([*words[:place], *right.split(), *words[place:]])
+    found = are_spelled_alike(first, second)
+    assert found.tolist() == [spelled_alike(*pair) for pair in zip(first, second, strict=True)]
+    assert found.tolist() == sign_features(first, second)[:, 3].tolist()
+    assert 100 < found.sum() < len(found) - 100
+
+
+@pytest.mark.parametrize("features", [sequence_features, sign_features])
+def test_sequences_that_are_one_object_are_read_as_copies_of_it(features):
+    sentences = random_sentences(20, seed=80)
+    rng = np.random.default_rng(81)
+    pairs = rng.integers(0, 20, (200, 2))
+    more = (STOP,) if features is sequence_features else ()
+    shared = features(*([sentences[i] for i in side] for side in pairs.T), *more)
+    apart = features(*([list(sentences[i]) for i in side] for side in pairs.T), *more)
+    assert np.array_equal(shared, apart)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_cosines_of_listed_rows_are_those_of_rows_beside_rows(kind, monkeypatch):
+    monkeypatch.setattr(overlap, "_BLOCK_PAIRS", 7)
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((30, 6)) * (rng.random((30, 6)) < 0.6)
+    rows[4] = 0
+    rows, pairs = sparse_or_dense(kind, rows), rng.integers(0, 30, (100, 2))
+    pairs[5] = 4
+    first, second = pairs.T
+    assert np.array_equal(pair_cosines(rows, pairs), row_cosines(rows[first], rows[second]))
+    assert pair_cosines(rows, pairs[:0]).shape == (0,)
+
+
 def test_names_are_as_many_as_columns_even_of_no_pairs():
     for names, features in [
         (SEQUENCE_NAMES, sequence_features([], [], STOP)),
         (EDIT_NAMES, edit_features([], [])),
+        (SIGN_NAMES, sign_features([], [])),
         (OVERLAP_NAMES, overlap_features(sp.csr_array((0, 2)), sp.csr_array((0, 2)), np.ones(2))),
     ]:
         assert features.shape == (0, len(names))

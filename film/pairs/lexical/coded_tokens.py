@@ -1,0 +1,128 @@
+"""Sequences of tokens as numbers, each read once, however many pairs it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Tokens = Sequence[Sequence[str]]
+
+_BLOCK_PAIRS = 2**16
+
+
+@dataclass(frozen=True)
+class CodedTokens:
+    """Sequences of tokens as numbers of a vocabulary.
+
+    Attributes
+    ----------
+    vocabulary : list of str
+        Tokens by their number.
+    codes : ndarray of int64, shape (n_tokens,)
+        The tokens of all sequences, one after the other.
+    edges : ndarray of int64, shape (n + 1,)
+        Where each sequence begins, and the end.
+    """
+
+    vocabulary: list[str]
+    codes: Integers
+    edges: Integers
+
+    @property
+    def sizes(self) -> Integers:
+        """How many tokens each sequence has, (n,)."""
+        return np.diff(self.edges)
+
+    def tokens(self, number: int) -> list[str]:
+        """Spell out a sequence."""
+        return [
+            self.vocabulary[code]
+            for code in self.codes[self.edges[number] : self.edges[number + 1]]
+        ]
+
+    def marks(self, holds: Callable[[str], bool]) -> NDArray[np.bool_]:
+        """Tell of each token of the vocabulary whether something holds."""
+        return np.fromiter(map(holds, self.vocabulary), dtype=bool, count=len(self.vocabulary))
+
+    def letters(self) -> Integers:
+        """How many letters the tokens of each sequence have together, (n,)."""
+        lengths = np.fromiter(map(len, self.vocabulary), np.int64, count=len(self.vocabulary))
+        before = np.append(0, np.cumsum(lengths[self.codes]))
+        return np.diff(before[self.edges])
+
+    def counts(self, kept: NDArray[np.bool_], places: Any = None) -> sp.csr_array:
+        """Count kept tokens, (n, n_vocabulary), at some places of `codes` or at all."""
+        chosen = kept[self.codes] if places is None else kept[self.codes] & places
+        rows = np.repeat(np.arange(len(self.edges) - 1), self.sizes)[chosen]
+        shape = len(self.edges) - 1, len(self.vocabulary)
+        entries = np.ones(len(rows)), (rows, self.codes[chosen])
+        return sp.coo_array(entries, shape=shape).tocsr()
+
+    def sets(self, kept: NDArray[np.bool_], places: Any = None) -> sp.csr_array:
+        """Say by ones which kept tokens occur, (n, n_vocabulary)."""
+        found = self.counts(kept, places)
+        found.data[:] = 1.0
+        return found
+
+    def common_starts(self, left: Integers, right: Integers) -> Integers:
+        """Count the tokens that pairs of sequences begin with alike."""
+        return self._alike(left, right, self.edges[:-1], 1)
+
+    def common_ends(self, left: Integers, right: Integers) -> Integers:
+        """Count the tokens that pairs of sequences end with alike."""
+        return self._alike(left, right, self.edges[1:] - 1, -1)
+
+    def _alike(self, left: Integers, right: Integers, begin: Integers, step: int) -> Integers:
+        count = np.zeros(len(left), dtype=np.int64)
+        shorter = np.minimum(self.sizes[left], self.sizes[right])
+        at, of = begin[left], begin[right]
+        going = np.arange(len(left))
+        for done in range(int(shorter.max(initial=0))):
+            going = going[shorter[going] > done]
+            ahead = done * step
+            going = going[self.codes[at[going] + ahead] == self.codes[of[going] + ahead]]
+            if len(going) == 0:
+                break
+            count[going] += 1
+        return count
+
+
+def coded(first: Tokens, second: Tokens) -> tuple[CodedTokens, Integers, Integers]:
+    """Code tokens and sequences as numbers: return the table with both numbers of each pair.
+
+    Sequences that are one object are read once.
+    """
+    place: dict[int, int] = {}
+    sequences: list[Sequence[str]] = []
+
+    def number(tokens: Sequence[str]) -> int:
+        found = place.setdefault(id(tokens), len(sequences))
+        if found == len(sequences):
+            sequences.append(tokens)
+        return found
+
+    pairs = [(number(x), number(z)) for x, z in zip(first, second, strict=True)]
+    code: dict[str, int] = {}
+    codes = [code.setdefault(token, len(code)) for tokens in sequences for token in tokens]
+    sizes = np.fromiter(map(len, sequences), np.int64, count=len(sequences))
+    table = CodedTokens(
+        list(code), np.array(codes, dtype=np.int64), np.append(0, np.cumsum(sizes)).astype(np.int64)
+    )
+    left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return table, left, right
+
+
+def shared(matrix: Any, left: Integers, right: Integers) -> NDArray[np.float64]:
+    """Count what the two rows of each pair have in common: the sum of the lesser entries."""
+    found = np.empty(len(left))
+    for start in range(0, len(left), _BLOCK_PAIRS):
+        block = slice(start, start + _BLOCK_PAIRS)
+        rows = matrix[left[block]].minimum(matrix[right[block]])
+        found[block] = rows.sum(axis=1)
+    return found

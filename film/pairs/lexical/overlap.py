@@ -1,0 +1,165 @@
+"""Words that two texts share, and how rare they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+_BLOCK_PAIRS = 2**14
+
+OVERLAP_NAMES = (
+    "words shared",
+    "words in the shorter",
+    "words in the longer",
+    "share of all words",
+    "share of the shorter's words",
+    "rarity shared",
+    "rarity unshared, lesser side",
+    "rarity unshared, greater side",
+    "share of all rarity",
+    "rarest shared word",
+    "rarest unshared word, lesser side",
+    "rarest unshared word, greater side",
+)
+
+
+def row_cosines(first: Any, second: Any) -> np.ndarray:
+    """Cosine of each row of one matrix with the same row of another.
+
+    Parameters
+    ----------
+    first, second : sparse matrix or ndarray of shape (n, D)
+        Rows of any length.
+
+    Returns
+    -------
+    cosines : ndarray of float64, shape (n,)
+        0 where a row is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import row_cosines
+    >>> row_cosines(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[3.0, 4.0], [1.0, 0.0]]))
+    array([1., 0.])
+    """
+    return _cosines(_row_sums(first, second), _row_sums(first, first), _row_sums(second, second))
+
+
+def pair_cosines(rows: Any, pairs: np.ndarray) -> np.ndarray:
+    """Cosine of the two rows of each pair, to the bit as `row_cosines` has it.
+
+    Parameters
+    ----------
+    rows : sparse matrix or ndarray of shape (n, D)
+        Of any length.
+    pairs : ndarray of int, shape (m, 2)
+        Numbers of rows.
+
+    Returns
+    -------
+    cosines : ndarray of float64, shape (m,)
+        0 where a row is zero.
+
+    Notes
+    -----
+    The length of a row is found once, however many pairs it is in. O(nnz) of the rows of a pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import pair_cosines
+    >>> pair_cosines(np.array([[3.0, 4.0], [0.0, 0.0], [4.0, 3.0]]), np.array([[0, 1], [0, 2]]))
+    array([0.  , 0.96])
+    """
+    squares = _row_sums(rows, rows)
+    dot = np.empty(len(pairs))
+    for start in range(0, len(pairs), _BLOCK_PAIRS):
+        first, second = pairs[start : start + _BLOCK_PAIRS].T
+        dot[start : start + _BLOCK_PAIRS] = _row_sums(rows[first], rows[second])
+    return _cosines(dot, squares[pairs[:, 0]], squares[pairs[:, 1]])
+
+
+def _cosines(dot: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    length = np.sqrt(first * second)
+    return np.divide(dot, length, out=np.zeros(len(dot)), where=length > 0)
+
+
+def _row_sums(first: Any, second: Any) -> np.ndarray:
+    if sp.issparse(first):
+        return np.asarray(first.multiply(second).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("nd,nd->n", first, second, dtype=np.float64)
+
+
+def overlap_features(first: Any, second: Any, rarity: np.ndarray) -> np.ndarray:
+    """Count shared and unshared words, plainly and by their rarity.
+
+    Parameters
+    ----------
+    first, second : sparse matrix of shape (n, D)
+        Which words occur: entries that are not 0.
+    rarity : ndarray of shape (D,)
+        Weight of each word, such as its inverse document frequency.
+
+    Returns
+    -------
+    features : ndarray of float64, shape (n, 12)
+        Columns `OVERLAP_NAMES`. Swapping the texts changes nothing. Shares are 0 where there is
+        nothing to share.
+
+    Notes
+    -----
+    O(nnz).
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from film.pairs import OVERLAP_NAMES, overlap_features
+    >>> a, b = sp.csr_array([[1, 1, 0]]), sp.csr_array([[0, 1, 1]])
+    >>> found = overlap_features(a, b, np.array([1.0, 2.0, 5.0]))
+    >>> dict(zip(OVERLAP_NAMES, found[0].tolist()))["rarest unshared word, greater side"]
+    5.0
+    """
+    x, z = (_occurs(side) for side in (first, second))
+    both = x.multiply(z).tocsr()
+    weight = sp.diags_array(np.asarray(rarity, dtype=np.float64), format="csr")
+    only_x, only_z, shared = (x - both) @ weight, (z - both) @ weight, both @ weight
+    n_x, n_z, n_both = (np.asarray(m.sum(axis=1)).ravel() for m in (x, z, both))
+    w_x, w_z, w_both = (np.asarray(m.sum(axis=1)).ravel() for m in (only_x, only_z, shared))
+    rare_x, rare_z, rare_both = (_row_max(m) for m in (only_x, only_z, shared))
+    shorter, longer = np.minimum(n_x, n_z), np.maximum(n_x, n_z)
+    return np.column_stack(
+        [
+            n_both,
+            shorter,
+            longer,
+            _share(n_both, n_x + n_z - n_both),
+            _share(n_both, shorter),
+            w_both,
+            np.minimum(w_x, w_z),
+            np.maximum(w_x, w_z),
+            _share(w_both, w_x + w_z + w_both),
+            rare_both,
+            np.minimum(rare_x, rare_z),
+            np.maximum(rare_x, rare_z),
+        ]
+    )
+
+
+def _occurs(matrix: Any) -> sp.csr_array:
+    found = sp.csr_array(matrix, dtype=np.float64, copy=True)
+    found.eliminate_zeros()
+    found.data[:] = 1.0
+    return found
+
+
+def _row_max(matrix: Any) -> np.ndarray:
+    if 0 in matrix.shape:
+        return np.zeros(matrix.shape[0])
+    return matrix.max(axis=1).toarray().ravel()
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
