@@ -253,7 +253,7 @@ HEADLINES = (
         "Aligned chunks of headlines, iSTS",
         "ists",
         ("f1_clrcmd",),
-        ("`align`", f"{_MINILM}: headlines: chunk vectors"),
+        ("`align`", f"{_MINILM}: headlines: chunk vectors and neighbours"),
         ("plan of mean pooling", f"{_MINILM}: headlines: AVG"),
     ),
     Headline(

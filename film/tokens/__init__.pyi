@@ -8,6 +8,7 @@ from .chunks import chunk_cosines as chunk_cosines
 from .chunks import chunk_membership as chunk_membership
 from .chunks import chunk_scores as chunk_scores
 from .chunks import mutual_maxima as mutual_maxima
+from .chunks import with_neighbours as with_neighbours
 from .chunks import word_spans as word_spans
 from .exact_transport import check_solver as check_solver
 from .matching import MATCHING as MATCHING

@@ -379,7 +379,7 @@ def test_chunks_align_by_the_cosine_of_their_summed_vectors(make, monkeypatch):
         (["the cat"], [[(0, 5), "mat"]]),
     ]
     model = make().fit(pairs)
-    aligned = model.align(pairs, chunks, above=-1.0)
+    aligned = model.align(pairs, chunks, above=-1.0, neighbours=0)
     assert aligned[0].chunks2 == ["what is", "to learn chess"]
     assert aligned[2].chunks2 == ["a dog … mat"]
     for found, pair, sides in zip(
@@ -399,6 +399,10 @@ def test_chunks_align_by_the_cosine_of_their_summed_vectors(make, monkeypatch):
                 cosine = whole @ other / np.linalg.norm(whole) / np.linalg.norm(other)
                 assert found.scores[row, column] == pytest.approx(cosine, abs=1e-5)
     assert aligned[2].pairs == [(0, 0)]
+    cosines = aligned[0].scores
+    [supported] = model.align(pairs[:1], chunks[:1], neighbours=0.5)
+    expected = cosines + 0.25 * np.diag(np.diag(cosines)[::-1])
+    np.testing.assert_allclose(supported.scores, expected, atol=1e-5)
     assert model.align(pairs, chunks, above=1.0)[2].pairs == []
 
 
@@ -412,3 +416,5 @@ def test_chunks_that_do_not_fit_the_pairs(make):
         model.align(PAIRS[:1], [(["How"], ["nowhere"])])
     with pytest.raises(ValueError, match="above"):
         model.align(PAIRS[:1], [(["How"], ["what"])], above=2)
+    with pytest.raises(ValueError, match="neighbours"):
+        model.align(PAIRS[:1], [(["How"], ["what"])], neighbours=-0.1)

@@ -6,6 +6,7 @@ from film.tokens.chunks import (
     chunk_membership,
     chunk_scores,
     mutual_maxima,
+    with_neighbours,
     word_spans,
 )
 
@@ -193,3 +194,43 @@ def test_only_scores_above_the_limit_align():
     assert mutual_maxima(scores, above=0.3) == [(0, 0)]
     assert mutual_maxima(scores, above=0.29) == [(0, 0), (1, 1)]
     assert mutual_maxima([[-0.5]], above=-1.0) == [(0, 0)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_neighbours_support_a_score_by_definition(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(0, 5, size=2)
+    scores = rng.normal(size=shape)
+    kept = scores.copy()
+    found = with_neighbours(scores, 0.3)
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            before = scores[i - 1, j - 1] if i and j else 0
+            after = scores[i + 1, j + 1] if i + 1 < shape[0] and j + 1 < shape[1] else 0
+            assert found[i, j] == pytest.approx(scores[i, j] + 0.3 * (before + after) / 2)
+    np.testing.assert_array_equal(scores, kept)
+    np.testing.assert_array_equal(with_neighbours(scores, 0), kept)
+    # Nothing changes where both texts are turned round, or change places.
+    np.testing.assert_allclose(with_neighbours(scores[::-1, ::-1], 0.3)[::-1, ::-1], found)
+    np.testing.assert_allclose(with_neighbours(scores.T, 0.3).T, found)
+
+
+def test_a_verb_between_aligned_chunks_aligns():
+    scores = [[0.9, 0.1, 0.0], [0.2, 0.3, 0.1], [0.0, 0.1, 0.7]]
+    assert mutual_maxima(scores, above=0.35) == [(0, 0), (2, 2)]
+    assert mutual_maxima(with_neighbours(scores), above=0.35) == [(0, 0), (1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "share", "reason"),
+    [
+        ([0.1], 0.1, "scores must have shape"),
+        ([[np.nan]], 0.1, "scores must have shape"),
+        ([[0.1]], -0.1, "share"),
+        ([[0.1]], np.nan, "share"),
+        ([[0.1]], np.inf, "share"),
+    ],
+)
+def test_wrong_neighbours(scores, share, reason):
+    with pytest.raises(ValueError, match=reason):
+        with_neighbours(scores, share)
