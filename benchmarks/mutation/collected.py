@@ -23,6 +23,9 @@ SLOWER = 5
 SPARE_SECONDS = 10
 """A mutant may take that many times the processor's seconds of all tests, and these."""
 WALL_SECONDS = 240
+SLOW_SECONDS = 1
+SLOW_SHARE = 0.1
+"""A test that takes more of both, by the clock, is left to functions that no other test calls."""
 MEMORY = 12 << 30
 
 
@@ -38,8 +41,10 @@ class Collected:
         """Run all tests unchanged, then each mutant of standard input."""
         items = list(session.items)
         failed, took = self._forked(session, items, None)
-        taken = {number: seconds for number, seconds, _ in took}
-        calls = {number: set(called) for number, _, called in took}
+        taken = {number: seconds for number, seconds, _, _ in took}
+        least = max(SLOW_SECONDS, SLOW_SHARE * sum(clock for _, _, clock, _ in took))
+        slow = {number for number, _, clock, _ in took if clock > least}
+        calls = {number: set(called) for number, _, _, called in took}
         self.cpu_seconds = SLOWER * sum(taken.values()) + SPARE_SECONDS
         self._say({"passed": failed is None})
         # What is quick first, and of these what killed last.
@@ -52,6 +57,7 @@ class Collected:
                 continue
             # A test that never calls a function cannot notice it.
             some = [n for n in order if mutant["function"] in calls[n]] or order
+            some = [n for n in some if n not in slow] or some
             failed, _ = self._forked(session, [items[n] for n in some], change)
             if failed is not None and failed >= 0:
                 order.remove(some[failed])
@@ -61,10 +67,11 @@ class Collected:
 
     def _forked(
         self, session: pytest.Session, items: list[pytest.Item], change: Any
-    ) -> tuple[int | None, list[tuple[int, float, list[str]]]]:
+    ) -> tuple[int | None, list[tuple[int, float, float, list[str]]]]:
         """Run tests in a copy of this process: which failed, -1 for a crash, None for none.
 
-        Of each that ran also its seconds and, without a change, the functions that it calls.
+        Of each that ran also its seconds of the processor and by the clock, and, without a
+        change, the functions that it calls.
         """
         ours, theirs = os.pipe()
         child = os.fork()
@@ -87,7 +94,7 @@ class Collected:
             pass
         os.waitpid(child, 0)
         rows = [json.loads(line) for line in text.splitlines()]
-        took = [(number, seconds, called) for number, _, seconds, called in rows]
+        took = [(number, seconds, clock, called) for number, _, seconds, clock, called in rows]
         if len(rows) == len(items) and not rows[-1][1]:
             return None, took
         return (rows[-1][0] if rows and rows[-1][1] else -1), took
@@ -109,11 +116,11 @@ class Collected:
             threading.settrace(notice)
         for number, item in enumerate(items):
             called.clear()
-            start = sum(os.times()[:4])
+            start, since = sum(os.times()[:4]), time.monotonic()
             following = items[number + 1] if number + 1 < len(items) else None
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             seconds, failed = sum(os.times()[:4]) - start, bool(session.testsfailed)
-            row = [number, failed, seconds, sorted(called)]
+            row = [number, failed, seconds, time.monotonic() - since, sorted(called)]
             os.write(answers, (json.dumps(row) + "\n").encode())
             if failed:
                 return

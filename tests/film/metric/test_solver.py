@@ -500,5 +500,7 @@ def test_the_objective_at_margin_0_is_in_units_of_the_map(solver):
     solution = solve(anchors, pulls, moments, 2, **settings)
     assert solution.reason is StopReason.NO_MARGIN
     assert solution.lower_bound == 0.0 == solution.gradient_norms[0] * (solver == "eigen")
+    z = hinge_arguments(solution.P, solution.s, anchors, pulls)
+    assert solution.active_shares.tolist() == [np.mean(z > 0)]
     larger = solve(anchors, 32 * pulls, moments, 2, **settings)
     assert larger.objective == pytest.approx(solution.objective, rel=ROUNDING[solver])

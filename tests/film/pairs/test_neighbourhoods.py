@@ -1,5 +1,7 @@
 """Neighbourhoods of pairs, against their definition written with loops."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,27 @@ def test_k_is_at_least_one():
         neighbourhood_features([[1.0, 1.0]], [(0, 0)], k=0)
     with pytest.raises(ValueError, match="k"):
         nearest_neighbours([[1.0, 1.0]], [0], 0)
+
+
+def test_ten_neighbours_by_default():
+    points = np.random.default_rng(4).normal(size=(40, 3))
+    pairs = [[0, 1], [2, 30], [7, 9]]
+    for usual, other in [
+        (neighbourhood_features(points, pairs), neighbourhood_features(points, pairs, k=10)),
+        (
+            ranks_and_neighbourhoods(points, pairs)[1],
+            ranks_and_neighbourhoods(points, pairs, k=10)[1],
+        ),
+    ]:
+        np.testing.assert_array_equal(usual, other)
+        assert not np.array_equal(usual, neighbourhood_features(points, pairs, k=11))
+
+
+def test_cosines_are_never_whole(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(1200, 2))
+    monkeypatch.setattr(neighbourhoods, "_BLOCK_BYTES", 4 * 1200 * 10)
+    tracemalloc.start()
+    nearest_neighbours(points, np.arange(1200), 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1200 * 1200 * 4 / 4

@@ -1,10 +1,13 @@
 """Rows drawn towards their neighbours in a collection, against a loop over the definition."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
 from film.pairs import drawn_to_neighbours
+from film.pairs.shift import surroundings
 
 RNG = np.random.default_rng(3)
 COLLECTION = np.abs(RNG.normal(size=(30, 6))) * (RNG.random((30, 6)) < 0.6)
@@ -64,3 +67,28 @@ def test_texts_of_one_cloud_come_closer_and_those_of_two_do_not():
     assert (drawn @ drawn.T)[:40, :40].mean() > (before @ before.T)[:40, :40].mean() + 0.05
     apart = [(rows @ rows.T)[:40, 40:].mean() for rows in (before, drawn)]
     assert apart[1] < apart[0] + 0.02
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_rows_of_zeros_divide_by_nothing(kind):
+    nothing = kind(np.zeros((2, 6)))
+    with np.errstate(all="raise"):
+        found = drawn_to_neighbours(nothing, nothing)
+    assert found.shape == (2, 6) and abs(found).sum() == 0
+
+
+def test_twenty_neighbours_weigh_half_by_default():
+    usual = drawn_to_neighbours(ROWS, COLLECTION)
+    np.testing.assert_array_equal(usual, drawn_to_neighbours(ROWS, COLLECTION, k=20, weight=0.5))
+    for other in ({"k": 21, "weight": 0.5}, {"k": 20, "weight": 0.6}):
+        assert not np.array_equal(usual, drawn_to_neighbours(ROWS, COLLECTION, **other))
+
+
+def test_cosines_are_never_whole(monkeypatch):
+    rows, collection = np.random.default_rng(0).normal(size=(2, 1200, 2))
+    monkeypatch.setattr(surroundings, "_BLOCK_BYTES", 4 * 1200 * 10)
+    tracemalloc.start()
+    drawn_to_neighbours(rows, collection, k=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1200 * 1200 * 4 / 4
