@@ -148,6 +148,8 @@ HEADINGS = {
     "warm_megabytes": "MB after warm-up",
     "end_megabytes": "MB at the end",
     "growth_percent": "growth, %",
+    "edges_whole": "edges of a whole file",
+    "edges": "edges reached",
     "mutants": "mutants",
     "killed": "killed by a test",
     "argued": "alive, and argued",

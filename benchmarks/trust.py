@@ -1,7 +1,8 @@
 """How often something goes wrong that should not, over damaged files, odd texts and killed jobs.
 
-``python -m benchmarks.trust`` reads damaged copies of every kind of file, asks every estimator
-about odd texts, and kills jobs, or fills their disk, at random moments. A damaged file may be read
+``python -m benchmarks.trust`` reads damaged copies of every kind of file, and inputs of a fuzzer
+that is guided by the code they reach (atheris, where it is installed), asks every estimator about
+odd texts, and kills jobs, or fills their disk, at random moments. A damaged file may be read
 or refused with a clear message, and an odd text too; anything else is a failure, as are a hang,
 2 GiB more memory, and values that are not finite. A job that was broken has to leave no wrong
 outcome, and to end, when run again, with that of an undisturbed run. ``--parts`` names what runs;
@@ -25,10 +26,11 @@ from benchmarks.faulty.estimators_on_odd_texts import (
     tried,
 )
 from benchmarks.faulty.faults import broken, jobs
+from benchmarks.faulty.guided import guided, is_installed
 from benchmarks.faulty.readers import Tally, fuzzed, readers
 from benchmarks.support.records import record
 
-PARTS = ("readers", "estimators", "faults")
+PARTS = ("readers", "guided", "estimators", "faults")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,9 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
         options.inputs, options.faults = min(options.inputs, 25), min(options.faults, 1)
     n_failed = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for case, tally in _tallies(options, Path(scratch)):
+        for case, tally, more in _tallies(options, Path(scratch)):
             row = {"inputs": tally.inputs, "read": tally.read, "refused": tally.refused}
-            row["failed"] = tally.failed
+            row |= {"failed": tally.failed} | more
             print(case, row, dict(tally.kinds), flush=True)
             n_failed += tally.failed
             _keep(options.keep, case, tally)
@@ -63,14 +65,25 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if n_failed else 0
 
 
-def _tallies(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Tally]]:
+def _tallies(
+    options: argparse.Namespace, scratch: Path
+) -> Iterator[tuple[str, Tally, dict[str, int]]]:
     parts = options.parts.split(",")
     if "readers" in parts:
         folder = scratch / "files"
         folder.mkdir()
         for name, (path, reader) in readers(folder).items():
             if options.only in name:
-                yield f"readers: {name}", fuzzed(path, reader, options.inputs, options.seed)
+                yield f"readers: {name}", fuzzed(path, reader, options.inputs, options.seed), {}
+    if "guided" in parts and not is_installed():
+        print("guided: left out, for atheris is not installed; it is in the extra fuzz")
+    elif "guided" in parts:
+        folder = scratch / "names"
+        folder.mkdir()
+        for name in readers(folder):
+            if options.only in name:
+                tally, whole, edges = guided(name, options.inputs, options.seed)
+                yield f"guided: {name}", tally, {"edges_whole": whole, "edges": edges}
     if "faults" in parts:  # before torch has threads of its own, which no fork survives
         prepared = scratch / "prepared"
         prepared.mkdir()
@@ -78,14 +91,15 @@ def _tallies(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, 
             if options.only in name:
                 place = scratch / "faults"
                 place.mkdir()
-                yield f"faults: {name}", broken(job, prepared, place, options.faults, options.seed)
+                tally = broken(job, prepared, place, options.faults, options.seed)
+                yield f"faults: {name}", tally, {}
                 place.rmdir()
     if "estimators" in parts:
         checks = estimators(options.seed) | neural_estimators(scratch)
         for name, check in checks.items():
             if options.only in name:
                 batch = 1 if name in ALONE else BATCH
-                yield f"estimators: {name}", tried(check, options.inputs, options.seed, batch)
+                yield f"estimators: {name}", tried(check, options.inputs, options.seed, batch), {}
 
 
 def _keep(folder: str | None, case: str, tally: Tally) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
@@ -22,6 +23,8 @@ import numpy as np
 from benchmarks.faulty.damage import damaged
 from estimators import LexicalFeatures, load_model, read_metadata, save_model
 from estimators.cli import read_table
+from film.contexts import read_documents
+from film.corpus import RowBlocks, write_blocks
 from film.datasets import (
     read_afs,
     read_banking77,
@@ -121,6 +124,8 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
         "1 2 <==> 1 // SPE1 // 3 // A cat <==> It \n3 <==> 2 // EQUI // 5 // sat <==> sat \n"
         "4 <==> 0 // NOALI // NIL // . <==> -not aligned- \n</alignment>\n</sentence>\n\n\n"
     )
+    story = '# A tale\n\nIt was cold. "Who?" he said.\n\n- one\n- two\n\n`x` and [a link](b).\n'
+    (folder / "saved").mkdir()
     objects = [{"text": text, "n": n, "x": None} for n, text in enumerate(TEXTS)]
     table = "id;text\n" + "".join(f'{n};"{text}"\n' for n, text in enumerate(TEXTS))
     year = folder / "STS-en-test"
@@ -167,8 +172,30 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
         ),
         "read_table, gzip": ("t.csv.gz", gzip.compress(table.encode()), read_table),
         "read_table, zip": ("t.csv.zip", _zipped("t.csv", table.encode()), read_table),
+        "read_table, bz2": ("t.csv.bz2", bz2.compress(table.encode()), read_table),
         "read_table, Excel": ("t.xlsx", _excel(), read_table),
         "read_table, Parquet": ("t.parquet", _parquet(objects), read_table),
+        "read_documents": ("tale.md", story.encode(), lambda path: list(read_documents(path))),
+        "read_documents, gzip": (
+            "tale.txt.gz",
+            gzip.compress(story.encode()),
+            lambda path: list(read_documents(path)),
+        ),
+        "RowBlocks, of texts": (
+            "blocks/blocks.json",
+            _blocks(folder / "blocks", [list(TEXTS[:2]), list(TEXTS[2:])], "blocks.json"),
+            lambda path: RowBlocks(path.parent).to_memory(),
+        ),
+        "RowBlocks, a block of numbers": (
+            "rows/block-000001.npy",
+            _blocks(folder / "rows", [np.eye(3), np.ones((2, 3))], "block-000001.npy"),
+            lambda path: RowBlocks(path.parent).to_memory(),
+        ),
+        "read_metadata, of a folder": (
+            "saved/film_regressor.json",
+            json.dumps({"class": "RCMDRegressor", "format": 1, "versions": {}}).encode(),
+            lambda path: read_metadata(path.parent),
+        ),
         "load_model": ("model.film", _model(folder / "made.film"), load_model),
         "read_metadata": ("metadata.film", _model(folder / "again.film"), read_metadata),
     }
@@ -187,27 +214,31 @@ def fuzzed(path: Path, reader: Callable[[Path], Any], n: int, seed: int) -> Tall
     rng = np.random.default_rng(seed)
     try:
         for _ in range(n):
-            broken = damaged(content, rng)
-            path.write_bytes(broken)
-            try:
-                with warnings.catch_warnings(), limits():
-                    warnings.simplefilter("ignore")
-                    reader(path)
-                tally.read += 1
-            except UNCLEAR as error:
-                tally.fail(f"{type(error).__name__} of another", broken)
-            except CLEAR as error:
-                if str(error):
-                    tally.refused += 1
-                else:
-                    tally.fail(f"{type(error).__name__} without a word", broken)
-            except Late:
-                tally.fail(f"more than {MOST_SECONDS} s", broken)
-            except Exception as error:
-                tally.fail(type(error).__name__, broken)
+            judge(tally, path, reader, damaged(content, rng))
     finally:
         path.write_bytes(content)
     return tally
+
+
+def judge(tally: Tally, path: Path, reader: Callable[[Path], Any], content: bytes) -> None:
+    """Read a file of this content, and count what happens."""
+    path.write_bytes(content)
+    try:
+        with warnings.catch_warnings(), limits():
+            warnings.simplefilter("ignore")
+            reader(path)
+        tally.read += 1
+    except UNCLEAR as error:
+        tally.fail(f"{type(error).__name__} of another", content)
+    except CLEAR as error:
+        if str(error):
+            tally.refused += 1
+        else:
+            tally.fail(f"{type(error).__name__} without a word", content)
+    except Late:
+        tally.fail(f"more than {MOST_SECONDS} s", content)
+    except Exception as error:
+        tally.fail(type(error).__name__, content)
 
 
 def _skipping(path: Path) -> Any:
@@ -240,6 +271,11 @@ def _parquet(objects: list[dict[str, Any]]) -> bytes:
     columns = {"text": [row["text"] for row in objects], "n": [row["n"] for row in objects]}
     parquet.write_table(pyarrow.table(columns), place)
     return place.getvalue()
+
+
+def _blocks(folder: Path, blocks: list[Any], name: str) -> bytes:
+    write_blocks(folder, blocks)
+    return (folder / name).read_bytes()
 
 
 def _model(path: Path) -> bytes:
