@@ -37,8 +37,13 @@ docs: $(VENV)/ready
 	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -E -W --keep-going -n -q -b html docs out/docs
 	$(BIN)/python docs/dead_links.py out/docs
 
-# Damaged files, odd texts and killed jobs, counted; ten minutes.
-trust: $(VENV)/ready
+# The fuzzer is large, and there for Linux alone: only who asks for it waits for it.
+$(VENV)/fuzz: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[fuzz]"
+	touch $@
+
+# Damaged files, inputs of a fuzzer, odd texts and killed jobs, counted; half an hour.
+trust: $(VENV)/fuzz
 	$(BIN)/python -m benchmarks.trust $(if $(OUT),--out $(OUT))
 
 # Wheel and source distribution in empty environments, without this repository; some minutes.

@@ -154,7 +154,7 @@ def _rows(turn: int, n: int) -> np.ndarray:
 
 def _classifier(folder: Path) -> Round:
     def do(turn: int) -> None:
-        rows = _rows(turn, 200)
+        rows = _rows(turn, 80)
         model = fast_duplicates(d=8, rank=30, cv=2).fit(DATA.pairs[rows], DATA.y[rows])
         model.predict_proba(DATA.pairs[_rows(turn + 1, 50)])
         _pages(model.explain(DATA.pairs[rows[:3]]))

@@ -95,7 +95,7 @@ def _tallies(
                 yield f"faults: {name}", tally, {}
                 place.rmdir()
     if "estimators" in parts:
-        checks = estimators(options.seed) | neural_estimators(scratch)
+        checks = estimators(scratch, options.seed) | neural_estimators(scratch)
         for name, check in checks.items():
             if options.only in name:
                 batch = 1 if name in ALONE else BATCH

@@ -13,12 +13,27 @@ from benchmarks.trust import main
 
 
 def test_readers_and_estimators_hold_on_a_part(tmp_path):
-    parts = ["--parts", "readers,estimators", "--quick", "--out", str(tmp_path)]
+    parts = ["--parts", "readers,estimators", "--quick", "--inputs", "10", "--out", str(tmp_path)]
     assert main(parts) == 0
     rows = [json.loads(line) for line in (tmp_path / "trust.jsonl").read_text().splitlines()]
     inputs = {row["case"]: row["value"] for row in rows if row["metric"] == "inputs"}
-    assert len(inputs) > 40 and set(inputs.values()) == {25}
+    assert len(inputs) > 40 and set(inputs.values()) == {10}
     assert not any(row["value"] for row in rows if row["metric"] == "failed")
+
+
+def test_a_fuzzer_reaches_more_than_a_whole_file_does(tmp_path):
+    pytest.importorskip("atheris", reason="the extra fuzz is not installed")
+    parts = ["--parts", "guided", "--only", "read_table, CSV", "--inputs", "60"]
+    assert main([*parts, "--out", str(tmp_path)]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "trust.jsonl").read_text().splitlines()]
+    found = {row["metric"]: row["value"] for row in rows}
+    assert found["inputs"] == 60 and found["edges"] > found["edges_whole"] > 20
+
+
+def test_without_a_fuzzer_its_part_is_left_out(monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.trust.is_installed", lambda: False)
+    assert main(["--parts", "guided", "--quick"]) == 0
+    assert "guided: left out" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("job", ["save_model", "row blocks", "harvest"])
