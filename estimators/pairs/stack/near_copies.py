@@ -69,7 +69,7 @@ def samenesses(pairs: NDArray[np.object_]) -> list[Sameness]:
     keys, spoken = ([read(text) for text in texts] for read in (copy_key, token_text))
     first, second = codes.T
     (_, key), (_, said) = (distinct_texts(as_texts(read)) for read in (keys, spoken))
-    tokens = np.fromiter((text.split() for text in spoken), dtype=object, count=len(texts))
+    tokens: Any = np.fromiter((text.split() for text in spoken), dtype=object, count=len(texts))
     found = np.full(len(pairs), Sameness.OTHER, dtype=object)
     found[are_spelled_alike(tokens[first], tokens[second])] = Sameness.SPELLED_ALIKE
     written = np.array([bool(text) for text in spoken], dtype=bool)
