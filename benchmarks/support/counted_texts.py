@@ -103,7 +103,10 @@ def count_texts(vectorizer: TfidfVectorizer, texts: list[str], folder: Path) -> 
     settings = vectorizer.get_params() | {"min_df": 1}
     counter = CountVectorizer()
     counter.set_params(**{name: settings[name] for name in counter.get_params()})
-    named = blake2b(json.dumps([repr(vectorizer), texts]).encode(), digest_size=16).hexdigest()
+    # By its name: the address of a function, in its repr, is another one in every process.
+    named_by = {name: getattr(value, "__qualname__", value) for name, value in settings.items()}
+    key = json.dumps([named_by, texts])
+    named = blake2b(key.encode(), digest_size=16).hexdigest()
     place = folder / f"counts_{named}.joblib"
     if not place.is_file():
         folder.mkdir(parents=True, exist_ok=True)
