@@ -65,3 +65,18 @@ def test_a_vector_of_zeros_is_the_best_match_where_all_others_are_opposite():
 def test_a_text_that_is_not_there_is_an_error():
     with pytest.raises(ValueError, match="triplets name texts 0 … 3, of 3"):
         token_triplets(texts_of([1, 1, 1]), [[0, 1, 3]])
+
+
+def test_a_text_of_one_token_is_no_empty_one():
+    tokens = Ragged.from_rows([np.eye(2), np.ones((1, 2)), np.zeros((0, 2))])
+    assert token_triplets(tokens, [[0, 1, 2]]).tolist() == [[0, 2, 3], [1, 2, 3]]
+    assert token_triplets(tokens, [[0, 2, 1]]).tolist() == [[0, 3, 2], [1, 3, 2]]
+    # One text three times is no triplet that anyone mines, and all its numbers are texts.
+    assert token_triplets(tokens, [[1, 1, 1]]).tolist() == [[2, 2, 2]]
+
+
+def test_a_vector_of_zeros_is_none_where_another_is_near():
+    x, zero = np.array([1.0, 0.5]), np.zeros(2)
+    tokens = Ragged.from_rows([[x], [zero, x], [zero, -x]])
+    with np.errstate(all="raise"):
+        assert token_triplets(tokens, [[0, 1, 2]]).tolist() == [[0, 2, 3]]
