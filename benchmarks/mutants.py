@@ -3,7 +3,8 @@
 ``python -m benchmarks.mutants`` changes one operator, comparison, number or sign of a module at a
 time, in a copy of the repository, and runs the doctests of the module and the tests that mirror its
 place until one fails. A mutant that none kills is printed: a gap of the tests, or a change without
-effect, which `ARGUMENTS` says of it and why. ``--n`` takes some at random, ``--seed`` others,
+effect, which `ARGUMENTS` says of it and why. Settings that by name change no result, such as the
+size of a block, are left alone. ``--n`` takes some at random, ``--seed`` others,
 ``--modules`` those of some modules. Each result is kept as it comes in ``--keep``: a command that
 was interrupted goes on, and one that is run again runs the survivors of modules whose tests have
 changed since, and all mutants of modules that have. The exit status is 1 where a survivor has no

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -15,6 +16,12 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     **{ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.USub: ast.UAdd, ast.Not: ast.UAdd},
     **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
 }
+
+
+NEUTRAL = frozenset(("copy", "check_finite", "strict", "frozen", "eq", "assume_unique"))
+"""Arguments that change no result, only what is spent or what is refused."""
+SIZES = re.compile("_?BLOCK_(BYTES|ROWS|CELLS)|_TILE_BYTES|TILE|_GROUP_CELLS|_ROWS|_TRIPLETS|SENT")
+"""Names of constants that say how much is done at once; tests set them to sizes of their own."""
 
 
 class Mutant(NamedTuple):
@@ -81,15 +88,21 @@ def _first_line(statement: ast.AST) -> str:
 
 
 def _places(tree: ast.AST) -> Iterator[tuple[Any, str, int]]:
-    """Walk the operators, comparisons and numbers of functions."""
+    """Walk the operators, comparisons and numbers, but for those that can change no result."""
     skipped: set[int] = set()
     for node in ast.walk(tree):
         # Types say nothing at run time, and texts of messages change no result.
         for part in ("annotation", "returns"):
             if (noted := getattr(node, part, None)) is not None:
                 skipped |= {id(each) for each in ast.walk(noted)}
-        if isinstance(node, ast.Raise | ast.JoinedStr):
+        named = [one.id for one in getattr(node, "targets", ()) if isinstance(one, ast.Name)]
+        neutral = isinstance(node, ast.keyword) and node.arg in NEUTRAL
+        size = any(SIZES.fullmatch(name) for name in named)
+        if isinstance(node, ast.Raise | ast.JoinedStr) or neutral or size:
             skipped |= {id(each) for each in ast.walk(node)}
+        # Of a negative number the sign is changed.
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            skipped |= {id(node.operand)} if isinstance(node.operand, ast.Constant) else set()
     for node in ast.walk(tree):
         if id(node) in skipped:
             continue

@@ -146,10 +146,10 @@ def test_mining_is_seeded(monkeypatch):
 
 def test_a_large_cluster_costs_no_more_than_max_similar_an_anchor(monkeypatch):
     monkeypatch.setattr(triplets_module, "MAX_SIMILAR", 6)
-    labels = np.repeat([0, 1, 2], [40, 7, 6])
+    labels = np.repeat([0, 1, 2, 3], [40, 8, 7, 6])
     mined = triplets_from_labels(labels, n_random=1, random_state=0)
     mates = [set(mined[mined[:, 0] == i, 1].tolist()) for i in range(len(labels))]
-    assert [len(found) for found in mates] == [6] * 47 + [5] * 6
+    assert [len(found) for found in mates] == [6] * 55 + [5] * 6
     # As many meet a point as it meets, and it is not always its neighbours in order.
     met = np.bincount(mined[:, 1], minlength=len(labels))
     assert (met[:40] == 6).all()
@@ -362,6 +362,10 @@ def test_pairs_out_of_range_are_refused(pair):
         triplets_from_pairs(np.array([[0, 1], pair]), np.array([1, 0]), 3, n_random=1)
 
 
+def test_pairs_of_one_point_are_in_range_and_mine_nothing():
+    assert triplets_from_pairs(np.array([[1, 1]]), np.array([1]), 3, n_random=1).shape == (0, 3)
+
+
 def brute(points, anchors, labels, count):
     found = np.full((len(anchors), count), -1)
     for row, anchor in enumerate(anchors):
@@ -388,6 +392,15 @@ def test_neighbours_are_those_of_a_loop(seed, dtype):
     found = nearest_dissimilar(points, anchors, labels, 7)
     assert found.dtype == np.intp
     assert np.array_equal(found, brute(points.astype(float), anchors, labels, 7))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_nearest_of_many_points(count):
+    rng = np.random.default_rng(1)
+    points, labels = rng.standard_normal((3000, 4)), rng.integers(0, 3, 3000)
+    anchors = np.array([5, 2999])
+    found = nearest_dissimilar(points, anchors, labels, count)
+    assert np.array_equal(found, brute(points, anchors, labels, count))
 
 
 def test_labels_may_be_of_any_order_and_gaps():

@@ -210,6 +210,7 @@ def test_neighbours_support_a_score_by_definition(seed):
             assert found[i, j] == pytest.approx(scores[i, j] + 0.3 * (before + after) / 2)
     np.testing.assert_array_equal(scores, kept)
     np.testing.assert_array_equal(with_neighbours(scores, 0), kept)
+    np.testing.assert_array_equal(with_neighbours(scores), with_neighbours(scores, 0.1))
     # Nothing changes where both texts are turned round, or change places.
     np.testing.assert_allclose(with_neighbours(scores[::-1, ::-1], 0.3)[::-1, ::-1], found)
     np.testing.assert_allclose(with_neighbours(scores.T, 0.3).T, found)
