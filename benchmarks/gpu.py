@@ -11,6 +11,7 @@ public sets, the rows of the recipes. Without these, rows are generated. Cases:
 - ``encoding``: questions a second, beside a loop over transformers.
 - ``metric``: the matrix K of FILM and its products with a map, beside NumPy on the processor: first
   whether both give the same.
+- ``ranks``: the ranks of listed pairs among all points, beside NumPy's: the same, or the run fails.
 - ``here``, ``quora``, ``sts``: each recipe of `benchmarks.rcmd_train` for at most a minute.
 
 Every case has a process of its own and a number of seconds, after which it is cut; what it has
@@ -41,6 +42,7 @@ from benchmarks.support.records import record
 from estimators import RCMDRegressor
 from estimators.encoders import find_model
 from film.metric import RowsOnDevice, pull_matrix
+from film.pairs import neighbour_ranks
 from film.training import allpairs_similarity
 
 LIMIT, FEWEST = 460.0, 15.0
@@ -300,6 +302,33 @@ def metric(run: Run) -> Rows:
         yield case, "seconds", _rounded(own), "s", "NumPy", _rounded(rival)
 
 
+def ranks(run: Run) -> Rows:
+    """Count the ranks of listed pairs on a device and by NumPy.
+
+    Raises
+    ------
+    ArithmeticError
+        If one rank is another.
+    """
+    n, m, d = (500, 100, 20) if run.quick else (50_000, 20_000, 100)
+    draws = np.random.default_rng(0)
+    points = draws.standard_normal((n, d), dtype=np.float32)
+    pairs = draws.integers(0, n, (m, 2))
+    seconds, found = {}, {}
+    # The first call loads what a device needs.
+    neighbour_ranks(points[:100], pairs[:0], device=run.device)
+    for name, device in (("here", run.device), ("NumPy", None)):
+        started = time.perf_counter()
+        found[name] = neighbour_ranks(points, pairs, device=device)
+        seconds[name] = _rounded(time.perf_counter() - started)
+    case = f"ranks of {m} pairs among {n} points of {d} dimensions"
+    different = int((found["here"] != found["NumPy"]).sum())
+    if different:
+        raise ArithmeticError(f"{case}: {different} are others than NumPy's")
+    yield case, "different_ranks", 0.0, "", "NumPy", None
+    yield case, "seconds", seconds["here"], "s", "NumPy", seconds["NumPy"]
+
+
 def train(name: str, run: Run) -> Rows:
     """Train by a recipe, as far as the time goes: speed, memory, loss, and the score that chooses.
 
@@ -369,13 +398,14 @@ def _rounded(value: float) -> float:
 
 
 CASES = {
-    "kernel": Case(kernel, 150),
+    "kernel": Case(kernel, 130),
     "step": Case(step, 80),
     "encoding": Case(encoding, 50),
     "here": Case(partial(train, "here"), 55),
     "quora": Case(partial(train, "quora"), 55),
     "sts": Case(partial(train, "sts"), 55),
     "metric": Case(metric, 15),
+    "ranks": Case(ranks, 20),
 }
 """Cases by their names, in the order in which they run; a new one is one line more."""
 
