@@ -217,7 +217,8 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
         chunks : list of (list, list), length n_pairs
-            Chunks of both texts of each pair, as in `Explanation.chunks`.
+            Chunks of both texts of each pair, as in `Explanation.chunks`, in the order of the text;
+            in any other order give ``neighbours=0``.
         above : float, default=0.42
             Only chunks with a greater score align; this default and the next were chosen on the
             answers-students of iSTS with all-MiniLM-L6-v2.
