@@ -265,7 +265,11 @@ def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
                 setattr(part, name, None)
         if isinstance(part, BSpline):
             # The constructor checks knots against coefficients, which evaluation does not.
-            sound = BSpline(state["_t"], state["_c"], state["k"], state["extrapolate"])
+            # scipy before 1.17 names them without the underscore.
+            knots, coefficients = (
+                state.pop(f"_{name}") if f"_{name}" in state else state.pop(name) for name in "tc"
+            )
+            sound = BSpline(knots, coefficients, state["k"], state["extrapolate"])
             state.update(vars(sound), axis=state["axis"])
     for array, shape in zip(_empty_arrays(parts), empty_shapes, strict=True):
         if 0 not in shape:

@@ -148,6 +148,8 @@ def _place(kind: str, name: str) -> str | None:
         if own is not None:
             is_kind = isinstance(own, type_of_kind)
             return f"{own.__module__}.{own.__qualname__}" if is_kind else None
+    if kind == "LossNode" and name.startswith("_loss."):
+        name = f"sklearn._loss.{name}"  # scikit-learn before 1.9 leaves its own packages out
     return name if _is_trusted(kind, name) else None
 
 

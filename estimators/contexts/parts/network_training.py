@@ -198,7 +198,7 @@ class _Run:
         started = time.monotonic()
         # Every step seeds its dropout by its number, so that a run goes on as if never stopped.
         seed = np.random.SeedSequence([self.plan.seed, self.step])
-        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
+        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]) >> 1)
         self.network.train()
         rise = min(1.0, (self.progress + 1 / self.total) / WARM_UP)
         for group in self.optimizer.param_groups:

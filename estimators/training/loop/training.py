@@ -220,7 +220,7 @@ class Training:
         rows = self._order(epoch)[start : start + least + (place < extra)]
         # Every step seeds its dropout by its number, so that a run goes on as if never stopped.
         seed = np.random.SeedSequence([settings.seed, self.step, self.processes.rank])
-        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
+        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]) >> 1)
         self.modules.train()
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * (1 - self.step / self.total)
