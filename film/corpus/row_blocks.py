@@ -98,7 +98,7 @@ class RowBlocks:
             self.made_by: dict[str, Any] = record["made_by"]
             self.entries = [Entry(**entry) for entry in record["blocks"]]
             known = record["format"] == _FORMAT and self.digest == _digest(record)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is no manifest of row blocks; remove the folder") from error
         if not known:
             raise ValueError(

@@ -405,6 +405,13 @@ def test_cells_far_away_in_a_sheet_fill_no_memory(
         read_table(path)
 
 
+def test_markup_that_would_be_large_once_parsed_is_refused_before(tmp_path, small_limit):
+    path = tmp_path / "own.xlsx"
+    path.write_bytes(sheet("<row/>" * 70_000))
+    with pytest.raises(ValueError, match="hold more than 62,500 marks of XML, the limit"):
+        read_table(path)
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_text_that_all_rows_of_a_parquet_table_share_is_counted_for_each(
     tmp_path, small_limit, nested

@@ -16,6 +16,9 @@ from film.unpacking import check_member, size_limit
 
 _MOST_ROWS, _MOST_CHARACTERS = 1_048_575, 32_767
 _EXACT = 2**53
+_CHUNK = 2**16
+# An element or attribute of XML, "<a/>" say, takes a hundred bytes and more once it is parsed.
+_BYTES_OF_SIGN = 16
 _REFUSED_BY_EXCEL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _LIBRARIES = {"xlsx": "openpyxl", "parquet": "pyarrow"}
 
@@ -89,8 +92,14 @@ def _check_parts(data: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(info.file_size for info in archive.infolist()) > limit:
             raise _TooLarge(f"parts of more than {limit:,} bytes")
+        n_signs = 0
         for info in archive.infolist():
             check_member(info, data)
+            with archive.open(info) as part:
+                while chunk := part.read(_CHUNK):
+                    n_signs += chunk.count(b"<") + chunk.count(b"=")
+        if n_signs > limit // _BYTES_OF_SIGN:
+            raise _TooLarge(f"more than {limit // _BYTES_OF_SIGN:,} marks of XML")
 
 
 def _cells(rows: Iterable[Sequence[Any]], most: int) -> list[list[Any]]:

@@ -310,3 +310,11 @@ def test_an_interrupted_sum_goes_on_where_it_stopped(tmp_path):
     other = Gram()
     sum_blocks(other, blocks, keep=tmp_path / "kept", made_by={"what": "other"})
     assert other.calls == 29
+
+
+@pytest.mark.parametrize("content", ["-1", "null", "[]", '"a"', "{}", '{"digest": 1}', "{"])
+def test_a_manifest_of_another_form_is_named(tmp_path, content):
+    write_blocks(tmp_path, [["a"]])
+    (tmp_path / "blocks.json").write_text(content)
+    with pytest.raises(ValueError, match=r"blocks\.json is no manifest of row blocks"):
+        RowBlocks(tmp_path)
