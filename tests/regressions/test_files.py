@@ -436,3 +436,25 @@ def test_keys_of_its_own_for_every_object_are_refused(tmp_path, small_limit, nam
     path.write_text("\n".join(objects) if name[-1] == "l" else f"[{','.join(objects)}]")
     with pytest.raises(ValueError, match="500 objects have 500 different keys"):
         read_table(path)
+
+
+def test_an_archive_whose_names_are_no_text_is_refused_by_name(tmp_path):
+    path = tmp_path / "own.csv.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("é.csv", "id\n1\n")
+    # The flag says UTF-8, and the first byte of a sequence stands alone.
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xc3("))
+    with pytest.raises(ValueError, match=r"own\.csv\.zip is a zip archive, but damaged"):
+        read_table(path)
+
+
+def test_an_archive_whose_fields_end_early_is_refused_by_name(tmp_path, monkeypatch):
+    path = tmp_path / "own.csv.zip"
+    path.write_bytes(packed(b"id\n1\n", ".zip"))
+
+    def broken(*_):
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", broken)
+    with pytest.raises(ValueError, match=r"own\.csv\.zip is a zip archive, but damaged"):
+        read_table(path)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,11 @@ from typing import IO, Any
 from film.unpacking import unpacking
 
 COMPRESSIONS = (".gz", ".bz2", ".zip")
+# The last three are what zipfile raises of names, fields and offsets that are no such thing.
+_DAMAGED = (
+    *(OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+    *(IndexError, UnicodeDecodeError, struct.error),
+)
 
 
 def inner_name(name: str) -> str:
@@ -40,7 +46,7 @@ def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
                 return unpacking(packed, len(data), source).read(), inner_name(name)
         if data.startswith(b"PK\x03\x04"):
             return _only_member(data, name, source)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         kind = {b"\x1f": "gzipped", b"B": "a bz2 file", b"P": "a zip archive"}[data[:1]]
         raise ValueError(
             f"{source} is {kind}, but damaged or cut short ({error}); copy it again"
