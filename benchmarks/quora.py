@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed
+from joblib import Parallel, cpu_count, delayed, parallel_config
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -90,11 +90,9 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     )
     margin = min(tried, key=lambda row: row["log_loss"])["margin"]
     _say("the Pairwise kNN rule; a question-random split, for comparison only")
-    rule, _ = _side_by_side(
-        (fit_rule, data, options, margin, known),
-        # Its fits wait in the cache until k is known.
-        (_optimistic, data, options, margin, 36, prior),
-    )
+    with parallel_config(n_jobs=min(2, cpu_count())):
+        rule = fit_rule(data, options, margin, known)
+        optimistic = _optimistic(data, options, margin, rule.k, prior)
     likely = fit_rule(data, options, margin, known, by="log loss")
     _say(
         f"chosen inside train: margin={margin}; k={rule.k} by accuracy; "
@@ -117,7 +115,7 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     )
     alone = fit_rule(data, options, margin, None)
     rows["Pairwise kNN, inductive"] = _rule_row(alone, data.dev, data.y_dev, share, prior)
-    rows |= _optimistic(data, options, margin, rule.k, prior)
+    rows |= optimistic
     p = stack.predict_proba(data.dev)[:, 1]
     rows["fast_duplicates, collection"] = {
         "roc_auc": float(roc_auc_score(data.y_dev, p))
@@ -180,7 +178,7 @@ def _margin_losses(
     ranks answers every k. Margins are compared at a lower rank and on the labelled pairs alone,
     which orders them alike at a fraction of the time, and share the decomposition of each fold.
     """
-    cheap = argparse.Namespace(**{**vars(options), "rank": min(options.rank, 300)})
+    cheap = argparse.Namespace(**{**vars(options), "rank": min(options.rank, 200)})
     tried = []
     for margin in MARGINS[1:2] if options.quick else MARGINS:
         rule = _rule(data, cheap, margin, 36, corpus=known)

@@ -2,10 +2,10 @@
 
 ``python -m benchmarks.scaling [--sizes 50000 100000 ...]`` vectorises, fits FILM, maps and counts
 ranks, each size in a process of its own that reads its texts from blocks. Then the same on a local
-Dask cluster, two worker processes against one, each with one BLAS thread, with the ranks of all
-pairs; what is left to the process that asks, such as solving for the map, has all cores in both
-runs. A row is recorded as soon as it is measured, and a case that this commit has recorded is not
-measured again.
+Dask cluster, two worker processes against one, each with one BLAS thread and one core, with the
+ranks of all pairs; what is left to the process that asks, such as solving for the map, has all
+cores in both runs. A row is recorded as soon as it is measured, and a case that this commit has
+recorded is not measured again.
 """
 
 from __future__ import annotations
@@ -146,9 +146,18 @@ def workers(n_workers: int) -> Iterator[None]:
         ) as cluster,
         Client(cluster) as client,
     ):
-        # The workers import before the clock runs.
+        # The workers import before the clock runs. Each has a core of its own, so that one worker
+        # is not helped by threads of ours on a core that a second one would have.
         client.run(_import)
+        cores = sorted(os.sched_getaffinity(0))
+        for number, address in enumerate(client.scheduler_info()["workers"]):
+            client.run(_pin, cores[number % len(cores)], workers=[address])
         yield
+
+
+def _pin(core: int) -> None:
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), {core})
 
 
 def _import() -> None:

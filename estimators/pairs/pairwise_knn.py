@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from joblib.memory import NotMemorizedResult
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
     READINGS,
+    Fold,
     check_choice,
     check_integer,
     check_pair_labels,
@@ -167,15 +169,19 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         Notes
         -----
         Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks at worst; see
-        `film.pairs.neighbour_ranks` for what ``k_max`` spares.
+        `film.pairs.neighbour_ranks` for what ``k_max`` spares. The fits are a map run by joblib:
+        ``with joblib.parallel_config(n_jobs=2):`` makes two at a time.
         """
-        classes, problem, embedder, fit_rows, (out_of_fold, counted) = self._cross_fitted(
-            pairs, y, similar
+        classes, problem, embedder, (out_of_fold, counted), fitted = self._cross_fitted(
+            pairs, y, similar, whole=True
         )
-        fitted = fit_rows(np.arange(len(problem.labels)))
+        points = self._cache(_points_of, ignore=["problem", "fitted"])
+        self._points = points(embedder, problem.key, problem=problem, fitted=fitted)
         self.classes_ = classes
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
+        # A corpus as large, and as free of a new question's duplicates, as those that the rates are
+        # measured over: all rows would make ranks 1 / (1 - 1/cv) times as high.
         self._counted_rows = counted
         rates = rates_over_k(effective_ranks(out_of_fold, self.mode), problem.labels, [self.k])
         self.inside_rate_ = float(rates.inside_rate[0])
@@ -203,7 +209,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         TypeError, ValueError
             As in `fit`.
         """
-        return self._cross_fitted(pairs, y, similar)[-1][0]
+        return self._cross_fitted(pairs, y, similar, whole=False)[3][0]
 
     def __getstate__(self) -> dict[str, Any]:
         # What is saved must outlive the cache folder.
@@ -211,6 +217,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         state = dict(inherited)
         if "_fitted" in state:
             state["_fitted"] = NotMemorizedResult(state["_fitted"].get())
+        state.pop("_points", None)  # found again from the texts
         return state
 
     @property
@@ -238,8 +245,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     def _ranks(self, pairs: Any, k_max: int | None) -> np.ndarray:
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        cache: Any = checked_memory(self.memory).cache
-        ranks = cache(_ranks_of, ignore=["problem", "pairs", "fitted"])
+        ranks = self._cache(_ranks_of, ignore=["problem", "pairs", "fitted", "points"])
         key = self._problem.key, digest(pairs.ravel().tolist())
         # Models saved by earlier versions counted all fitted texts.
         rows = getattr(self, "_counted_rows", np.arange(len(self._problem.labels)))
@@ -251,7 +257,12 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             problem=self._problem,
             pairs=pairs,
             fitted=self._fitted,
+            points=getattr(self, "_points", None),
         )
+
+    def _cache(self, function: Any, ignore: list[str]) -> Any:
+        cache: Any = checked_memory(self.memory).cache
+        return cache(function, ignore=ignore)
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Apply the rule at k.
@@ -307,8 +318,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
         return rates_over_k(ranks, labels, ks)
 
-    def _cross_fitted(self, pairs: Any, y: Any, similar: Any) -> tuple[Any, ...]:
-        """Check everything, and rank pairs out of fold."""
+    def _cross_fitted(self, pairs: Any, y: Any, similar: Any, whole: bool) -> tuple[Any, ...]:
+        """Check everything, rank pairs out of fold, and as a whole fit an embedder to all pairs."""
         k_max = max(_OUT_OF_FOLD_COUNT, _count_past(check_integer("k", self.k, 1)))
         check_choice("mode", self.mode, MODES)
         options = {"n_random": self.n_random, "count": self.count}
@@ -319,17 +330,18 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         embedder = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
         if self.embedder is not None:
             embedder = cloned("embedder", self.embedder)
-        cache: Any = checked_memory(self.memory).cache
-
-        def fit_rows(rows: np.ndarray) -> Any:
-            # The corpus is no part of this key: both modes share their embedders.
-            fit = cache(fit_embedder, ignore=["problem"])
-            return fit.call_and_shelve(embedder, problem.training_key, rows, problem=problem)
-
-        found = cache(_out_of_fold_ranks, ignore=["problem", "fit_rows"])(
-            embedder, problem.key, splitter, k_max, problem=problem, fit_rows=fit_rows
+        folds = problem.folds(splitter)
+        parts = [train for train, _ in folds]
+        # The corpus is no part of this key: both modes share their embedders.
+        fit = delayed(self._cache(fit_embedder, ignore=["problem"]).call_and_shelve)
+        fitted = Parallel()(
+            fit(embedder, problem.training_key, rows, problem=problem)
+            for rows in [*parts, *([np.arange(len(problem.labels))] if whole else [])]
         )
-        return classes, problem, embedder, fit_rows, found
+        found = self._cache(_out_of_fold_ranks, ignore=["problem", "folds", "fitted"])(
+            embedder, problem.key, splitter, k_max, problem=problem, folds=folds, fitted=fitted
+        )
+        return classes, problem, embedder, (found, parts[0]), fitted[-1]
 
     def _inside(self, pairs: Any) -> np.ndarray:
         """Which pairs the rule calls duplicates (FILM paper, section 3.3)."""
@@ -346,22 +358,26 @@ def _count_past(k: Any) -> int:
 
 
 def _out_of_fold_ranks(
-    embedder: Any, key: str, splitter: Any, k_max: int, problem: PairProblem, fit_rows: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Give out-of-fold ranks, and the rows whose texts are to be counted at prediction.
-
-    These are the training rows of one fold: a corpus as large, and as free of a new question's
-    duplicates, as those that the rates are measured over. All rows would make ranks 1 / (1 - 1/cv)
-    times as high as the rates know them.
-    """
+    embedder: Any,
+    key: str,
+    splitter: Any,
+    k_max: int,
+    problem: PairProblem,
+    folds: list[Fold],
+    fitted: list[Any],
+) -> np.ndarray:
+    """Rank the pairs of each fold by the embedder that was fitted to the others."""
     ranks = np.empty(problem.codes.shape, dtype=np.int64)
-    folds = problem.folds(splitter)
-    for train, test in folds:
-        points = embed(fit_rows(train).get(), problem.texts)
+    for (train, test), own in zip(folds, fitted, strict=False):
+        points = embed(own.get(), problem.texts)
         ranks[test] = neighbour_ranks(
             points, problem.codes[test], problem.counted(train), k_max=k_max
         )
-    return ranks, folds[0][0]
+    return ranks
+
+
+def _points_of(embedder: Any, key: str, problem: PairProblem, fitted: Any) -> np.ndarray:
+    return embed(fitted.get(), problem.texts)
 
 
 def _ranks_of(
@@ -372,8 +388,12 @@ def _ranks_of(
     problem: PairProblem,
     pairs: np.ndarray,
     fitted: Any,
+    points: np.ndarray | None,
 ) -> np.ndarray:
     known = [READINGS[problem.reading](text) for text in problem.texts]
     new, codes = place_pairs(known, pairs, problem.reading)
-    points = embed(fitted.get(), problem.texts + new)
+    if points is None:
+        points = _points_of(embedder, key[0], problem, fitted)
+    if new:
+        points = np.vstack([points, embed(fitted.get(), new)])
     return neighbour_ranks(points, codes, problem.counted(rows), k_max=k_max)

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, ShuffleSplit
@@ -581,7 +582,8 @@ def test_a_cached_fit_is_read_not_repeated(tmp_path):
     knn = PairwiseKNNClassifier(WordSum(path), k=5, cv=3, memory=str(tmp_path / "cache"))
     first = clone(knn).fit(PAIRS, Y).predict_proba(NEW)
     n_lines = len(lines_of(path))
-    assert n_lines == 4 + 3 + 1
+    # Fits, and maps of the known texts by each of them and of the new ones by the last.
+    assert n_lines == 4 + 4 + 1
     again = clone(knn).fit(PAIRS, Y)
     assert np.array_equal(again.predict_proba(NEW), first)
     wider = clone(knn).set_params(k=30, mode="either").fit(PAIRS, Y)
@@ -605,7 +607,20 @@ def test_a_cached_fit_is_read_not_repeated(tmp_path):
     before = len(lines_of(path))
     clone(knn).fit(PAIRS, 1 - Y)
     clone(knn).fit(PAIRS[1:], Y[1:])
-    assert len(lines_of(path)) == before + 2 * (4 + 3)
+    assert len(lines_of(path)) == before + 2 * (4 + 4)
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_fits_in_two_processes_are_those_of_one(memory, tmp_path):
+    folder = tmp_path if memory else None
+    alone = PairwiseKNNClassifier(pipeline(), k=5, cv=3).fit(PAIRS, Y)
+    with parallel_config(n_jobs=2):
+        knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, memory=folder).fit(PAIRS, Y)
+    assert np.array_equal(knn.out_of_fold_ranks_, alone.out_of_fold_ranks_)
+    assert np.array_equal(knn.rank(NEW), alone.rank(NEW))
+    # What is saved has no points, and finds them again.
+    read = pickle.loads(pickle.dumps(knn))
+    assert not hasattr(read, "_points") and np.array_equal(read.rank(NEW), knn.rank(NEW))
 
 
 GRID = {"k": [1, 5, 20], "embedder__film__margin": [0.5, 2.0]}

@@ -214,8 +214,8 @@ def test_rounds_improve_on_the_first():
 
 
 @seeds
-@pytest.mark.parametrize("share", [0.47, 0.7])
-def test_activities_move_by_the_step_that_maximises_the_bound_of_the_dual(seed, share):
+@pytest.mark.parametrize(("share", "unit"), [(0.47, 1.0), (0.47, 8.0), (0.7, 8.0)])
+def test_activities_move_by_the_step_that_maximises_the_bound_of_the_dual(seed, share, unit):
     anchors, pulls, _, _ = problem(seed)
     rng = np.random.default_rng(seed)
     activity = rng.random(len(anchors))
@@ -233,8 +233,9 @@ def test_activities_move_by_the_step_that_maximises_the_bound_of_the_dual(seed, 
     z = hinge_arguments(P, s, anchors, pulls)
     m = -np.quantile(z, share)
     target = z + m > 0
+    given = anchors, unit * pulls, np.float64(unit)
     K_new, new = solver_module._move_activity(
-        K, pull(np.ones(len(anchors))), activity, target, (anchors, pulls, np.float64(1)), P, s, m
+        K, pull(np.ones(len(anchors))), activity, target, given, P, s, m
     )
     line = target - activity
     slope = (dual(activity + 1e-6 * line) - dual(activity - 1e-6 * line)) / 2e-6
@@ -247,13 +248,28 @@ def test_activities_move_by_the_step_that_maximises_the_bound_of_the_dual(seed, 
     assert dual(new) - dual(activity) >= 0.5 * step * slope * (1 - 1e-6)
 
 
+def test_activities_go_no_farther_than_the_active_set():
+    anchors, pulls, _, _ = problem(0)
+    everyone = np.ones(len(anchors))
+    K_all = -pulls.T @ anchors
+    K = 0.1 * K_all
+    k, P = leading_eigenvectors(K, len(K))
+    given = anchors, pulls, np.float64(1)
+    # A margin that promises far more than the curvature takes back.
+    _, new = solver_module._move_activity(
+        K, K_all, 0.1 * everyone, everyone > 0, given, P, np.maximum(k, 0), 1e3
+    )
+    assert np.array_equal(new, everyone)
+
+
 @solvers
-def test_units_of_coordinates_and_pulls_do_not_matter(solver):
+@pytest.mark.parametrize("unit", [64.0, 2.0**-40])
+def test_units_of_coordinates_and_pulls_do_not_matter(solver, unit):
     anchors, pulls, second, _ = problem(0)
     settings = {"margin": 0.5, "solver": solver, "max_iter": 6, "random_state": 0}
     plain = solve(anchors, pulls, second, 3, **settings)
     # Powers of two, so that rounding is the same.
-    scaled = solve(64 * anchors, 64 * pulls, 64**2 * second, 3, **settings)
+    scaled = solve(unit * anchors, unit * pulls, unit**2 * second, 3, **settings)
     assert np.allclose(scaled.P, plain.P, atol=1e-9)
     assert np.allclose(scaled.s, plain.s, atol=1e-9)
     assert np.allclose(scaled.loss_curve, plain.loss_curve, rtol=1e-9)
