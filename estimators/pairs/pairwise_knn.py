@@ -334,7 +334,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         parts = [train for train, _ in folds]
         # The corpus is no part of this key: both modes share their embedders.
         fit = delayed(self._cache(fit_embedder, ignore=["problem"]).call_and_shelve)
-        fitted = Parallel()(
+        fitted: Any = Parallel()(
             fit(embedder, problem.training_key, rows, problem=problem)
             for rows in [*parts, *([np.arange(len(problem.labels))] if whole else [])]
         )
