@@ -29,6 +29,8 @@ _TILE_ROWS = 255
 _BLOCK_QUERIES, _LEAST_QUERIES = 2**16, 2**8
 # Cells that are scanned before any bound is asked, the own one among them.
 _NEAR_CELLS = 8
+# Closer points that a near cell is scanned for where k_max is large: half of its rows.
+_CLOSER_PER_CELL = 64
 # Cells that are held against all queries of a block at once.
 _GROUP_CELLS = 32
 
@@ -102,7 +104,7 @@ class RankSearch:
         """Name the cells whose centres are nearest to each centre, its own first."""
         centres = self.cells.centres
         # So many rows that whoever has k_max closer points has most likely seen them there.
-        size = 0 if self.k_max is None else max(_NEAR_CELLS, self.k_max // _NEAR_CELLS)
+        size = 0 if self.k_max is None else max(_NEAR_CELLS, self.k_max // _CLOSER_PER_CELL)
         if len(centres) < 2 * size or size == 0:
             return np.empty((len(centres), 0), dtype=np.int64)
         cosines = centres @ centres.T
