@@ -18,12 +18,19 @@ def test_a_case_is_recorded_and_not_run_again(tmp_path, monkeypatch):
 
 def test_what_keeps_a_part_of_every_round_is_found_out(monkeypatch):
     kept = []
-    leaks = {"leaks": lambda folder: lambda turn: kept.append(np.ones(10**6))}
+    leaks = {"leaks": lambda folder: lambda turn: kept.append(8 * 10**6)}
     monkeypatch.setattr(soak, "CASES", leaks)
+    monkeypatch.setattr(soak, "memory", lambda: 10**8 + sum(kept))
     row = soak.soaked("leaks", 0)
-    # Eight megabytes a round, of which one round of warm-up and one of the end are not counted.
     grown = (row["end_megabytes"] - row["warm_megabytes"]) / (row["rounds"] - 1)
-    assert 6 < grown < 10 and row["growth_percent"] > 0
+    assert grown == pytest.approx(8) and row["growth_percent"] > 0
+
+
+def test_memory_is_what_the_process_holds():
+    before = soak.memory()
+    # Past the size that an allocator takes from what was freed before.
+    held = np.ones(8 * 10**6)
+    assert soak.memory() - before == pytest.approx(held.nbytes, rel=0.2)
 
 
 def test_growth_is_that_of_the_end_over_the_start():

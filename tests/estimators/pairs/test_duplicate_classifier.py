@@ -37,7 +37,7 @@ from estimators.pairs.stack.members import take_rows
 from estimators.pairs.stack.near_copies import near_copies
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
-from film.pairs.lexical import row_cosines
+from film.pairs import row_cosines
 from film.pairs.shift.priors import shift_prior
 from film.text import normalize_text
 

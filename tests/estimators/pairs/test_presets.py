@@ -8,7 +8,7 @@ from estimators.pairs.accurate import LIGHT, accurate_duplicates
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.presets import few_label_duplicates
 from film.datasets import make_question_pairs
-from film.pairs.lexical import row_cosines
+from film.pairs import row_cosines
 
 
 @pytest.fixture(scope="module")
