@@ -111,7 +111,10 @@ def requirements() -> list[Requirement]:
     lines += [line for line in extras["dev"] if re.split(r"[<>=]", line)[0] in TOOLS]
     found: dict[str, Requirement] = {}
     for line in lines:
-        name, bound = re.fullmatch(r"([\w.-]+)(?:>=([\w.]+))?(?:,<[\w.]+)?", line).groups()  # type: ignore[union-attr]
+        parts = re.fullmatch(r"([\w.-]+)(?:>=([\w.]+))?(?:,<[\w.]+)?", line)
+        if parts is None:
+            raise ValueError(f"pyproject.toml: {line!r} is not read; write name>=lowest,<next")
+        name, bound = parts.groups()
         found.setdefault(name, Requirement(name, bound))
     return list(found.values())
 

@@ -300,9 +300,9 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         """Folder of the parts; files of a copy are written to a new one when first used."""
         with FIRST_USE:
             if "_files" in vars(self) and "_scratch" not in vars(self):
-                self._scratch = tempfile.TemporaryDirectory(prefix="context-model-")
-                unpack_files(Path(self._scratch.name), self._files)
-                self._root = self._scratch.name
+                scratch = tempfile.TemporaryDirectory(prefix="context-model-")
+                unpack_files(Path(scratch.name), self._files)
+                self._root, self._scratch = scratch.name, scratch
         places = [Path(self._root)]
         if self.folder is not None:
             # A folder that was moved is found by the parameter.

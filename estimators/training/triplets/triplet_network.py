@@ -372,8 +372,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return len(self.weights_["layers.3.bias"])
 
     def __sklearn_tags__(self) -> Any:
-        tags = tags_of_texts(super().__sklearn_tags__())
-        tags.target_tags.required = True
+        tags_of_texts(tags := super().__sklearn_tags__()).target_tags.required = True
         return tags
 
     def __getstate__(self) -> Any:
@@ -395,6 +394,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Give the fitted network, made again after a copy."""
         with FIRST_USE:
             if "_network" not in vars(self):
-                self._network = make_network(self, self.token_width_, 0)
-                self._network.adopt(self.weights_)
+                network = make_network(self, self.token_width_, 0)
+                network.adopt(self.weights_)
+                self._network = network
         return self._network

@@ -1,5 +1,6 @@
 """Triplet networks: padding, batches, the null text, checkpoints, folders, and bad input."""
 
+import pickle
 import shutil
 import warnings
 
@@ -230,6 +231,22 @@ def test_a_run_goes_on_from_its_checkpoint(model, tmp_path, monkeypatch):
         model.fit(TEXTS, TRIPLETS[:4], eval_set=held)
     with pytest.raises(ValueError, match=r"is of another run \(model"):
         clone(model).set_params(width=4).fit(TEXTS, TRIPLETS, eval_set=held)
+
+
+def test_an_interrupt_while_a_copy_is_made_again_leaves_no_untrained_network(model, monkeypatch):
+    from estimators.training.loop.text_vectors import TextVectors
+
+    model.fit(TEXTS, TRIPLETS)
+    copy = pickle.loads(pickle.dumps(model))
+
+    def interrupted(self, arrays):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TextVectors, "adopt", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            copy.transform(TEXTS)
+    assert np.array_equal(copy.transform(TEXTS), model.transform(TEXTS))
 
 
 def test_an_interrupt_keeps_the_network(model, monkeypatch):
