@@ -123,7 +123,9 @@ class FILM(TripletMetric):
     -----
     X may also be `film.corpus.RowBlocks`, rows in blocks on disk: `fit` then sums over the blocks,
     through joblib, and holds XᵀX and what grows with the triplets, but no V. The map is that of
-    the same rows in memory up to the accuracy of the decomposition. See ``docs/scaling.md``.
+    the same rows in memory up to the accuracy of the decomposition, and where rows are cut into
+    other blocks, up to rounding in the first rounds; later ones may amplify it until the maps
+    part, with objectives about as low. See ``docs/scaling.md``.
 
     With "eigen", `fit` learns from sparse X in float32, also where X and the components are
     float64. It costs what `film.metric.truncated_svd` does and O(m r d + r³) per round, for m

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
 from estimators import FILM, MiniBatchFILM, fit_vectorizer, transform_blocks
@@ -74,9 +75,15 @@ def test_film_on_blocks_is_film_in_memory(texts, tmp_path):
     Y = transform_blocks(on_disk, X, tmp_path / "y")
     np.testing.assert_allclose(Y.to_memory(), on_disk.transform(whole), atol=1e-12)
     other = write_blocks(tmp_path / "other", [whole[:40], whole[40:]])
-    # A last bit of XᵀX may switch an anchor's hinge, so that the rounds part a little.
-    difference = film().fit(other, TRIPLETS).components_ - on_disk.components_
-    assert abs(difference).max() < 1e-2 * abs(on_disk.components_).max()
+    recut = film().fit(other, TRIPLETS)
+    np.testing.assert_allclose(recut.singular_values_, on_disk.singular_values_, rtol=1e-9)
+    # The rounds amplify a last bit of XᵀX until it switches an anchor's hinge: after five rounds
+    # maps are 1e-14 apart, after twenty 1e-12, and from then on they may end in other maps. Those
+    # are as good as each other (half a percent apart with another BLAS), but not the same.
+    assert recut.objective_ == pytest.approx(on_disk.objective_, rel=0.05)
+    with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
+        early, recut = (film(max_iter=5).fit(each, TRIPLETS).components_ for each in (X, other))
+    assert abs(recut - early).max() < 1e-9 * abs(early).max()
     assert np.array_equal(film().fit(X, TRIPLETS).components_, on_disk.components_)
 
 

@@ -131,25 +131,36 @@ def test_the_first_step_goes_down_the_gradient_of_the_looped_loss(tiny_model, mo
         assert np.log(weight) == pytest.approx(-rate * np.sign(slope), rel=1e-3), token
 
 
-def test_a_token_that_is_noise_weighs_less_and_the_loss_falls(tiny_model, monkeypatch):
-    """Here "the" stands for another vector each time."""
-    honest, rng = Transformer.forward, np.random.default_rng(0)
-    noise = Transformer(tiny_model, "cpu", None, 0).tokenizer.get_vocab()["the"]
+@pytest.mark.parametrize("seed", range(3))
+def test_a_token_that_is_noise_weighs_less_and_the_loss_falls(tiny_model, monkeypatch, seed):
+    """Here "the" stands for another vector each time, and each other token for an axis of its own.
+
+    Every axis is in one text alone, and no dropout is left: by symmetry only "the" can lose weight,
+    whatever the network and its random numbers. It ended between .49 and .51, all others above 1.6,
+    with each of ten seeds.
+    """
+    corpus = ["the cat dog", "how do the", "old the earth", "play the chess", "the best way"]
+    honest, rng = Transformer.forward, np.random.default_rng(seed)
+    vocabulary = Transformer(tiny_model, "cpu", None, 0).tokenizer.get_vocab()
+    axes = np.eye(len(vocabulary), dtype=np.float32)
+    axes[[vocabulary["[CLS]"], vocabulary["[SEP]"]]] = 0
 
     def noisy(self, tokens, batch):
-        features, mask = honest(self, tokens, batch)
+        _, mask = honest(self, tokens, batch)
+        features = torch.zeros(*mask.shape, len(axes))
         for text, row in enumerate(batch):
-            for place in np.flatnonzero(tokens.ids[tokens.starts[row] :] == noise):
-                if place < tokens.lengths[row]:
-                    drawn = rng.standard_normal(features.shape[2]).astype(np.float32)
-                    features[text, place] = 5 * torch.from_numpy(drawn)
+            ids = tokens.ids[tokens.starts[row] : tokens.starts[row + 1]]
+            vectors = axes[ids]
+            noise = rng.standard_normal(len(axes)) / np.sqrt(len(axes))  # of length one, about
+            vectors[ids == vocabulary["the"]] = noise
+            features[text, : len(ids)] = torch.from_numpy(vectors)
         return features, mask
 
     monkeypatch.setattr(Transformer, "forward", noisy)
-    model = learner(tiny_model, steps=60, batch_size=7, learning_rate=0.5).fit(CORPUS)
-    ((weakest, weight),) = model.weakest(1)
-    assert weakest == "the" and weight < 0.5
-    assert model.loss_curve_[-20:].mean() < model.loss_curve_[:20].mean() - 0.02
+    model = learner(tiny_model, steps=30, batch_size=5, learning_rate=0.2).fit(corpus)
+    (weakest, weight), (_, second) = model.weakest(2)
+    assert weakest == "the" and weight < 0.7 and second > 1.2
+    assert model.loss_curve_[-10:].mean() < model.loss_curve_[:10].mean() - 0.05
 
 
 def test_a_seeded_fit_repeats_to_the_bit_and_leaves_the_random_state_alone(tiny_model, fitted):
