@@ -41,7 +41,7 @@ MODULES = {
     "metric/stiefel": ["metric/test_stiefel.py"],
     "metric/contributions": ["metric/test_contributions.py"],
     "metric/triplets": ["metric/test_triplets.py"],
-    "pairs/ranks": ["pairs/test_ranks.py", "pairs/test_block_ranks.py"],
+    "pairs/ranks": [*RANKS, "pairs/test_block_ranks.py"],
     "pairs/neighbours/rank_search": RANKS,
     "pairs/neighbours/bounds": RANKS,
     "pairs/neighbours/neighbourhoods": ["pairs/test_neighbourhoods.py"],

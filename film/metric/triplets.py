@@ -13,8 +13,9 @@ from film.metric.decomposition.products import threaded_product
 
 MAX_SIMILAR = 10
 """Most mates an anchor meets, so that a cluster of m points costs m · MAX_SIMILAR."""
+# Held at once: triplets with their vectors, and cosines with dissimilar points.
 _TRIPLETS = 65_536
-"""Triplets whose vectors are held at once."""
+_BLOCK_CELLS = 32_000_000
 
 
 def check_triplets(triplets: Any, n_points: int) -> np.ndarray:
@@ -236,7 +237,7 @@ def nearest_dissimilar(
 
     found = np.full((len(anchors), count), -1, dtype=np.intp)
     width = min(count, len(order))
-    block = max(1, 32_000_000 // max(1, len(order)))
+    block = max(1, _BLOCK_CELLS // max(1, len(order)))
     for first in range(0, len(anchors), block):
         rows = anchors[first : first + block]
         similarity = unit[rows] @ ordered.T

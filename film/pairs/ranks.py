@@ -81,9 +81,9 @@ def neighbour_ranks(
     from the threshold is decided; the rest is computed again in float64, summed along a fixed
     tree, so that neither blocks nor the order of pairs can change the answer.
 
-    In float64, two cosines that differ by less than ``2(log₂ d + 3)ε``, the most by which rounding
-    can part two equal ones, are a tie and not "strictly closer": 4e-15 at d = 100. Hence copies
-    and multiples of x′ never count.
+    In float64, two cosines that differ by no more than ``2(log₂ d + 3)ε``, the most by which
+    rounding can part two equal ones, are a tie and not "strictly closer": 4e-15 at d = 100. Hence
+    copies and multiples of x′ never count.
 
     With k_max the answer is that of ``numpy.minimum(neighbour_ranks(...), k_max)``, exactly: what
     is not counted is proven not to matter. The corpus is parted into cells around centres. Each

@@ -130,8 +130,8 @@ def estimate_prior(probabilities: ArrayLike, prior_from: float) -> float:
     >>> round(estimate_prior([0.9, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], prior_from=0.5), 4)
     0.1875
     """
-    shifted = shift_prior(probabilities, prior_from, 0.5)
-    even = shifted.astype(np.float64, copy=False)
+    given = checked_probabilities(probabilities)
+    even = shift_prior(given, prior_from, 0.5).astype(np.float64, copy=False)
     if even.ndim != 1 or len(even) == 0:
         raise ValueError(
             f"probabilities must have shape (n,) with n at least 1, got shape {even.shape}: give "
@@ -144,8 +144,9 @@ def estimate_prior(probabilities: ArrayLike, prior_from: float) -> float:
 
     low = 0.5 / len(even)
     high = 1 - low
-    # Rounding in shift_prior parts a probability from prior_from by some ulps.
-    if np.abs(signs).max() <= 8 * np.finfo(shifted.dtype).eps:
+    # Rounding parts a probability from prior_from by some ulps. Near 1 these weigh much in even
+    # priors, and so are looked at before.
+    if np.abs(given - np.float64(prior_from)).max() <= 8 * np.finfo(given.dtype).eps * prior_from:
         return float(np.clip(prior_from, low, high))
     if low == high or slope(low) <= 0:
         return low

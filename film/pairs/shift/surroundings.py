@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 _BLOCK_BYTES = 32 * 2**20
 _SAME = 1 - 1e-6
-"""Cosine from which on a point of the collection is the row itself, or a copy of it."""
+"""Cosine above which a point of the collection is the row itself, or a copy of it."""
 
 
 def drawn_to_neighbours(rows: Any, collection: Any, *, k: int = 20, weight: float = 0.5) -> Any:
@@ -85,10 +85,23 @@ def _nearest_alone(cosines: np.ndarray, k: int) -> Any:
 def _unit(rows: Any) -> Any:
     """Rows of length 1 in float32, zero rows as they are."""
     if not sp.issparse(rows):
-        dense = np.asarray(rows, dtype=np.float32)
+        dense = np.asarray(rows, dtype=np.result_type(rows, np.float32))
+        exponents = _exponents(np.maximum(dense.max(axis=1), -dense.min(axis=1)))
+        dense = np.ldexp(dense, -exponents[:, None]).astype(np.float32, copy=False)
         lengths = np.linalg.norm(dense, axis=1, keepdims=True)
         return dense / np.where(lengths > 0, lengths, 1)
-    found = sp.csr_array(rows, dtype=np.float32)
+    found = sp.csr_array(rows, dtype=np.result_type(rows.dtype, np.float32))
+    exponents = _exponents(abs(found).max(axis=1).toarray().ravel())
+    data = np.ldexp(found.data, -np.repeat(exponents, np.diff(found.indptr)))
+    found = sp.csr_array((data.astype(np.float32), found.indices, found.indptr), found.shape)
     lengths = np.sqrt(np.asarray(found.multiply(found).sum(axis=1)).ravel())
     scaled = sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ found
     return sp.csr_array(scaled, dtype=np.float32)
+
+
+def _exponents(largest: np.ndarray) -> np.ndarray:
+    """Powers of two that bring rows near length 1, whose squares float32 would lose or overflow.
+
+    To divide by a power of two rounds nothing.
+    """
+    return np.frexp(largest.astype(np.float64))[1]

@@ -1,6 +1,7 @@
 """The minimiser on the Stiefel manifold against closed forms, and each way it can end."""
 
 import dataclasses
+from itertools import count
 
 import numpy as np
 import pytest
@@ -292,7 +293,9 @@ def test_reason_change_where_the_gradient_cannot_fall_further():
     assert np.abs(np.diff(last)).max() <= 1e-4 * abs(last[-1])
 
 
-@pytest.mark.parametrize("tolerances", [{"xtol": 1.0, "ftol": 0.0}, {"xtol": 0.0, "ftol": 1.0}])
+@pytest.mark.parametrize(
+    "tolerances", [{"xtol": 1.0, "ftol": 0.0}, {"xtol": 0.0, "ftol": 1.0}, {"ftol": 1.0}]
+)
 def test_change_needs_both_the_point_and_the_value(tolerances):
     objective, _, _ = brockett(12, 4)
     loose = minimize_on_stiefel(objective, random_point(12, 4, 1), gtol=0, xtol=1.0, ftol=1.0)
@@ -477,3 +480,102 @@ def test_a_start_that_drifted_is_put_right():
     start = random_point(12, 4, 1) * (1 + 1e-10)
     result = minimize_on_stiefel(objective, start, max_iter=0)
     assert on_manifold(result.point)
+
+
+def on_a_circle(value, slope=lambda call: 1 / (1 + call)):
+    """Values and slopes by the number of the call, at points of a circle that is walked round."""
+    calls = count()
+
+    def objective(P):
+        call = next(calls)
+        return float(value(call)), slope(call) * np.array([[-P[1, 0]], [P[0, 0]]])
+
+    return objective
+
+
+def test_a_trial_just_at_its_bound_is_taken(monkeypatch):
+    # ϕ(P(τ)) ≤ C − ρ τ ⟨G, F⟩ with C = 0 and ⟨G, F⟩ = 1, all of them powers of two.
+    monkeypatch.setattr(descent, "_DECREASE", 0.25)
+    values = [0.0, -0.125, -1.0]
+    result = minimize_on_stiefel(
+        on_a_circle(values.__getitem__, lambda call: 1.0),
+        np.eye(2, 1),
+        max_iter=1,
+        initial_step=0.5,
+    )
+    assert result.values.tolist() == [0.0, -0.125]
+
+
+def test_the_reference_of_the_second_step_weighs_the_first_two_values():
+    # Zhang and Hager, 2004: Q₀ = 1, C₁ = (0.85 · 0 − 1) / 1.85 = −0.5405.
+    for refused, taken in ((-0.5404, 1), (-0.5406, 0)):
+        values = [0.0, -1.0, refused, -0.9]
+        found = minimize_on_stiefel(
+            on_a_circle(values.__getitem__, lambda call: 1e-3 / (1 + call)),
+            np.eye(2, 1),
+            max_iter=2,
+        )
+        assert found.values[-1] == values[2 + taken]
+
+
+def test_an_earlier_point_of_a_lower_value_is_returned_where_a_later_one_met_gtol():
+    values = [0.0, -1.0, -0.8]
+    objective = on_a_circle(values.__getitem__, [1e-3, 5e-4, 0.0].__getitem__)
+    result = minimize_on_stiefel(objective, np.eye(2, 1))
+    assert result.reason is StopReason.GRADIENT
+    assert (result.value, result.n_iter) == (-1.0, 2)
+
+
+def test_five_steps_that_change_the_value_by_just_ftol_of_the_first_are_convergence():
+    result = minimize_on_stiefel(
+        on_a_circle(lambda call: 8 - call), np.eye(2, 1), gtol=0, xtol=9.0, ftol=0.125, max_iter=7
+    )
+    assert (result.reason, result.n_iter) == (StopReason.STILL, 1 + 5)
+
+
+def test_a_step_that_moves_by_just_xtol_of_the_length_is_one_of_the_five():
+    # Slopes 2 and 1 make steps 1 and 2, each of which turns a right angle, in whole numbers.
+    objective = on_a_circle(lambda call: 8 - call, lambda call: 2.0 / (1 + call))
+    result = minimize_on_stiefel(
+        objective, np.eye(2, 1), gtol=0, xtol=np.sqrt(2), ftol=1.0, initial_step=1.0, max_iter=7
+    )
+    assert (result.reason, result.n_iter) == (StopReason.STILL, 1 + 5)
+
+
+@pytest.mark.parametrize(("change", "n_iter"), [(20, 1 + 5), (21, 9)])
+def test_tolerances_of_zero_are_twenty_eps(change, n_iter):
+    eps = float(np.finfo(float).eps)
+    objective = on_a_circle(lambda call: 1 - change * eps * call, lambda call: 1e-9 / (1 + call))
+    result = minimize_on_stiefel(objective, np.eye(2, 1), gtol=0, xtol=9.0, ftol=0, max_iter=9)
+    assert result.n_iter == n_iter
+
+
+def test_a_stuck_search_with_just_ftol_to_gain_is_convergence():
+    objective = on_a_circle(lambda call: 1 + (call > 0), lambda call: 1.0)
+    result = minimize_on_stiefel(objective, np.eye(2, 1), ftol=0.25, initial_step=0.25)
+    assert (result.reason, result.n_iter) == (StopReason.STILL, 0)
+
+
+def test_a_thousand_steps_by_default():
+    result = minimize_on_stiefel(on_a_circle(lambda call: -call), np.eye(2, 1), gtol=0)
+    assert (result.reason, result.n_iter) == (StopReason.MAX_ITER, 1000)
+
+
+@pytest.mark.parametrize(
+    ("moved", "turned", "long", "ratio"),
+    [
+        (3.0, -4.0, True, 0.75),
+        (3.0, -4.0, False, 0.75),
+        (0.0, 1.0, True, None),
+        (1.0, 0.0, True, None),
+        (1.0, 1e-310, True, None),
+        (1e-170, 1e154, False, None),
+    ],
+)
+def test_a_barzilai_borwein_length_is_positive_and_finite_or_none(moved, turned, long, ratio):
+    def at(point, tangent):
+        P, G, F = (np.array([[value]]) for value in (point, 0.0, tangent))
+        return descent._Place(P, 0.0, G, F, 0.0, 0.0, 0.0)
+
+    found = descent._barzilai_borwein(at(0.0, 0.0), at(moved, turned), long=long)
+    assert found == ratio

@@ -237,6 +237,29 @@ def test_drift_is_put_right_and_only_drift():
     assert without_drift(P) is P
 
 
+@dtypes
+@pytest.mark.parametrize("r", [1, 4, 64])
+def test_an_entry_may_drift_by_just_the_tolerance(r, dtype):
+    # Ten eps √r as written, where (1 + δ)² − 1 is 2δ but for eps²: one product, which rounds alike
+    # however it is summed.
+    eps, tolerance = np.finfo(dtype).eps, 10 * np.finfo(dtype).eps * np.sqrt(r)
+    assert orthonormality_tolerance(r, dtype) == tolerance
+    kept, mended = (
+        np.eye(r, 1, dtype=dtype) * dtype(1 + d) for d in (tolerance / 2, tolerance / 2 + eps)
+    )
+    assert without_drift(kept) is kept
+    assert np.array_equal(without_drift(mended), np.eye(r, 1))
+
+
+@pytest.mark.parametrize(("r", "d"), MOVING_SHAPES)
+def test_a_step_solves_the_smaller_of_both_systems(r, d, monkeypatch):
+    sizes = []
+    solve = np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda A, b: sizes.append(len(A)) or solve(A, b))
+    cayley_step(*make_pair(r, d), 0.1)
+    assert sizes == [min(2 * d, r)]
+
+
 def test_components_of_the_orthogonal_group_are_never_left():
     P, G = make_pair(6, 6)
     for step in (0.1, 1.0, 100.0):

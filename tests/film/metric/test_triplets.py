@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -441,17 +442,26 @@ def test_an_anchor_of_zeros_gets_valid_neighbours():
     assert sorted(found[0].tolist()) == [1, 2]
 
 
-def test_blocks_of_anchors_change_nothing():
-    # 32 million cosines are a block; the anchors on either side of its edge are compared.
+def test_blocks_of_anchors_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
-    points = rng.standard_normal((60_000, 3)).astype(np.float32)
-    labels = rng.integers(0, 3, 60_000)
-    edge = 32_000_000 // len(points)
-    anchors = rng.permutation(60_000)[: edge + 3]
+    points = rng.standard_normal((300, 3)).astype(np.float32)
+    labels = rng.integers(0, 3, 300)
+    anchors = rng.permutation(300)[:101]
     whole = nearest_dissimilar(points, anchors, labels, 2)
-    around = slice(edge - 3, edge + 3)
-    assert np.array_equal(whole[around], nearest_dissimilar(points, anchors[around], labels, 2))
     assert (labels[whole] != labels[anchors][:, None]).all()
+    for cells in (1, 300, 599, 900, 300 * 100):
+        monkeypatch.setattr(triplets_module, "_BLOCK_CELLS", cells)
+        assert np.array_equal(nearest_dissimilar(points, anchors, labels, 2), whole)
+
+
+def test_cosines_with_dissimilar_points_are_never_whole(monkeypatch):
+    points = np.random.default_rng(0).standard_normal((1500, 2))
+    monkeypatch.setattr(triplets_module, "_BLOCK_CELLS", 1500 * 10)
+    tracemalloc.start()
+    nearest_dissimilar(points, np.arange(1500), np.arange(1500) // 3, 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1500 * 1500 * 8 / 4
 
 
 def test_points_are_not_changed():

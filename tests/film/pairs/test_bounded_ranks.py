@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from film.pairs import neighbour_ranks
-from film.pairs.neighbours import bounds, cells, device_search, rank_search
+from film.pairs.neighbours import bounds, cells, rank_search
 from film.pairs.neighbours.bounds import Leads, principal_axes, turned_units
 from film.pairs.neighbours.cells import nearest, part
-from film.pairs.neighbours.cosines import exact_units
+from film.pairs.neighbours.cosines import exact_units, product_bound
 from film.pairs.ranks import INFINITE_RANK
 
 
@@ -142,6 +142,51 @@ def test_what_the_bounds_skip_is_not_closer_and_it_is_most(small_cells):
     assert n_scanned < 0.1 * held.size
 
 
+def test_principal_axes_hold_falling_shares_of_the_squares():
+    points = clustered()
+    rows = np.arange(0, len(points), 3)
+    axes = principal_axes(points, rows)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(24), atol=1e-12)
+    turned = exact_units(points, rows) @ axes
+    products = turned.T @ turned
+    shares = np.diag(products)
+    assert (np.diff(shares) <= 0).all()
+    np.testing.assert_allclose(products, np.diag(shares), atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 8, 24])
+def test_the_bound_of_a_cosine_is_that_of_cauchy_and_schwarz_within_its_slack(d):
+    rng = np.random.default_rng(d)
+    rows, asked, centres = (
+        exact_units(rng.standard_normal((n, d)), np.arange(n)) for n in (60, 9, 3)
+    )
+    # A centre without other coordinates than the first has no direction among them.
+    centres[0] = np.eye(1, d)
+    labels = np.repeat([0, 1, 2], 20)
+    leads = Leads(rows.astype(np.float32), labels, centres.astype(np.float32))
+    slack = 5 * product_bound(d + 2)
+    assert 4 * product_bound(d + 2) < leads.slack < 6 * product_bound(d + 2)
+    found = leads.bounds_of(asked.astype(np.float32))
+    along = found.along(slice(0, 3))
+    p = max(1, d // 4)
+    for cell in range(3):
+        tail = centres[cell, p:]
+        c = tail / max(np.linalg.norm(tail), 1e-300)
+        part = slice(20 * cell, 20 * cell + 20)
+        wanted = np.empty((20, 9))
+        for i, z in enumerate(rows[part]):
+            for j, x in enumerate(asked):
+                on_z, on_x = z[p:] @ c, x[p:] @ c
+                off = np.linalg.norm(z[p:] - on_z * c) * np.linalg.norm(x[p:] - on_x * c)
+                wanted[i, j] = x[:p] @ z[:p] + on_x * on_z + off
+        asking = np.arange(9)[::-1]
+        most = found.most(part, asking, along[cell])
+        bound = wanted.max(axis=0)[asking]
+        # The two lengths across may be longer by √slack each, for their squares are by slack.
+        assert (most >= bound).all()
+        assert (most <= bound + 2 * np.sqrt(slack) + 4 * slack).all()
+
+
 def test_few_products_are_multiplied(small_cells, monkeypatch):
     points = clustered(1)
     pairs = np.array([(i, i + 100) for i in range(0, 2900, 4)])
@@ -183,36 +228,3 @@ def test_a_zero_row_is_past_every_k():
         [0, 0],
         [0, 0],
     ]
-
-
-@pytest.mark.parametrize("k_max", [None, 9])
-@pytest.mark.parametrize("precision", ["highest", "medium"])
-def test_torch_gives_the_same_ranks(k_max, precision, monkeypatch):
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(0)
-    pairs = rng.integers(500, size=(400, 2))
-    counted = rng.permutation(500)[:350]
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        for points in (integer_points(rng), clustered(3, n=500)):
-            for rows, tasks, queries in ((2**14, 2**12, 2**16), (64, 37, 50)):
-                monkeypatch.setattr(device_search, "_DEVICE_ROWS", rows)
-                monkeypatch.setattr(device_search, "_DEVICE_TASKS", tasks)
-                monkeypatch.setattr(device_search, "_BLOCK_QUERIES", queries)
-                for corpus in (None, counted):
-                    found = neighbour_ranks(points, pairs, corpus, k_max=k_max, device="cpu")
-                    wanted = neighbour_ranks(points, pairs, corpus, k_max=k_max)
-                    np.testing.assert_array_equal(found, wanted)
-        assert torch.get_float32_matmul_precision() == precision
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def test_a_device_that_is_not_there_is_named(monkeypatch):
-    torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=r"device must be None or a device of torch.*'gpu'"):
-        neighbour_ranks(np.eye(3), [[0, 1]], device="gpu")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="torch sees no GPU"):
-        neighbour_ranks(np.eye(3), [[0, 1]], device="cuda")

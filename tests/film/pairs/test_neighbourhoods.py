@@ -13,6 +13,7 @@ from film.pairs import (
     ranks_and_neighbourhoods,
 )
 from film.pairs.neighbours import neighbourhoods
+from film.pairs.neighbours.cosines import tie_width
 
 
 def unit(row):
@@ -153,6 +154,36 @@ def test_k_is_at_least_one():
         neighbourhood_features([[1.0, 1.0]], [(0, 0)], k=0)
     with pytest.raises(ValueError, match="k"):
         nearest_neighbours([[1.0, 1.0]], [0], 0)
+
+
+def test_only_what_float32_cannot_tell_is_computed_again(monkeypatch):
+    points = np.random.default_rng(2).normal(size=(2000, 8))
+    points /= np.linalg.norm(points, axis=1)[:, None]
+    # The sixth is farther behind the fifth than the error of two products.
+    cosines = np.sort(points[:30] @ points.T, axis=1)
+    clear = np.flatnonzero(cosines[:, -6] - cosines[:, -7] > 1e-5)
+    assert len(clear) > 20
+    again = []
+    exact = neighbourhoods.exact_cosines
+
+    def watched(points, left, right):
+        again.append(len(right))
+        return exact(points, left, right)
+
+    monkeypatch.setattr(neighbourhoods, "exact_cosines", watched)
+    nearest_neighbours(points, clear, 5)
+    assert again == [5] * len(clear)
+
+
+def test_a_gap_of_just_the_width_of_ties_is_a_tie():
+    width = tie_width(2)
+    # Of length 1 in float64, and their cosines with the first row are 0, the width and more.
+    points = np.array([[1.0, 0.0], [0.0, 1.0], [width, 1.0]])
+    assert ranks_and_neighbourhoods(points, [[0, 1]])[0].tolist() == [[0, 1]]
+    assert neighbour_ranks(points, [[0, 1]]).tolist() == [[0, 1]]
+    points[2, 0] = np.nextafter(width, 1)
+    assert ranks_and_neighbourhoods(points, [[0, 1]])[0].tolist() == [[1, 1]]
+    assert neighbour_ranks(points, [[0, 1]]).tolist() == [[1, 1]]
 
 
 def test_ten_neighbours_by_default():

@@ -53,6 +53,13 @@ def test_labels_may_be_turned_around():
 def test_rows_that_say_nothing_leave_the_prior(dtype):
     assert estimate_prior(np.full(7, 0.3, dtype=dtype), 0.3) == 0.3
     assert estimate_prior(np.full(2, 0.01, dtype=dtype), 0.01) == 0.25
+    # Near 1 the rounding of a float32 is a good part of what is left to 1.
+    assert estimate_prior(np.full(10_000, 0.9999, dtype=dtype), 0.9999) == 0.9999
+    assert estimate_prior(np.full(10_000, 1e-3, dtype=dtype), 1e-3) == 1e-3
+    # Three ulps are such rounding, and a ten-thousandth says what it says.
+    near = np.full(9, 0.3, dtype=dtype) * (1 + 3 * np.finfo(dtype).eps)
+    assert estimate_prior(near.astype(dtype), 0.3) == 0.3
+    assert estimate_prior(np.full(9, 0.3001, dtype=dtype), 0.3) == 17 / 18
 
 
 def test_none_and_all_stay_half_a_row_away():

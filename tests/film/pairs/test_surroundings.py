@@ -77,6 +77,34 @@ def test_rows_of_zeros_divide_by_nothing(kind):
     assert found.shape == (2, 6) and abs(found).sum() == 0
 
 
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize("exponents", [(-600, 600), (-100, 100), (-1000, -990), (900, 1000)])
+def test_rows_may_be_of_any_length(kind, exponents):
+    # Squares of these are beyond float32, or beyond float64; powers of two round nothing.
+    rng = np.random.default_rng(0)
+    rows, among = (
+        np.ldexp(points, rng.integers(*exponents, size=(len(points), 1)))
+        for points in (ROWS, COLLECTION)
+    )
+    with np.errstate(over="raise", invalid="raise"):
+        found = drawn_to_neighbours(kind(rows), kind(among), k=4)
+    wanted = drawn_to_neighbours(kind(ROWS), kind(COLLECTION), k=4)
+    assert abs(found - wanted).max() == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, int, bool])
+def test_rows_may_be_of_any_kind_of_number(dtype):
+    rows, among = (3 * ROWS).astype(dtype), (3 * COLLECTION).astype(dtype)
+    given = [rows.copy(), among.copy()]
+    wanted = drawn_to_neighbours(rows.astype(float), among.astype(float), k=3)
+    assert drawn_to_neighbours(rows, among, k=3) == pytest.approx(wanted, abs=1e-6)
+    found = drawn_to_neighbours(csr_array(rows), csr_array(among), k=3)
+    wanted = drawn_to_neighbours(csr_array(rows.astype(float)), csr_array(among.astype(float)), k=3)
+    assert found.toarray() == pytest.approx(wanted.toarray(), abs=1e-6)
+    for after, before in zip((rows, among), given, strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
 def test_twenty_neighbours_weigh_half_by_default():
     usual = drawn_to_neighbours(ROWS, COLLECTION)
     np.testing.assert_array_equal(usual, drawn_to_neighbours(ROWS, COLLECTION, k=20, weight=0.5))

@@ -49,6 +49,12 @@ def test_membership_is_a_shared_character_for_random_spans():
         assert chunk_membership(chunks, words, tokens).tolist() == expected
 
 
+def test_membership_without_words():
+    tokens = [(0, 1), (1, 2), (2, 3)]
+    assert chunk_membership([], [], tokens).shape == (0, 3)
+    assert chunk_membership([[]], [], tokens).tolist() == [[False] * 3]
+
+
 def test_membership_without_chunks_or_tokens():
     assert chunk_membership([], [[0, 1]], [[0, 1]]).shape == (0, 1)
     assert chunk_membership([[0]], [[0, 1]], []).shape == (1, 0)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from film.tokens.matching import MATCHING, match, ragged_matching
+from film.tokens.matching import FACTORS, MATCHING, _token_scores, match, ragged_matching
 from film.tokens.ragged import Ragged
 
 
@@ -160,6 +160,19 @@ def test_streamed_and_explained_pairs_agree(function, cosine, dtypes):
         found = match(tokens1[k], tokens2[k], function, w1[at1], w2[at2], cosine)
         assert similarity == pytest.approx(float(found.similarity), rel=0, abs=atol)
         assert similarity == pytest.approx(found.contributions.sum(), rel=0, abs=atol)
+
+
+@pytest.mark.parametrize("function", MATCHING)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("length", [2, 3, 4, 17, 300])
+def test_the_two_best_are_found_by_any_selection_of_numpy(function, dtype, length):
+    # Some of its kernels sort all of few numbers, and the one of long doubles does not.
+    S = np.random.default_rng(length).permuted(np.arange(40.0 * length).reshape(40, length), axis=1)
+    first, second = FACTORS[function]
+    ordered = np.sort(S, axis=1)
+    wanted = first * ordered[:, -1] - second * ordered[:, -2]
+    assert np.array_equal(_token_scores(S.astype(dtype), 1, function), wanted)
+    assert np.array_equal(_token_scores(S.T.astype(dtype), 0, function), wanted)
 
 
 @pytest.mark.parametrize("function", MATCHING)

@@ -451,6 +451,10 @@ def test_only_exact_transport_starts_processes(monkeypatch):
     tokens = _ragged([2, 3], 0)
     for method in (*RELAXED, "avg", "cls"):
         assert len(ragged_similarities(tokens, tokens, method, n_jobs=2)) == 2
+    pytest.importorskip("ot")
+    # One job, which is the default, is this process.
+    for jobs in ({}, {"n_jobs": 1}):
+        assert len(ragged_similarities(tokens, tokens, "cmd", **jobs)) == 2
 
 
 def test_a_solver_that_stops_early_is_an_error(monkeypatch):
