@@ -5,6 +5,8 @@ from .folds import Fold as Fold
 from .folds import question_folds as question_folds
 from .folds import splitter_of as splitter_of
 from .folds import usable_folds as usable_folds
+from .interruption import finished_fits_only as finished_fits_only
+from .interruption import keeps_unfinished as keeps_unfinished
 from .pairs import check_pair_labels as check_pair_labels
 from .pairs import check_pair_scores as check_pair_scores
 from .pairs import check_pairs as check_pairs

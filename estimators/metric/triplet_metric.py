@@ -19,6 +19,7 @@ from estimators.inputs import (
     check_real,
     check_seed,
     check_verbose,
+    keeps_unfinished,
     labels_or_triplets,
     nothing_mined,
 )
@@ -242,6 +243,8 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise
 
     def _set_reason(self, reason: StopReason) -> None:
+        if reason is StopReason.INTERRUPTED and not keeps_unfinished():
+            raise KeyboardInterrupt
         self.convergence_reason_ = reason.value
         if not reason.converged:
             note = f"{type(self).__name__}: {reason.value}"

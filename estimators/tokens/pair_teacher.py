@@ -20,6 +20,7 @@ from estimators.inputs import (
     check_seed,
     check_verbose,
     cloned,
+    finished_fits_only,
     progress_bar,
     splitter_of,
     tags_of_texts,
@@ -72,7 +73,8 @@ class PairTeacher(BaseEstimator):
         Folds, as in `DisjointPairsKFold`, so many teachers are fitted.
     checkpoint : str or path-like, default=None
         Folder of your own in which the scores of each fold are kept. Started again, `fit` takes
-        them from there; an ``estimator`` with such a parameter keeps its run there too.
+        them from there, also after Ctrl-C, which ends it here and keeps no fold unfinished; an
+        ``estimator`` with such a parameter keeps its run there too.
     random_state : int, RandomState or None, default=None
         Seeds folds and the draw of pairs; the estimator has its own.
     verbose : int, default=0
@@ -166,7 +168,7 @@ class PairTeacher(BaseEstimator):
                 )
         digest = _digest(rows, targets, estimator, embedder, self._settings())
         found: list[FoldScores] = []
-        with progress_bar(self.verbose, "teacher") as show:
+        with progress_bar(self.verbose, "teacher") as show, finished_fits_only():
             for number, (train, test) in enumerate(folds):
                 kept = None if store is None else _read(store, number, digest, seed)
                 if kept is None:

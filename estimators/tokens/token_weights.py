@@ -21,6 +21,7 @@ from estimators.inputs import (
     check_seed,
     check_texts,
     check_verbose,
+    keeps_unfinished,
     tags_of_texts,
 )
 from estimators.persistence import savable
@@ -326,7 +327,7 @@ class TokenWeights(BaseEstimator):
                     progress.set_postfix_str(f"loss {losses[-1]:.4f}", refresh=False)
                     progress.update()
         except KeyboardInterrupt:
-            if not losses:
+            if not losses or not keeps_unfinished():
                 raise
             warnings.warn(
                 f"stopped after {len(losses)} of {steps} steps; the weights are those learned by "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
-from estimators.inputs import cloned
+from estimators.inputs import cloned, finished_fits_only
 from estimators.pairs.pair_problem import PairProblem, digest
 from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.plans import learns_nothing
@@ -80,7 +80,8 @@ def fit_embedder(
     """
     used, triplets = problem.triplets(rows)
     texts = [problem.texts[code] for code in used]
-    return (encodings or Encodings()).fit(clone(embedder), texts, triplets)
+    with finished_fits_only():
+        return (encodings or Encodings()).fit(clone(embedder), texts, triplets)
 
 
 def embed(fitted: Any, texts: list[str]) -> np.ndarray:
@@ -111,7 +112,8 @@ def fit_member(
         fresh.set_params(checkpoint=Path(member.checkpoint) / run)
     n = len(problem.pairs)
     sliced = {name: take_rows(value, rows, n) for name, value in fit_params.items()}
-    return fresh.fit(problem.pairs[rows], problem.labels[rows], **sliced)
+    with finished_fits_only():
+        return fresh.fit(problem.pairs[rows], problem.labels[rows], **sliced)
 
 
 def named_members(members: Any) -> list[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimators.encoders import Transformer
+from estimators.inputs import keeps_unfinished
 from estimators.training.loop.batches import Examples, chunks_of, padded
 from estimators.training.loop.checkpoint import Checkpoint
 from estimators.training.loop.objectives import OBJECTIVES, Batch, Objective
@@ -149,6 +150,8 @@ class Training:
                         shown["score"] = f"{self.scores[-1].score:.4f}"
                     progress.set_postfix(shown)
         except KeyboardInterrupt:
+            if not keeps_unfinished():
+                raise
             of_best = f"the best model so far, of step {self.best.step}" if self.best else "it"
             warnings.warn(
                 f"training was interrupted after step {self.step} of {self.total}; {of_best} is "

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 
-from estimators import DisjointPairsKFold, PairTeacher
+from estimators import CrossEncoderRegressor, DisjointPairsKFold, PairTeacher
 from film.datasets import make_question_pairs
 from film.text import normalize_text
 
@@ -163,6 +163,35 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     (tmp_path / "run" / "fold-0.json").write_text("{", encoding="utf-8")
     with pytest.raises(ValueError, match=r"fold-0\.json is damaged"):
         teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
+
+
+def test_ctrl_c_in_a_network_ends_the_fit_and_its_fold_is_not_kept(
+    tmp_path, tiny_model, monkeypatch
+):
+    """Fitted alone, the network would keep what it has learned by then, and go on."""
+    training = pytest.importorskip("estimators.training.loop.training", exc_type=ImportError)
+    lengths = {"max_length": 64, "train_max_length": 64}
+    network = CrossEncoderRegressor(
+        tiny_model, objective="binary", train_batch_size=10, device="cpu", random_state=0, **lengths
+    )
+    step, steps = training.Training._take_step, []
+
+    def interrupted(self):
+        steps.append(self.step)
+        if steps.count(0) == 2 and self.step == 1:
+            raise KeyboardInterrupt
+        step(self)
+
+    kept = tmp_path / "run"
+    monkeypatch.setattr(training.Training, "_take_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        teacher(estimator=network, n_pairs=10, checkpoint=kept).fit(DATA.pairs, DATA.y)
+    assert steps.count(0) == 2 and steps[-2:] == [0, 1]
+    assert [path.name for path in kept.glob("fold-*.json")] == ["fold-0.json"]
+    monkeypatch.setattr(training.Training, "_take_step", step)
+    again = teacher(estimator=network, n_pairs=10, checkpoint=kept).fit(DATA.pairs, DATA.y)
+    whole = teacher(estimator=network, n_pairs=10).fit(DATA.pairs, DATA.y)
+    np.testing.assert_array_equal(again.scores_, whole.scores_)
 
 
 @pytest.mark.parametrize(
