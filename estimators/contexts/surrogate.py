@@ -6,6 +6,7 @@ import os
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder, warn_of_cuts, warn_of_unknown
@@ -37,7 +38,7 @@ PAIRS_AT_ONCE = 8192
 
 
 @savable
-class SurrogateRegressor(TokenRegressor):
+class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TokenRegressor):
     """Learn the similarity of texts as the cosine of one vector each, and explain it by tokens.
 
     Each text goes through the same transformers model alone, and its vector is the mean of its
@@ -109,8 +110,7 @@ class SurrogateRegressor(TokenRegressor):
     of means over pairs of tokens: the share of tokens x_i and y_j is their product over the lengths
     of texts and means, and all shares sum to the cosine.
 
-    The saved folder is an ordinary model of transformers with nothing after it, so that
-    ``SentenceEncoder(folder)`` gives the vectors of `transform`.
+    ``SentenceEncoder(folder)`` of the saved folder gives the vectors of `transform`.
 
     Examples
     --------
@@ -345,6 +345,14 @@ class SurrogateRegressor(TokenRegressor):
         """
         return push_saved(self, repo_id, private=private, token=token)
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Refused: `fit` takes pairs of texts, and `transform` single ones."""
+        raise TypeError("fit_transform: call fit with pairs of texts, then transform with texts")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.encoder_.loaded().width
+
     @property
     def _title(self) -> str:
         return "cosine of means"
@@ -377,15 +385,13 @@ class SurrogateRegressor(TokenRegressor):
                 unknown.append(shares[codes].ravel())
                 n_cut += int(is_cut[codes].sum())
                 bar.update(len(codes))
-        self._warn(encoder, n_cut, np.concatenate(unknown), stacklevel=5)
+        self._warn(encoder, n_cut, np.concatenate(unknown))
         return np.concatenate(found)
 
-    def _warn(
-        self, encoder: TokenEncoder, n_cut: int, unknown: np.ndarray, stacklevel: int = 4
-    ) -> None:
+    def _warn(self, encoder: TokenEncoder, n_cut: int, unknown: np.ndarray) -> None:
         most = encoder.loaded().most_tokens
-        warn_of_cuts(n_cut, len(unknown), encoder.max_length, most, stacklevel=stacklevel)
-        warn_of_unknown(unknown, stacklevel=stacklevel)
+        warn_of_cuts(n_cut, len(unknown), encoder.max_length, most, stacklevel=5)
+        warn_of_unknown(unknown, stacklevel=5)
 
     def _contributions(self, x1: Any, w1: Any, x2: Any, w2: Any) -> tuple[Any, np.ndarray]:
         found = transport_plan(x1, x2, "avg", weights1=w1, weights2=w2)

@@ -123,6 +123,13 @@ def test_contributions_sum_to_the_similarity(fitted):
     np.testing.assert_allclose(explained[0].contributions, shares, rtol=0, atol=1e-9)
 
 
+def test_fit_takes_pairs_and_transform_texts_so_that_both_at_once_are_refused(tiny_model):
+    model = SurrogateRegressor(tiny_model, device="cpu")
+    with pytest.raises(TypeError, match="fit with pairs of texts, then transform with texts"):
+        model.fit_transform(PAIRS)
+    assert not hasattr(model, "encoder_")
+
+
 def test_the_saved_folder_is_an_ordinary_model(fitted, tmp_path):
     fitted.save(tmp_path / "saved")
     assert not (tmp_path / "saved" / "film_head.safetensors").exists()
