@@ -37,6 +37,7 @@ RANKS = ["pairs/test_ranks.py", "pairs/test_bounded_ranks.py"]
 MODULES = {
     "metric/objective": ["metric/test_objective.py", "metric/test_solver.py"],
     "metric/solver": ["metric/test_solver.py"],
+    "metric/factor": ["metric/test_factor.py", "metric/test_solver.py"],
     "metric/descent": ["metric/test_descent.py", "metric/test_solver.py"],
     "metric/stiefel": ["metric/test_stiefel.py"],
     "metric/contributions": ["metric/test_contributions.py"],

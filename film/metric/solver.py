@@ -338,7 +338,8 @@ def _move_activity(
     change = target - K
     slope = m * float((active - activity).sum()) - float(curvatures(P, change) @ s)
     curvature = float(np.square((change + change.T) / 2, dtype=np.float64).sum())
-    step = min(max(slope / curvature, 0.0), 1.0) if curvature > 0 else 0.0
+    # Without curvature, as of pulls that cancel, the dual is a line.
+    step = min(max(slope / curvature, 0.0), 1.0) if curvature > 0 else float(slope > 0)
     return K + K.dtype.type(step) * change, activity + step * (active - activity)
 
 

@@ -10,6 +10,7 @@ from film.metric.objective import (
     RowsOnDevice,
     hinge_arguments,
     leading_eigenvectors,
+    pull_matrix,
     smooth_objective,
     true_objective,
 )
@@ -140,25 +141,17 @@ def test_fewer_dimensions_cost_no_less_than_the_convex_minimum(seed):
     assert oracle.unit**2 * solution.objective >= oracle.lower
 
 
-def test_the_descent_reaches_the_objective_of_the_closed_form(monkeypatch):
-    monkeypatch.setattr(solver_module, "_DESCENT_STEPS", 60)
-    anchors, pulls, second, _ = problem(1)
-    for margin in (0.3, 1.0):
-        found = [
-            solve(
-                anchors,
-                pulls,
-                second,
-                8,
-                margin=margin,
-                solver=solver,
-                max_iter=200,
-                tol=-1.0,
-                random_state=0,
-            )
-            for solver in SOLVERS
-        ]
-        assert found[1].objective == pytest.approx(found[0].objective, rel=0.02)
+@seeds
+@pytest.mark.parametrize("margin", [0.3, 1.0])
+def test_the_descent_reaches_the_objective_of_the_closed_form(seed, margin):
+    anchors, pulls, second, _ = problem(seed)
+    settings = {"margin": margin, "max_iter": 40, "tol": -1.0}
+    closed = solve(anchors, pulls, second, 8, **settings)
+    descended = solve(anchors, pulls, second, 8, solver="cayley", random_state=0, **settings)
+    assert descended.objective == pytest.approx(closed.objective, rel=0.005)
+    # Both bound the same minimum from below, and the bounds are as near.
+    assert descended.lower_bound <= closed.objective
+    assert descended.lower_bound == pytest.approx(closed.objective, rel=0.005)
 
 
 @seeds
@@ -262,6 +255,73 @@ def test_activities_go_no_farther_than_the_active_set():
     assert np.array_equal(new, everyone)
 
 
+@pytest.mark.parametrize("given", [0.5, 1.0])
+def test_activities_of_pulls_that_cancel_go_all_the_way_or_stay(given):
+    # The dual of an anchor without a pull is m λ: a line, which is highest at λ = 1.
+    anchors, pulls = np.eye(3), np.diag([2.0, 1.0, 0.0])
+    activity = np.array([1.0, 1.0, given])
+    K = -np.diag([2.0, 1.0, 0.0])
+    moments = anchors, pulls, np.float64(1)
+    K_new, new = solver_module._move_activity(
+        K, K, activity, np.ones(3, dtype=bool), moments, np.eye(3), np.array([2.0, 1.0, 0.0]), 0.25
+    )
+    assert new.tolist() == [1.0, 1.0, 1.0]
+    assert np.array_equal(K_new, K)
+
+
+@pytest.mark.parametrize("n_active", [0, 1, 12, 24, 36, 60])
+def test_a_new_matrix_costs_no_more_rows_than_are_active_and_no_more_than_are_not(
+    n_active, monkeypatch
+):
+    anchors, pulls, _, _ = problem(0)
+    n_rows = []
+
+    def watched(anchors, pulls, activity):
+        n_rows.append(np.count_nonzero(activity))
+        return pull_matrix(anchors, pulls, activity)
+
+    monkeypatch.setattr(solver_module, "pull_matrix", watched)
+    activity, active = np.full(60, 0.5), np.arange(60) < n_active
+    K = -(pulls * activity[:, None]).T @ anchors
+    k, P = leading_eigenvectors(K, 3)
+    given = -pulls.T @ anchors, activity, active, (anchors, pulls, np.float64(1))
+    with np.errstate(all="raise"):
+        K_new, new = solver_module._move_activity(K, *given, P, np.maximum(k, 0), 0.5)
+    assert n_rows == [min(n_active, 60 - n_active)]
+    assert np.allclose(K_new, -(pulls * new[:, None]).T @ anchors, atol=1e-12)
+
+
+def test_anchors_that_drop_out_on_the_way_come_back():
+    # All are active at the minimum, and one is not where the descent is after its first round.
+    anchors, pulls, second, _ = problem(3)
+    closed = solve(anchors, pulls, second, 3, margin=2.0)
+    assert closed.reason is StopReason.ALL_ACTIVE
+    settings = {"solver": "cayley", "max_iter": 60, "tol": 1e-9, "random_state": 3}
+    descended = solve(anchors, pulls, second, 3, margin=2.0, **settings)
+    assert descended.active_shares[0] < 1 == descended.active_shares[-1]
+    assert descended.reason is StopReason.BOUND
+    assert descended.objective == pytest.approx(closed.objective, rel=1e-8)
+
+
+@solvers
+@pytest.mark.parametrize(("margin", "share"), [(1.0, 1 / 4), (0.0, 0.0)])
+def test_an_anchor_that_just_meets_the_margin_is_not_active(solver, margin, share):
+    # The first map is 1, with z of −1/8, −1/8, 0 and −6/8 where the margin is 1/8, or 0.
+    anchors, pulls = np.ones((4, 1)), np.array([[1.0], [1.0], [0.0], [6.0]])
+    settings = {"margin": margin, "solver": solver, "max_iter": 1, "random_state": 0}
+    solution = solve(anchors, pulls, np.ones(1), 1, **settings)
+    assert solution.active_shares.tolist() == [share]
+
+
+def test_a_descent_from_a_direction_worth_nothing_finds_one(monkeypatch):
+    # At the start the curvature is 0, and so is the gradient.
+    monkeypatch.setattr(solver_module, "random_point", lambda *_: np.array([[0.0], [1.0]]))
+    settings = {"margin": 1.0, "solver": "cayley", "max_iter": 1}
+    solution = solve(np.eye(2), np.diag([1.0, 0.0]), np.full(2, 0.5), 1, **settings)
+    assert solution.P.tolist() == [[1.0], [0.0]]
+    assert solution.s.tolist() == [1.0]
+
+
 @solvers
 @pytest.mark.parametrize("unit", [64.0, 2.0**-40])
 def test_units_of_coordinates_and_pulls_do_not_matter(solver, unit):
@@ -347,6 +407,8 @@ def test_no_direction_gives_leading_directions_and_says_so(solver, sign):
     assert "check the triplets" in solution.reason.value
     assert np.array_equal(solution.P, np.eye(4, 2))
     assert solution.s.tolist() == [1, 1]
+    # Of the objective no more is known than that it is positive.
+    assert (solution.objective, solution.lower_bound) == (np.inf, 0.0)
     assert solution.n_iter == len(solution.loss_curve) == 0
 
 
@@ -484,6 +546,9 @@ def test_eight_rounds_without_a_gain_end_them():
     # The eighth before last is compared with: a gain of a tenth of 0.1 of the objective or less.
     assert ended_after([5.05, *[5.0] * 50]).n_iter == 9
     assert ended_after([5.06, *[5.0] * 50]).n_iter == 10
+    # With no tolerance it takes rounds without any gain.
+    assert ended_after([5.0] * 50, tol=0.0).n_iter == 9
+    assert ended_after(np.arange(50.0, 0, -1), tol=0.0).n_iter == 50
     # How far the loss is smoothed may hide a gain.
     assert ended_after([5.0] * 50, slack=0.06).n_iter == 50
 

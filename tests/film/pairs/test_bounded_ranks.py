@@ -1,5 +1,7 @@
 """Ranks up to k_max, against brute force, and the bounds that skip, against what they skip."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -187,19 +189,51 @@ def test_the_bound_of_a_cosine_is_that_of_cauchy_and_schwarz_within_its_slack(d)
         assert (most <= bound + 2 * np.sqrt(slack) + 4 * slack).all()
 
 
-def test_few_products_are_multiplied(small_cells, monkeypatch):
+class Counted(np.ndarray):
+    """Rows of the corpus that keep how many cosines they are multiplied to."""
+
+    n_cosines: ClassVar[list[int]] = []
+
+    def __matmul__(self, other):
+        self.n_cosines.append(len(self) * other.shape[1])
+        return np.asarray(self) @ other
+
+
+@pytest.fixture
+def n_cosines(monkeypatch):
+    """Numbers of cosines that a search multiplies in full."""
+    made = rank_search.RankSearch.__init__
+
+    def counting(self, *args, **settings):
+        made(self, *args, **settings)
+        self.corpus_rows = self.corpus_rows.view(Counted)
+
+    monkeypatch.setattr(rank_search.RankSearch, "__init__", counting)
+    monkeypatch.setattr(Counted, "n_cosines", [])
+    return Counted.n_cosines
+
+
+@pytest.mark.parametrize(("far", "k_max"), [(False, 55), (False, None), (True, 5)])
+def test_few_products_are_multiplied(far, k_max, small_cells, n_cosines):
     points = clustered(1)
     pairs = np.array([(i, i + 100) for i in range(0, 2900, 4)])
-    counted = []
-    count_tile = rank_search.Block._count_tile
+    if far:
+        # No bound skips what is nearer than these, but few points are enough.
+        pairs = np.random.default_rng(0).integers(len(points), size=(700, 2))
+    neighbour_ranks(points, pairs, k_max=k_max)
+    assert 0 < sum(n_cosines) < 0.03 * 2 * len(pairs) * len(points)
 
-    def spy(self, cosines, *rest):
-        counted.append(cosines.size)
-        return count_tile(self, cosines, *rest)
 
-    monkeypatch.setattr(rank_search.Block, "_count_tile", spy)
+def test_the_bound_of_each_query_spares_products_too(small_cells, n_cosines, monkeypatch):
+    points = clustered(1)
+    pairs = np.random.default_rng(0).integers(len(points), size=(300, 2))
     neighbour_ranks(points, pairs, k_max=55)
-    assert 0 < sum(counted) < 0.2 * 2 * len(pairs) * len(points)
+    spared = sum(n_cosines)
+    n_cosines.clear()
+    most = bounds.LeadBounds.most
+    monkeypatch.setattr(bounds.LeadBounds, "most", lambda *args: most(*args) + 9)
+    neighbour_ranks(points, pairs, k_max=55)
+    assert spared < 0.95 * sum(n_cosines)
 
 
 def test_cells_hold_every_row_within_their_reach():

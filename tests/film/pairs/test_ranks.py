@@ -176,6 +176,14 @@ def test_what_float64_cannot_tell_is_a_tie():
     np.testing.assert_array_equal(neighbour_ranks(points, [[0, 6], [12, 54]]), 0)
 
 
+def test_a_gap_of_just_the_width_of_ties_is_a_tie():
+    # Of length 1 in float64, with cosines of 0, the width and a step more with the first row.
+    points = np.array([[1.0, 0.0], [0.0, 1.0], [tie_width(2), 1.0]])
+    assert neighbour_ranks(points, [[0, 1]]).tolist() == [[0, 1]]
+    points[2, 0] = np.nextafter(tie_width(2), 1)
+    assert neighbour_ranks(points, [[0, 1]]).tolist() == [[1, 1]]
+
+
 def test_copies_of_the_partner_tie_and_copies_of_the_query_stand_in_between():
     x, other = [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]
     points = np.array([x, other, other, other, x, x, [0.0, 0.0, 1.0]])
