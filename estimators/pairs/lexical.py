@@ -34,9 +34,6 @@ from film.text import token_text
 N_HASHES = 2**20
 """Columns of hashed n-grams; two n-grams of one pair of questions rarely meet in one."""
 
-BLOCK_PAIRS = 16_384
-"""Pairs that are compared at once: some 100 MB."""
-
 COSINE_NAMES = ("word cosine", "word and bigram cosine", "character cosine")
 
 
@@ -130,14 +127,9 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         grams = [each.transform(normal) for each in (self.bigrams_, self.characters_)]
         split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
         first, second = codes.T
-        overlaps = [
-            # Rows of pairs take memory.
-            overlap_features(words[first[block]], words[second[block]], rarity)
-            for block in _blocks(len(pairs))
-        ]
         features = [
             *(pair_cosines(rows, codes) for rows in (words, *grams)),
-            np.concatenate([np.empty((0, len(OVERLAP_NAMES))), *overlaps]),
+            overlap_features(words, codes, rarity),
             sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
             edit_features(normal[first], normal[second]),
         ]
@@ -202,10 +194,6 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, start + BLOCK_PAIRS) for start in range(0, n, BLOCK_PAIRS)]
 
 
 def _hashed(**params: Any) -> Pipeline:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 _BLOCK_PAIRS = 2**14
+"""Pairs whose rows are held at once: some 100 MB."""
 
 OVERLAP_NAMES = (
     "words shared",
@@ -76,10 +78,17 @@ def pair_cosines(rows: Any, pairs: np.ndarray) -> np.ndarray:
     """
     squares = _row_sums(rows, rows)
     dot = np.empty(len(pairs))
-    for start in range(0, len(pairs), _BLOCK_PAIRS):
-        first, second = pairs[start : start + _BLOCK_PAIRS].T
-        dot[start : start + _BLOCK_PAIRS] = _row_sums(rows[first], rows[second])
+    for block, first, second in _beside(rows, pairs):
+        dot[block] = _row_sums(first, second)
     return _cosines(dot, squares[pairs[:, 0]], squares[pairs[:, 1]])
+
+
+def _beside(rows: Any, pairs: np.ndarray) -> Iterator[tuple[slice, Any, Any]]:
+    """Yield block after block of pairs, with the rows of each side."""
+    for start in range(0, len(pairs), _BLOCK_PAIRS):
+        block = slice(start, start + _BLOCK_PAIRS)
+        first, second = pairs[block].T
+        yield block, rows[first], rows[second]
 
 
 def _cosines(dot: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -93,38 +102,47 @@ def _row_sums(first: Any, second: Any) -> np.ndarray:
     return np.einsum("nd,nd->n", first, second, dtype=np.float64)
 
 
-def overlap_features(first: Any, second: Any, rarity: np.ndarray) -> np.ndarray:
-    """Count shared and unshared words, plainly and by their rarity.
+def overlap_features(rows: Any, pairs: np.ndarray, rarity: np.ndarray) -> np.ndarray:
+    """Count shared and unshared words of the two texts of each pair, plainly and by their rarity.
 
     Parameters
     ----------
-    first, second : sparse matrix of shape (n, D)
-        Which words occur: entries that are not 0.
+    rows : sparse matrix of shape (n, D)
+        Which words occur in each text: entries that are not 0.
+    pairs : ndarray of int, shape (m, 2)
+        Numbers of rows.
     rarity : ndarray of shape (D,)
         Weight of each word, such as its inverse document frequency.
 
     Returns
     -------
-    features : ndarray of float64, shape (n, 12)
+    features : ndarray of float64, shape (m, 12)
         Columns `OVERLAP_NAMES`. Swapping the texts changes nothing. Shares are 0 where there is
         nothing to share.
 
     Notes
     -----
-    O(nnz).
+    O(nnz) of the rows of a pair.
 
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> from film.pairs import OVERLAP_NAMES, overlap_features
-    >>> a, b = sp.csr_array([[1, 1, 0]]), sp.csr_array([[0, 1, 1]])
-    >>> found = overlap_features(a, b, np.array([1.0, 2.0, 5.0]))
+    >>> rows = sp.csr_array([[1, 1, 0], [0, 1, 1]])
+    >>> found = overlap_features(rows, np.array([[0, 1]]), np.array([1.0, 2.0, 5.0]))
     >>> dict(zip(OVERLAP_NAMES, found[0].tolist()))["rarest unshared word, greater side"]
     5.0
     """
-    x, z = (_occurs(side) for side in (first, second))
-    both = x.multiply(z).tocsr()
+    occurs = _occurs(rows)
     weight = sp.diags_array(np.asarray(rarity, dtype=np.float64), format="csr")
+    features = np.empty((len(pairs), len(OVERLAP_NAMES)))
+    for block, x, z in _beside(occurs, pairs):
+        features[block] = _overlaps(x, z, weight)
+    return features
+
+
+def _overlaps(x: sp.csr_array, z: sp.csr_array, weight: Any) -> np.ndarray:
+    both = x.multiply(z).tocsr()
     only_x, only_z, shared = (x - both) @ weight, (z - both) @ weight, both @ weight
     n_x, n_z, n_both = (np.asarray(m.sum(axis=1)).ravel() for m in (x, z, both))
     w_x, w_z, w_both = (np.asarray(m.sum(axis=1)).ravel() for m in (only_x, only_z, shared))

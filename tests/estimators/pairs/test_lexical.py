@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimators import DisjointPairsKFold, LexicalFeatures
-from estimators.pairs import lexical as _lexical
 from film.datasets import make_question_pairs
 from film.pairs import (
     EDIT_NAMES,
@@ -22,6 +21,7 @@ from film.pairs import (
     sequence_features,
     sign_features,
 )
+from film.pairs.lexical import overlap as _overlap
 from film.text import token_text
 
 DATA = make_question_pairs(120, random_state=0)
@@ -65,11 +65,10 @@ def test_features_are_the_functions_on_tokens(fitted):
     vocabulary = sorted({word for side in split for text in side for word in text})
     idf = dict(zip(fitted.words_.get_feature_names_out(), fitted.words_.idf_, strict=True))
     rarity = np.array([idf.get(word, max(idf.values())) for word in vocabulary])
-    occurs = [
-        csr_array([[float(word in text) for word in vocabulary] for text in side]) for side in split
-    ]
+    texts = [text for side in split for text in side]
+    occurs = csr_array([[float(word in text) for word in vocabulary] for text in texts])
     wanted = [
-        overlap_features(*occurs, rarity),
+        overlap_features(occurs, np.arange(len(texts)).reshape(2, -1).T, rarity),
         sequence_features(*split, ENGLISH_STOP_WORDS),
         edit_features(first, second),
         sign_features(*split),
@@ -207,5 +206,5 @@ def test_pairs_are_compared_in_blocks_as_at_once(monkeypatch):
     pairs = make_question_pairs(40, random_state=0).pairs
     features = LexicalFeatures().fit(pairs)
     expected = features.transform(pairs)
-    monkeypatch.setattr(_lexical, "BLOCK_PAIRS", 7)
+    monkeypatch.setattr(_overlap, "_BLOCK_PAIRS", 7)
     np.testing.assert_array_equal(features.transform(pairs), expected)

@@ -119,30 +119,33 @@ def overlap_by_hand(x, z):
     }
 
 
-def test_overlaps_are_those_of_sets_of_words():
+def test_overlaps_are_those_of_sets_of_words(monkeypatch):
     first, second = random_pairs(60, seed=10)
-    x, z = bags(first), bags(second)
-    found = overlap_features(x, z, RARITY)
+    rows, n = bags([*first, *second]), len(first)
+    pairs = np.column_stack([np.arange(n), n + np.arange(n)])
+    found = overlap_features(rows, pairs, RARITY)
     for row, features in enumerate(named(OVERLAP_NAMES, found)):
         assert features == pytest.approx(overlap_by_hand(first[row], second[row]), abs=1e-12)
-    assert np.array_equal(found, overlap_features(z, x, RARITY))
-    assert (bags(first) != x).nnz == 0  # the argument is as it was
+    assert np.array_equal(found, overlap_features(rows, pairs[:, ::-1], RARITY))
+    assert (bags([*first, *second]) != rows).nnz == 0  # the argument is as it was
+    monkeypatch.setattr(overlap, "_BLOCK_PAIRS", 7)
+    assert np.array_equal(found, overlap_features(rows, pairs, RARITY))
 
 
 def test_stored_zeros_are_no_words():
-    stored = sp.csr_array((np.array([0.0, 3.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 3))
-    plain = sp.csr_array([[0.0, 1.0, 0.0]])
-    other = sp.csr_array([[1.0, 1.0, 0.0]])
-    rarity = np.array([1.0, 2.0, 3.0])
-    wanted = overlap_features(plain, other, rarity)
-    assert np.array_equal(overlap_features(stored, other, rarity), wanted)
-    assert stored.nnz == 2
+    values, columns, starts = [0.0, 3.0, 1.0, 1.0], [0, 1, 0, 1], [0, 2, 4]
+    stored = sp.csr_array((np.array(values), np.array(columns), np.array(starts)), shape=(2, 3))
+    plain = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0]])
+    pairs, rarity = np.array([[0, 1]]), np.array([1.0, 2.0, 3.0])
+    wanted = overlap_features(plain, pairs, rarity)
+    assert np.array_equal(overlap_features(stored, pairs, rarity), wanted)
+    assert stored.nnz == 4
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (2, 3)])
 def test_texts_without_words_overlap_in_nothing(shape):
-    empty = sp.csr_array(shape)
-    found = overlap_features(empty, empty, np.ones(shape[1]))
+    pairs = np.repeat(np.arange(shape[0])[:, None], 2, axis=1)
+    found = overlap_features(sp.csr_array(shape), pairs, np.ones(shape[1]))
     assert np.array_equal(found, np.zeros((shape[0], len(OVERLAP_NAMES))))
 
 
@@ -341,7 +344,7 @@ def test_names_are_as_many_as_columns_even_of_no_pairs():
         (SEQUENCE_NAMES, sequence_features([], [], STOP)),
         (EDIT_NAMES, edit_features([], [])),
         (SIGN_NAMES, sign_features([], [])),
-        (OVERLAP_NAMES, overlap_features(sp.csr_array((0, 2)), sp.csr_array((0, 2)), np.ones(2))),
+        (OVERLAP_NAMES, overlap_features(sp.csr_array((0, 2)), np.empty((0, 2), int), np.ones(2))),
     ]:
         assert features.shape == (0, len(names))
         assert features.dtype == np.float64
