@@ -65,9 +65,9 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
     >>> from estimators.pairs import LexicalFeatures
     >>> pairs = [("How old is Earth?", "What is Earth's age?"), ("Is it 5?", "Is it 6?")]
     >>> lexical = LexicalFeatures().fit(pairs)
-    >>> values = dict(zip(lexical.get_feature_names_out(), lexical.transform(pairs)[1]))
+    >>> values = dict(zip(lexical.get_feature_names_out(), lexical.transform(pairs)[1].tolist()))
     >>> values["numbers unshared"], values["same first words"]
-    (np.float64(2.0), np.float64(2.0))
+    (2.0, 2.0)
     """
 
     def fit(self, pairs: Any, y: Any = None) -> LexicalFeatures:

@@ -67,8 +67,8 @@ def read_afs(folder: str | os.PathLike[str]) -> ScoredPairs:
     ...     path = pathlib.Path(folder.name) / f"ArgPairs_{topic}.csv"
     ...     _ = path.write_bytes(b"regression_label,sentence_1,sentence_2\n" + row)
     >>> data = read_afs(folder.name)
-    >>> data.pairs[0].tolist(), data.scores[0], data.genres[0]
-    (['It’s late, so go.', 'Stay.'], np.float64(2.5), 'gun control')
+    >>> data.pairs[0].tolist(), float(data.scores[0]), data.genres[0]
+    (['It’s late, so go.', 'Stay.'], 2.5, 'gun control')
     >>> folder.cleanup()
     """
     root = Path(folder)
