@@ -231,3 +231,22 @@ def test_no_file_reads_what_is_private_to_another_of_ours():
         for other in set(private) - {module}:
             foreign = (read & private[other]) - private[module]
             assert not foreign, f"{module} reads {sorted(foreign)} of {other}"
+
+
+def test_what_catches_everything_says_why_or_raises_it_again():
+    """A broad handler hides bugs as well as what it is meant for."""
+    found = 0
+    for path in modules().values():
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            caught = "" if node.type is None else ast.unparse(node.type)
+            if caught and not re.search(r"\b(Base)?Exception\b", caught):
+                continue
+            found += 1
+            last, to = node.body[-1], node.body[0].end_lineno
+            raised_again = isinstance(last, ast.Raise) and last.exc is None
+            assert raised_again or "# " in "".join(lines[node.lineno - 1 : to]), (path, node.lineno)
+    assert found > 10

@@ -34,10 +34,10 @@ def check_device(torch: Any, device: Any) -> str:
     try:
         name = torch.device(device)
         torch.empty(1, device=name)
-    except Exception as error:
+    except Exception as error:  # each backend of torch has its own
+        said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
-            f"device={device!r} cannot be used here ({str(error).splitlines()[0]}); give 'cpu', "
-            "'cuda', or None to choose"
+            f"device={device!r} cannot be used here ({said}); give 'cpu', 'cuda', or None to choose"
         ) from error
     return str(name)
 
@@ -49,7 +49,7 @@ def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
     try:
         found = load_file(path)
         shapes = {name: value.shape for name, value in found.items()}
-    except Exception as error:
+    except Exception as error:  # safetensors' own, of files, or of types numpy has not
         raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
     if shapes != {"weight": (width, width), "bias": (width,)}:
         raise ValueError(f"{path} is not a head of width {width}, but {shapes}; save it again")
@@ -71,7 +71,7 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
             ignore_mismatched_sizes=True,
             **safe,
         )
-    except Exception as error:
+    except Exception as error:  # transformers, tokenizers and safetensors have their own
         raise ValueError(
             f"model folder {folder} cannot be loaded as a transformers model with its tokenizer "
             f"({type(error).__name__}: {str(error)[:500]}); fetch or save it again"

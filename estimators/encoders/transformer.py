@@ -338,7 +338,7 @@ class Transformer:
         try:
             with torch.inference_mode():
                 features, _ = self.forward(tokens, np.array([0]))
-        except Exception as error:
+        except Exception as error:  # a model of another kind fails anywhere in its forward
             raise ValueError(
                 f"model folder {folder}: {type(self.module).__name__} gives no token vectors for "
                 f"a text ({error}); give an encoder of text, such as BERT or RoBERTa"

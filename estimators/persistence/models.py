@@ -239,7 +239,7 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
             for part in parts:
                 if hasattr(type(part), "check_state"):
                     part.check_state()
-    except Exception as error:
+    except Exception as error:  # skops, and parts of other versions, end in many kinds
         raise ValueError(
             f"{path} was written with scikit-learn {written} and cannot be restored with "
             f"{sklearn.__version__} ({type(error).__name__}: {error}); it is damaged, or needs "

@@ -337,7 +337,7 @@ def _loaded(vocabulary: str) -> Any:
         return _tokenizers().Tokenizer.from_str(vocabulary)
     except ImportError:
         raise
-    except Exception as error:
+    except Exception as error:  # tokenizers raises no narrower one
         raise ValueError(
             f"vocabulary must be the JSON of a tokenizer, got {vocabulary!r:.80}"
         ) from error

@@ -77,7 +77,7 @@ class Checkpoint:
             arrays = load_file(newest / STATE)
             run, said = found["run"], found["said"]
             is_known = found["format"] == FORMAT
-        except Exception as error:
+        except Exception as error:  # a damaged file ends in many kinds
             raise ValueError(
                 f"checkpoint={str(self.folder)!r}: {newest.name} is damaged "
                 f"({type(error).__name__}: {str(error)[:200]}); delete that folder to train from "

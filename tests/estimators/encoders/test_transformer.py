@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import estimators.encoders.transformer as transformer_module
+from estimators.encoders.loading import check_device
 from estimators.encoders.model_files import check_folder, find_model, model_digest
 from estimators.encoders.transformer import Transformer
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
@@ -261,6 +262,15 @@ def test_the_digest_is_of_content_not_of_place(tiny_model, folder, tmp_path):
 def test_a_device_that_is_not_there_is_an_error(tiny_model, device):
     with pytest.raises(ValueError, match=f"device='{device}' cannot be used here"):
         load(tiny_model, device)
+
+
+def test_an_error_of_torch_without_words_is_named(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr(torch, "empty", refuse)
+    with pytest.raises(ValueError, match=r"cannot be used here \(AssertionError\)"):
+        check_device(torch, "cpu")
 
 
 def test_precision_is_that_of_the_model(tiny_model):
