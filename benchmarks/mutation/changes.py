@@ -20,7 +20,10 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 NEUTRAL = frozenset(("copy", "check_finite", "strict", "frozen", "eq", "assume_unique"))
 """Arguments that change no result, only what is spent or what is refused."""
-SIZES = re.compile("_?BLOCK_(BYTES|ROWS|CELLS)|_TILE_BYTES|TILE|_GROUP_CELLS|_ROWS|_TRIPLETS|SENT")
+SIZES = re.compile(
+    "_?BLOCK_(BYTES|ROWS|CELLS|QUERIES)|_LEAST_QUERIES|_TILE_BYTES|TILE|_GROUP_CELLS|_ROWS"
+    "|_TRIPLETS|SENT"
+)
 """Names of constants that say how much is done at once; tests set them to sizes of their own."""
 
 
@@ -95,9 +98,10 @@ def _places(tree: ast.AST) -> Iterator[tuple[Any, str, int]]:
         for part in ("annotation", "returns"):
             if (noted := getattr(node, part, None)) is not None:
                 skipped |= {id(each) for each in ast.walk(noted)}
-        named = [one.id for one in getattr(node, "targets", ()) if isinstance(one, ast.Name)]
+        targets = [each for one in getattr(node, "targets", ()) for each in ast.walk(one)]
+        named = [each.id for each in targets if isinstance(each, ast.Name)]
         neutral = isinstance(node, ast.keyword) and node.arg in NEUTRAL
-        size = any(SIZES.fullmatch(name) for name in named)
+        size = bool(named) and all(SIZES.fullmatch(name) for name in named)
         if isinstance(node, ast.Raise | ast.JoinedStr) or neutral or size:
             skipped |= {id(each) for each in ast.walk(node)}
         # Of a negative number the sign is changed.

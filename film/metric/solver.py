@@ -247,7 +247,7 @@ def _eigen_rounds(
     """Begin with the closed form of full activity and descend on the objective."""
     if m == 0:
         z = hinge_arguments(P, s, anchors, pulls) / anchors.dtype.type(scale)
-        share = float((z + m > 0).mean())
+        share = float((z > 0).mean())
         yield _Round(P, s, true_objective(z, s, m), 0.0, 0.0, share, reason=StopReason.NO_MARGIN)
         return
     dtype = anchors.dtype
@@ -292,8 +292,6 @@ def _cayley_rounds(
         yield _Round(
             P, s, true_objective(z, s, m), bound, norm, float(active.mean()), reason=reason
         )
-        if active.all() and activity.min() == 1.0:
-            continue
         K, activity = _move_activity(K, K_all, activity, active, (anchors, pulls, unit), P, s, m)
 
 

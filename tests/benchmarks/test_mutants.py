@@ -79,7 +79,8 @@ def test_mutants_of_one_statement_keep_apart():
 
 
 def test_what_no_result_depends_on_is_left_alone():
-    source = "_BLOCK_ROWS = 2**4\ndef f(x):\n    return x.astype(int, copy=False).sum(axis=-1)\n"
+    source = "_BLOCK_QUERIES, _LEAST_QUERIES = 2**4, 3\n_BLOCK_ROWS = 2**4\n"
+    source += "def f(x):\n    return x.astype(int, copy=False).sum(axis=-1)\n"
     assert [one.key for one in mutants(source)] == [
         "f: return x.astype(int, copy=False).sum(axis=-1)  ->  "
         "return x.astype(int, copy=False).sum(axis=+1)"

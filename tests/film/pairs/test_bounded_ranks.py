@@ -8,8 +8,9 @@ import pytest
 from film.pairs import neighbour_ranks
 from film.pairs.neighbours import bounds, cells, rank_search
 from film.pairs.neighbours.bounds import Leads, principal_axes, turned_units
-from film.pairs.neighbours.cells import nearest, part
+from film.pairs.neighbours.cells import Cells, nearest, part
 from film.pairs.neighbours.cosines import exact_units, product_bound
+from film.pairs.neighbours.rank_search import RankSearch
 from film.pairs.ranks import INFINITE_RANK
 
 
@@ -91,7 +92,7 @@ def test_neither_blocks_nor_tiles_nor_cells_change_a_rank(small_cells, monkeypat
     wanted = neighbour_ranks(points, pairs, k_max=9)
     for value in (1, 3, 64):
         monkeypatch.setattr(rank_search, "_LEAST_QUERIES", value)
-        monkeypatch.setattr(rank_search, "_BLOCK_QUERIES", 30 * value)
+        monkeypatch.setattr(rank_search, "_BLOCK_QUERIES", value**2)
         monkeypatch.setattr(rank_search, "_TILE_ROWS", value)
         monkeypatch.setattr(rank_search, "_TILE_BYTES", 28 * value)
         monkeypatch.setattr(cells, "_ROWS_PER_CELL", 5 * value)
@@ -224,6 +225,16 @@ def test_few_products_are_multiplied(far, k_max, small_cells, n_cosines):
     assert 0 < sum(n_cosines) < 0.03 * 2 * len(pairs) * len(points)
 
 
+def test_tiles_stay_within_their_bytes(small_cells, n_cosines, monkeypatch):
+    points = clustered(1, n=600)
+    pairs = np.random.default_rng(0).integers(len(points), size=(300, 2))
+    monkeypatch.setattr(rank_search, "_TILE_ROWS", 4)
+    monkeypatch.setattr(rank_search, "_TILE_BYTES", 4 * 20)
+    for k_max in (None, 9):
+        neighbour_ranks(points, pairs, k_max=k_max)
+    assert max(n_cosines) == 20
+
+
 def test_the_bound_of_each_query_spares_products_too(small_cells, n_cosines, monkeypatch):
     points = clustered(1)
     pairs = np.random.default_rng(0).integers(len(points), size=(300, 2))
@@ -234,6 +245,36 @@ def test_the_bound_of_each_query_spares_products_too(small_cells, n_cosines, mon
     monkeypatch.setattr(bounds.LeadBounds, "most", lambda *args: most(*args) + 9)
     neighbour_ranks(points, pairs, k_max=55)
     assert spared < 0.95 * sum(n_cosines)
+
+
+@pytest.mark.parametrize(
+    ("n_cells", "k_max", "near", "per_cell", "size"),
+    [
+        (40, 9, 8, 64, 8),
+        (16, 9, 8, 64, 8),
+        (15, 9, 8, 64, 0),
+        (40, 64 * 10, None, None, 10),
+        (19, 64 * 10, 8, 64, 0),
+        (40, None, 8, 64, 0),
+        (40, 63, 0, 64, 0),
+        (40, 64, 0, 64, 1),
+    ],
+)
+def test_those_nearest_of_many_cells_come_first(n_cells, k_max, near, per_cell, size, monkeypatch):
+    if near is not None:
+        monkeypatch.setattr(rank_search, "_NEAR_CELLS", near)
+        monkeypatch.setattr(rank_search, "_CLOSER_PER_CELL", per_cell)
+    centres = exact_units(
+        np.random.default_rng(0).standard_normal((n_cells, 4)), np.arange(n_cells)
+    )
+    search = RankSearch.__new__(RankSearch)
+    search.k_max = k_max
+    search.cells = Cells(centres.astype(np.float32), np.empty(0, dtype=int), np.ones(n_cells))
+    found = search._near_cells()
+    assert found.shape == (n_cells, size)
+    # The own one first.
+    order = np.argsort(-(centres @ centres.T + np.eye(n_cells)), axis=1)
+    np.testing.assert_array_equal(found, order[:, :size])
 
 
 def test_cells_hold_every_row_within_their_reach():

@@ -156,6 +156,23 @@ def test_k_is_at_least_one():
         nearest_neighbours([[1.0, 1.0]], [0], 0)
 
 
+@pytest.mark.parametrize(("n_bytes", "rows"), [(4 * 50 * 3, 3), (4 * 50 * 4 - 1, 3), (1, 1)])
+def test_a_block_is_as_large_as_its_bytes_and_a_row_at_least(n_bytes, rows, monkeypatch):
+    points = np.random.default_rng(0).normal(size=(50, 4))
+    blocks = []
+    units = neighbourhoods.exact_units
+
+    def watched(points, rows):
+        blocks.append(len(rows))
+        return units(points, rows)
+
+    monkeypatch.setattr(neighbourhoods, "exact_units", watched)
+    monkeypatch.setattr(neighbourhoods, "_BLOCK_BYTES", n_bytes)
+    nearest_neighbours(points, np.arange(9), 2)
+    # All members once, and then the queries.
+    assert blocks == [50] + [rows] * (9 // rows)
+
+
 def test_only_what_float32_cannot_tell_is_computed_again(monkeypatch):
     points = np.random.default_rng(2).normal(size=(2000, 8))
     points /= np.linalg.norm(points, axis=1)[:, None]

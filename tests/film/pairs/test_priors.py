@@ -60,6 +60,7 @@ def test_rows_that_say_nothing_leave_the_prior(dtype):
     near = np.full(9, 0.3, dtype=dtype) * (1 + 3 * np.finfo(dtype).eps)
     assert estimate_prior(near.astype(dtype), 0.3) == 0.3
     assert estimate_prior(np.full(9, 0.3001, dtype=dtype), 0.3) == 17 / 18
+    assert estimate_prior(np.full(9, 1e-3 * (1 + 1e4 * np.finfo(dtype).eps)), 1e-3) == 17 / 18
 
 
 def test_none_and_all_stay_half_a_row_away():

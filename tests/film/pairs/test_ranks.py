@@ -184,6 +184,16 @@ def test_a_gap_of_just_the_width_of_ties_is_a_tie():
     assert neighbour_ranks(points, [[0, 1]]).tolist() == [[1, 1]]
 
 
+def test_copies_of_a_query_stand_before_a_partner_that_is_farther_than_the_width_of_ties():
+    # With cosines of 1 − 8ε, the width, and of 1 − 32ε: c² + 2(1 − c) is 1 in float64.
+    eps = np.finfo(float).eps
+    for gap, rank in ((tie_width(2), 0), (32 * eps, 1)):
+        partner = [1 - gap, np.sqrt(2 * gap)]
+        points = np.array([[1.0, 0.0], partner, [1.0, 0.0]])
+        np.testing.assert_array_equal(exact_units(points, np.arange(3)), points)
+        assert neighbour_ranks(points, [[0, 1]])[0, 0] == rank
+
+
 def test_copies_of_the_partner_tie_and_copies_of_the_query_stand_in_between():
     x, other = [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]
     points = np.array([x, other, other, other, x, x, [0.0, 0.0, 1.0]])

@@ -92,6 +92,13 @@ def test_rows_may_be_of_any_length(kind, exponents):
     assert abs(found - wanted).max() == 0
 
 
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_the_largest_entry_of_a_row_may_be_negative(kind):
+    row = kind([[-1.0, 2.0**-100]])
+    drawn = drawn_to_neighbours(row, row, weight=0.0, k=1)
+    assert (drawn if kind is np.asarray else drawn.toarray())[0, 0] == -1
+
+
 @pytest.mark.parametrize("dtype", [np.float32, int, bool])
 def test_rows_may_be_of_any_kind_of_number(dtype):
     rows, among = (3 * ROWS).astype(dtype), (3 * COLLECTION).astype(dtype)
@@ -110,6 +117,22 @@ def test_twenty_neighbours_weigh_half_by_default():
     np.testing.assert_array_equal(usual, drawn_to_neighbours(ROWS, COLLECTION, k=20, weight=0.5))
     for other in ({"k": 21, "weight": 0.5}, {"k": 20, "weight": 0.6}):
         assert not np.array_equal(usual, drawn_to_neighbours(ROWS, COLLECTION, **other))
+
+
+@pytest.mark.parametrize(("n_bytes", "rows"), [(4 * 50 * 3, 3), (4 * 50 * 4 - 1, 3), (1, 1)])
+def test_a_block_is_as_large_as_its_bytes_and_a_row_at_least(n_bytes, rows, monkeypatch):
+    blocks = []
+    alone = surroundings._nearest_alone
+
+    def watched(cosines, k):
+        blocks.append(cosines.shape)
+        return alone(cosines, k)
+
+    monkeypatch.setattr(surroundings, "_nearest_alone", watched)
+    monkeypatch.setattr(surroundings, "_BLOCK_BYTES", n_bytes)
+    points = np.random.default_rng(0).normal(size=(59, 4))
+    drawn_to_neighbours(points[:9], points[9:], k=2)
+    assert blocks == [(rows, 50)] * (9 // rows)
 
 
 def test_cosines_are_never_whole(monkeypatch):

@@ -457,6 +457,27 @@ def test_only_exact_transport_starts_processes(monkeypatch):
         assert len(ragged_similarities(tokens, tokens, "cmd", **jobs)) == 2
 
 
+@pytest.mark.parametrize("sides", [(0,), (1,), (0, 1)])
+def test_the_solver_is_spared_tokens_without_mass(sides, monkeypatch):
+    ot = pytest.importorskip("ot")
+    given = []
+    solve = ot.emd
+
+    def watched(mass1, mass2, *args, **settings):
+        given.append((len(mass1), len(mass2)))
+        return solve(mass1, mass2, *args, **settings)
+
+    monkeypatch.setattr(ot, "emd", watched)
+    weights = [np.ones(4), np.ones(5)]
+    for side in sides:
+        weights[side][:2] = 0
+    x1, x2 = np.random.default_rng(0).standard_normal((2, 5, 3))
+    plan = transport_plan(x1[:4], x2, "cmd", weights1=weights[0], weights2=weights[1]).plan
+    assert given == [tuple(np.count_nonzero(w) for w in weights)]
+    np.testing.assert_allclose(plan.sum(axis=1), weights[0] / weights[0].sum(), atol=1e-15)
+    np.testing.assert_allclose(plan.sum(axis=0), weights[1] / weights[1].sum(), atol=1e-15)
+
+
 def test_a_solver_that_stops_early_is_an_error(monkeypatch):
     pytest.importorskip("ot")
     monkeypatch.setattr(_exact_transport, "MAX_ITERATIONS", 1)
