@@ -18,7 +18,9 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 }
 
 
-NEUTRAL = frozenset(("copy", "check_finite", "strict", "frozen", "eq", "assume_unique"))
+NEUTRAL = frozenset(
+    "copy check_finite strict frozen eq assume_unique center_dual check_marginals".split()
+)
 """Arguments that change no result, only what is spent or what is refused."""
 SIZES = re.compile(
     "_?BLOCK_(BYTES|ROWS|CELLS|QUERIES)|_LEAST_QUERIES|_TILE_BYTES|TILE|_GROUP_CELLS|_ROWS"

@@ -185,7 +185,8 @@ def _best_of(
     """
     done: list[_Round] = []
     best: _Round | None = None
-    bound, accuracy, slack, reason = 0.0, 0.0, 0.0, StopReason.MAX_ITER
+    bound = accuracy = slack = 0.0
+    reason = StopReason.MAX_ITER
     # "cayley" descends on bounds below the objective, so that its rounds may stop anywhere.
     ended = StopReason.CHANGE if exact and tol > 0 else StopReason.STALLED
     try:

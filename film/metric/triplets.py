@@ -266,8 +266,7 @@ def _combine(
     dissimilar = [labelled[np.isin(labelled[:, 0], anchors)]]
     if nearest is not None:
         dissimilar.append(_listed(anchors, nearest(anchors, clusters)))
-    if n_random and len(anchors):
-        dissimilar.append(_listed(anchors, _random_outside(anchors, clusters, n_random, rng)))
+    dissimilar.append(_listed(anchors, _random_outside(anchors, clusters, n_random, rng)))
     return _join(similar, np.unique(np.vstack(dissimilar), axis=0), len(clusters))
 
 
@@ -278,7 +277,7 @@ def _mates(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     sizes = np.diff(np.append(starts, len(order)))
     # Clusters of one size together: one array operation a size, not one per cluster.
     found = [np.empty((0, 2), dtype=np.intp)]
-    for size in np.unique(sizes[sizes > 1]):
+    for size in np.unique(sizes):
         members = order[starts[sizes == size][:, None] + np.arange(size)]
         shifts = np.arange(1, size)
         if size - 1 > MAX_SIMILAR:

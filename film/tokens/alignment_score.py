@@ -201,7 +201,7 @@ def _forgiving_type_agreement(a: _Label, b: _Label) -> float:
     nearly_equal = any(
         x.main == "equi" and y.main in _NEARLY_EQUAL and y.score >= 4 for x, y in ((a, b), (b, a))
     )
-    loosely_related = {a.main, b.main} <= _RELATED and a.score < 3 and b.score < 3
+    loosely_related = all(x.main in _RELATED and x.score < 3 for x in (a, b))
     if not (nearly_equal or loosely_related):
         return _type_agreement(a, b)
     return (1 + len(a.tags & b.tags)) / (1 + len(a.tags | b.tags))

@@ -126,10 +126,10 @@ def match(
     plan = rows * w1[:, np.newaxis] + columns * w2
     contributions = plan * S
     return Matching(
-        (rows * S).sum(axis=-1),
-        (columns * S).sum(axis=-2),
+        (rows * S).sum(axis=1),
+        (columns * S).sum(axis=0),
         plan,
-        contributions.sum(axis=(-2, -1)),
+        contributions.sum(),
         contributions,
     )
 

@@ -142,7 +142,7 @@ def transport_plan(
     else:
         plan = _relaxed_plan(pair, S, method)
     contributions = plan * S
-    return Transport(cost, plan, contributions.sum(axis=(-2, -1)), contributions)
+    return Transport(cost, plan, contributions.sum(), contributions)
 
 
 def ragged_similarities(

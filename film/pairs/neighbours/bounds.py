@@ -48,8 +48,8 @@ class Leads:
         # Off by one bound: each cosine of parts, and what the bound multiplies; one is spared.
         self.slack = np.float32(5 * product_bound(d + 2))
         tails = centres[:, self.width :].astype(np.float64)
-        lengths = np.linalg.norm(tails, axis=1)
-        self.tails = (tails / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)
+        lengths = np.linalg.norm(tails, axis=1, keepdims=True)
+        self.tails = (tails / np.maximum(lengths, np.finfo(float).tiny)).astype(np.float32)
         self.leads = np.empty((len(rows), self.width + 2), dtype=np.float32)
         for chunk in chunks(len(rows), d):
             leads, others = self.leads[chunk], rows[chunk, self.width :]

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 _BLOCK_BYTES = 32 * 2**20
+# Length of a row whose largest entry was brought to at least that; zeros are shorter.
+_SHORTEST = 0.5
 _SAME = 1 - 1e-6
 """Cosine above which a point of the collection is the row itself, or a copy of it."""
 
@@ -88,14 +90,13 @@ def _unit(rows: Any) -> Any:
         dense = np.asarray(rows, dtype=np.result_type(rows, np.float32))
         exponents = _exponents(np.maximum(dense.max(axis=1), -dense.min(axis=1)))
         dense = np.ldexp(dense, -exponents[:, None]).astype(np.float32, copy=False)
-        lengths = np.linalg.norm(dense, axis=1, keepdims=True)
-        return dense / np.where(lengths > 0, lengths, 1)
+        return dense / np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), _SHORTEST)
     found = sp.csr_array(rows, dtype=np.result_type(rows.dtype, np.float32))
     exponents = _exponents(abs(found).max(axis=1).toarray().ravel())
     data = np.ldexp(found.data, -np.repeat(exponents, np.diff(found.indptr)))
     found = sp.csr_array((data.astype(np.float32), found.indices, found.indptr), found.shape)
     lengths = np.sqrt(np.asarray(found.multiply(found).sum(axis=1)).ravel())
-    scaled = sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ found
+    scaled = sp.diags_array(1 / np.maximum(lengths, _SHORTEST)) @ found
     return sp.csr_array(scaled, dtype=np.float32)
 
 

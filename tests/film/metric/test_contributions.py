@@ -145,8 +145,10 @@ def test_the_largest_are_those_of_the_whole_table(monkeypatch, block, keep, shap
     assert found.n_rest == np.count_nonzero(whole) - len(order)
 
 
-@pytest.mark.parametrize(("cells", "rows"), [(21, 3), (27, 3), (1, 1)])
-def test_a_block_is_as_large_as_its_cells_and_a_row_at_least(cells, rows, monkeypatch):
+@pytest.mark.parametrize(
+    ("t2", "cells", "rows"), [(7, 21, 3), (7, 27, 3), (7, 1, 1), (1, 3, 3), (0, 3, 3)]
+)
+def test_a_block_is_as_large_as_its_cells_and_a_row_at_least(t2, cells, rows, monkeypatch):
     blocks = []
     dense = contributions_module._dense
 
@@ -156,8 +158,8 @@ def test_a_block_is_as_large_as_its_cells_and_a_row_at_least(cells, rows, monkey
 
     monkeypatch.setattr(contributions_module, "_dense", watched)
     monkeypatch.setattr(contributions_module, "BLOCK_CELLS", cells)
-    largest_contributions(np.ones((9, 2)), np.ones((7, 2)), keep=5)
-    assert blocks == [(rows, 7)] * (9 // rows)
+    largest_contributions(np.ones((9, 2)), np.ones((t2, 2)), keep=5)
+    assert blocks == [(rows, t2)] * (9 // rows)
 
 
 def test_the_table_of_long_texts_is_never_whole(monkeypatch):

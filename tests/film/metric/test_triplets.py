@@ -454,6 +454,29 @@ def test_blocks_of_anchors_change_nothing(monkeypatch):
         assert np.array_equal(nearest_dissimilar(points, anchors, labels, 2), whole)
 
 
+@pytest.mark.parametrize(
+    ("n", "cells", "rows"), [(50, 150, 3), (50, 199, 3), (50, 1, 1), (1, 3, 3), (0, 3, 3)]
+)
+def test_a_block_is_as_large_as_its_cells_and_a_row_at_least(n, cells, rows, monkeypatch):
+    # Zero rows are nobody's neighbours and take no room.
+    points = np.zeros((59, 4))
+    points[:n] = np.random.default_rng(0).standard_normal((n, 4))
+    blocks = []
+    choose = np.argpartition
+
+    def watched(values, *args, **settings):
+        blocks.append(values.shape)
+        return choose(values, *args, **settings)
+
+    monkeypatch.setattr(np, "argpartition", watched)
+    monkeypatch.setattr(triplets_module, "_BLOCK_CELLS", cells)
+    if n:
+        nearest_dissimilar(points, np.arange(9), np.arange(59), 2)
+        assert blocks == [(rows, n)] * (9 // rows)
+    else:
+        assert (nearest_dissimilar(points, np.arange(9), np.arange(59), 2) == -1).all()
+
+
 def test_cosines_with_dissimilar_points_are_never_whole(monkeypatch):
     points = np.random.default_rng(0).standard_normal((1500, 2))
     monkeypatch.setattr(triplets_module, "_BLOCK_CELLS", 1500 * 10)

@@ -225,6 +225,60 @@ def test_few_products_are_multiplied(far, k_max, small_cells, n_cosines):
     assert 0 < sum(n_cosines) < 0.03 * 2 * len(pairs) * len(points)
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "size"), [(1, 1000, 17), (30, 1000, 30), (1, 12, 12), (1, 1000, 17)]
+)
+def test_queries_are_parted_into_two_blocks_a_core(least, most, size, monkeypatch):
+    parts = []
+
+    class Watched(rank_search.Block):
+        def __init__(self, search, first, last):
+            parts.append((first, last))
+            super().__init__(search, first, last)
+
+    monkeypatch.setattr(rank_search, "Block", Watched)
+    monkeypatch.setattr(rank_search, "usable_cores", lambda: 3)
+    monkeypatch.setattr(rank_search, "_LEAST_QUERIES", least)
+    monkeypatch.setattr(rank_search, "_BLOCK_QUERIES", most)
+    # A hundred different queries, which a sixth of, rounded up, is 17.
+    neighbour_ranks(clustered(n=100), np.arange(100).reshape(-1, 2))
+    assert sorted(parts) == [(at, min(at + size, 100)) for at in range(0, 100, size)]
+
+
+def test_queries_count_the_nearest_cells_until_k_max(small_cells, n_cosines, monkeypatch):
+    # Far pairs, of queries that are no points of the corpus: the nearest cells are enough.
+    monkeypatch.setattr(rank_search, "_NEAR_CELLS", 8)
+    points, k_max = clustered(1), 6
+    units = exact_units(points, np.arange(len(points)))
+    pairs = np.column_stack([np.arange(150), (units[:150] @ units.T).argmin(axis=1)])
+    counted = np.setdiff1d(np.arange(len(points)), pairs)
+    searches = []
+    made = rank_search.RankSearch.__init__
+
+    def kept(self, *args, **settings):
+        made(self, *args, **settings)
+        searches.append(self)
+
+    monkeypatch.setattr(rank_search.RankSearch, "__init__", kept)
+    found = neighbour_ranks(points, pairs, counted, k_max=k_max)
+    (search,) = searches
+    centres = search.cells.centres.astype(float) @ search.axes.T
+    total, done = 0, 0
+    for x, goal in zip(search.origin, search.goal, strict=True):
+        order = np.argsort(-(centres @ centres[(centres @ units[x]).argmax()]))
+        closer = 0
+        for cell in order[:8]:
+            rows = search.columns[search.edges[cell] : search.edges[cell + 1]]
+            total += len(rows)
+            closer += np.count_nonzero(units[rows] @ units[x] > units[goal] @ units[x])
+            if closer >= k_max:
+                done += 1
+                break
+    assert done == len(search.origin)
+    assert sum(n_cosines) == total
+    assert (found == k_max).mean() > 0.9
+
+
 def test_tiles_stay_within_their_bytes(small_cells, n_cosines, monkeypatch):
     points = clustered(1, n=600)
     pairs = np.random.default_rng(0).integers(len(points), size=(300, 2))
