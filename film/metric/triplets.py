@@ -194,7 +194,7 @@ def triplets_from_labels(
            [1, 0, 2]])
     """
     _, clusters = np.unique(labels, return_inverse=True)
-    nothing = np.empty((0, 2), dtype=np.intp)
+    nothing = np.zeros((0, 2), dtype=np.intp)
     return _combine(clusters.ravel(), nothing, n_random, nearest, random_state)
 
 
@@ -276,7 +276,7 @@ def _mates(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(order)))
     # Clusters of one size together: one array operation a size, not one per cluster.
-    found = [np.empty((0, 2), dtype=np.intp)]
+    found = [np.zeros((0, 2), dtype=np.intp)]
     for size in np.unique(sizes):
         members = order[starts[sizes == size][:, None] + np.arange(size)]
         shifts = np.arange(1, size)

@@ -455,6 +455,8 @@ def test_only_exact_transport_starts_processes(monkeypatch):
     # One job, which is the default, is this process.
     for jobs in ({}, {"n_jobs": 1}):
         assert len(ragged_similarities(tokens, tokens, "cmd", **jobs)) == 2
+    with pytest.raises(TypeError, match="not callable"):
+        ragged_similarities(tokens, tokens, "cmd", n_jobs=2)
 
 
 @pytest.mark.parametrize("sides", [(0,), (1,), (0, 1)])
