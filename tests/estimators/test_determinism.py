@@ -30,9 +30,11 @@ texts = sorted({*data.pairs.flat})
 groups = np.arange(len(texts)) % 12
 X = TfidfVectorizer().fit_transform(texts)
 eigen = FILM(d=8, rank=60, random_state=0).fit(X, groups)
+cayley = FILM(d=4, rank=20, solver="cayley", random_state=0).fit(X, groups)
 numbers = {
     "eigen": eigen.components_,
-    "cayley": FILM(d=4, rank=20, solver="cayley", random_state=0).fit(X, groups).components_,
+    "cayley": cayley.components_,
+    "objective of cayley": cayley.objective_,
     "batches": MiniBatchFILM(d=4, rank=20, max_iter=3, random_state=0).fit(X, groups).components_,
     "stack": fast_duplicates(d=6, rank=30, cv=2).fit(data.pairs, data.y).predict_proba(data.pairs),
     "few": few_label_duplicates(data.pairs, rank=20, cv=2).fit(data.pairs[:60], data.y[:60])
@@ -84,7 +86,10 @@ def test_another_process_gives_the_same_bits(runs):
 def test_more_threads_give_the_same_counts_and_nearly_the_same_numbers(runs):
     (numbers, counts), (others, other_counts) = runs[0], runs[2]
     assert counts == other_counts
+    # The descent of "cayley" branches on last digits, and may end in another map as good.
     for name, value in numbers.items():
+        if name == "cayley":
+            continue
         one, other = (np.array([float.fromhex(n) for n in part]) for part in (value, others[name]))
         # Maps are learned in float32, whose sums of a few hundred terms are good to 1e-5 of the
         # largest, in rounds that stop at 1e-3. Stacks have ranks among their features: points as

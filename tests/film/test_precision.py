@@ -96,7 +96,8 @@ def test_the_map_of_float32_is_worth_as_much(make, solver):
     """
     single, double = both(make, 120, 16)
     labels = np.arange(120) % 5
-    rank = len(truncated_svd(single, 5, random_state=0).singular_values)
+    left = truncated_svd(single, 5, random_state=0).left
+    rank = left.shape[1]
     values = np.linalg.svd(double, compute_uv=False)
     error = gamma(124) * values[0] / values[rank - 1]
     settings = {"d": min(3, rank), "rank": rank, "solver": solver, "random_state": 0}
@@ -105,6 +106,10 @@ def test_the_map_of_float32_is_worth_as_much(make, solver):
         film = FILM(**settings).fit(X, labels)
         assert np.isfinite(film.components_).all() and np.isfinite(film.transform(X)).all()
         objectives.append(film.objective_)
+    if rank == 1 and np.ptp(left) <= 100 * np.finfo(np.float32).eps * np.abs(left).max():
+        # All rows are one point to float32, and what pulls them is rounding: its sign decides
+        # whether there is a direction, and another BLAS rounds to another.
+        return
     assert objectives[0] == pytest.approx(objectives[1], rel=2e-3 + 4 * error)
 
 

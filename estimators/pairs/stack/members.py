@@ -34,6 +34,8 @@ def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]
                 "or another member; choose another"
             )
         taken.add(name)
+        if isinstance(member, type):
+            raise TypeError(f"member {name!r} is a class; give an instance: {member.__name__}()")
         judges = hasattr(member, "fit") and is_predictor(member)
         if not (judges or hasattr(member, "transform")):
             raise TypeError(

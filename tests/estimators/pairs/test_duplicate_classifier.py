@@ -808,7 +808,7 @@ WRONG = [
     ({"features": 5}, TypeError, "features=5 must be 'lexical', None, or a transformer"),
     ({"features": Sparse()}, TypeError, "features gives a sparse matrix"),
     ({"cv": 1}, ValueError, "cv=1 must be 2 or more"),
-    ({"members": [("a", FILM)]}, TypeError, "instance"),
+    ({"members": [("a", FILM)]}, TypeError, "member 'a' is a class; give an instance: FILM()"),
     ({"cv": "5"}, TypeError, "cv='5' must be an integer"),
     ({"cv": ShuffleSplit(2, random_state=0)}, ValueError, "each of the 200 pairs in exactly one"),
     ({"cv": 500}, ValueError, "500"),
