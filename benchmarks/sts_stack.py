@@ -1,0 +1,271 @@
+"""Supervised STS-B by several similarities and word features joined, chosen inside train.
+
+``python -m benchmarks.sts_stack [--data DIR] [--dtype NAME] [--keep DIR] [--out DIR] [--quick]``
+fits on ``sts-train.csv`` alone and reports Spearman × 100 out of fold in train, by which everything
+is chosen, and of ``sts-dev.csv`` and ``sts-test.csv``, which choose nothing. Joined are
+
+- RCMD, trained by the settings of ``benchmarks.rcmd_train --recipe sts``; no file chooses its best
+  weights. Training pairs are judged by models of the other two of three question-disjoint parts;
+- its similarities of 13 kinds: by plans, by token matching, with rare tokens counted more; and
+  those of the same model, untrained;
+- what the elements of |u - v| and u * v say, u and v its untrained mean vectors: a regression of
+  five question-disjoint folds;
+- `LexicalFeatures`.
+
+Boosted trees and support vectors learn from them, and the mean of both is the answer. The encoder
+has 22.7 M parameters; the joint model holds it twice, trained and as it was. With ``--keep``,
+trained models are kept in a folder, and taken from there where they are. ``--quick`` takes 120
+pairs a file and one step of training, and records only where ``--out`` says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor, VotingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+from benchmarks.sts import first_pairs
+from benchmarks.sts_film import FILES, correlations, find_folder
+from benchmarks.support.recipes import SETTINGS
+from benchmarks.support.records import record
+from estimators import (
+    DisjointPairsKFold,
+    LexicalFeatures,
+    RCMDRegressor,
+    TokenEncoder,
+)
+from estimators.tokens import weights_of_tokens
+from film.datasets import ScoredPairs, read_sts_benchmark
+from film.tokens import ragged_matching, ragged_similarities
+
+QUICK_PAIRS = 120
+TRAINED, JOINED = "RCMD, trained", "all joined"
+UNTRAINED = ("RCMD, untrained", "untrained similarities and words")
+PARTS, FOLDS = 3, 5
+"""Of train for the members that are trained, and for what is fitted in seconds."""
+MEASURES = 13
+"""Similarities by one encoder."""
+
+
+class Columns(NamedTuple):
+    """What is known of pairs, one row a pair; the first similarity is RCMD."""
+
+    trained: np.ndarray
+    untrained: np.ndarray
+    elements: np.ndarray
+    lexical: np.ndarray
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sts_stack", description=__doc__)
+    parser.add_argument("--data", metavar="DIR", help="folder with sts-train.csv and the others")
+    parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--dtype", metavar="NAME")
+    parser.add_argument("--device", metavar="NAME")
+    parser.add_argument("--keep", metavar="DIR", help="keep trained models here, or take them")
+    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser.add_argument("--quick", action="store_true", help="120 pairs a file, one step")
+    parser.add_argument("--parts", type=int, default=PARTS, metavar="N", help="of train; 3")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    try:
+        train, *others = (read_sts_benchmark(find_folder(options.data) / f) for f in FILES)
+    except (OSError, ValueError) as error:
+        print(f"benchmarks.sts_stack: {error}", file=sys.stderr)
+        return 2
+    if options.quick:
+        train, *others = (first_pairs(data, QUICK_PAIRS) for data in (train, *others))
+    joined = [train, *others]
+    shared = {"device": options.device, "dtype": options.dtype}
+    rarity: Any = RCMDRegressor(options.model, weights="idf", **shared).fit(train.pairs)
+    words = LexicalFeatures().fit(train.pairs)
+    trained = trained_similarities(
+        train, [data.pairs for data in others], rarity.token_weights_, options
+    )
+    encoder = TokenEncoder(options.model, **shared).fit(["a text"])
+    columns = [
+        Columns(
+            of_trained,
+            *similarities(encoder, data.pairs, rarity.token_weights_),
+            words.transform(data.pairs),
+        )
+        for of_trained, data in zip(trained, joined, strict=True)
+    ]
+    label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
+    label = label if options.dtype is None else f"{label}, {options.dtype}"
+    for case, answers in judged(train, columns, options.seed).items():
+        found = {
+            part: rank_correlation(answer, data.scores)
+            for part, answer, data in zip(("train", "dev", "test"), answers, joined, strict=True)
+        }
+        shown = ", ".join(f"{part} {value:.2f}" for part, value in found.items())
+        known = case if case in UNTRAINED else f"{case}, {options.parts} parts"
+        print(f"{label}: {known}: {shown}", flush=True)
+        if options.quick and not options.out:
+            continue
+        for part, value in found.items():
+            record(
+                "sts_stack",
+                f"{label}: {known}",
+                f"stsb_{part}",
+                round(value, 4),
+                "x100",
+                seed=options.seed,
+                folder=options.out,
+            )
+    return 0
+
+
+def similarities(encoder: Any, pairs: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Similarities of pairs by one encoder, (n, `MEASURES`), and elements of the mean vectors.
+
+    ``table`` holds the rarity of each entry of the vocabulary.
+    """
+    texts, codes = np.unique(pairs.ravel(), return_inverse=True)
+    codes = codes.reshape(-1, 2)
+    tokens = encoder.transform(texts)
+    rarity = weights_of_tokens(table, np.asarray(tokens.ids), tokens.starts)
+    words = tokens.without_special()
+
+    def moved(plan: Any, w: np.ndarray | None = None) -> np.ndarray:
+        return ragged_similarities(tokens, tokens, plan, weights1=w, weights2=w, pairs=codes)
+
+    def matched(function: Any, w: np.ndarray | None = None) -> np.ndarray:
+        return ragged_matching(tokens, tokens, function, w, w, pairs=codes)
+
+    # The order of a pair says nothing.
+    sides, rare_sides = (
+        np.sort([moved("rcmd1", w), moved("rcmd2", w)], axis=0) for w in (None, rarity)
+    )
+    columns = [
+        moved("rcmd"),
+        moved("avg"),
+        moved("cls"),
+        *sides,
+        moved("rcmd", rarity),
+        moved("avg", rarity),
+        *rare_sides,
+        ragged_similarities(words, words, "rcmd", pairs=codes),
+        matched("both"),
+        matched("both", rarity),
+        matched("uniqueness", rarity),
+    ]
+    means = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in tokens])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    u, v = means[codes[:, 0]], means[codes[:, 1]]
+    return np.column_stack(columns), np.hstack([np.abs(u - v), u * v])
+
+
+def trained_similarities(
+    train: ScoredPairs, others: list[np.ndarray], table: np.ndarray, options: argparse.Namespace
+) -> list[np.ndarray]:
+    """Similarities of the training pairs, out of fold, and those of the other files' pairs."""
+    settings: dict[str, Any] = dict(SETTINGS["sts"])
+    if options.quick:
+        settings |= {"epochs": 1, "train_batch_size": QUICK_PAIRS}
+    out_of_fold = np.empty((len(train), MEASURES))
+    parts = DisjointPairsKFold(options.parts, random_state=options.seed)
+    for part, (rows, held) in enumerate(parts.split(train.pairs, train.scores)):
+        model = _trained(f"rcmd-{part}-of-{options.parts}", train, rows, settings, options)
+        out_of_fold[held] = similarities(model.encoder_, train.pairs[held], table)[0]
+    model = _trained("rcmd", train, np.arange(len(train)), settings, options)
+    return [out_of_fold, *(similarities(model.encoder_, pairs, table)[0] for pairs in others)]
+
+
+def judged(
+    train: ScoredPairs, columns: list[Columns], seed: int
+) -> dict[str, tuple[np.ndarray, ...]]:
+    """Scores of the pairs of each file by each method; those of train are out of fold."""
+    said = fitted(
+        _support_vectors(1 / columns[0].elements.shape[1]),
+        [part.elements for part in columns],
+        train,
+        seed,
+    )
+    alone = [np.column_stack([part.untrained, said[i]]) for i, part in enumerate(columns)]
+    inputs = {
+        "trained RCMD and words": [(part.trained, part.lexical) for part in columns],
+        UNTRAINED[1]: [(alone[i], part.lexical) for i, part in enumerate(columns)],
+        JOINED: [(part.trained, alone[i], part.lexical) for i, part in enumerate(columns)],
+    }
+    found = {
+        UNTRAINED[0]: tuple(part.untrained[:, 0] for part in columns),
+        TRAINED: tuple(part.trained[:, 0] for part in columns),
+    }
+    for case, parts in inputs.items():
+        tables = [np.column_stack(part) for part in parts]
+        found[case] = tuple(fitted(joint_model(seed), tables, train, seed))
+    return found
+
+
+def fitted(model: Any, inputs: list[np.ndarray], train: ScoredPairs, seed: int) -> list[np.ndarray]:
+    """Predictions of every file's rows, of train by question-disjoint folds."""
+    out_of_fold = np.empty(len(train))
+    folds = DisjointPairsKFold(FOLDS, random_state=seed)
+    for rows, held in folds.split(train.pairs, train.scores):
+        fresh: Any = clone(model)
+        fresh.fit(inputs[0][rows], train.scores[rows])
+        out_of_fold[held] = fresh.predict(inputs[0][held])
+    whole: Any = clone(model)
+    whole.fit(inputs[0], train.scores)
+    return [out_of_fold, *(whole.predict(rows) for rows in inputs[1:])]
+
+
+def joint_model(seed: int) -> VotingRegressor:
+    """Boosted trees and support vectors, whose mean is the answer."""
+    trees = HistGradientBoostingRegressor(
+        learning_rate=0.05,
+        max_iter=150,
+        max_leaf_nodes=15,
+        min_samples_leaf=30,
+        l2_regularization=5.0,
+        random_state=seed,
+    )
+    return VotingRegressor([("trees", trees), ("support vectors", _support_vectors(0.01))])
+
+
+def rank_correlation(similarity: np.ndarray, scores: np.ndarray) -> float:
+    """Spearman's ρ, times 100."""
+    return correlations(similarity, scores)["spearman"]
+
+
+def _support_vectors(gamma: Any) -> Any:
+    return make_pipeline(StandardScaler(), SVR(C=1.0, gamma=gamma, cache_size=500))
+
+
+def _trained(
+    name: str,
+    train: ScoredPairs,
+    rows: np.ndarray,
+    settings: dict[str, Any],
+    options: argparse.Namespace,
+) -> Any:
+    """Train a model on some pairs, or take it from where it was kept."""
+    kept = options.keep and Path(options.keep, f"{name}-{options.seed}")
+    if kept and kept.exists():
+        return RCMDRegressor.load(kept, device=options.device, dtype=options.dtype)
+    model = RCMDRegressor(
+        options.model,
+        device=options.device,
+        dtype=options.dtype,
+        random_state=options.seed,
+        verbose=1,
+        **settings,
+    )
+    model.fit(train.pairs[rows], train.scores[rows])
+    if kept:
+        model.save(kept)
+    return model
+
+
+if __name__ == "__main__":
+    sys.exit(main())

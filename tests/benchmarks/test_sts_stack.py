@@ -1,0 +1,112 @@
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsRegressor
+
+from benchmarks.sts_stack import (
+    JOINED,
+    MEASURES,
+    TRAINED,
+    UNTRAINED,
+    Columns,
+    fitted,
+    judged,
+    main,
+    rank_correlation,
+    similarities,
+)
+from benchmarks.support import records
+from estimators import RCMDRegressor, TokenEncoder
+from film.datasets import ScoredPairs
+
+NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
+VERBS = ("sat", "runs", "is old", "learn well")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("stsb")
+    for part in ("train", "dev", "test"):
+        rows = [
+            f"main-news\tMSRpar\t2012\t{i}\t{i % 5}\ta {noun} {verb}"
+            f"\tthe {noun} {verb}{' on mat' * (i % 5)}\n"
+            for i, (noun, verb) in enumerate((noun, verb) for noun in NOUNS for verb in VERBS)
+        ]
+        (root / f"sts-{part}.csv").write_text("".join(rows), encoding="utf-8")
+    return root
+
+
+def test_without_data_it_exits_with_2(monkeypatch, capsys):
+    monkeypatch.delenv("FILM_DATA", raising=False)
+    assert main(["--quick"]) == 2
+    assert capsys.readouterr().err.startswith("benchmarks.sts_stack: no data")
+
+
+def test_it_runs_records_and_takes_models_that_were_kept(folder, tiny_model, tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    arguments = ["--quick", "--data", str(folder), "--model", str(tiny_model)]
+    arguments += ["--parts", "2", "--keep", str(tmp_path / "kept"), "--out"]
+    assert main([*arguments, str(tmp_path / "first")]) == 0
+    kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert kept == ["rcmd-0", "rcmd-0-of-2-0", "rcmd-1-of-2-0"]
+    monkeypatch.setattr(RCMDRegressor, "save", None)  # what is kept is not trained again
+    assert main([*arguments, str(tmp_path / "second")]) == 0
+    first, second = (
+        {
+            (row["case"], row["metric"]): row["value"]
+            for row in map(json.loads, (tmp_path / name / "sts_stack.jsonl").open())
+        }
+        for name in ("first", "second")
+    )
+    assert first == second and len(first) == 5 * 3
+    assert not (tmp_path / "results").exists()
+    cases = {case.removeprefix(f"{tiny_model.name}: ") for case, _ in first}
+    assert cases > {*UNTRAINED, f"{TRAINED}, 2 parts", f"{JOINED}, 2 parts"}
+
+
+def test_training_pairs_are_judged_without_their_own_scores():
+    rng = np.random.default_rng(0)
+    pairs = np.array([(f"a {i}", f"b {i}") for i in range(60)], dtype=object)
+    train = ScoredPairs(pairs, rng.uniform(0, 5, 60), np.full(60, "", dtype=object))
+    X = rng.normal(size=(60, 2))
+    nearest = KNeighborsRegressor(1)
+    held, again = fitted(nearest, [X, X], train, 0)
+    # Whoever sees a row's own score gives it back.
+    np.testing.assert_array_equal(again, train.scores)
+    assert not np.isclose(held, train.scores).any()
+
+
+def test_all_joined_is_ahead_of_each_where_each_knows_a_part():
+    rng = np.random.default_rng(0)
+    n = 400
+    pairs = np.array([(f"a {i}", f"b {i}") for i in range(n)], dtype=object)
+    parts = rng.normal(size=(3, n))
+    train = ScoredPairs(pairs, parts.sum(axis=0), np.full(n, "", dtype=object))
+    second = np.tile(parts[1], (2, 1)).T
+    columns = Columns(parts[:1].T, second, second, parts[2:].T)
+    found = judged(train, [columns, columns], seed=0)
+    held = {case: rank_correlation(answers[0], train.scores) for case, answers in found.items()}
+    assert max(held, key=held.__getitem__) == JOINED and held[JOINED] > 90
+    assert held[TRAINED] == pytest.approx(rank_correlation(parts[0], train.scores))
+
+
+def test_similarities_are_those_of_each_pair_alone_in_any_order(tiny_model):
+    pairs = np.array([("a cat sat", "the cat sat"), ("old earth", "old earth")], dtype=object)
+    encoder = TokenEncoder(str(tiny_model)).fit(["a text"])
+    table: Any = RCMDRegressor(str(tiny_model), weights="idf").fit(pairs).token_weights_
+    found, elements = similarities(encoder, pairs, table)
+    assert found.shape == (2, MEASURES)
+    alone, one = similarities(encoder, pairs[1:], table)
+    turned, same = similarities(encoder, pairs[:, ::-1], table)
+    np.testing.assert_allclose(found[1:], alone, atol=1e-5)
+    np.testing.assert_allclose(elements[1:], one, atol=1e-5)
+    np.testing.assert_allclose(found, turned, atol=1e-5)
+    np.testing.assert_allclose(elements, same, atol=1e-5)
+    plain = RCMDRegressor(str(tiny_model)).fit(pairs)
+    np.testing.assert_allclose(found[:, 0], plain.similarity(pairs), atol=1e-5)
+    # Equal texts: no difference, and products that sum to the squared length 1.
+    width = elements.shape[1] // 2
+    np.testing.assert_allclose(elements[1, :width], 0, atol=1e-6)
+    assert elements[1, width:].sum() == pytest.approx(1)
