@@ -30,6 +30,8 @@ NEIGHBOURHOOD_NAMES = (
 _BLOCK_BYTES = 64 * 2**20
 _NOBODY = -1
 _STRIDE = 8
+_WAITING = 2**15
+"""Candidates of queries, at the least, whose exact cosines are computed together."""
 
 
 def nearest_neighbours(
@@ -95,33 +97,43 @@ def nearest_neighbours(
     size = max(1, _BLOCK_BYTES // max(1, 4 * len(members)))
     has_direction: NDArray[np.bool_] = np.any(array[unique] != 0, axis=1)
     for start in range(0, len(unique), size):
-        block = slice(start, start + size)
-        near = exact_units(array, unique[block]).astype(np.float32) @ rows.T
-        for row, query in enumerate(unique[block]):
+        block = unique[start : start + size]
+        near = exact_units(array, block).astype(np.float32) @ rows.T
+        asking: list[int] = []
+        waiting: list[Integers] = []
+        n_waiting = 0
+        for row, query in enumerate(block):
             if has_direction[start + row]:
-                found, exact = _nearest(array, int(query), near[row], members, k)
-                neighbours[start + row, : len(found)] = found
-                cosines[start + row, : len(found)] = exact
+                asking.append(start + row)
+                waiting.append(_candidates(int(query), near[row], members, k, array.shape[1]))
+                n_waiting += len(waiting[-1])
+            if waiting and (n_waiting >= _WAITING or row == len(block) - 1):
+                who = np.repeat(asking, [*map(len, waiting)])
+                found = np.concatenate(waiting)
+                exact = exact_cosines(array, unique[who], found)
+                # Stable: queries stay where they are, and of equally near rows the first is first.
+                order = np.lexsort((-exact, who))
+                place = np.arange(len(who)) - np.searchsorted(who, who)
+                kept = place < k
+                neighbours[who[kept], place[kept]] = found[order[kept]]
+                cosines[who[kept], place[kept]] = exact[order[kept]]
+                asking, waiting, n_waiting = [], [], 0
     return neighbours[position], cosines[position]
 
 
-def _nearest(
-    points: Floats, query: int, near: Floats, members: Integers, k: int
-) -> tuple[Integers, NDArray[np.float64]]:
-    """Give the k nearest of ``members`` to one query, from float32 cosines of them all."""
+def _candidates(query: int, near: Floats, members: Integers, k: int, width: int) -> Integers:
+    """Give those of ``members`` that may be among the k nearest, from float32 cosines of them all.
+
+    ``width`` is that of the points.
+    """
     own = np.searchsorted(members, query)
     if own < len(members) and members[own] == query:
         near[own] = -2.0  # below any cosine
     # The k-th greatest of a part is none too great for all: so few are left to be sorted out.
-    some = near[::_STRIDE]
-    candidates = np.flatnonzero(near >= _least(some, k, points.shape[1]))
+    candidates = np.flatnonzero(near >= _least(near[::_STRIDE], k, width))
     some = near[candidates]
-    candidates = candidates[some >= _least(some, k, points.shape[1])]
-    candidates = candidates[near[candidates] > -2.0]
-    rows = members[candidates]
-    exact = exact_cosines(points, np.array([query]), rows)
-    order = np.lexsort((rows, -exact))[:k]
-    return rows[order], exact[order]
+    candidates = candidates[some >= _least(some, k, width)]
+    return members[candidates[near[candidates] > -2.0]]
 
 
 def _least(some: Floats, k: int, width: int) -> np.float32:
