@@ -3,11 +3,17 @@
 With fixed activities the best map of rank d is known in closed form, but going all the way there
 overshoots, for activities change on the way. In the factor the hinge arguments are quadratic, so
 that along any few directions the objective is searched exactly at the cost of vectors of length
-m. A round joins both: its plane is spanned by the direction to the closed form and the last move.
+m. A round joins both: its plane is spanned by the direction to a closed form and the last move.
+
+That closed form is not of the activities at the map, most of which are 0 or 1 and flip from round
+to round, but of their running mean. The dual is concave, so the mean's bound is above the mean of
+their bounds, and its closed form is nearer to the optimum than that of most single rounds. A round
+whose own bound is higher, as on few points and wide margins, begins the mean anew.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,7 +28,13 @@ from film.threads import one_blas_thread
 _WIDTHS = (0.3, 0.01, 1e-4)
 # A round that lowers the objective by less than this share of it asks for a finer hinge.
 _SLOW = 3e-3
+# After one that lowers it by less than this, every other round goes by its own activities: where
+# few dimensions leave a gap to the dual, its optimum may lie where no map is.
+_STUCK = 3e-4
 _NEWTON_STEPS = 12
+# Weight of the newest activities in their mean: that of a mean that forgets the first rounds, and
+# from then on the least.
+_FORGETTING, _LEAST_WEIGHT = 3.0, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +156,10 @@ def descend_factor(
     images = _images(anchors, pulls, B, unit)
     width, floor, finest = (share * margin for share in _WIDTHS)
     S, activity = S_all.astype(np.float64), np.ones(len(anchors))
+    mean_S, mean_activity = S, activity
     last: _Direction | None = None
     scaled, before = False, np.inf
-    while True:
+    for number in itertools.count():
         x = margin - _dots(*images)
         gram = B.T @ B
         loss = float(np.maximum(x, 0.0).sum() + 0.5 * np.square(gram).sum())
@@ -160,7 +173,16 @@ def descend_factor(
         change = slopes - activity
         S = S - _symmetric(pull_matrix(anchors, pulls, change).astype(np.float64)) / unit
         activity = slopes
-        bound, s, P = rank_bound(S, activity, margin, d)
+        weight = max(_FORGETTING / (_FORGETTING + number), _LEAST_WEIGHT)
+        mean_S = mean_S + weight * (S - mean_S)
+        mean_activity = mean_activity + weight * (activity - mean_activity)
+        bound, s, P = rank_bound(mean_S, mean_activity, margin, d)
+        single, *own = rank_bound(S, activity, margin, d)
+        if single >= bound:
+            mean_S, mean_activity = S, activity
+        if single >= bound or (drop <= _STUCK * loss and number % 2):
+            s, P = own
+        bound = max(bound, single)
         norm = float(np.linalg.norm(2 * (B @ gram - S @ B)))
         yield FactorRound(B, x, loss, bound, smoothing, norm)
 

@@ -401,12 +401,13 @@ def test_sparse_rows_of_float64_are_learned_from_in_float32_whatever_their_units
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(8), 12)
     X = rng.poisson(rng.gamma(0.4, size=(8, 50))[y]) * 1.0
-    settings = {"d": 4, "rank": 10, "random_state": 0}
+    # All dimensions, so that the objective is convex in the map and has one minimum.
+    settings = {"d": 10, "rank": 10, "tol": 1e-4, "max_iter": 500, "random_state": 0}
     single = FILM(**settings).fit(X.astype(np.float32), y)
     metric = FILM(**settings).fit(sp.csr_array(unit * X), y)
     assert metric.components_.dtype == metric.singular_values_.dtype == np.float64
     np.testing.assert_allclose(metric.singular_values_ / unit, single.singular_values_, rtol=1e-5)
-    # Float32 and rounds that end at a hundredth: the map is the same to a thousandth.
+    # ½ ‖M − M*‖² is at most the share of the objective that the rounds leave.
     assert metric.objective_ == pytest.approx(single.objective_, rel=1e-3)
     seen = metric.transform(unit * X)
     np.testing.assert_allclose(seen @ seen.T / (seen**2).sum(), _gram(single, X), atol=1e-3)

@@ -454,6 +454,17 @@ def test_rounds_end_with_a_reason_and_a_remedy(solver):
     assert bounded.objective - bounded.lower_bound <= 1e-2 * bounded.objective
 
 
+@seeds
+def test_the_mean_of_activities_certifies_no_later_than_those_of_each_round(seed, monkeypatch):
+    anchors, pulls, second_moment, _ = problem(seed, n=600, r=20)
+    settings = {"margin": 0.3, "max_iter": 500, "tol": 1e-3}
+    by_mean = solve(anchors, pulls, second_moment, 20, **settings)
+    monkeypatch.setattr(factor_module, "_LEAST_WEIGHT", 1.0)
+    alone = solve(anchors, pulls, second_moment, 20, **settings)
+    assert by_mean.reason is alone.reason is StopReason.BOUND
+    assert by_mean.n_iter <= alone.n_iter
+
+
 @solvers
 @pytest.mark.parametrize("at", [1, 3])
 def test_an_interrupt_keeps_the_best_map_and_says_so(solver, at):
