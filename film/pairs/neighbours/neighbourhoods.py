@@ -30,8 +30,8 @@ NEIGHBOURHOOD_NAMES = (
 _BLOCK_BYTES = 64 * 2**20
 _NOBODY = -1
 _STRIDE = 8
-_WAITING = 2**15
-"""Candidates of queries, at the least, whose exact cosines are computed together."""
+_BLOCK_ROWS = 2**15
+"""Candidates of queries, at the least, whose exact cosines are computed in one go."""
 
 
 def nearest_neighbours(
@@ -107,7 +107,7 @@ def nearest_neighbours(
                 asking.append(start + row)
                 waiting.append(_candidates(int(query), near[row], members, k, array.shape[1]))
                 n_waiting += len(waiting[-1])
-            if waiting and (n_waiting >= _WAITING or row == len(block) - 1):
+            if waiting and (n_waiting >= _BLOCK_ROWS or row == len(block) - 1):
                 who = np.repeat(asking, [*map(len, waiting)])
                 found = np.concatenate(waiting)
                 exact = exact_cosines(array, unique[who], found)

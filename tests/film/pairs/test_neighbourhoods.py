@@ -190,11 +190,13 @@ def test_only_what_float32_cannot_tell_is_computed_again(monkeypatch):
     monkeypatch.setattr(neighbourhoods, "exact_cosines", watched)
     together = nearest_neighbours(points, clear, 5)
     assert again == [5 * len(clear)]
-    again.clear()
-    monkeypatch.setattr(neighbourhoods, "_WAITING", 10)
-    for some, all_ in zip(nearest_neighbours(points, clear, 5), together, strict=True):
-        np.testing.assert_array_equal(some, all_)
-    assert again == [10] * (len(clear) // 2) + [5] * (len(clear) % 2)
+    for least, queries in ((10, 2), (11, 3)):
+        again.clear()
+        monkeypatch.setattr(neighbourhoods, "_BLOCK_ROWS", least)
+        for some, same in zip(nearest_neighbours(points, clear, 5), together, strict=True):
+            np.testing.assert_array_equal(some, same)
+        rest = [5 * (len(clear) % queries)] if len(clear) % queries else []
+        assert again == [5 * queries] * (len(clear) // queries) + rest
 
 
 def test_a_gap_of_just_the_width_of_ties_is_a_tie():
