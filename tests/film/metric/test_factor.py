@@ -224,7 +224,7 @@ def test_rounds_describe_themselves_and_never_rise(seed):
         norm = np.linalg.norm(problem.gradient(at.B, width))
         assert at.gradient_norm == pytest.approx(norm, rel=1e-4, abs=1e-5)
         slopes = smoothed_hinge(x, width)[1]
-        # The bound is that of the mean of activities, or of the last ones, which then begin it anew.
+        # The bound of the mean of activities, or of the last ones, which then begin it anew.
         mean = mean + max(3 / (3 + number), 0.2) * (slopes - mean)
         bounds = [rank_bound(problem.symmetric(a), a, margin, D)[0] for a in (mean, slopes)]
         assert at.bound == pytest.approx(max(bounds), rel=1e-9)
