@@ -2,6 +2,7 @@ import builtins
 import importlib.util
 import math
 
+import joblib
 import numpy as np
 import pytest
 import scipy.optimize
@@ -444,6 +445,18 @@ def test_processes_do_not_change_exact_transport(monkeypatch):
         )
         assert (weighted != found).any()
     assert not len(ragged_similarities(tokens1[:0], tokens2[:0], "cmd", n_jobs=2))
+
+
+def test_blocks_of_pairs_come_back_in_their_order(monkeypatch):
+    pytest.importorskip("ot")
+    monkeypatch.setattr(_exact_transport, "SENT", 3)
+    tokens1, tokens2 = _ragged(LENGTHS1, 5), _ragged(LENGTHS2, 6)
+    told = []
+    # Threads start at once, and processes in seconds.
+    with joblib.parallel_config(backend="threading"):
+        found = ragged_similarities(tokens1, tokens2, "cmd", n_jobs=2, advance=told.append)
+    np.testing.assert_array_equal(found, ragged_similarities(tokens1, tokens2, "cmd"))
+    assert told == [3] * (len(found) // 3) + [len(found) % 3] * (len(found) % 3 > 0)
 
 
 def test_only_exact_transport_starts_processes(monkeypatch):
