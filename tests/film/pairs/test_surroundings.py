@@ -58,6 +58,16 @@ def test_a_copy_in_the_collection_is_no_neighbour():
     assert zeros.toarray().tolist() == [[0.0, 0.0]]
 
 
+def test_above_the_border_alone_a_point_is_the_row_itself():
+    border = np.float32(surroundings._SAME)
+    for cosine, kept in (
+        (border, [border, 0.0]),
+        (np.nextafter(border, np.float32(1)), [0.0, 0.5]),
+    ):
+        cosines = np.array([[cosine, 0.5]], dtype=np.float32)
+        assert surroundings._nearest_alone(cosines, 1).toarray().tolist() == [kept]
+
+
 def test_texts_of_one_cloud_come_closer_and_those_of_two_do_not():
     rng = np.random.default_rng(0)
     centres = np.repeat(np.eye(8)[:2], 40, axis=0)
