@@ -4,8 +4,9 @@
 ranks, each size in a process of its own that reads its texts from blocks. Then the same on a local
 Dask cluster, two worker processes against one, each with one BLAS thread and one core, with the
 ranks of all pairs; what is left to the process that asks, such as solving for the map, has all
-cores in both runs. A row is recorded as soon as it is measured, and a case that this commit has
-recorded is not measured again.
+cores in both runs. Beside it stands what two processes of nothing but matrix products reach on two
+cores of the machine, against one. A row is recorded as soon as it is measured, and a case that this
+commit has recorded is not measured again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from sklearn.feature_extraction.text import TfidfVectorizer
+from threadpoolctl import threadpool_limits
 
 from benchmarks.support.bench_corpus import bench_corpus
 from benchmarks.support.records import RESULTS, commit, record
@@ -41,6 +44,7 @@ SIZES = (50_000, 100_000, 250_000, 500_000, 1_000_000)
 DASK_SIZE = 200_000
 MOST_PAIRS = 404_290
 RANKED_PAIRS = 30_000
+PRODUCT_SECONDS = 5
 K_MAX = 55
 STAGES = ("vectorise", "fit", "transform", "ranks")
 
@@ -61,7 +65,13 @@ def main(arguments: list[str] | None = None) -> int:
         options.sizes, options.dask_size, options.rank, options.repeats = [500, 1000], 500, 20, 1
     if options.stage:
         name, _, n = options.stage.partition(" ")
-        run = {"corpus": make_corpus, "alone": alone, "dask1": on_dask, "dask2": on_dask}[name]
+        run = {
+            "corpus": make_corpus,
+            "alone": alone,
+            "dask1": on_dask,
+            "dask2": on_dask,
+            "products": products,
+        }[name]
         print(json.dumps(run(Path(options.work), int(n), options.rank, name)))
         return 0
     fits: dict[int, float] = {}
@@ -82,6 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
             if recorded(span, options.out) is None:
                 _record(options, span, {"slope": round(float(slope), 3)})
         _compare(options, folder)
+        _compare_products(options, folder)
     return 0
 
 
@@ -107,6 +118,38 @@ def _compare(options: argparse.Namespace, folder: str) -> None:
     print(case, two, "one worker", one, ratio, flush=True)
     _record(options, case.replace("two workers", "one worker"), one)
     _record(options, case, two | ratio, rival="one worker", rivals=one)
+
+
+def _compare_products(options: argparse.Namespace, folder: str) -> None:
+    """Compare what two cores do of the same products at once with what one does."""
+    case = "two processes of matrix products, one core each"
+    if recorded(case, options.out) is not None or len(os.sched_getaffinity(0)) < 2:
+        return
+    ratios = []
+    for _ in range(options.repeats):
+        one, two = (_products_at_once(options, folder, n) for n in (1, 2))
+        ratios.append(two / one)
+    row = {"speedup": round(float(np.median(ratios)), 3)}
+    print(case, row, flush=True)
+    _record(options, case, row)
+
+
+def _products_at_once(options: argparse.Namespace, folder: str, n: int) -> float:
+    with ThreadPoolExecutor(n) as pool:
+        rows = pool.map(lambda core: _process(options, folder, f"products {core}"), range(n))
+        return sum(row["rate"] for row in rows)
+
+
+def products(work: Path, n: int, rank: int, name: str) -> dict[str, float]:
+    """Products of single-precision matrices a second, for some seconds on core number ``n``."""
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[n]})
+    A = np.ones((1000, 1000), dtype="float32")
+    done, passed, started = 0, 0.0, time.perf_counter()
+    with threadpool_limits(1):
+        while passed < PRODUCT_SECONDS:
+            np.dot(A, A)
+            done, passed = done + 1, time.perf_counter() - started
+    return {"rate": done / passed}
 
 
 def make_corpus(work: Path, n: int, rank: int, name: str) -> dict[str, float]:
