@@ -143,7 +143,7 @@ def _products_at_once(options: argparse.Namespace, folder: str, n: int) -> float
 def products(work: Path, n: int, rank: int, name: str) -> dict[str, float]:
     """Products of single-precision matrices a second, for some seconds on core number ``n``."""
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[n]})
-    A = np.ones((1000, 1000), dtype="float32")
+    A = np.ones((1000, 1000)).astype(np.float32)
     done, passed, started = 0, 0.0, time.perf_counter()
     with threadpool_limits(1):
         while passed < PRODUCT_SECONDS:

@@ -28,8 +28,8 @@ from film.threads import one_blas_thread
 _WIDTHS = (0.3, 0.01, 1e-4)
 # A round that lowers the objective by less than this share of it asks for a finer hinge.
 _SLOW = 3e-3
-# After one that lowers it by less than this, every other round goes by its own activities: where
-# few dimensions leave a gap to the dual, its optimum may lie where no map is.
+# After one that lowers it by less than this, a round goes by its own activities, too: where few
+# dimensions leave a gap to the dual, no map is at the dual's optimum.
 _STUCK = 3e-4
 _NEWTON_STEPS = 12
 # Weight of the newest activities in their mean: that of a mean that forgets the first rounds, and
@@ -180,8 +180,11 @@ def descend_factor(
         single, *own = rank_bound(S, activity, margin, d)
         if single >= bound:
             mean_S, mean_activity = S, activity
-        if single >= bound or (drop <= _STUCK * loss and number % 2):
-            s, P = own
+        goals, own_goal = [P * np.sqrt(s)], own[1] * np.sqrt(own[0])
+        if single >= bound:
+            goals = [own_goal]
+        elif drop <= _STUCK * loss:
+            goals.append(own_goal)
         bound = max(bound, single)
         norm = float(np.linalg.norm(2 * (B @ gram - S @ B)))
         yield FactorRound(B, x, loss, bound, smoothing, norm)
@@ -192,8 +195,8 @@ def descend_factor(
             B, images = root * B, (root * images[0], root * images[1])
             scaled, before = True, loss
             continue
-        move = _towards(B, P * np.sqrt(s))
-        directions = [_Direction(move, _images(anchors, pulls, move, unit))]
+        moves = [_towards(B, goal) for goal in goals]
+        directions = [_Direction(move, _images(anchors, pulls, move, unit)) for move in moves]
         if last is not None:
             directions.append(last)
         plane = _Plane(B, images, x, directions)
