@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     with parallel_config(n_jobs=min(2, cpu_count())):
         rule = fit_rule(data, options, margin, known)
         optimistic = _optimistic(data, options, margin, rule.k, prior)
-    likely = fit_rule(data, options, margin, known, by="log loss")
+    likely = fit_rule(data, options, margin, known, by="log loss", like=rule)
     _say(
         f"chosen inside train: margin={margin}; k={rule.k} by accuracy; "
         f"k={likely.k}, {likely.mode} by log loss"
@@ -111,7 +112,7 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     )
     curve = rule.k_curve(data.dev, data.y_dev, PAPER_KS)
     wide = rule.k_curve(data.dev, data.y_dev, WIDE_KS)
-    narrow = fit_rule(data, options, margin, known, ks=PAPER_KS)
+    narrow = fit_rule(data, options, margin, known, ks=PAPER_KS, like=rule)
     rows["Pairwise kNN, collection, k up to 55"] = _rule_row(
         narrow, data.dev, data.y_dev, share, prior
     )
@@ -221,9 +222,16 @@ def fit_rule(
     *,
     ks: Any = WIDE_KS,
     by: str = "accuracy",
+    like: PairwiseKNNClassifier | None = None,
 ) -> PairwiseKNNClassifier:
-    """Fit the rule on all of train, with the k, and by log loss the mode, best out of fold."""
-    rule = _rule(data, options, margin, 36, corpus).fit(data.train, data.y_train, data.similar)
+    """Fit the rule on all of train, with the k, and by log loss the mode, best out of fold.
+
+    A rule that was fitted to the same data has numbered the texts.
+    """
+    rule = _rule(data, options, margin, 36, corpus)
+    if like is not None:
+        rule = copy(like).set_params(k=36, mode="both")
+    rule.fit(data.train, data.y_train, data.similar)
     if by == "accuracy":
         rates = _out_of_fold_rates(rule, data.y_train, ks)
         rule.set_params(k=int(rates.ks[rates.accuracy.argmax()]))

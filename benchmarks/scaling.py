@@ -170,14 +170,17 @@ def alone(work: Path, n: int, rank: int, name: str) -> dict[str, float]:
 
 def on_dask(work: Path, n: int, rank: int, name: str) -> dict[str, float]:
     """Run all stages on a local cluster of so many workers."""
-    # With n_jobs=1, as for one worker, joblib would leave Dask out.
     with workers(int(name[-1])), parallel_config("dask", n_jobs=4):
         return stages(work, n, rank, n_ranked=None)
 
 
 @contextmanager
 def workers(n_workers: int) -> Iterator[None]:
-    """Hold a local cluster whose workers have one BLAS thread each."""
+    """Hold a local cluster whose workers have one core and one BLAS thread each.
+
+    A cluster of one thread is left out by joblib, which would run its tasks here, on all cores: a
+    worker that is alone has two threads for its one core.
+    """
     import dask
     from distributed import Client, LocalCluster
 
@@ -185,7 +188,10 @@ def workers(n_workers: int) -> Iterator[None]:
     with (
         dask.config.set({"distributed.nanny.pre-spawn-environ": dict.fromkeys(threads, 1)}),
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=2 if n_workers == 1 else 1,
+            processes=True,
+            dashboard_address=None,
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from estimators import FILM, PairwiseKNNClassifier
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs import pairwise_knn
+from estimators.pairs.pair_problem import PairProblem
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
@@ -608,6 +609,25 @@ def test_a_cached_fit_is_read_not_repeated(tmp_path):
     clone(knn).fit(PAIRS, 1 - Y)
     clone(knn).fit(PAIRS[1:], Y[1:])
     assert len(lines_of(path)) == before + 2 * (4 + 4)
+
+
+def test_texts_are_numbered_once_where_the_cache_answers_or_the_data_are_the_same(
+    tmp_path, monkeypatch
+):
+    counted = []
+    numbered = PairProblem._numbered.func
+    monkeypatch.setattr(
+        PairProblem._numbered, "func", lambda problem: counted.append(1) or numbered(problem)
+    )
+    knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, memory=str(tmp_path)).fit(PAIRS, Y)
+    assert len(counted) == 1
+    again = clone(knn).set_params(k=9).fit(PAIRS, Y)
+    assert len(counted) == 1
+    again.predict(PAIRS)
+    knn.set_params(k=9, memory=None).fit(PAIRS, Y)
+    assert len(counted) == 2
+    knn.fit(PAIRS[1:], Y[1:])
+    assert len(counted) == 3
 
 
 @pytest.mark.parametrize("memory", [True, False])
