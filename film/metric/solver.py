@@ -6,10 +6,11 @@ the way are the dual variables of
 
     min over M = P diag(s) Pᵀ of  Σ_i max(0, m − ⟨M, a_i v_iᵀ⟩) + ½ ‖M‖².
 
-"eigen" moves the map towards the closed form for its activity, as far as the objective itself
-falls (`film.metric.factor`). "cayley" is the paper's descent, with activities moved by the step
-that is best for the dual of full rank; the map kept is the one of the lowest objective. Both begin
-with the same margin, and both measure convergence by a lower bound of the objective.
+"eigen" moves the map towards the closed form for the mean of its activities, as far as the
+objective itself falls (`film.metric.factor`). "cayley" is the paper's descent, with activities
+moved by the step that is best for the dual of full rank; the map kept is the one of the lowest
+objective. Both begin with the same margin, and both measure convergence by a lower bound of the
+objective.
 """
 
 from __future__ import annotations
