@@ -142,6 +142,10 @@ class PairProblem:
         """Number of the sentence that each text is, by the wider `normalize_text`."""
         return TextIndex().add(self.texts)
 
+    def or_same(self, before: PairProblem | None) -> PairProblem:
+        """Give an earlier problem where it is this one, for its texts have numbers."""
+        return before if before is not None and getattr(before, "key", "") == self.key else self
+
     def folds(self, splitter: Any) -> list[Fold]:
         """Rows of training and test of each fold, checked to share no sentence."""
         sentences = self.sentences
@@ -192,3 +196,8 @@ class PairProblem:
     def _has_words(self, pairs: np.ndarray) -> np.ndarray:
         """Pairs that carry information: all texts without words are one, and duplicates of none."""
         return (pairs != self.null).all(axis=1)
+
+
+def folds_of(key: str, splitter: Any, problem: PairProblem) -> list[Fold]:
+    """Folds of a problem, for a cache that knows it by its key."""
+    return problem.folds(splitter)

@@ -26,7 +26,7 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.metric import FILM
-from estimators.pairs.pair_problem import PairProblem, checked_problem, digest
+from estimators.pairs.pair_problem import PairProblem, checked_problem, digest, folds_of
 from estimators.pairs.stack.members import embed, fit_embedder
 from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k
@@ -327,14 +327,11 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             pairs, y, similar, self.corpus, self.random_state, **options
         )
         splitter = splitter_of(self.cv, self.random_state)
-        before: PairProblem | None = getattr(self, "_problem", None)
-        if before is not None and getattr(before, "key", None) == problem.key:
-            problem = before  # its texts have numbers
+        problem = problem.or_same(getattr(self, "_problem", None))
         embedder = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
         if self.embedder is not None:
             embedder = cloned("embedder", self.embedder)
-        split = self._cache(_folds_of, ignore=["problem"])
-        folds = split(problem.key, splitter, problem=problem)
+        folds = self._cache(folds_of, ignore=["problem"])(problem.key, splitter, problem=problem)
         parts = [train for train, _ in folds]
         # The corpus is no part of this key: both modes share their embedders.
         fit = delayed(self._cache(fit_embedder, ignore=["problem"]).call_and_shelve)
@@ -359,10 +356,6 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
 def _count_past(k: Any) -> int:
     """Give the power of two that ranks are counted up to where k is asked."""
     return max(_LEAST_COUNT, 1 << (int(k) - 1).bit_length() if k > 0 else 0)
-
-
-def _folds_of(key: str, splitter: Any, problem: PairProblem) -> list[Fold]:
-    return problem.folds(splitter)
 
 
 def _out_of_fold_ranks(
