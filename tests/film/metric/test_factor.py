@@ -194,6 +194,11 @@ def test_the_best_length_is_within_a_millionth_above_the_minimum(seed):
     assert 0 <= found - wanted <= 2.0**-20 * (1 + 1e-9)
 
 
+def beyond(plane, step):
+    """Length of what of a step is in no combination of the columns."""
+    return np.linalg.norm(step.ravel() - plane @ np.linalg.lstsq(plane, step.ravel())[0])
+
+
 @seeds
 def test_rounds_describe_themselves_and_never_rise(seed):
     problem = Problem(seed)
@@ -207,6 +212,7 @@ def test_rounds_describe_themselves_and_never_rise(seed):
     square, pulled = np.sum((problem.B.T @ problem.B) ** 2), margin - problem.hinge(problem.B)
     assert root**2 == pytest.approx(_best_length(pulled, margin, square))
     width, before, last, mean, moved = 0.3 * margin, np.inf, None, np.ones(M), []
+    by_own: list[float] = []
     for number, at in enumerate(rounds):
         x = problem.hinge(at.B)
         assert np.allclose(at.hinge, x)
@@ -235,20 +241,23 @@ def test_rounds_describe_themselves_and_never_rise(seed):
         mean = slopes if higher else mean
         # The next map lies in the span of the last move and of the ways to one closed form, or to
         # both where the last round lowered little.
-        forms = (
-            [found[1]] if higher else found if before - at.loss <= 3e-4 * at.loss else [found[0]]
-        )
+        stuck = before - at.loss <= 3e-4 * at.loss
+        forms = found[1:] if higher else found if stuck else found[:1]
         ways = [_towards(at.B, P * np.sqrt(s)) for _, s, P in forms]
         step = rounds[min(number + 1, len(rounds) - 1)].B - at.B
         if number and step.any():
             plane = np.array([each.ravel() for each in (*ways, *moved)]).T
-            rest = step.ravel() - plane @ np.linalg.lstsq(plane, step.ravel())[0]
-            assert np.linalg.norm(rest) <= 1e-9 + 1e-4 * np.linalg.norm(step)
+            assert beyond(plane, step) <= 1e-9 + 1e-4 * np.linalg.norm(step)
+            if len(ways) == 2:
+                rest = beyond(np.delete(plane, 1, axis=1), step)
+                by_own.append(rest / np.linalg.norm(step))
             moved = [step]
         else:
             moved = []
         assert at.bound <= rounds[-1].loss * (1 + 1e-12)
         before, last = at.loss, at.B
+    # The ways to both count, where there are two.
+    assert np.mean(np.array(by_own) > 1e-4) > 0.9
     # They end where none was lower at the finest.
     assert len(rounds) < 500
     assert width == pytest.approx(1e-4 * margin)
