@@ -29,7 +29,7 @@ data = make_question_pairs(150, random_state=0)
 texts = sorted({*data.pairs.flat})
 groups = np.arange(len(texts)) % 12
 X = TfidfVectorizer().fit_transform(texts)
-eigen = FILM(d=60, rank=60, tol=1e-4, max_iter=500, random_state=0).fit(X, groups)
+eigen = FILM(d=60, rank=60, tol=1e-5, max_iter=500, random_state=0).fit(X, groups)
 cayley = FILM(d=4, rank=20, solver="cayley", random_state=0).fit(X, groups)
 numbers = {
     "eigen": (lambda seen: seen @ seen.T)(eigen.transform(X)[:60]),
@@ -93,10 +93,9 @@ def test_more_threads_give_the_same_counts_and_nearly_the_same_numbers(runs):
             continue
         one, other = (np.array([float.fromhex(n) for n in part]) for part in (value, others[name]))
         # Maps are learned in float32, whose sums of a few hundred terms are good to 1e-5 of the
-        # largest. With as many dimensions as coordinates there is one best map, which rounds that
-        # stop at 1e-4 of the objective are near to √2e-4. With fewer, rounds that the last digits
-        # part may end in another map about as good, so that objectives agree to the 1e-2 at which
-        # these stop, and probabilities of stacks to some hundredths.
-        loose = {"stack": 5e-2, "few": 5e-2, "eigen": 2e-2, "objective of eigen": 1e-2}
-        bound = loose.get(name, 1e-3)
+        # largest. With as many dimensions as coordinates there is one best map. With fewer, rounds
+        # that the last digits part may end in another map: objectives agree to the 1e-2 at which
+        # they stop. Stacks have ranks among their features: points as close as that may change
+        # places, and a place is worth less than a hundredth.
+        bound = 1e-2 if name in ("stack", "few", "objective of eigen") else 1e-3
         np.testing.assert_allclose(one, other, rtol=0, atol=bound * np.abs(one).max(), err_msg=name)
