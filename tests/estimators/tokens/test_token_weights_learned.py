@@ -159,7 +159,7 @@ def test_a_token_that_is_noise_weighs_less_and_the_loss_falls(tiny_model, monkey
     monkeypatch.setattr(Transformer, "forward", noisy)
     model = learner(tiny_model, steps=30, batch_size=5, learning_rate=0.2).fit(corpus)
     (weakest, weight), (_, second) = model.weakest(2)
-    assert weakest == "the" and weight < 0.7 and second > 1.2
+    assert weakest == "the" and weight < 0.55 and second > 1.5
     assert model.loss_curve_[-10:].mean() < model.loss_curve_[:10].mean() - 0.05
 
 
