@@ -24,6 +24,8 @@ _ARGUMENTS = {
     "n_contexts": "--contexts",
     "n_pairs": "--pairs",
     "checkpoint": "--cache",
+    "model": "--start",
+    "encoder": "--start",
 }
 """Options by arguments that have another name in Python."""
 
@@ -61,19 +63,20 @@ class Application(click.Group):
             click.echo(f"\nfilm: interrupted; {_left(ctx)}", err=True)
             ctx.exit(130)
         except MemoryError as error:
-            raise Failure(
-                "there is not enough memory for this; split the file, or use a larger machine"
-            ) from error
+            general = "there is not enough memory for this; split the file, or use a larger machine"
+            raise Failure(self._said(ctx, error, None if _is_ours(error) else general)) from error
         except OSError as error:
             if error.filename is None:
                 _drop_output()
-            raise Failure(self._by_options(ctx, str(error))) from error
+            raise Failure(self._said(ctx, error)) from error
         except (ImportError, ValueError) as error:
             if not _is_ours(error):
                 raise
-            raise Failure(self._by_options(ctx, str(error))) from error
+            raise Failure(self._said(ctx, error)) from error
 
-    def _by_options(self, ctx: click.Context, text: str) -> str:
+    def _said(self, ctx: click.Context, error: Exception, instead: str | None = None) -> str:
+        """Give the message of an error with its notes, by the options of the command."""
+        text = "\n".join([instead or str(error), *getattr(error, "__notes__", ())])
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         return text if command is None else by_options(text, command)
 

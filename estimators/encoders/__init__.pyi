@@ -3,8 +3,10 @@ from .frozen_encoder import warn_of_unknown as warn_of_unknown
 from .loading import check_device as check_device
 from .loading import quiet as quiet
 from .model_files import PAIR_HEAD as PAIR_HEAD
+from .model_files import check_model_files as check_model_files
 from .model_files import check_new_folder as check_new_folder
 from .model_files import find_model as find_model
+from .model_files import model_digest as model_digest
 from .model_files import write_folder as write_folder
 from .mteb_model import MTEBModel as MTEBModel
 from .new_encoder import make_encoder as make_encoder

@@ -57,6 +57,12 @@ def find_model(model: Any) -> Path:
     return _download(name)
 
 
+def check_model_files(model: Any) -> tuple[Path, list[Path]]:
+    """Give the local folder of a model and its weight files, as `find_model` and `check_folder`."""
+    folder = find_model(model)
+    return folder, check_folder(folder)
+
+
 def check_folder(folder: Path) -> list[Path]:
     """Give the weight files of a model folder, all of them whole.
 

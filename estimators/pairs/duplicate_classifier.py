@@ -46,7 +46,12 @@ from estimators.pairs.stack.near_copies import (
     raised,
     samenesses,
 )
-from estimators.pairs.stack.plans import check_devices, check_member_cv, make_plans
+from estimators.pairs.stack.plans import (
+    check_devices,
+    check_encoders,
+    check_member_cv,
+    make_plans,
+)
 from estimators.pairs.stack.routing import routed_metadata
 from estimators.pairs.stack.training_pairs import JudgedTraining
 from estimators.persistence import savable
@@ -206,12 +211,17 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         ------
         TypeError, ValueError
             If a text is missing, y has one class only, a parameter is wrong, folds share
-            questions, weights leave a class without any, or no triplet can be mined; before any
+            questions, weights leave a class without any, no triplet can be mined, or the files of a
+            member's transformers model are not those of the fits that ``memory`` keeps; before any
             work.
+        FileNotFoundError, ImportError
+            If a member's transformers model is not there; before any work.
         """
         members = checked_members(self.members, set(super().get_params(deep=False)))
         own_folds = check_member_cv(self.member_cv, members)
+        memory = checked_memory(self.memory)
         check_devices(members)
+        check_encoders([(f"member {name!r}", member) for name, member in members], memory)
         near = self.neighbourhood
         near = None if near is None else check_integer("neighbourhood", near, 1)
         classes, problem = checked_problem(pairs, y, similar, self.corpus, self.random_state)
@@ -231,8 +241,9 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             features = features.fit(with_corpus(pairs, problem.corpus_texts))
         lexical = dense_features(features, pairs)
         with progress_bar(self.verbose, "DuplicateClassifier", count_steps(plans) + 1) as advance:
-            cache = checked_memory(self.memory).cache
-            judged, fitted, collections = fit_members(plans, problem, near, routed, cache, advance)
+            judged, fitted, collections = fit_members(
+                plans, problem, near, routed, memory.cache, advance
+            )
             inputs = np.column_stack([judged, lexical])
             columns = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
             columns += names_of_features(features, lexical.shape[1])

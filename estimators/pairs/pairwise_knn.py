@@ -28,6 +28,7 @@ from estimators.inputs import (
 from estimators.metric import FILM
 from estimators.pairs.pair_problem import PairProblem, checked_problem, digest, folds_of
 from estimators.pairs.stack.members import embed, fit_embedder
+from estimators.pairs.stack.plans import check_encoders
 from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k
 
@@ -261,8 +262,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _cache(self, function: Any, ignore: list[str]) -> Any:
-        cache: Any = checked_memory(self.memory).cache
-        return cache(function, ignore=ignore)
+        return checked_memory(self.memory).cache(function, ignore=ignore)
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Apply the rule at k.
@@ -328,9 +328,9 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         )
         splitter = splitter_of(self.cv, self.random_state)
         problem = problem.or_same(getattr(self, "_problem", None))
-        embedder = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
-        if self.embedder is not None:
-            embedder = cloned("embedder", self.embedder)
+        plain = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
+        embedder = plain if self.embedder is None else cloned("embedder", self.embedder)
+        check_encoders([("embedder", embedder)], checked_memory(self.memory))
         folds = self._cache(folds_of, ignore=["problem"])(problem.key, splitter, problem=problem)
         parts = [train for train, _ in folds]
         # The corpus is no part of this key: both modes share their embedders.

@@ -51,10 +51,12 @@ def fit_members(
             "encodings": encodings,
         }
 
-        def step(what: str, plan: MemberPlan = plan) -> None:
-            finished.append(f"{plan.name}, {what}")
+        done: list[str] = []
+
+        def step(what: str, plan: MemberPlan = plan, done: list[str] = done) -> None:
+            done.append(f"{plan.name}, {what}")
             if advance:
-                advance(finished[-1])
+                advance(done[-1])
 
         stage = "the fit to all pairs"
         try:
@@ -85,11 +87,11 @@ def fit_members(
                     whole, problem, plan.folds[0][0], encodings
                 )
         except Exception as error:
-            error.add_note(
-                _what_failed(plan.name, stage, finished, getattr(cache, "__self__", None))
-            )
+            memory = getattr(cache, "__self__", None)
+            error.add_note(_what_failed(plan.name, stage, finished + done, memory))
             raise
         step("all pairs")
+        finished.append(done[-1])
         blocks.append(block)
         fitted.append((plan.name, whole))
     return np.column_stack(blocks), fitted, collections
@@ -105,7 +107,7 @@ def _what_failed(name: str, stage: str, finished: list[str], memory: Any) -> str
     kept = getattr(memory, "location", None)
     done = "; ".join(finished) or "nothing"
     where = (
-        f"in {kept}: remedy the cause and call fit again with the same memory, which goes on from "
+        f"in {kept}: remedy the cause and fit again with memory={str(kept)!r}, which goes on from "
         "there"
         if kept
         else "nowhere: with memory='FOLDER' another fit would go on from there"

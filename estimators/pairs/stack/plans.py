@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from estimators.encoders import SentenceEncoder, check_device
+from estimators.encoders import SentenceEncoder, check_device, check_model_files, model_digest
 from estimators.inputs import Fold, check_integer
 
 LEAST_FOLDS = 2
@@ -110,6 +113,72 @@ def check_devices(members: list[tuple[str, Any]]) -> None:
             check_device(torch, device)
         except ValueError as error:
             raise ValueError(f"member {name!r}: {error}") from error
+
+
+def check_encoders(named: list[tuple[str, Any]], memory: Any) -> None:
+    """Raise where the transformers model of an estimator is not there, damaged, or changed since.
+
+    Parameters
+    ----------
+    named : list of (str, estimator)
+        Embedders and predictors, with what errors call them.
+    memory : joblib.Memory
+        Keeps fits by parameters, so by the name of a folder and not by what is in it. It keeps the
+        digest of each model's files too, from the first fit on.
+
+    Raises
+    ------
+    FileNotFoundError, ImportError, ValueError
+        With the name; before any work.
+    """
+    first_digest = memory.cache(_first_digest, ignore=["digest"])
+    checked = set()
+    for name, estimator in named:
+        for model in _models_in(estimator):
+            if str(model) in checked:
+                continue
+            checked.add(str(model))
+            try:
+                folder, weights = check_model_files(model)
+            except (OSError, ImportError, ValueError) as error:
+                raise type(error)(f"{name}: {error}") from error
+            if memory.location is None:
+                continue
+            digest = _digest(folder, tuple(weights), _times(folder, weights))
+            if first_digest(str(model), digest) != digest:
+                raise ValueError(
+                    f"{name}: the files of model={model!r} are not those of the fits that "
+                    f"memory={os.fspath(memory.location)!r} keeps; put those back, or give memory= "
+                    "another folder"
+                )
+
+
+def _models_in(member: Any) -> Iterator[Any]:
+    """Yield names and folders of the transformers models that a member reads."""
+    for part in [member, *member.get_params(deep=True).values()]:
+        if type(part).__module__.partition(".")[0] != "estimators":
+            continue
+        params = part.get_params(deep=False)
+        model = params.get("model", part)
+        if "max_length" in params and (model is None or isinstance(model, (str, os.PathLike))):
+            yield model
+
+
+def _times(folder: Path, weights: list[Path]) -> tuple[tuple[int, int], ...]:
+    """Give when the files of a model changed, and their sizes."""
+    found = [path.stat() for path in (*sorted(folder.iterdir()), *weights)]
+    return tuple((of.st_mtime_ns, of.st_size) for of in found)
+
+
+@lru_cache(maxsize=16)
+def _digest(folder: Path, weights: tuple[Path, ...], times: tuple[tuple[int, int], ...]) -> str:
+    """Name a model by its content; a search that fits a hundred times reads it once."""
+    return model_digest(folder, list(weights))
+
+
+def _first_digest(model: str, digest: str) -> str:
+    """Give the digest, for a cache that knows a model by its name."""
+    return digest
 
 
 def parts_of_folds(n_folds: int, n_parts: int) -> NDArray[np.intp]:

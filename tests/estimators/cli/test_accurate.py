@@ -71,6 +71,21 @@ def test_trainings_that_cannot_be(shelf, tmp_path):
     assert "--scratch needs --surrogate" in refused(*train, "--accurate", "--scratch")
     assert "--accurate is not for --surrogate" in refused(*train, "--accurate", "--surrogate")
     assert "give 4 or more, or --start none" in refused(*train, "--accurate", "--folds", 3)
+    missing = refused(*train, "--accurate", "--start", "no/such/place")
+    assert "member 'vectors': --start 'no/such/place': there is no such folder" in missing
     (tmp_path / "model").mkdir()
     assert "is there already; give a new folder" in refused(*train, "--accurate")
     assert list((tmp_path / "model").iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_member_that_fails_is_named_with_its_fold_and_what_is_kept(accurate, tiny_model):
+    *_, place = accurate
+    start = ["--start", tiny_model, "--max-length", 65, "--cache", place / "kept"]
+    said = refused(
+        "train", place / "train.csv", "--accurate", "-m", place / "longer", *start, *SMALL
+    )
+    assert "--max-length 65 is more than the 64 tokens this model takes" in said
+    assert "member 'vectors' failed in fold 1 of 4" in said
+    assert "Finished: film, all pairs; characters, all pairs; words, all pairs; kept in" in said
+    assert f"fit again with --cache '{place / 'kept'}'" in said

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import Pipeline
 
-from estimators import FILM, PairwiseKNNClassifier
+from estimators import FILM, PairwiseKNNClassifier, SentenceEncoder
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs import pairwise_knn
 from estimators.pairs.pair_problem import PairProblem
@@ -23,6 +23,7 @@ from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
 from film.text import normalize_text
+from tests.estimators.tiny_model import make_tiny_model
 
 
 class LoggingFILM(FILM):
@@ -710,3 +711,19 @@ def test_what_asks_for_the_rule_alone_counts_little_past_k(fitted, monkeypatch):
     # One count for all k up to 64, so that a search over them is one; `rank` counts them all.
     assert counted == [1024, 1024, 64, 128, 512, None]
     np.testing.assert_array_equal(curve.accuracy, rates_over_k(ranks, NEW_Y, [3, 300, 20]).accuracy)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_encoder_that_changed_since_the_kept_fits_is_named(tmp_path):
+    pytest.importorskip("transformers", reason="needs the extra neural")
+    place, kept = tmp_path / "encoder", str(tmp_path / "kept")
+    make_tiny_model(place, seed=0)
+    data = make_question_pairs(80, random_state=0)
+    rule = PairwiseKNNClassifier(SentenceEncoder(place, max_length=32), k=3, cv=2, memory=kept)
+    rule.fit(data.pairs, data.y)
+    rule.fit(data.pairs, data.y)
+    make_tiny_model(place, seed=1)
+    message = f"embedder: the files of model={place!r} are not those of the fits that"
+    with pytest.raises(ValueError, match=re.escape(f"{message} memory={kept!r} keeps")):
+        rule.fit(data.pairs, data.y)
+    rule.set_params(memory=None).fit(data.pairs, data.y)

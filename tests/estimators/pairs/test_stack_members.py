@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -31,6 +31,7 @@ from estimators.pairs.stack.plans import learns_nothing, parts_of_folds
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, neighbour_ranks, neighbourhood_features
 from film.text import token_text
+from tests.estimators.tiny_model import make_tiny_model
 
 # Small problems are reduced and left unconverged, and tiny models know few words.
 pytestmark = pytest.mark.filterwarnings(
@@ -173,7 +174,7 @@ def test_a_failure_names_member_and_fold_and_what_is_kept(tmp_path, memory):
         model.fit(PAIRS, Y)
     (note,) = caught.value.__notes__
     assert "member 'rare' failed in fold 2 of 3" in note
-    assert "film, all pairs; rare, fold 1 of 3" in note
+    assert "Finished: film, all pairs; rare, fold 1 of 3; kept" in note
     assert (f"kept in {kept}" if memory else "kept nowhere: with memory='FOLDER'") in note
     if memory:
         # The same call goes on from the second fold.
@@ -291,6 +292,48 @@ def test_a_device_that_is_not_there_is_named_before_any_work(tmp_path):
     with pytest.raises(ValueError, match="member 'film': device='cuda:77' cannot be used here"):
         DuplicateClassifier(members).fit(PAIRS, Y)
     assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        make_pipeline(SentenceEncoder("no/such/place"), FILM()),
+        RCMDRegressor("no/such/place"),
+        RCMDRegressor(TokenFILM(TokenEncoder("no/such/place"))),
+    ],
+)
+def test_an_encoder_that_is_not_there_is_named_before_any_work(tmp_path, member):
+    log = tmp_path / "log"
+    members = [("pairs", Logged(str(log))), ("far", member)]
+    with pytest.raises(FileNotFoundError, match="member 'far': model='no/such/place': there is no"):
+        DuplicateClassifier(members).fit(PAIRS, Y)
+    assert not log.exists()
+
+
+def test_an_encoder_that_changed_since_the_kept_fits_is_named(tmp_path):
+    """Without this, folds by the former encoder and folds by the new one made one stack."""
+    pytest.importorskip("transformers", reason="needs the extra neural")
+    place, kept, log = tmp_path / "encoder", str(tmp_path / "kept"), tmp_path / "log"
+    make_tiny_model(place, seed=0)
+    vectors = make_pipeline(SentenceEncoder(place, max_length=16), FILM(4, rank=8, random_state=0))
+    members = [("vectors", vectors), ("rare", Logged(str(log), fails_at=1))]
+    model = DuplicateClassifier(members, features=None, cv=2, memory=kept)
+    with pytest.raises(ValueError, match="no convergence"):
+        model.fit(PAIRS, Y)
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    make_tiny_model(place, seed=1)
+    message = f"member 'vectors': the files of model={place!r} are not those of the fits that"
+    with pytest.raises(ValueError, match=re.escape(f"{message} memory={kept!r} keeps")):
+        model.fit(PAIRS, Y)
+    assert len(fits(log)) == 1
+    # Another folder, none, or the former files are remedies.
+    fresh = clone(model).set_params(memory=str(tmp_path / "other")).fit(PAIRS, Y)
+    none = clone(model).set_params(memory=None).fit(PAIRS, Y)
+    assert np.array_equal(fresh.out_of_fold_, none.out_of_fold_)
+    for name, content in before.items():
+        (place / name).write_bytes(content)
+    former = model.fit(PAIRS, Y)
+    assert not np.allclose(former.out_of_fold_[:, 0], none.out_of_fold_[:, 0])
 
 
 class CountedRegressor(RegressorMixin, BaseEstimator):
