@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 import click
+from click.shell_completion import CompletionItem
 
 from estimators.cli.console import Application
 from film import __version__
@@ -50,6 +51,15 @@ class LazyApplication(Application):
         if cmd_name not in COMMANDS:
             return None
         return getattr(importlib.import_module(f"estimators.cli.commands.{cmd_name}"), cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer commands without loading them, and options."""
+        found = [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
 LABEL_COLUMNS = ("is_duplicate", "label")
@@ -23,6 +24,30 @@ class FiniteRange(click.FloatRange):
             self.fail(f"{value!r} is not a number; give one such as 0.5.", param, ctx)
         return number
 
+
+class FileName(click.ParamType):
+    """The name of a file or folder, which shells complete; whoever opens it checks it.
+
+    Parameters
+    ----------
+    kind : {"file", "dir"}, default="file"
+        What is offered: files and folders, or folders alone.
+    """
+
+    name = "text"
+
+    def __init__(self, kind: str = "file") -> None:
+        self._kind = kind
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Leave the names to the shell."""
+        return [CompletionItem(incomplete, type=self._kind)]
+
+
+FILE = FileName()
+FOLDER = FileName("dir")
 
 PRIOR = FiniteRange(0, 1, min_open=True, max_open=True)
 """A share of duplicates."""
@@ -90,7 +115,7 @@ def model_option(
     help: str = "A model file, as film train writes it.", required: bool = True
 ) -> Any:
     """Return an option ``--model``."""
-    return click.option("-m", "--model", metavar="FILE", required=required, help=help)
+    return click.option("-m", "--model", type=FILE, metavar="FILE", required=required, help=help)
 
 
 contexts_option = click.option(
@@ -108,7 +133,7 @@ def prior_option(help: str, type: click.ParamType = PRIOR) -> Any:
 
 def html_option(help: str) -> Any:
     """Return an option ``--html``."""
-    return click.option("--html", metavar="FILE", help=help)
+    return click.option("--html", type=FILE, metavar="FILE", help=help)
 
 
 def report_format_option(

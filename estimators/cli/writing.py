@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 import click
 
 from estimators.cli.console import leaves, note, wrote
+from estimators.cli.options import FILE
 from estimators.cli.tables import (
     BINARY_FORMATS,
     FORMATS,
@@ -58,6 +59,7 @@ def _keep_escape(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 out_option = click.option(
     "-o",
     "--out",
+    type=FILE,
     metavar="FILE",
     callback=_check_form,
     help="Where the result goes. Default, or with -: standard output.",

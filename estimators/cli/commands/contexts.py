@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
-from estimators.cli.options import FiniteRange, seed_option
+from estimators.cli.options import FILE, FOLDER, FiniteRange, seed_option
 
 
 @click.command(
@@ -19,10 +19,11 @@ from estimators.cli.options import FiniteRange, seed_option
         "film score pairs.csv --model contexts",
     ),
 )
-@click.argument("docs", metavar="DOCS...", nargs=-1, required=True)
+@click.argument("docs", type=FILE, metavar="DOCS...", nargs=-1, required=True)
 @click.option(
     "-m",
     "--model",
+    type=FOLDER,
     metavar="FOLDER",
     required=True,
     help="Where the model is saved. It keeps every finished step: after Ctrl-C, a kill or a full "

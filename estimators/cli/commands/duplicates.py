@@ -26,6 +26,7 @@ from estimators.cli.found.tables import (
     sort_values,
 )
 from estimators.cli.options import (
+    FILE,
     POSITIVE_SHARE,
     PRIOR,
     encoding_option,
@@ -68,17 +69,19 @@ class _ShareOrEstimate(click.ParamType):
         "film duplicates tickets.csv --within customer --keep longest --out clean.csv",
     ),
 )
-@click.argument("table", metavar="TABLE")
+@click.argument("table", type=FILE, metavar="TABLE")
 @text_option
 @id_option("Ids of the rows. Default: id if there is one, else row numbers from 1.")
 @click.option(
     "--against",
+    type=FILE,
     metavar="FILE",
     help="Another table, with the same columns of texts and ids, or a collection of --save: only "
     "pairs of a row of TABLE, first, and one of FILE are reported.",
 )
 @click.option(
     "--save",
+    type=FILE,
     metavar="FILE",
     help="Save TABLE and its search index as a collection for --against.",
 )
@@ -95,6 +98,7 @@ class _ShareOrEstimate(click.ParamType):
 )
 @click.option(
     "--not-same",
+    type=FILE,
     metavar="FILE",
     help="Labelled pairs, such as the page of --html gives: those labelled 0 are left out, never "
     "in one group; those labelled 1 always are.",
@@ -107,6 +111,7 @@ class _ShareOrEstimate(click.ParamType):
 )
 @click.option(
     "--mapping",
+    type=FILE,
     metavar="FILE",
     help="With --keep: write the rows left out as a table of id, kept (the id of the row that "
     "replaces it), group and score.",

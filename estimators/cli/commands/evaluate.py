@@ -12,6 +12,7 @@ from estimators.cli import reading
 from estimators.cli.console import examples, note, progress, quiet_option
 from estimators.cli.figures import Thresholds, as_text, figures, thresholds_of
 from estimators.cli.options import (
+    FILE,
     PRIOR,
     html_option,
     label_option,
@@ -42,7 +43,7 @@ IMAGES = (".png", ".svg", ".pdf")
         "film evaluate dev.csv -m duplicates.skops --precision 0.95 --html figures.html",
     ),
 )
-@click.argument("pairs", metavar="PAIRS")
+@click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
 @label_option
 @model_option()

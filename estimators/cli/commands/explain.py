@@ -11,6 +11,7 @@ import numpy as np
 from estimators.cli import reading
 from estimators.cli.console import examples, progress, quiet_option
 from estimators.cli.options import (
+    FILE,
     contexts_option,
     html_option,
     model_option,
@@ -38,7 +39,7 @@ BLOCK = 32
         'film explain -p "He sang." "A song was sung." --model contexts --contexts 100',
     ),
 )
-@click.argument("pairs", metavar="PAIRS", required=False)
+@click.argument("pairs", type=FILE, metavar="PAIRS", required=False)
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
 @pair_options
 @model_option("A model file of film train, or the folder of a model that gives similarities.")

@@ -9,6 +9,7 @@ import click
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli.options import (
+    FILE,
     SHARE,
     FiniteRange,
     contexts_option,
@@ -28,12 +29,13 @@ from estimators.cli.writing import check_places
         "film train scored.csv --surrogate --model surrogate",
     ),
 )
-@click.argument("sentences", metavar="SENTENCES")
+@click.argument("sentences", type=FILE, metavar="SENTENCES")
 @text_option
 @model_option("The folder of a ContextModel, as film contexts writes it, or of a regressor.")
 @click.option(
     "-o",
     "--out",
+    type=FILE,
     metavar="FILE",
     required=True,
     help="CSV file of pairs, scores and splits; a file of the same name and .json stands beside "
@@ -54,6 +56,7 @@ from estimators.cli.writing import check_places
 )
 @click.option(
     "--exclude",
+    type=FILE,
     metavar="FILE",
     help="Hashes of sentences that must not be used, one per line, such as those of test sets.",
 )

@@ -9,7 +9,7 @@ import click
 from estimators.cli import reading, regressors
 from estimators.cli.console import examples, quiet_option
 from estimators.cli.figures import two_columns
-from estimators.cli.options import report_format_option
+from estimators.cli.options import FILE, report_format_option
 from estimators.cli.writing import check_places, out_option, size_of, write_report
 from estimators.inspection import printable_text
 from film import __version__
@@ -21,7 +21,7 @@ from film import __version__
         "film info duplicates.skops --format json",
     ),
 )
-@click.argument("model", metavar="MODEL")
+@click.argument("model", type=FILE, metavar="MODEL")
 @out_option
 @report_format_option("table", "json", default="table")
 @quiet_option

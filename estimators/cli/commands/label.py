@@ -15,7 +15,7 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option
 from estimators.cli.labelling.answers import Answers, pair_key
 from estimators.cli.labelling.candidates import candidate_pairs
-from estimators.cli.options import model_option, pair_options, seed_option, text_option
+from estimators.cli.options import FILE, model_option, pair_options, seed_option, text_option
 from estimators.cli.writing import check_places
 from estimators.inputs import usable_folds
 from estimators.inspection import printable_text
@@ -37,11 +37,12 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
         "film train labels.csv --model duplicates.skops",
     ),
 )
-@click.argument("table", metavar="TABLE")
+@click.argument("table", type=FILE, metavar="TABLE")
 @text_option
 @pair_options
 @click.option(
     "--labels",
+    type=FILE,
     metavar="FILE",
     required=True,
     help="Where answers are saved: .csv, .tsv or .jsonl with text1, text2, label.",

@@ -9,7 +9,7 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, note, progress, quiet_option
-from estimators.cli.options import FiniteRange, contexts_option, model_option, pair_options
+from estimators.cli.options import FILE, FiniteRange, contexts_option, model_option, pair_options
 from estimators.cli.regressors import FolderModel, is_folder
 from estimators.cli.writing import check_places, format_option, out_option, write_result
 
@@ -24,7 +24,7 @@ UNFAMILIAR = 0.5
         "film score pairs.csv --model surrogate --out similar.csv",
     ),
 )
-@click.argument("pairs", metavar="PAIRS")
+@click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
 @model_option("A model file of film train, or the folder of a model that gives similarities.")
 @contexts_option

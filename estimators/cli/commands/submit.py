@@ -12,7 +12,7 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, progress, quiet_option
-from estimators.cli.options import id_option, model_option, pair_options, prior_option
+from estimators.cli.options import FILE, id_option, model_option, pair_options, prior_option
 from estimators.cli.tables import format_of
 from estimators.cli.writing import check_places, digest_of, is_file, note_written, standard_output
 
@@ -24,7 +24,7 @@ _PAIRS, _JUDGED = "pairs", "judged"
         "film submit test.csv --model duplicates.skops --prior 0.1746 --out submission.csv"
     ),
 )
-@click.argument("test", metavar="TEST")
+@click.argument("test", type=FILE, metavar="TEST")
 @pair_options
 @id_option(f"Ids of the pairs. Default: {' or '.join(reading.TEST_ID_COLUMNS)}.")
 @model_option()
@@ -34,6 +34,7 @@ _PAIRS, _JUDGED = "pairs", "judged"
 @click.option(
     "-o",
     "--out",
+    type=FILE,
     metavar="FILE",
     required=True,
     help="Where the submission goes, always CSV; - is standard output.",

@@ -14,6 +14,8 @@ from estimators.cli.commands.surrogate_training import train_surrogate
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli.figures import as_text, figures
 from estimators.cli.options import (
+    FILE,
+    FOLDER,
     LABEL_COLUMNS,
     FiniteRange,
     label_option,
@@ -43,17 +45,19 @@ _OF_TRAINED = ("start", "epochs", "max_length")
         "film train scored.csv --surrogate --model surrogate",
     ),
 )
-@click.argument("pairs", metavar="PAIRS")
+@click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
 @label_option
 @model_option("Where the model is saved.")
 @click.option(
     "--more-duplicates",
+    type=FILE,
     metavar="FILE",
     help="More pairs known to be duplicates; of a table with labels, those labelled 1.",
 )
 @click.option(
     "--corpus",
+    type=FILE,
     metavar="FILE",
     help="The texts that will be scored, if they are known: neighbours are then counted among "
     "them too. Otherwise a probability depends on its own pair alone.",
@@ -77,6 +81,7 @@ _OF_TRAINED = ("start", "epochs", "max_length")
 )
 @click.option(
     "--cache",
+    type=FOLDER,
     metavar="FOLDER",
     help="Keep finished folds in a folder of your own: after Ctrl-C the same command continues.",
 )
@@ -100,6 +105,7 @@ _OF_TRAINED = ("start", "epochs", "max_length")
 )
 @click.option(
     "--start",
+    type=FOLDER,
     metavar="ENCODER",
     help="With --surrogate or --accurate: folder, or name on the hub, of the encoder that is "
     "trained; with the latter, none is no encoder. Default: the packaged all-MiniLM-L6-v2.",
