@@ -9,8 +9,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from estimators.encoders import SentenceEncoder
-from estimators.inputs import check_real
+from estimators.encoders import DTYPES, SentenceEncoder
+from estimators.inputs import check_choice, check_integer, check_real
 from estimators.metric import FILM
 from estimators.pairs.duplicate_classifier import DuplicateClassifier
 from estimators.pairs.word_differences import WordDifferences
@@ -35,6 +35,7 @@ def accurate_duplicates(
     neighbourhood: int | None = NEIGHBOURS,
     max_length: int = 128,
     device: Any = None,
+    dtype: Any = None,
     cache: Any = None,
     random_state: int = 0,
     **params: Any,
@@ -59,6 +60,10 @@ def accurate_duplicates(
         Most tokens of a text that the encoder reads; in training it reads 32.
     device : str, default=None
         Of the encoder: "cpu", "cuda"; None chooses.
+    dtype : {"float32", "float16", "bfloat16"}, default=None
+        Precision inside the encoder, of members that it is trained for too. "bfloat16" is faster
+        where the processor or GPU has instructions for it, for about the same judgement. None is
+        float32.
     cache : path-like, default=None
         Folder of your own for encodings of texts, which another fit or prediction reads again.
     random_state : int, default=0
@@ -80,7 +85,8 @@ def accurate_duplicates(
     Raises
     ------
     TypeError, ValueError
-        If ``epochs`` is no number from 0 on.
+        If ``epochs`` is no number from 0 on, ``d``, ``rank`` or ``max_length`` no number from 1 on,
+        or ``dtype`` none of those.
 
     See Also
     --------
@@ -104,11 +110,15 @@ def accurate_duplicates(
     ['vectors', 'cosine', 'rcmd']
     """
     check_real("epochs", epochs, 0)
+    for name, value in (("d", d), ("rank", rank), ("max_length", max_length)):
+        check_integer(name, value, 1)
+    if dtype is not None:
+        check_choice("dtype", dtype, DTYPES)
     none = isinstance(encoder, str) and encoder == NO_ENCODER
     members = _without_encoder(min(d, rank), rank, random_state)
     folds: dict[str, int] = {}
     if not none:
-        reads: dict[str, Any] = {"max_length": max_length, "device": device}
+        reads: dict[str, Any] = {"max_length": max_length, "device": device, "dtype": dtype}
         shared: dict[str, Any] = reads | {"cache": cache}
         metric = FILM(
             d=300,

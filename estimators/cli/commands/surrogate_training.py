@@ -45,6 +45,7 @@ def train_surrogate(
     score_range: tuple[float, float] | None,
     epochs: float,
     max_length: int,
+    dtype: str | None,
     seed: int,
     cache: str | None,
     encoding: str | None,
@@ -65,7 +66,7 @@ def train_surrogate(
         Whether to start from a random encoder with a vocabulary of the training texts.
     score_range : tuple of (float, float) or None
         Scores that stand for the cosines 0 and 1.
-    epochs, max_length, seed, cache, encoding
+    epochs, max_length, dtype, seed, cache, encoding
         As the options of film train.
     """
     if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
@@ -94,6 +95,7 @@ def train_surrogate(
             epochs=epochs,
             max_length=max_length,
             train_max_length=min(max_length, MOST_IN_TRAINING),
+            dtype=dtype,
             checkpoint=cache,
             random_state=seed,
             verbose=verbosity(),

@@ -26,6 +26,7 @@ from estimators.cli.options import (
     text_column_option,
 )
 from estimators.cli.writing import check_places, note_written
+from estimators.encoders import DTYPES
 from estimators.inputs import usable_folds
 from estimators.pairs import LIGHT, NO_ENCODER, accurate_duplicates, fast_duplicates
 from estimators.persistence import save_model
@@ -33,7 +34,7 @@ from film.pairs import calibration_error, shift_prior
 
 _OF_DUPLICATES = ("more_duplicates", "corpus", "text", "prior", "rank", "folds")
 _OF_SURROGATES = ("scratch", "score_range")
-_OF_TRAINED = ("start", "epochs", "max_length")
+_OF_TRAINED = ("start", "epochs", "max_length", "dtype")
 """Options of some kinds of model alone, by their arguments."""
 
 
@@ -134,6 +135,12 @@ _OF_TRAINED = ("start", "epochs", "max_length")
     show_default=True,
     help="With --surrogate or --accurate: tokens of a text that are read, in training at most 64.",
 )
+@click.option(
+    "--dtype",
+    type=click.Choice(DTYPES),
+    help="With --surrogate or --accurate: precision inside the encoder; bfloat16 is faster where "
+    "the processor or GPU has instructions for it. Default: float32.",
+)
 @quiet_option
 def train(
     pairs: str,
@@ -157,6 +164,7 @@ def train(
     score_range: tuple[float, float] | None,
     epochs: float | None,
     max_length: int,
+    dtype: str | None,
     encoding: str | None,
 ) -> None:
     """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
@@ -178,6 +186,7 @@ def train(
             score_range=score_range or None,
             epochs=1 if epochs is None else epochs,
             max_length=max_length,
+            dtype=dtype,
             seed=seed,
             cache=cache,
             encoding=encoding,
@@ -223,7 +232,7 @@ def train(
         options |= {} if epochs is None else {"epochs": epochs}
         place = None if cache is None else os.path.join(cache, "encodings")
         classifier = accurate_duplicates(
-            encoder=start, cache=place, max_length=max_length, **options
+            encoder=start, cache=place, max_length=max_length, dtype=dtype, **options
         )
     else:
         classifier = fast_duplicates(**options)

@@ -17,7 +17,7 @@ def accurate(shelf, tiny_model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("accurate")
     few = "".join((shelf / "train.csv").read_text(encoding="utf-8").splitlines(True)[:101])
     (folder / "train.csv").write_text(few, encoding="utf-8")
-    start = ["--start", tiny_model, "--max-length", 32, "--epochs", 0.1]
+    start = ["--start", tiny_model, "--max-length", 32, "--epochs", 0.1, "--dtype", "bfloat16"]
     ran = run(
         "train", folder / "train.csv", "--accurate", "-m", folder / "model", *start, *SMALL,
         "--cache", folder / "kept",
@@ -37,6 +37,8 @@ def test_every_member_is_trained_and_saved_in_one_folder(accurate):
     assert read_metadata(folder)["metadata"]["options"]["accurate"] is True
     assert len(list((folder / "encoders").iterdir())) == 2
     assert any((place / "kept" / "encodings").iterdir())
+    members = dict(model.members_)
+    assert members["rcmd"].dtype == members["cosine"].dtype == "bfloat16"
 
 
 def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
@@ -68,6 +70,7 @@ def test_trainings_that_cannot_be(shelf, tmp_path):
     train = ["train", shelf / "train.csv", "-m", tmp_path / "model"]
     assert "--light needs --accurate" in refused(*train, "--light")
     assert "--start needs --surrogate or --accurate" in refused(*train, "--start", "x")
+    assert "--dtype needs --surrogate or --accurate" in refused(*train, "--dtype", "float16")
     assert "--scratch needs --surrogate" in refused(*train, "--accurate", "--scratch")
     assert "--accurate is not for --surrogate" in refused(*train, "--accurate", "--surrogate")
     assert "give 4 or more, or --start none" in refused(*train, "--accurate", "--folds", 3)

@@ -87,8 +87,8 @@ def test_bad_input_is_named(data):
 
 def test_the_accurate_one_has_every_member_and_passes_its_parameters_on():
     model = accurate_duplicates(
-        encoder="a/model", epochs=3, d=5, rank=9, max_length=64, device="cpu", cache="kept",
-        random_state=7, cv=6, corpus=["a"], neighbourhood=None,
+        encoder="a/model", epochs=3, d=5, rank=9, max_length=64, device="cpu",
+        dtype="bfloat16", cache="kept", random_state=7, cv=6, corpus=["a"], neighbourhood=None,
     )  # fmt: skip
     members = dict(model.members)
     assert list(members) == [*LIGHT, "vectors", "cosine", "rcmd"]
@@ -97,7 +97,7 @@ def test_the_accurate_one_has_every_member_and_passes_its_parameters_on():
     params = model.get_params()
     for name in ("vectors__sentenceencoder", "cosine", "rcmd"):
         assert (params[f"{name}__model"], params[f"{name}__max_length"]) == ("a/model", 64)
-        assert params[f"{name}__device"] == "cpu"
+        assert (params[f"{name}__device"], params[f"{name}__dtype"]) == ("cpu", "bfloat16")
     assert params["cosine__cache"] == params["vectors__sentenceencoder__cache"] == "kept"
     assert (params["rcmd__epochs"], params["rcmd__objective"]) == (3, "binary")
     assert (params["film__film__d"], params["characters__film__rank"]) == (5, 9)
@@ -113,6 +113,14 @@ def test_without_training_or_encoder_the_accurate_one_leaves_members_out():
     assert [name for name, _ in plain.members] == list(LIGHT)
     with pytest.raises(ValueError, match="epochs=-1 must be"):
         accurate_duplicates(epochs=-1)
+    with pytest.raises(ValueError, match="dtype='half' must be one of 'float32'"):
+        accurate_duplicates(dtype="half")
+    with pytest.raises(TypeError, match="d='100' must be an integer, 1 or more"):
+        accurate_duplicates(d="100")
+    with pytest.raises(ValueError, match=r"^rank=0 must be 1 or more"):
+        accurate_duplicates(rank=0)
+    with pytest.raises(ValueError, match=r"^max_length=0 must be 1 or more"):
+        accurate_duplicates(max_length=0)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
