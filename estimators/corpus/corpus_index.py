@@ -44,7 +44,14 @@ class CorpusIndex:
         How neighbours are searched.
     seed : int
         Seeds all that is random.
+
+    Attributes
+    ----------
+    device : str or None
+        Device of torch that searches; None is NumPy.
     """
+
+    device: str | None = None
 
     def __init__(self, embedder: Any, n_neighbors: int, index: str, seed: int) -> None:
         self._texts: list[str] | None = []
@@ -120,7 +127,7 @@ class CorpusIndex:
 
     def candidates(self, progress: Callable[[str], None] | None = None) -> np.ndarray:
         """Pairs of unique texts of which one is among the other's nearest, (m, 2)."""
-        self._table.complete(progress)
+        self._table.complete(progress, self.device)
         return self._table.pairs()
 
     def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,7 +167,7 @@ class CorpusIndex:
         vectors, points = self._space.transform(texts)
         inside = None if blocks is None else np.array(blocks, dtype=np.intp)
         k = min(k, len(self.texts))
-        found = self._table.nearest(points, k, inside)
+        found = self._table.nearest(points, k, inside, self.device)
         if blocks is None:
             places = range(int(self._table.blocks.max()) + 1)
             held = [[self._numbers.get((block, key), -1) for block in places] for key in keys]
@@ -178,7 +185,7 @@ class CorpusIndex:
     def recall(self) -> float:
         """Share of the exact nearest neighbours that were found, measured on a sample."""
         if self._recall is None:
-            self._recall = self._table.recall()
+            self._recall = self._table.recall(self.device)
         return self._recall
 
     def _take(self, texts: list[str], blocks: np.ndarray) -> None:

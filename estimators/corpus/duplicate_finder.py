@@ -19,20 +19,10 @@ from estimators.corpus.finder_inputs import (
     checked_ids,
     checked_limits,
 )
-from estimators.corpus.found_duplicates import (
-    DuplicateGroups,
-    DuplicatePairs,
-    Matches,
-)
+from estimators.corpus.found_duplicates import DuplicateGroups, DuplicatePairs, Matches
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
-from estimators.inputs import (
-    check_choice,
-    check_integer,
-    check_real,
-    check_texts,
-    tags_of_texts,
-)
+from estimators.inputs import check_choice, check_integer, check_real, check_texts, tags_of_texts
 from estimators.persistence import savable
 
 
@@ -68,6 +58,9 @@ class DuplicateFinder(BaseEstimator):
     index : {"auto", "exact", "approximate"}, default="auto"
         How neighbours are searched: among all texts, or among those of the nearest cells
         (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 unique texts.
+    device : str, default=None
+        Device of torch that multiplies vectors to find neighbours, such as "cuda". None leaves that
+        to NumPy. Neighbours are the same up to rounding. It may be set anew after `fit`.
     random_state : int, default=0
         Seeds the decomposition, the approximate index, and the sample its recall is measured on.
     verbose : int, default=0
@@ -145,6 +138,7 @@ class DuplicateFinder(BaseEstimator):
         prior: Any = None,
         classifier_prior: float | None = None,
         index: str = "auto",
+        device: Any = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -154,6 +148,7 @@ class DuplicateFinder(BaseEstimator):
         self.prior = prior
         self.classifier_prior = classifier_prior
         self.index = index
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -391,6 +386,8 @@ class DuplicateFinder(BaseEstimator):
 
     def _corpus(self) -> tuple[CorpusRows, PairScores]:
         check_is_fitted(self)
+        # A finder computes where it is told to now, wherever it was fitted.
+        self._scores.index.device = self.device
         return self._rows, self._scores
 
     def __sklearn_is_fitted__(self) -> bool:

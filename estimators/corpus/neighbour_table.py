@@ -106,8 +106,11 @@ class NeighbourTable:
         self._compared = np.concatenate([self._compared, np.zeros(len(blocks), dtype=np.intp)])
         self._search = self._search_all = None
 
-    def complete(self, progress: Progress = None) -> None:
-        """Compare every point with all those of its block it has not been compared with."""
+    def complete(self, progress: Progress = None, device: str | None = None) -> None:
+        """Compare every point with all those of its block it has not been compared with.
+
+        Products are made on a device of torch, or by NumPy where it is None.
+        """
         n, width = len(self.points), self._table.shape[1]
         for start in np.unique(self._compared[self._compared < n]).tolist():
             rows = np.flatnonzero(self._compared == start)
@@ -115,7 +118,7 @@ class NeighbourTable:
             search = self._whole() if start == 0 else self._searcher(start, {})
             for first in range(0, len(rows), BLOCK_ROWS):
                 chunk = rows[first : first + BLOCK_ROWS]
-                found = search(self.points[chunk], self.blocks[chunk], width + 1)
+                found = search(self.points[chunk], self.blocks[chunk], width + 1, device)
                 self._table[chunk] = self._merged(chunk, start, *found)
                 self._compared[chunk] = n
                 if progress:
@@ -130,20 +133,22 @@ class NeighbourTable:
         keys = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
         return np.column_stack([keys // max(n, 1), keys % max(n, 1)])
 
-    def nearest(self, queries: np.ndarray, k: int, blocks: np.ndarray | None) -> np.ndarray:
+    def nearest(
+        self, queries: np.ndarray, k: int, blocks: np.ndarray | None, device: str | None = None
+    ) -> np.ndarray:
         """Nearest points of new unit rows, (n_queries, k), −1 where there are too few.
 
         Each is looked for in its block, or among all points where ``blocks`` is None.
         """
         if blocks is not None:
-            return self._whole()(queries, blocks, k)[0]
+            return self._whole()(queries, blocks, k, device)[0]
         if self._search_all is None:
             one = np.zeros_like(self.blocks)
             cells = self._cells if not self.blocks.any() else {}
             self._search_all = _SearchInBlocks(self.points, one, self.approximate, self.seed, cells)
-        return self._search_all(queries, np.zeros(len(queries), dtype=np.intp), k)[0]
+        return self._search_all(queries, np.zeros(len(queries), dtype=np.intp), k, device)[0]
 
-    def recall(self) -> float:
+    def recall(self, device: str | None = None) -> float:
         """Share of the exact neighbours of sampled points that the table holds."""
         if not self.approximate or not self.points.any():
             return 1.0
@@ -152,7 +157,7 @@ class NeighbourTable:
         rows = rng.choice(known, min(SAMPLE_ROWS, len(known)), replace=False)
         exact = _SearchInBlocks(self.points, self.blocks, False, self.seed, {})
         width = self._table.shape[1]
-        found = exact(self.points[rows], self.blocks[rows], width + 1)
+        found = exact(self.points[rows], self.blocks[rows], width + 1, device)
         true = _without_self(rows, *found, width)["similarity"]
         # Equally near neighbours are as good; float32 cosines of the two searches differ by 1e-6.
         last = true.min(axis=1, initial=np.inf, where=np.isfinite(true), keepdims=True) - 1e-5
@@ -216,7 +221,7 @@ class _SearchInBlocks:
         self._large: dict[int, NearestSearch] = {}
 
     def __call__(
-        self, queries: np.ndarray, blocks: np.ndarray, k: int
+        self, queries: np.ndarray, blocks: np.ndarray, k: int, device: str | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Give points and similarities, (n_queries, k) each, −1 and −inf where there are none."""
         found = np.full((len(queries), k), -1, dtype=np.intp)
@@ -234,7 +239,7 @@ class _SearchInBlocks:
             width = min(k, last - first)
             if width:
                 search = self._of_block(name, self._members[first:last])
-                position, similarity = search(queries[some], width)
+                position, similarity = search(queries[some], width, device)
                 found[some, :width], nearest[some, :width] = position, similarity
         return found, nearest
 

@@ -8,11 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from estimators.encoders import check_device
 from estimators.inputs import check_choice, check_real, checked_memory, progress_bar
 from estimators.metric.triplet_metric import TripletMetric
 from estimators.persistence import savable
-from film.corpus import RowBlocks
+from film.corpus import RowBlocks, checked_device
 from film.metric import (
     RowsOnDevice,
     anchor_sums,
@@ -197,9 +196,7 @@ class FILM(TripletMetric):
         check_choice("solver", self.solver, SOLVERS)
         checked_memory(self.memory)
         if self.device is not None:
-            import torch
-
-            check_device(torch, self.device)
+            checked_device(self.device)
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)

@@ -10,6 +10,7 @@ _RENAMED = {"RCMDRegressor": {"similarity": "plan"}}
 """By class: the name in older files, and the name of today."""
 _ADDED = {
     "DuplicateClassifier": {"member_cv": None, "neighbourhood": None},
+    "DuplicateFinder": {"device": None},
     "FILM": {"device": None, "memory": None, "threshold": None, "similar_weight": 1.0},
     "RCMDRegressor": {"teacher": None},
 }

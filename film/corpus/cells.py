@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from film.corpus.devices import BestOnDevice, checked_device, whole_float32
 from film.threads import one_blas_thread, usable_cores
 
 __all__ = ["NearestSearch", "learn_centres"]
@@ -20,7 +21,7 @@ PART_QUERIES = 8192
 """Queries that one thread looks up at once: enough of them share a cell for a fast product."""
 
 FEW_QUERIES = 64
-"""Up to so many queries threads cost more than they bring."""
+"""Up to so many queries threads, or a device, cost more than they bring."""
 
 BLOCK_POINTS = 4096
 """Points that are compared at once where there are no cells."""
@@ -104,6 +105,10 @@ class NearestSearch:
     is some 32 MB a thread beside the points. Products are in float32: of points that are nearer to
     each other than its rounding, about 1e-7, either may come first.
 
+    A device of torch is sent the queries, then the points of one cell, or 4096 points, at a time:
+    its memory need not hold them all. Cells are found by NumPy in any case, so that the same points
+    are compared.
+
     Examples
     --------
     >>> import numpy as np
@@ -132,7 +137,7 @@ class NearestSearch:
             sizes = np.bincount(cell, minlength=len(centres))
             self._members = np.split(members, np.cumsum(sizes)[:-1])
 
-    def __call__(self, queries: Points, k: int) -> tuple[Rows, Points]:
+    def __call__(self, queries: Points, k: int, device: str | None = None) -> tuple[Rows, Points]:
         """Find the k nearest points of unit rows.
 
         Parameters
@@ -141,6 +146,9 @@ class NearestSearch:
             Unit rows.
         k : int
             Points of each.
+        device : str, optional
+            A device of torch such as "cuda", which makes the products of more than 64 queries and
+            gives the same answers up to their rounding. None leaves them to NumPy.
 
         Returns
         -------
@@ -148,9 +156,18 @@ class NearestSearch:
             Rows of the points, the nearest first, of equals the lower; −1 where there are no more.
         cosines : ndarray of float32, shape (n_queries, k)
             −∞ where there are no more.
+
+        Raises
+        ------
+        ImportError, ValueError
+            If the device is not there.
         """
+        place = None if device is None else checked_device(device)
         if len(queries) <= FEW_QUERIES:
-            return self._look_up(queries, k)
+            return self._look_up(queries, _Best(queries, k))
+        if place is not None:
+            with whole_float32():
+                return self._look_up(queries, BestOnDevice(queries, k, place))
         positions = np.empty((len(queries), k), dtype=np.intp)
         cosines = np.empty((len(queries), k), dtype=np.float32)
         threads = usable_cores()
@@ -159,20 +176,15 @@ class NearestSearch:
 
         def fill(start: int) -> None:
             part = slice(start, start + size)
-            positions[part], cosines[part] = self._look_up(queries[part], k)
+            positions[part], cosines[part] = self._look_up(queries[part], _Best(queries[part], k))
 
         with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
             list(pool.map(fill, starts))
         return positions, cosines
 
-    def _look_up(self, queries: Points, k: int) -> tuple[Rows, Points]:
-        best = _Best(len(queries), k)
+    def _look_up(self, queries: Points, best: _Best | BestOnDevice) -> tuple[Rows, Points]:
         for rows, members in self._visits(queries):
-            step = max(1, BLOCK_NUMBERS // max(1, len(members)))
-            points = self._points[members]
-            for first in range(0, len(rows), step):
-                some = rows[first : first + step]
-                best.take(some, queries[some] @ points.T, members)
+            best.compare(rows, self._points[members], members)
         return best.sorted()
 
     def _visits(self, queries: Points) -> Iterator[tuple[Rows, Rows]]:
@@ -194,17 +206,32 @@ class NearestSearch:
 
 
 class _Best:
-    """The k largest cosines of each query among those that were taken."""
+    """The k largest cosines of each query among those compared."""
 
-    def __init__(self, n: int, k: int) -> None:
-        self._n, self._k = n, k
+    def __init__(self, queries: Points, k: int) -> None:
+        self._queries, self._n, self._k = queries, len(queries), k
         # A query's k-th largest so far: nothing below it can be among the k largest of all.
-        self._least = np.full(n, -np.inf, dtype=np.float32)
+        self._least = np.full(len(queries), -np.inf, dtype=np.float32)
         self._kept: list[tuple[Rows, Rows, Points]] = []
         self._n_kept = self._n_settled = 0
 
-    def take(self, rows: Rows, cosines: Points, members: Rows) -> None:
-        """Take the cosines of some queries, each once, with some points."""
+    def compare(self, rows: Rows, points: Points, members: Rows) -> None:
+        """Compare some queries, each once, with points, whose numbers are ``members``."""
+        step = max(1, BLOCK_NUMBERS // len(members))
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step]
+            self._take(some, self._queries[some] @ points.T, members)
+
+    def sorted(self) -> tuple[Rows, Points]:
+        """Give the points and their cosines, (n, k), the largest first."""
+        positions = np.full((self._n, self._k), -1, dtype=np.intp)
+        cosines = np.full((self._n, self._k), -np.inf, dtype=np.float32)
+        if self._kept:
+            row, point, cosine, nth = self._settle()
+            positions[row, nth], cosines[row, nth] = point, cosine
+        return positions, cosines
+
+    def _take(self, rows: Rows, cosines: Points, members: Rows) -> None:
         least = self._least[rows]
         width = cosines.shape[1]
         if width > self._k and np.isneginf(least).any():
@@ -216,15 +243,6 @@ class _Best:
         self._n_kept += len(row)
         if self._n_kept > 2 * self._n_settled + 64 * self._n:
             self._settle()
-
-    def sorted(self) -> tuple[Rows, Points]:
-        """Give the points and their cosines, (n, k), the largest first."""
-        positions = np.full((self._n, self._k), -1, dtype=np.intp)
-        cosines = np.full((self._n, self._k), -np.inf, dtype=np.float32)
-        if self._kept:
-            row, point, cosine, nth = self._settle()
-            positions[row, nth], cosines[row, nth] = point, cosine
-        return positions, cosines
 
     def _settle(self) -> tuple[Rows, Rows, Points, Rows]:
         """Drop all but the k largest of each query."""

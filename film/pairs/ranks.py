@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from film.corpus import checked_device
 from film.pairs.checks import (
     binary_labels,
     both_classes,
@@ -17,7 +18,7 @@ from film.pairs.checks import (
 )
 from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import directions
-from film.pairs.neighbours.device_search import checked_device, closer_on_device
+from film.pairs.neighbours.device_search import closer_on_device
 from film.pairs.neighbours.rank_search import RankSearch
 from film.pairs.shift.priors import shift_prior
 

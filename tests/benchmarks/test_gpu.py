@@ -76,6 +76,10 @@ def test_a_quick_run_measures_all_cases_on_a_processor_with_few_packages(kit, tm
     case = "ranks of 100 pairs among 500 points of 20 dimensions"
     assert found[case, "different_ranks"]["value"] == 0
     assert found[case, "seconds"]["rival"] == "NumPy"
+    for among in ("all of 500 points", "1 of 10 cells"):
+        case = f"11 nearest of 100 points of 20 dimensions among {among}"
+        assert found[case, "largest_difference"]["value"] < 1e-5
+        assert found[case, "seconds"]["rival"] == "NumPy"
     case = "K of 300 anchors, rank 20"
     assert found[case, "largest_difference"]["value"] < 1e-5
     assert found[case, "seconds"]["rival"] == "NumPy"
@@ -135,6 +139,25 @@ def test_ranks_that_differ_are_not_timed(monkeypatch):
     monkeypatch.setattr(gpu, "neighbour_ranks", wrong)
     with pytest.raises(ArithmeticError, match="20 dimensions: 1 are others than NumPy's"):
         list(gpu.ranks(gpu.Run("cpu", True, 0.0)))
+
+
+@pytest.mark.parametrize("wrong", ["point", "cosine"])
+def test_neighbours_that_differ_are_not_timed(wrong, monkeypatch):
+    class Wrong(gpu.NearestSearch):
+        def __call__(self, queries, k, device=None):
+            positions, cosines = super().__call__(queries, k)
+            if device is not None and wrong == "point":
+                positions[-1, -1] = positions[-1, 0]
+            elif device is not None:
+                # As far off as TF32 is.
+                cosines[-1, -1] += np.float32(5e-4)
+            return positions, cosines
+
+    run = gpu.Run("cpu", True, 0.0)
+    assert len(list(gpu.finder(run))) == 4
+    monkeypatch.setattr(gpu, "NearestSearch", Wrong)
+    with pytest.raises(ArithmeticError, match="among all of 500 points: cosines differ by"):
+        list(gpu.finder(run))
 
 
 def test_cases_end_within_eight_minutes():

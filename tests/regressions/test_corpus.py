@@ -346,9 +346,9 @@ def test_14_blocks_are_searched_by_themselves(monkeypatch):
             super().__init__(points, rows, **options)
             self.n_points = len(rows)
 
-        def __call__(self, queries, k):
+        def __call__(self, queries, k, device=None):
             compared.append(self.n_points * len(queries))
-            return super().__call__(queries, k)
+            return super().__call__(queries, k, device)
 
     monkeypatch.setattr(neighbour_table, "NearestSearch", Counted)
     DuplicateFinder().fit(texts, blocks=[i // 10 for i in range(600)]).find(threshold=0)

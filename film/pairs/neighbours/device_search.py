@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from film.corpus import checked_device, whole_float32
 from film.pairs.neighbours.cosines import Integers
 from film.pairs.neighbours.rank_search import Block, RankSearch
 
 # Rows and tasks of one tile on the device: 256 MiB of cosines.
 _DEVICE_ROWS, _DEVICE_TASKS = 2**14, 2**12
 _BLOCK_QUERIES = 2**16
-
-
-def checked_device(device: str) -> Any:
-    """Give the device of torch that is named, or raise where there is none."""
-    import torch
-
-    try:
-        found = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise ValueError(
-            f"device must be None or a device of torch such as 'cuda', got {device!r}."
-        ) from error
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(
-            f"device is {device!r}, but torch sees no GPU: give None, or install torch for CUDA."
-        )
-    return found
 
 
 def closer_on_device(search: RankSearch, device: str) -> NDArray[np.int64]:
@@ -45,7 +27,7 @@ def closer_on_device(search: RankSearch, device: str) -> NDArray[np.int64]:
     corpus = torch.from_numpy(search.corpus_rows).to(place)
     n = len(search.queries)
     closer = np.empty(len(search.origin), dtype=np.int64)
-    with _whole_float32():
+    with whole_float32():
         counts = [
             DeviceBlock(search, start, min(start + _BLOCK_QUERIES, n), corpus).count()
             for start in range(0, n, _BLOCK_QUERIES)
@@ -95,16 +77,3 @@ class DeviceBlock(Block):
             at = places - start
             inside = np.flatnonzero((at >= 0) & (at < len(cosines)))
             cosines[self._sent(at[inside]), self._sent(inside)] = -2.0
-
-
-@contextmanager
-def _whole_float32() -> Iterator[None]:
-    """Multiply in float32 of 24 bits, whatever shorter numbers torch is allowed elsewhere."""
-    import torch
-
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

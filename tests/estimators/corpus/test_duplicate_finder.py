@@ -588,12 +588,12 @@ def test_an_interrupted_search_goes_on_where_it_stopped(monkeypatch, grown):
     asked = []
     real = _neighbour_table.NearestSearch.__call__
 
-    def counting(search, queries, k):
+    def counting(search, queries, k, device=None):
         if len(asked) == 2:
             asked.append(0)
             raise KeyboardInterrupt
         asked.append(len(queries))
-        return real(search, queries, k)
+        return real(search, queries, k, device)
 
     monkeypatch.setattr(_neighbour_table.NearestSearch, "__call__", counting)
     with pytest.raises(KeyboardInterrupt):
