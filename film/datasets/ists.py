@@ -228,7 +228,7 @@ def _read_lines(path: str | os.PathLike[str]) -> Iterator[Line]:
     """Yield the lines of a file, stripped; bytes that are no text are an error."""
     for line in read_lines(path, or_windows=True):
         if fault := line.fault or (
-            "holds NUL, so it is no UTF-8 text" if "\0" in line.text else ""
+            "holds NUL, so it is no UTF-8 text; save the file as UTF-8" * ("\0" in line.text)
         ):
             raise wrong_line(path, line.number, fault)
         yield line._replace(text=_stripped(line.text))
@@ -306,7 +306,14 @@ def _read_chunks(
     while lines and not lines[-1].text:
         lines.pop()
     if len(lines) != len(sentences):
-        raise ValueError(f"{path} has {len(lines)} lines for {len(sentences)} pairs")
+        raise ValueError(
+            f"{path} has {len(lines)} lines for {len(sentences)} pairs; give the file that belongs "
+            "to the .wa file, with a line for each pair"
+        )
+    if lines and not any(bracket in line.text for line in lines for bracket in "[]"):
+        raise ValueError(
+            f"{path} has no square bracket in any line; write chunks as [ A cat ] [ sat ]"
+        )
     chunked = []
     for line, words in zip(lines, sentences, strict=True):
         try:

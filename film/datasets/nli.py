@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from film.datasets.formats.lines import Line, read_lines, wrong_rows
+from film.datasets.formats.lines import Line, is_text, read_lines, wrong_rows
 from film.datasets.formats.tables import read_table
 from film.datasets.pairs import LabelledPairs
 
@@ -115,13 +115,13 @@ def _object(text: str) -> tuple[list[str], str]:
     """Return label and sentences of a JSON object, or what is wrong with it."""
     try:
         found = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         return [], f"no JSON ({error})"
     if not isinstance(found, dict):
         return [], "no JSON object"
     cells = [found.get(key) for key in _KEYS]
     for key, cell in zip(_KEYS, cells, strict=True):
-        if not isinstance(cell, str):
+        if not isinstance(cell, str) or not is_text(cell):
             return [], f"{key} is {'missing' if cell is None else 'no text'}"
     return [str(cell).strip() for cell in cells], ""
 

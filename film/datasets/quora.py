@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from film.datasets.formats.lines import Line, read_lines, wrong_line, wrong_rows
+from film.datasets.formats.tables import quoting_fault
 from film.datasets.pairs import QuestionPairs
 
 _QUESTIONS = ("question1", "question2")
@@ -35,7 +36,8 @@ def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> Ques
     question2``), the original tab-separated ``quora_duplicate_questions.tsv``, the
     tokenised files of Wang et al. 2017 (no header, no quoting: label, question, question,
     id, separated by tabs), and files of the two question columns alone. Quoted records may
-    run over several lines; a byte order mark and Windows line ends are accepted.
+    run over several lines; a byte order mark, Windows line ends, and names of columns in
+    another case are accepted.
 
     Parameters
     ----------
@@ -101,7 +103,8 @@ def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> Ques
             ids.append(cells[form.name].strip())
     if problems and (on_error == "raise" or not pairs):
         remedy = "correct them, or pass on_error='skip' to leave them out and count them"
-        raise wrong_rows(path, problems, len(pairs), remedy if pairs else "no right row is left")
+        none_left = "no right row is left; correct them"
+        raise wrong_rows(path, problems, len(pairs), remedy if pairs else none_left)
     if not pairs:
         raise ValueError(f"{path} holds a header but no question pairs")
     return QuestionPairs(
@@ -157,7 +160,7 @@ class _Lines(Iterator[Line]):
 
 def _form(lines: _Lines, path: str | os.PathLike[str]) -> _Form:
     """Tell the file's form from its first line that is not blank."""
-    line = next((line for line in lines if not _is_blank(line)), None)
+    line = next((line for line in lines if line.text.strip("\ufeff \t\r\n")), None)
     if line is None:
         raise ValueError(f"{path} is empty; expected question pairs, {_FORMS}")
     if line.fault:
@@ -186,12 +189,11 @@ def _header(line: Line, delimiter: str, path: str | os.PathLike[str]) -> list[st
     try:
         return _names(next(csv.reader([line.text], delimiter=delimiter)))
     except csv.Error as error:
-        reason = f"broken quoting or line end ({error})"
-        raise wrong_line(path, line.number, reason) from error
+        raise wrong_line(path, line.number, quoting_fault(error)) from error
 
 
 def _names(cells: list[str]) -> list[str]:
-    return [cell.strip("\ufeff \r\n") for cell in cells]
+    return [cell.strip("\ufeff \r\n").lower() for cell in cells]
 
 
 def _is_blank(line: Line) -> bool:
@@ -213,7 +215,7 @@ def _records(lines: _Lines, form: _Form) -> Iterator[tuple[int, list[str], str]]
             try:
                 cells = next(csv.reader(source, delimiter=form.delimiter, strict=True))
             except csv.Error as error:
-                cells, fault = [], f"broken quoting or line end ({error})"
+                cells, fault = [], quoting_fault(error)
             else:
                 if len(taken) > 1 and len(cells) != len(form.columns):
                     fault = f"a quote opens and lines up to {taken[-1].number} do not fit"
@@ -222,8 +224,9 @@ def _records(lines: _Lines, form: _Form) -> Iterator[tuple[int, list[str], str]]
                 lines.hand_back(taken[1:])
                 taken = taken[:1]
         for part in taken:
-            if part.fault:
-                fault = part.fault if part is line else f"line {part.number} is {part.fault}"
+            wrong = part.fault_without_quoting if form.delimiter is None else part.fault
+            if wrong:
+                fault = wrong if part is line else f"line {part.number} is {wrong}"
                 break
         yield line.number, cells, fault
 
@@ -240,7 +243,9 @@ def _record_lines(first: Line, rest: _Lines, taken: list[Line]) -> Iterator[str]
 
 def _fault(fields: list[str], form: _Form) -> str:
     """Say what is wrong with a record, or return the empty string."""
-    if _QUESTIONS[1] in fields and set(_QUESTIONS) <= set(_names(fields)):
+    if any(_QUESTIONS[1] in field.lower() for field in fields) and set(_QUESTIONS) <= set(
+        _names(fields)
+    ):
         return "repeated header"
     if len(fields) != len(form.columns):
         return f"{len(form.columns)} columns expected, {len(fields)} found"

@@ -36,8 +36,9 @@ def read_sections(path: str | os.PathLike[str]) -> NDArray[np.object_]:
     FileNotFoundError
         When there is no file at `path`.
     ValueError
-        When a column is missing, a sentence is blank, bytes are not UTF-8, quotes do not close,
-        or there is no row; wrong rows are named by line.
+        When a column is missing or there twice, a row has too many or too few cells, a sentence is
+        blank, bytes are not UTF-8, quotes do not close, or there is no row; wrong rows are named
+        by line.
 
     References
     ----------

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from film.datasets.formats.lines import Line, read_lines, wrong_line, wrong_rows
+from film.datasets.formats.tables import header_names
 from film.datasets.pairs import ScoredPairs
 
 _YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
@@ -73,8 +74,8 @@ def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
 def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read a file of SICK, such as ``SICK_test_annotated.txt``.
 
-    Its columns are separated by tabs without quoting and found by the header. A byte order mark and
-    Windows line ends are accepted, blank lines passed over.
+    Its columns are separated by tabs without quoting and found by the header, in whatever case. A
+    byte order mark and Windows line ends are accepted, blank lines passed over.
 
     Parameters
     ----------
@@ -91,9 +92,10 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
     FileNotFoundError
         When there is no file at `path`.
     ValueError
-        When the header lacks sentence_A, sentence_B or relatedness_score. When rows are wrong,
-        each named by its line: more or fewer columns than the header, a blank sentence, a score
-        that is no number from 1 to 5, bytes that are not UTF-8. When no row is left.
+        When the header lacks sentence_A, sentence_B or relatedness_score, or repeats one. When
+        rows are wrong, each named by its line: more or fewer columns than the header, a blank
+        sentence, a score that is no number from 1 to 5, bytes that are not UTF-8. When no row is
+        left.
 
     References
     ----------
@@ -112,14 +114,16 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
     ([['A boy sits', 'Nobody sits']], [3.6])
     >>> folder.cleanup()
     """
-    lines = read_lines(path)
+    lines = (line for line in read_lines(path) if not line.is_blank)
     header = next(lines, Line(1, ""))
-    columns = header.cells()
-    missing = [name for name in _SICK_COLUMNS if name not in columns]
-    if header.fault or missing:
-        reason = header.fault or f"the header lacks {', '.join(missing)}; {_SICK}"
-        raise wrong_line(path, 1, reason)
-    first, second, score = (columns.index(name) for name in _SICK_COLUMNS)
+    columns = header_names(header.cells())
+    missing = [name for name in _SICK_COLUMNS if name.casefold() not in columns]
+    twice = [name for name in _SICK_COLUMNS if columns.count(name.casefold()) > 1]
+    if header.fault_without_quoting or missing or twice:
+        wrong = f"lacks {', '.join(missing)}" if missing else f"names {', '.join(twice)} twice"
+        reason = header.fault_without_quoting or f"the header {wrong}; {_SICK}"
+        raise wrong_line(path, header.number, reason)
+    first, second, score = (columns.index(name.casefold()) for name in _SICK_COLUMNS)
 
     def fault(cells: list[str]) -> str:
         return (
@@ -128,7 +132,7 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
             or _pair_fault(cells[first], cells[second])
         )
 
-    rows = _read_rows(path, (line for line in lines if not line.is_blank), fault, _SICK)
+    rows = _read_rows(path, lines, fault, _SICK)
     rows = [("SICK", row[score], row[first], row[second]) for row in rows]
     return _scored_pairs(path, rows, _SICK)
 
@@ -176,7 +180,7 @@ def read_sts_year(folder: str | os.PathLike[str]) -> ScoredPairs:
     ([['hi', 'hello']], [4.5], ['belief'])
     >>> folder.cleanup()
     """
-    names = [path.name for path in Path(folder).iterdir()]
+    names = [path.name for path in Path(folder).iterdir()] if Path(folder).is_dir() else []
     inputs, gold = (
         {name[len(start) : -len(".txt")] for name in names if _is_subset(name, start)}
         for start in ("STS.input.", "STS.gs.")
@@ -242,6 +246,11 @@ def _read_subset(folder: Path, subset: str) -> list[tuple[str, str, str]]:
     inputs, gold = (folder / f"STS.{what}.{subset}.txt" for what in ("input", "gs"))
     sentences = list(read_lines(inputs))
     marks = [line._replace(text=line.text.strip()) for line in read_lines(gold)]
+    for longer, other in ((sentences, marks), (marks, sentences)):
+        while len(longer) > len(other) and longer[-1].is_blank:
+            longer.pop()
+    pairs = _read_rows(inputs, sentences, _sentences_fault, "expected sentence, tab, sentence")
+    scores = _read_rows(gold, marks, _mark_fault, "expected a score or a blank line")
     if len(sentences) != len(marks):
         shorter = min(len(sentences), len(marks))
         raise ValueError(
@@ -249,8 +258,6 @@ def _read_subset(folder: Path, subset: str) -> list[tuple[str, str, str]]:
             f"belongs to the same line of the other: line {shorter + 1} has no partner; get both "
             "files anew"
         )
-    pairs = _read_rows(inputs, sentences, _sentences_fault, "expected sentence, tab, sentence")
-    scores = _read_rows(gold, marks, _mark_fault, "expected a score or a blank line")
     return [
         (mark, first, second)
         for (mark,), (first, second) in zip(scores, pairs, strict=True)
@@ -269,7 +276,7 @@ def _read_rows(
     problems: list[tuple[int, str]] = []
     for line in lines:
         cells = line.cells()
-        if fault := line.fault or fault_of(cells):
+        if fault := line.fault_without_quoting or fault_of(cells):
             problems.append((line.number, fault))
         else:
             rows.append(cells)

@@ -13,6 +13,15 @@ from typing import NamedTuple
 from film.unpacking import unpacking
 
 _ROWS_SHOWN = 10
+_UTF_16 = "not UTF-8 but UTF-16; save the file as UTF-8"
+_OTHER_KINDS = {
+    b"PK\x03\x04": "a zip archive; unpack it, and give the file inside",
+    b"BZh91AY&SY": "compressed by bzip2; unpack it first",
+    b"\xfd7zXZ\x00": "compressed by xz; unpack it first",
+    codecs.BOM_UTF16_LE: _UTF_16,
+    codecs.BOM_UTF16_BE: _UTF_16,
+}
+"""What a file that begins so is, and what to do."""
 _CHARACTERS_SHOWN = 80
 
 
@@ -41,6 +50,13 @@ class Line(NamedTuple):
         """Whether the line is sound and holds white space alone."""
         return not self.fault and not self.text.strip()
 
+    @property
+    def fault_without_quoting(self) -> str:
+        """What is wrong with a line whose cells no quotation marks hold together."""
+        if not self.fault and "\r" in self.text.rstrip("\r\n"):
+            return "a carriage return inside the line; save the file with line feeds as line ends"
+        return self.fault
+
     def cells(self) -> list[str]:
         """Return the cells of a line that tabs part, without quoting."""
         return self.text.rstrip("\r\n").split("\t")
@@ -68,7 +84,8 @@ def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Ite
     FileNotFoundError, IsADirectoryError
         When there is no file at `path`.
     ValueError
-        When a compressed file is cut or broken, or unpacks to more than `size_limit` bytes.
+        When a compressed file is cut or broken, or unpacks to more than `size_limit` bytes; when
+        the file is in UTF-16, or compressed otherwise.
     """
     for number, content in read_bytes(path):
         try:
@@ -88,7 +105,10 @@ def read_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
             f"path: {os.fspath(path)!r} is a folder; give the path of a file inside it"
         )
     with open(path, "rb") as handle:
-        is_packed = handle.read(2) == b"\x1f\x8b"
+        head = handle.read(max(map(len, _OTHER_KINDS)))
+    if kind := next((what for start, what in _OTHER_KINDS.items() if head.startswith(start)), ""):
+        raise wrong_line(path, 1, kind)
+    is_packed = head.startswith(b"\x1f\x8b")
     with gzip.open(path, "rb") if is_packed else open(path, "rb") as handle:
         number = 0
         lines = unpacking(handle, Path(path).stat().st_size, path) if is_packed else handle
@@ -98,6 +118,11 @@ def read_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             reason = f"the compressed file is cut or broken after it ({error}); get it anew"
             raise wrong_line(path, number, reason) from error
+
+
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can write a text: JSON may name half of a character alone."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def sound_lines(path: str | os.PathLike[str]) -> Iterator[Line]:

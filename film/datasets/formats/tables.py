@@ -41,18 +41,24 @@ def read_table(
     Raises
     ------
     ValueError
-        When a column is missing, when quotes do not close, or when rows are wrong: one error
-        for all of them, each with the line it ends on. When there is no row.
+        When a column is missing or there twice, when quotes do not close, or when rows are wrong:
+        one error for all of them, each with the line it ends on. Wrong are also rows with more
+        cells than the header, unless those are blank, and the header again. When there is no row.
     """
     records = _records(path, lines, quoted=quoted)
     header = next(records, (1, [], ""))
     places = _places(path, header, columns)
     rows: list[list[str]] = []
     problems: list[tuple[int, str]] = []
+    names = header_names(header[1])
     for number, cells, fault in records:
         row = [cells[place].strip() for place in places if place < len(cells)]
-        if not fault and len(row) < len(places):
-            fault = f"{len(header[1])} columns expected, {len(cells)} found"
+        too_many = any(cell.strip() for cell in cells[len(names) :])
+        if not fault and (len(row) < len(places) or too_many):
+            fault = f"{len(names)} columns expected, {len(cells)} found"
+        begins_alike = header_names(row[:1]) == [names[places[0]]]
+        if not fault and begins_alike and header_names(cells) == names:
+            fault = "the header again"
         if fault := fault or fault_of(row):
             problems.append((number, fault))
         else:
@@ -88,11 +94,28 @@ def _records(
         except StopIteration:
             return
         except csv.Error as error:
-            reason = f"broken quoting or line end ({error}), from line {taken[0].number} on"
+            reason = f"{quoting_fault(error)}, from line {taken[0].number} on"
             raise wrong_line(path, taken[-1].number, reason) from error
-        fault = next((line.fault for line in taken if line.fault), "")
+        faults = (line.fault if quoted else line.fault_without_quoting for line in taken)
+        fault = next(filter(None, faults), "")
         if fault or any(cell.strip() for cell in cells):
             yield taken[-1].number, cells, fault
+
+
+def quoting_fault(error: csv.Error) -> str:
+    """Say in words of whoever has the file what the csv module stopped at."""
+    reason = str(error)
+    if "field limit" in reason:
+        most = csv.field_size_limit()
+        reason = f"a cell of more than {most:,} characters; is a quotation mark left open?"
+    elif "new-line" in reason:
+        reason = "a carriage return without a line feed; save the file with line feeds"
+    return f"broken quoting or line end ({reason})"
+
+
+def header_names(cells: Sequence[str]) -> list[str]:
+    """Return the names of columns, without what does not count: case and white space."""
+    return [cell.strip("\ufeff").strip().casefold() for cell in cells]
 
 
 def _places(
@@ -103,7 +126,7 @@ def _places(
     number, cells, fault = header
     if fault:
         raise wrong_line(path, number, fault)
-    names = [name.strip().casefold() for name in cells]
+    names = header_names(cells)
     places = [
         next((names.index(name.casefold()) for name in choice if name.casefold() in names), None)
         for choice in columns
@@ -112,6 +135,9 @@ def _places(
         " or ".join(choice) for choice, place in zip(columns, places, strict=True) if place is None
     ]
     if missing:
-        found = ", ".join(name[:40] for name in cells[:20]) or "nothing"
-        raise ValueError(f"{path} lacks the columns {', '.join(missing)}; its header has {found}")
-    return [place for place in places if place is not None]
+        shown = ", ".join(name[:40] for name in cells[:20]) or "nothing"
+        raise ValueError(f"{path} lacks the columns {', '.join(missing)}; its header has {shown}")
+    found = [place for place in places if place is not None]
+    if twice := [cells[place] for place in found if names.count(names[place]) > 1]:
+        raise ValueError(f"{path} has several columns {', '.join(twice)}; rename or remove one")
+    return found

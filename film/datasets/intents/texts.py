@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Collection, Sequence
@@ -12,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from film.datasets.formats.lines import sound_lines, wrong_line
+from film.datasets.formats.lines import is_text, read_lines, sound_lines
+from film.datasets.formats.tables import read_table
 from film.text import normalize_text, text_hash
 
 _OUT_OF_SCOPE = "oos"
+_COLUMNS = (("text",), ("category",))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +89,10 @@ def read_clinc150(
     >>> folder.cleanup()
     """
     wrong = f"{path} is not a JSON object of lists of [text, intent], as data_full.json is"
+    text = "".join(line.text for line in sound_lines(path))
     try:
-        lists = json.loads("".join(line.text for line in sound_lines(path)))
-    except json.JSONDecodeError as error:
+        lists = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{wrong}: {error}") from error
     if not isinstance(lists, dict):
         raise ValueError(wrong)
@@ -100,7 +102,7 @@ def read_clinc150(
             if not (
                 isinstance(entry, list)
                 and len(entry) == 2
-                and all(isinstance(cell, str) and cell.strip() for cell in entry)
+                and all(isinstance(cell, str) and cell.strip() and is_text(cell) for cell in entry)
             ):
                 raise ValueError(f"{wrong}: entry {number} of {name!r} is {str(entry)[:80]!r}")
             if entry[1] != _OUT_OF_SCOPE:
@@ -151,22 +153,13 @@ def read_banking77(
         raise TypeError(f"paths={paths!r} is one path; give a list of them")
     rows: list[tuple[str, str]] = []
     for path in paths:
-        reader = csv.DictReader(line.text for line in sound_lines(path))
-        try:
-            if not {"text", "category"} <= set(reader.fieldnames or ()):
-                raise ValueError(
-                    f"{path} has the columns {reader.fieldnames}; expected text and category"
-                )
-            for row in reader:
-                text, category = ((row[name] or "").strip() for name in ("text", "category"))
-                if not text or not category:
-                    reason = "the text or the category is missing; complete the row or remove it"
-                    raise wrong_line(path, reader.line_num, reason)
-                rows.append((text, category))
-        except csv.Error as error:
-            reason = f"broken quoting or line end ({error})"
-            raise wrong_line(path, reader.reader.line_num, reason) from error
+        for text, category in read_table(path, read_lines(path), _COLUMNS, _fault, quoted=True):
+            rows.append((text, category))
     return _unique(rows, excluded, ", ".join(map(str, paths)))
+
+
+def _fault(cells: Sequence[str]) -> str:
+    return "" if all(cells) else "the text or the category is missing"
 
 
 def _unique(rows: list[tuple[str, str]], excluded: Collection[str], source: Any) -> IntentTexts:

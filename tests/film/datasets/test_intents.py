@@ -41,7 +41,9 @@ def test_banking77_is_read_from_several_files(tmp_path):
     with pytest.raises(ValueError, match="line 2: the text or the category is missing"):
         read_banking77([second])
     second.write_text("question,label\nWho?,a\n")
-    with pytest.raises(ValueError, match="expected text and category"):
+    with pytest.raises(
+        ValueError, match="lacks the columns text, category; its header has question"
+    ):
         read_banking77([second])
     second.write_text("text,category\nWho,a\rb\n", newline="")
     with pytest.raises(ValueError, match=r"test\.csv, line 2: broken quoting or line end"):
