@@ -85,9 +85,4 @@ class FolderModel:
 
     def explain(self) -> list[Any]:
         """Explain the similarity of the pairs."""
-        if not hasattr(self.regressor, "explain"):
-            raise Failure(
-                f"a {self.kind} cannot say why; give a model of another class, such as a "
-                "ContextModel or a SurrogateRegressor"
-            )
         return self.regressor.explain(self.pairs)

@@ -11,7 +11,7 @@ from .model_files import write_folder as write_folder
 from .mteb_model import MTEBModel as MTEBModel
 from .new_encoder import make_encoder as make_encoder
 from .pair_scoring import head_arrays as head_arrays
-from .pair_scoring import read_pair_head as read_pair_head
+from .pair_scoring import load_with_head as load_with_head
 from .pair_scoring import score_pairs as score_pairs
 from .sentence_encoder import SentenceEncoder as SentenceEncoder
 from .sentence_transformers_folder import (

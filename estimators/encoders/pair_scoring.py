@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from estimators.encoders.model_files import PAIR_HEAD, find_model
+from estimators.encoders.token_encoder import TokenEncoder
 from estimators.encoders.transformer import Transformer
 
 PAIRS_AT_ONCE = 8192
@@ -32,6 +34,30 @@ def read_pair_head(path: Path, width: int) -> dict[str, np.ndarray]:
     if shapes != expected:
         raise ValueError(f"{path} does not score vectors of width {width}, but {shapes}")
     return {name: value.astype(np.float32) for name, value in found.items()}
+
+
+def load_with_head(
+    encoder: TokenEncoder, texts: Any, *, needs_head: bool
+) -> dict[str, np.ndarray] | None:
+    """Load an encoder's model, and give the network that scores pairs where the folder has one.
+
+    Raises ValueError where the model has no place for it, or has none and ``needs_head``.
+    """
+    transformer = encoder.fit(texts).loaded()
+    if not transformer.puts_special_token_first():
+        raise ValueError(
+            f"model={encoder.model!r} has a tokenizer that puts no token first that stands for "
+            "the pair, as [CLS] does; give another model"
+        )
+    path = find_model(encoder.model) / PAIR_HEAD
+    if path.is_file():
+        return read_pair_head(path, transformer.width)
+    if needs_head:
+        raise ValueError(
+            f"model={encoder.model!r} has no network that scores pairs ({PAIR_HEAD}); give "
+            "epochs above 0 to train one, or a folder that CrossEncoderRegressor.save wrote"
+        )
+    return None
 
 
 def head_arrays(head: Any) -> dict[str, np.ndarray]:

@@ -16,9 +16,8 @@ from estimators.encoders import (
     PAIR_HEAD,
     TokenEncoder,
     Transformer,
-    find_model,
     head_arrays,
-    read_pair_head,
+    load_with_head,
     score_pairs,
 )
 from estimators.inputs import check_pairs, check_verbose, tags_of_texts
@@ -103,11 +102,9 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Every pair costs two encodings of both its texts together; reading it in both orders doubles the
-    cost, and makes the order change nothing. A `SurrogateRegressor` encodes each different text
-    once, at half the length: all pairs of n texts cost n encodings there and n (n - 1) of twice the
-    length here. Pairs go through in blocks of 8192, sorted by length, so memory does not grow with
-    their number. Training costs one order per row and epoch.
+    Every pair costs two encodings of both its texts together, so that its order changes nothing. A
+    `SurrogateRegressor` encodes each different text once, at half the length. Pairs go through in
+    blocks of 8192, sorted by length. Training costs one order per row and epoch.
 
     Examples
     --------
@@ -207,7 +204,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         encoder = self._encoder()
         if self.epochs:
             encoder.set_params(dtype="float32")
-        encoder, head = self._loaded(encoder, rows[0], needs_head=not self.epochs)
+        head = load_with_head(encoder, rows[0], needs_head=not self.epochs)
         losses, scores = [], []
         if self.epochs:
             transformer = encoder.loaded()
@@ -297,6 +294,30 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         rows, targets = check_judged("pairs", pairs, y, self.objective)
         return _spearman(self.predict(rows), targets)
 
+    def explain(self, pairs: Any) -> list[Any]:
+        """Say what words contribute to the similarity, by leaving them out.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        explanations : list of Explanation
+            One per pair; contributions sum to `similarity`, those of a word to what is lost without
+            it (`film.pairs.left_out_contributions`), the rest is the special token's. Texts of t1
+            and t2 words cost t1 + t2 + min(t1, 12) · min(t2, 12) further pairs.
+        """
+        from estimators.training.left_out import explain_left_out
+
+        check_is_fitted(self, "encoder_")
+        checked = check_pairs(pairs, encodable=True)
+        scores, read = self._scores(self.encoder_, self.head_, checked), self.encoder_.loaded()
+        return explain_left_out(
+            lambda rows: self._outputs(read, self.head_, rows)[0], checked, scores
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model into a new folder: safetensors and JSON, no code.
 
@@ -312,8 +333,9 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         """Load a fitted model that `save` or `push_to_hub` wrote; as in `RCMDRegressor`."""
         model, fitted = read_regressor(cls, name, params)
         model._check_parameters()
-        encoder, head = model._loaded(model._encoder(), ["a text"], needs_head=True)
-        return model._set_fitted(encoder, head, fitted)
+        encoder = model._encoder()
+        head = load_with_head(encoder, ["a text"], needs_head=True)
+        return model._set_fitted(encoder, head or {}, fitted)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
@@ -342,26 +364,6 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
             device=self.device,
             dtype=self.dtype,
         )
-
-    def _loaded(
-        self, encoder: TokenEncoder, text: Any, *, needs_head: bool
-    ) -> tuple[TokenEncoder, Head | None]:
-        """Load the model, and the network that scores pairs where the folder has one."""
-        transformer = encoder.fit(text).loaded()
-        if not transformer.puts_special_token_first():
-            raise ValueError(
-                f"model={self.model!r} has a tokenizer that puts no token first that stands for "
-                "the pair, as [CLS] does; give another model"
-            )
-        path = find_model(self.model) / PAIR_HEAD
-        if path.is_file():
-            return encoder, read_pair_head(path, transformer.width)
-        if needs_head:
-            raise ValueError(
-                f"model={self.model!r} has no network that scores pairs ({PAIR_HEAD}); give "
-                "epochs above 0 to train one, or a folder that CrossEncoderRegressor.save wrote"
-            )
-        return encoder, None
 
     def _outputs(self, transformer: Transformer, head: Any, pairs: np.ndarray) -> Any:
         from tqdm.auto import tqdm

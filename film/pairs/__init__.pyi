@@ -1,3 +1,4 @@
+from .attribution import left_out_contributions as left_out_contributions
 from .attribution import shapley_effects as shapley_effects
 from .calibration import ReliabilityCurve as ReliabilityCurve
 from .calibration import calibration_band as calibration_band

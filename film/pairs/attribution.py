@@ -1,4 +1,4 @@
-"""What each input of a model adds on the way from one point to another."""
+"""What each input of a model adds to its output: on the way from a baseline, or by being there."""
 
 from __future__ import annotations
 
@@ -97,3 +97,58 @@ def shapley_effects(
         for number, order in enumerate(orders):
             effects[first : first + size, order] += moves[:, number] / N_ORDERS
     return effects
+
+
+def left_out_contributions(
+    whole: float, without1: ArrayLike, without2: ArrayLike, without_both: ArrayLike
+) -> NDArray[np.float64]:
+    """Share the score of a pair of texts out by what it is with words left out.
+
+    With f(I, J) the score of the first text without the words I and the second without the words J,
+    two words contribute what the score loses with both of them less than with each alone, the
+    second difference
+
+        c_ij = f(∅, ∅) − f({i}, ∅) − f(∅, {j}) + f({i}, {j}).
+
+    Row and column 0 stand for the rest, so that the contributions of a word sum to what leaving it
+    out costs, f(∅, ∅) − f({i}, ∅), and all contributions to f(∅, ∅).
+
+    Parameters
+    ----------
+    whole : float
+        f(∅, ∅).
+    without1, without2 : array-like of float, shapes (t1,) and (t2,)
+        f({i}, ∅) and f(∅, {j}).
+    without_both : array-like of float, shape (t1, t2)
+        f({i}, {j}); NaN where it was not asked, and c_ij is 0.
+
+    Returns
+    -------
+    contributions : ndarray of float64, shape (t1 + 1, t2 + 1)
+        c_ij behind row and column 0.
+
+    Examples
+    --------
+    A score that is a sum over pairs of words is given back:
+
+    >>> import numpy as np
+    >>> from film.pairs import left_out_contributions
+    >>> S = np.array([[2.0, -1.0], [0.5, 3.0], [0.0, 1.0]])
+    >>> both = [[np.delete(np.delete(S, i, 0), j, 1).sum() for j in range(2)] for i in range(3)]
+    >>> alone = S.sum() - S.sum(axis=1), S.sum() - S.sum(axis=0)
+    >>> left_out_contributions(S.sum(), *alone, both)
+    array([[ 0. ,  0. ,  0. ],
+           [ 0. ,  2. , -1. ],
+           [ 0. ,  0.5,  3. ],
+           [ 0. ,  0. ,  1. ]])
+    """
+    f1, f2 = (np.asarray(scores, dtype=np.float64) for scores in (without1, without2))
+    both = np.asarray(without_both, dtype=np.float64).reshape(len(f1), len(f2))
+    lost1, lost2 = whole - f1, whole - f2
+    pairs = np.nan_to_num(whole - f1[:, None] - f2 + both, nan=0.0)
+    found = np.empty((len(f1) + 1, len(f2) + 1))
+    found[1:, 1:] = pairs
+    found[1:, 0] = lost1 - pairs.sum(axis=1)
+    found[0, 1:] = lost2 - pairs.sum(axis=0)
+    found[0, 0] = whole - lost1.sum() - lost2.sum() + pairs.sum()
+    return found

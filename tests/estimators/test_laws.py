@@ -205,7 +205,7 @@ LAWS = {
     "CrossEncoderRegressor": Law(
         CrossEncoderRegressor(train_max_length=32, **TRAINS),
         "scored",
-        "predict similarity loss_curve_",
+        "predict similarity loss_curve_ explain",
     ),
     "TripletNetwork": Law(
         TripletNetwork(TokenEncoder(**CPU), **CONVOLVES), "grouped", "transform loss_curve_"

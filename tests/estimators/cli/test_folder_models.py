@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from estimators import SurrogateRegressor
+from estimators import CrossEncoderRegressor, SurrogateRegressor
 from estimators.cli import regressors as _regressors
 from estimators.contexts import ContextRegressor, harvest, read_harvest
 from estimators.contexts.harvesting import score_file
@@ -74,6 +74,23 @@ def test_a_surrogate_scores_pairs(surrogate, table):
     wanted = SurrogateRegressor.load(surrogate).similarity(PAIRS)
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert list(ran.rows[0]) == ["id", "text1", "text2", "similarity"]
+
+
+def test_a_cross_encoder_scores_pairs_and_says_why(tiny_model, table, tmp_path):
+    folder = tmp_path / "model"
+    model = CrossEncoderRegressor(
+        tiny_model, epochs=0.1, device="cpu", max_length=64, train_max_length=64, random_state=0
+    )
+    model.fit(PAIRS, SCORES).save(folder)
+    scored = run("score", table, "-m", folder)
+    assert scored.code == 0 and "by reading both texts together" in scored.err
+    explained = run("explain", table, "-m", folder, "--format", "jsonl")
+    assert explained.code == 0, explained.err
+    assert len(explained.records) == len(PAIRS)
+    for row, record, pair in zip(scored.rows, explained.records, PAIRS, strict=True):
+        assert record["tokens1"] == ["[rest]", *pair[0].split()]
+        total = np.sum(record["contributions"])
+        assert total == pytest.approx(float(row["similarity"]), abs=1e-5)
 
 
 def test_contexts_score_pairs(contexts, table):

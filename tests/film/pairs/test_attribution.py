@@ -3,7 +3,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from film.pairs.attribution import shapley_effects
+from film.pairs.attribution import left_out_contributions, shapley_effects
 
 GROUPS = [[0, 2], [1], [3], [4]]
 
@@ -83,3 +83,27 @@ def test_one_group_takes_all_and_none_gives_none():
 def test_groups_must_hold_each_column_once(groups):
     with pytest.raises(ValueError, match="each of the 5 columns once"):
         shapley_effects(bent, np.ones((1, 5)), np.zeros(5), groups)
+
+
+def test_words_of_a_sum_over_pairs_have_their_own_terms():
+    rng = np.random.default_rng(0)
+    S = rng.normal(size=(4, 3))
+    alone = S.sum() - S.sum(axis=1), S.sum() - S.sum(axis=0)
+    both = S.sum() - S.sum(axis=1)[:, None] - S.sum(axis=0) + S
+    found = left_out_contributions(S.sum(), *alone, both)
+    np.testing.assert_allclose(found[1:, 1:], S, atol=1e-12)
+    np.testing.assert_allclose(found[0], 0, atol=1e-12)
+    np.testing.assert_allclose(found[:, 0], 0, atol=1e-12)
+
+
+def test_left_out_words_sum_to_the_score_and_to_what_each_costs():
+    rng = np.random.default_rng(1)
+    whole, f1, f2, both = 3.0, rng.normal(size=4), rng.normal(size=3), rng.normal(size=(4, 3))
+    both[2] = np.nan
+    found = left_out_contributions(whole, f1, f2, both)
+    np.testing.assert_allclose(found.sum(), whole)
+    np.testing.assert_allclose(found[1:].sum(axis=1), whole - f1)
+    np.testing.assert_allclose(found[:, 1:].sum(axis=0), whole - f2)
+    assert found[2, 3] == pytest.approx(whole - f1[1] - f2[2] + both[1, 2])
+    assert not found[3, 1:].any()
+    assert left_out_contributions(2.0, [], [], np.empty((0, 0))).tolist() == [[2.0]]
