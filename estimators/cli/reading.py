@@ -23,6 +23,9 @@ _LABELS: dict[str, int] = {
     for label, words in enumerate(("0 0.0 false no n", "1 1.0 true yes y"))
     for word in words.split()
 }
+# What programs write for a cell without a value.
+_STAND_INS = frozenset("nan none null nil na n/a #n/a <na> #ref! #value! #name? #div/0!".split())
+_LONGEST_STAND_IN = 12
 _SHOWN = 5
 _LOOKED_AT_TEXTS, _LOOKED_AT_LETTERS = 1000, 200
 
@@ -178,11 +181,23 @@ def note_on_texts(table: Table, texts: NDArray[np.object_]) -> None:
             f"{table.source}: {len(empty)} of {len(rows)} rows have an empty text, "
             f"{_lines(table, empty)}"
         )
+    stand_ins = [row for row, cells in enumerate(rows) if any(map(_is_stand_in, cells))]
+    if stand_ins:
+        cell = next(text for text in rows[stand_ins[0]] if _is_stand_in(text))
+        note(
+            f"{table.source}: {len(stand_ins)} of {len(rows)} rows have a text such as {cell!r}, "
+            f"{_lines(table, stand_ins)}; it counts as a text, so empty the cell if it stands for "
+            "a missing one"
+        )
     if not mostly_latin(rows.ravel()):
         note(
             f"{table.source}: most letters are not Latin; word features are tuned for English, "
             "so check results on pairs of your own"
         )
+
+
+def _is_stand_in(text: str) -> bool:
+    return len(text) <= _LONGEST_STAND_IN and text.strip().lower() in _STAND_INS
 
 
 def mostly_latin(texts: NDArray[np.object_]) -> bool:

@@ -34,6 +34,8 @@ def check_device(torch: Any, device: Any) -> str:
     try:
         name = torch.device(device)
         torch.empty(1, device=name)
+    except MemoryError:
+        raise
     except Exception as error:  # each backend of torch has its own
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
@@ -49,6 +51,8 @@ def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
     try:
         found = load_file(path)
         shapes = {name: value.shape for name, value in found.items()}
+    except MemoryError:
+        raise
     except Exception as error:  # safetensors' own, of files, or of types numpy has not
         raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
     if shapes != {"weight": (width, width), "bias": (width,)}:
@@ -71,6 +75,8 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
             ignore_mismatched_sizes=True,
             **safe,
         )
+    except MemoryError:
+        raise
     except Exception as error:  # transformers, tokenizers and safetensors have their own
         raise ValueError(
             f"model folder {folder} cannot be loaded as a transformers model with its tokenizer "

@@ -133,6 +133,8 @@ def _download(name: str) -> Path:
 
     try:
         return Path(snapshot_download(name, allow_patterns=list(READ)))
+    except MemoryError:
+        raise
     except Exception as error:  # of the hub, of the network, or of files
         raise FileNotFoundError(
             f"model={name!r} is no local folder, and the Hugging Face hub did not give a model of "

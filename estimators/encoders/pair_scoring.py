@@ -29,6 +29,8 @@ def read_pair_head(path: Path, width: int) -> dict[str, np.ndarray]:
     try:
         found = load_file(path)
         shapes = {name: value.shape for name, value in found.items()}
+    except MemoryError:
+        raise
     except Exception as error:  # safetensors' own, of files, or of types numpy has not
         raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
     if shapes != expected:

@@ -338,6 +338,8 @@ class Transformer:
         try:
             with torch.inference_mode():
                 features, _ = self.forward(tokens, np.array([0]))
+        except MemoryError:
+            raise
         except Exception as error:  # a model of another kind fails anywhere in its forward
             raise ValueError(
                 f"model folder {folder}: {type(self.module).__name__} gives no token vectors for "

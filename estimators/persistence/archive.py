@@ -113,6 +113,8 @@ def open_archive(
             "is the limit, so that no file fills the memory; where you know that the model is as "
             "large as that, give load_model a larger max_size"
         ) from None
+    except MemoryError:
+        raise
     except Exception as error:  # broken archives, and what is in them, end in many kinds
         raise ValueError(
             f"{path} is not a model file, or was cut short ({type(error).__name__}: {error}); "

@@ -239,6 +239,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
             for part in parts:
                 if hasattr(type(part), "check_state"):
                     part.check_state()
+    except MemoryError:
+        raise
     except Exception as error:  # skops, and parts of other versions, end in many kinds
         raise ValueError(
             f"{path} was written with scikit-learn {written} and cannot be restored with "

@@ -335,7 +335,7 @@ class IdTable:
 def _loaded(vocabulary: str) -> Any:
     try:
         return _tokenizers().Tokenizer.from_str(vocabulary)
-    except ImportError:
+    except (ImportError, MemoryError):
         raise
     except Exception as error:  # tokenizers raises no narrower one
         raise ValueError(

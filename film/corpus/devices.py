@@ -65,6 +65,8 @@ def checked_device(device: str) -> Any:
         )
     try:
         float(torch.zeros((), device=place))
+    except MemoryError:
+        raise
     except Exception as error:  # each backend of torch has its own
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(

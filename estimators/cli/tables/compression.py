@@ -67,6 +67,11 @@ def _only_member(data: bytes, name: str, source: str) -> tuple[bytes, str]:
         names = [member.filename for member in members]
         if "[Content_Types].xml" in names:
             return data, name
+        if "content.xml" in names:
+            raise ValueError(
+                f"{source} is a document of LibreOffice or OpenOffice; save it as .xlsx, or as CSV "
+                "in UTF-8"
+            )
         if len(members) != 1:
             raise ValueError(
                 f"{source} is a zip archive of {len(members)} files"

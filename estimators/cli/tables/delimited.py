@@ -14,6 +14,8 @@ from estimators.cli.tables.cells import cell_text
 
 Parsed = tuple[list[str], list[list[Any]], list[int]]
 
+# The line by which Excel is told the separator.
+_TOLD = re.compile(r'"?sep=([,;\t|])"?(?=[\r\n])')
 _QUOTED = re.compile(r'"[^"]*"')
 _HEADER = re.compile(r'(?:"[^"]*"|[^"\r\n])*')
 # In a header these may make a reader take it for something else, unless it is quoted.
@@ -26,6 +28,8 @@ def delimiter_of(text: str, suffix: str) -> str:
     """Tell what parts the cells of the header."""
     if suffix in (".tsv", ".tab"):
         return "\t"
+    if told := told_separator(text)[0]:
+        return told
     first = _HEADER.match(text.lstrip("\r\n"))
     header = _QUOTED.sub("", first[0] if first else "")
     if "\t" in header:
@@ -40,6 +44,27 @@ def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) ->
     quotation mark that never ends. So it is read without where quoting makes no table of it, or
     where quotes would join lines that are rows of the right width by themselves.
     """
+    columns, rows, lines = _parsed(told_separator(text)[1], delimiter, source, notes)
+    for cells, line in zip(rows, lines, strict=True):
+        refuse_header(cells, columns, line, source)
+    return columns, rows, lines
+
+
+def told_separator(text: str) -> tuple[str, str]:
+    """Return what the first line says to be the separator, and the text without that line."""
+    told = _TOLD.match(text)
+    return (told[1], text[told.end() :]) if told else ("", text)
+
+
+def refuse_header(cells: list[Any], columns: list[str], line: int, source: str) -> None:
+    """Raise where a row is the header again."""
+    if cells[1:] == columns[1:] != [] and cells[0].removeprefix("\ufeff") == columns[0]:
+        raise ValueError(
+            f"{source}: line {line} is the header again, as where two files were joined; remove it"
+        )
+
+
+def _parsed(text: str, delimiter: str, source: str, notes: list[str]) -> Parsed:
     bare: Parsed | None = None
     if delimiter == "\t" and '"' in text:
         bare = _rows_without_quotes(text)
@@ -88,7 +113,7 @@ def _rows_with_quotes(text: str, delimiter: str, source: str) -> Parsed:
         try:
             for cells in reader:
                 start, end = end + 1, reader.line_num
-                if not cells:
+                if not cells or (len(columns) > 1 and len(cells) == 1 and not cells[0].strip()):
                     continue
                 if not columns:
                     columns = cells

@@ -101,6 +101,13 @@ def _checked(record: Any, text: str) -> dict[str, Any]:
 def _laid_out(
     records: list[dict[str, Any]], text: str, source: str
 ) -> tuple[list[str], list[list[Any]]]:
+    only = records[0] if len(records) == 1 else {}
+    if only and all(isinstance(value, dict | list) for value in only.values()):
+        shown = ", ".join(map(repr, list(only)[:5]))
+        raise ValueError(
+            f"{source} is one object with {shown} that hold objects or lists, as pandas writes "
+            "columns by default; give one object per row, as it writes them by orient='records'"
+        )
     columns: dict[str, None] = {}
     for record in records:
         columns.update(dict.fromkeys(record))

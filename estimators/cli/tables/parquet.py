@@ -39,8 +39,10 @@ def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]],
                 size += sum(_size(chunk) for chunk in found.chunks)
                 if size > limit:
                     break
-                column += _without_nan(_decoded(found).to_pylist())
+                column += _as_texts(_without_nan(_decoded(found).to_pylist()))
         names = list(file.schema_arrow.names)
+    except MemoryError:
+        raise
     except (pyarrow.ArrowException, OSError, UnicodeError) as error:
         raise ValueError(
             f"{source} is damaged, or no table of Parquet ({error}); copy or write it again"
@@ -51,6 +53,13 @@ def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]],
             "limit, so that no file fills the memory; where you know that it is as large as that, "
             "write the columns that you need as CSV and give that"
         )
+    for name, column in zip(names, values, strict=True):
+        wrong = next((row for row, value in enumerate(column, 1) if isinstance(value, bytes)), 0)
+        if wrong:
+            raise ValueError(
+                f"{source}, row {wrong}: column {name!r} holds {column[wrong - 1][:20]!r}, "
+                "bytes that are not UTF-8; write texts as strings"
+            )
     rows = [list(row) for row in zip(*values, strict=True)]
     return names, rows, list(range(1, len(rows) + 1))
 
@@ -108,6 +117,18 @@ def write_parquet(handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequ
     buffer = io.BytesIO()
     parquet.write_table(pyarrow.table(arrays, names=list(columns)), buffer)
     handle.write(buffer.getbuffer())
+
+
+def _as_texts(values: list[Any]) -> list[Any]:
+    """Decode what was written as bytes, as some programs write texts; leave what is no UTF-8."""
+    return [_decoded_bytes(value) if isinstance(value, bytes) else value for value in values]
+
+
+def _decoded_bytes(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _without_nan(values: list[Any]) -> list[Any]:

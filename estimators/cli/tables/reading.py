@@ -33,8 +33,9 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     each with ``.gz``, ``.bz2`` or ``.zip`` (of one file) or without. Without a known suffix it is
     detected from the content. Tabs in the header separate cells whatever the suffix, else
     semicolons where there are more of them than commas, as in Excel's CSV of many European
-    countries. Quoted cells may hold line breaks and doubled quotes; where tabs separate cells and
-    quoting makes no table of the text, it is read without, and a note says so.
+    countries; a line ``sep=;`` above the header decides. Quoted cells may hold line breaks and
+    doubled quotes; where tabs separate cells and quoting makes no table of the text, it is read
+    without, and a note says so.
 
     Parameters
     ----------
@@ -50,9 +51,9 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     table : Table
         Cells as written, values of JSON, Excel and Parquet with their types. Blank lines are no
         rows. In JSON columns are the keys of all objects in order of appearance. Of a workbook the
-        first sheet with cells is read. A first column without a name, as pandas writes its index,
-        is named "Unnamed: 0" as pandas names it; others without a name are left out where they are
-        empty throughout. Both with a note.
+        first sheet with cells is read, hidden ones last. A first column without a name, as pandas
+        writes its index, is named "Unnamed: 0" as pandas names it; others without a name are left
+        out where they are empty throughout. Both with a note.
 
     Raises
     ------
@@ -63,8 +64,9 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     ValueError
         When the file is empty or has no rows; is not of the kind that its suffix says; mixes
         encodings or is not in the one given; when the header repeats a name or leaves one out;
-        when rows have more or fewer cells than the header, quoting is broken, or a line is no JSON
-        object. Messages name the file and its lines.
+        when rows have more or fewer cells than the header or are the header again, quoting is
+        broken, or a line is no JSON object; when a formula of Excel was never computed. Messages
+        name the file and its lines.
 
     Notes
     -----

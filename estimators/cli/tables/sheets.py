@@ -20,6 +20,9 @@ _CHUNK = 2**16
 # An element or attribute of XML, "<a/>" say, takes a hundred bytes and more once it is parsed.
 _BYTES_OF_SIGN = 16
 _REFUSED_BY_EXCEL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_FORMULA = re.compile(rb"<(\w+:)?f[\s>/]")
+_LONGEST_TAG = 64
+_SHOWN = 5
 _LIBRARIES = {"xlsx": "openpyxl", "parquet": "pyarrow"}
 
 
@@ -46,32 +49,52 @@ def parse_workbook(
 
     # A place in a row is 8 bytes, whether a file of few bytes names it or not.
     most = size_limit(len(data)) // 8
+    uncomputed: dict[str, list[str]] = {}
     try:
         with warnings.catch_warnings():
             # Of styles and extensions that hold no cells.
             warnings.simplefilter("ignore")
-            _check_parts(data)
+            has_formulas = _check_parts(data)
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            # What someone hid is read where nothing else is there.
+            order = sorted(book.worksheets, key=lambda sheet: sheet.sheet_state != "visible")
             sheets = [
-                (sheet.title, _cells(sheet.iter_rows(values_only=True), most))
-                for sheet in book.worksheets
+                (sheet.title, _cells(sheet.iter_rows(values_only=True), most)) for sheet in order
             ]
+            if has_formulas:
+                named = openpyxl.load_workbook(io.BytesIO(data), read_only=True)
+                uncomputed = {
+                    sheet.title: _uncomputed(sheet, named[sheet.title]) for sheet in order
+                }
     except _TooLarge as error:
         raise ValueError(
             f"{source} was refused: its {len(data):,} bytes hold {error}, the limit, so that no "
             "file fills the memory; open it in Excel and save the columns that you need as 'CSV "
             "UTF-8'"
         ) from None
+    except MemoryError:
+        raise
     except Exception as error:
         # A broken archive, or broken XML inside it, ends in errors of many kinds.
         raise ValueError(
             f"{source} is not a readable workbook ({type(error).__name__}: {error}); open it "
             "in Excel and save it again as .xlsx or as 'CSV UTF-8'"
         ) from error
-    full = [(title, cells) for title, cells in sheets if any(map(_has_value, cells))]
+    full = [
+        (title, cells)
+        for title, cells in sheets
+        if uncomputed.get(title) or any(map(_has_value, cells))
+    ]
     if not full:
         return [], [], []
     title, cells = full[0]
+    if holes := uncomputed.get(title):
+        more = f" and {len(holes) - _SHOWN} more" if len(holes) > _SHOWN else ""
+        raise ValueError(
+            f"{source}, sheet {title!r}, holds formulas whose values were never computed: cells "
+            f"{', '.join(holes[:_SHOWN])}{more}; open it in Excel or LibreOffice and save it, "
+            "which computes them, or put values in their place"
+        )
     if len(full) > 1:
         others = ", ".join(repr(name) for name, _ in full[1:6])
         notes.append(f"{source}: the sheet {title!r} is read; others with cells are {others}")
@@ -86,20 +109,41 @@ class _TooLarge(Exception):
     """Says more than what there is."""
 
 
-def _check_parts(data: bytes) -> None:
-    """Raise unless the parts of a workbook unpack to what they declare, and within the limit."""
+def _uncomputed(sheet: Any, formulas: Any) -> list[str]:
+    """Name the cells of a sheet that have a formula without a value.
+
+    A value that is an empty text has a type of its own ("str").
+    """
+    return [
+        formula.coordinate
+        for row, written in zip(sheet.iter_rows(), formulas.iter_rows(), strict=True)
+        for cell, formula in zip(row, written, strict=True)
+        if cell.value is None and formula.data_type == "f" and cell.data_type != "str"
+    ]
+
+
+def _check_parts(data: bytes) -> bool:
+    """Raise unless the parts of a workbook unpack to what they declare, and within the limit.
+
+    Returns whether any of them may hold a formula.
+    """
     limit = size_limit(len(data))
+    has_formulas = False
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(info.file_size for info in archive.infolist()) > limit:
             raise _TooLarge(f"parts of more than {limit:,} bytes")
         n_signs = 0
         for info in archive.infolist():
             check_member(info, data)
+            end = b""
             with archive.open(info) as part:
                 while chunk := part.read(_CHUNK):
                     n_signs += chunk.count(b"<") + chunk.count(b"=")
+                    has_formulas = has_formulas or _FORMULA.search(end + chunk) is not None
+                    end = chunk[-_LONGEST_TAG:]
         if n_signs > limit // _BYTES_OF_SIGN:
             raise _TooLarge(f"more than {limit // _BYTES_OF_SIGN:,} marks of XML")
+    return has_formulas
 
 
 def _cells(rows: Iterable[Sequence[Any]], most: int) -> list[list[Any]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
-from estimators.cli.tables.delimited import delimiter_of
+from estimators.cli.tables.delimited import delimiter_of, refuse_header, told_separator
 from estimators.cli.tables.table import Table, check_columns
 
 LARGE = 32 * 2**20
@@ -61,7 +61,7 @@ def stream_table(path: str, encoding: str | None = None) -> Stream | None:
     except (UnicodeError, LookupError):
         return None
     delimiter = delimiter_of(head, suffix)
-    if delimiter == "\t" or "\0" in head:
+    if delimiter == "\t" or "\0" in head or told_separator(head)[0]:
         return None
     rows = _rows(path, encoding, delimiter)
     columns = next(rows)[1]
@@ -69,7 +69,7 @@ def stream_table(path: str, encoding: str | None = None) -> Stream | None:
         return None
     check_columns(columns, path)
     header = Table(columns, [], [], encoding, "csv", [], path)
-    return Stream(header, _checked(rows, len(columns), delimiter, path))
+    return Stream(header, _checked(rows, columns, delimiter, path))
 
 
 def _rows(path: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -94,12 +94,13 @@ def _rows(path: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[
 
 
 def _checked(
-    rows: Iterator[tuple[int, list[str]]], width: int, delimiter: str, source: str
+    rows: Iterator[tuple[int, list[str]]], columns: list[str], delimiter: str, source: str
 ) -> Iterator[tuple[int, list[str]]]:
     for line, cells in rows:
-        if len(cells) != width:
+        refuse_header(cells, columns, line, source)
+        if len(cells) != len(columns):
             raise ValueError(
-                f"{source}: line {line} has {len(cells)} cells, and the header {width}; put "
+                f"{source}: line {line} has {len(cells)} cells, and the header {len(columns)}; put "
                 f"quotation marks around cells that hold {delimiter!r} or a line break, or fill "
                 "up the row"
             )

@@ -77,6 +77,8 @@ class Checkpoint:
             arrays = load_file(newest / STATE)
             run, said = found["run"], found["said"]
             is_known = found["format"] == FORMAT
+        except MemoryError:
+            raise
         except Exception as error:  # a damaged file ends in many kinds
             raise ValueError(
                 f"checkpoint={str(self.folder)!r}: {newest.name} is damaged "

@@ -84,6 +84,8 @@ def read_network(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, di
             "scores_": [tuple(score) for score in said["scores"]],
         }
         digest = None if known is None else str(known["digest"])
+    except MemoryError:
+        raise
     except Exception as error:  # a damaged file, or a wrong parameter, ends in many kinds
         raise ValueError(f"{folder} cannot be used ({type(error).__name__}: {error})") from error
     encoder = None
