@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", metavar="FOLDER", help="keep fitted members and encodings here")
     parser.add_argument("--encoder", help="name or folder; none is without any")
     parser.add_argument("--epochs", type=float, default=1.0, help="of the member rcmd")
-    parser.add_argument("--dtype", help="of the member rcmd, such as bfloat16")
+    parser.add_argument("--dtype", help="of the encoders, such as bfloat16")
     parser.add_argument("--members", help="those that take part, with commas between")
     parser.add_argument("--modes", default=",".join(MODES), help="with commas between")
     parser.add_argument("--device", help="of the encoder")
@@ -75,10 +75,13 @@ def chosen(options: argparse.Namespace, encoder: Any) -> DuplicateClassifier:
     small = {"d": 20, "rank": 60, "cv": 4, "neighbourhood": 5} if options.quick else {}
     place = Path(options.cache, "encodings") if options.cache else None
     model = accurate_duplicates(
-        encoder=encoder, epochs=options.epochs, device=options.device, cache=place, **small
+        encoder=encoder,
+        epochs=options.epochs,
+        dtype=options.dtype,
+        device=options.device,
+        cache=place,
+        **small,
     )
-    if options.dtype and "rcmd" in dict(model.members):
-        model.set_params(rcmd__dtype=options.dtype)
     if options.members is None:
         return model
     wanted = options.members.split(",")
