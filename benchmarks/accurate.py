@@ -25,8 +25,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.duplicates import judged
+from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
+from benchmarks.support.significance import record_differences
 from estimators import DuplicateClassifier, accurate_duplicates, question_groups
 from estimators.pairs import LIGHT, NO_ENCODER
 
@@ -63,10 +65,12 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         cache = options.cache or scratch
         for mode in options.modes.split(","):
-            rows = measured(data, model.set_params(memory=cache), mode)
+            rows, said = measured(data, model.set_params(memory=cache), mode)
             for case, row in rows.items():
                 print(f"{mode}: {case}", {k: round(v, 4) for k, v in row.items()}, flush=True)
-                _record(f"{name}{saw}: {mode}: {case}", row, rows["all"], options)
+                _record(f"{name}{saw}: {mode}: {case}", row, rows["all"], said[case], data, options)
+    if options.out or not options.quick:
+        record_differences("accurate", options.out)
     return 0
 
 
@@ -93,37 +97,42 @@ def chosen(options: argparse.Namespace, encoder: Any) -> DuplicateClassifier:
     return model.set_params(members=members, member_cv=own or None)
 
 
-def measured(data: Splits, model: DuplicateClassifier, mode: str) -> dict[str, dict[str, float]]:
+def measured(
+    data: Splits, model: DuplicateClassifier, mode: str
+) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
     """Fit in one mode; judge dev by all members, without each, and by the light ones.
 
-    "fit" and "predict" of a member are the seconds of a classifier of this member alone, the
-    latter for 10,000 pairs of new texts, on this machine as it is.
+    Gives the figures of each row, and its probabilities of dev's pairs. "fit" and "predict" of a
+    member are the seconds of a classifier of this member alone, the latter for 10,000 pairs of new
+    texts, on this machine as it is.
     """
     corpus = [*data.dev.ravel(), *data.test.ravel()] if mode == "collection" else None
     model.set_params(corpus=corpus)
     share, groups = float(data.y_train.mean()), question_groups(data.dev)
     new = new_pairs(data)
     rows: dict[str, dict[str, float]] = {}
+    said: dict[str, np.ndarray] = {}
+
+    def judge(case: str, less: DuplicateClassifier) -> dict[str, float]:
+        said[case] = less.probabilities_of(less.inputs(data.dev), data.dev)[:, 1]
+        return judged(said[case], data.y_dev, share, groups)
+
     costs = {name: _cost(name, model, data, new) for name, _ in model.members}
     started = time.perf_counter()
     model.fit(data.train, data.y_train, data.similar)
     last = time.perf_counter() - started
-    inputs = model.inputs(data.dev)
     total = {"fit": last + sum(cost["fit"] for cost in costs.values())}
-    rows["all"] = _judged(model, inputs, data, share, groups)
-    rows["all"] |= total | {"predict": _seconds(model, new)}
+    rows["all"] = judge("all", model) | total | {"predict": _seconds(model, new)}
     names = [name for name, _ in model.members]
     for name in names:
         if len(names) > 1:
             rest = model.pruned([other for other in names if other != name])
-            rows[f"without {name}"] = _judged(rest, rest.inputs(data.dev), data, share, groups)
-            rows[f"without {name}"] |= costs[name]
+            rows[f"without {name}"] = judge(f"without {name}", rest) | costs[name]
     light = [name for name in names if name in LIGHT]
     if light and light != names:
         less = model.pruned(light)
-        rows["light"] = _judged(less, less.inputs(data.dev), data, share, groups)
-        rows["light"]["predict"] = _seconds(less, new)
-    return rows
+        rows["light"] = judge("light", less) | {"predict": _seconds(less, new)}
+    return rows, said
 
 
 def new_pairs(data: Splits) -> np.ndarray:
@@ -165,17 +174,18 @@ def _seconds(model: DuplicateClassifier, pairs: np.ndarray) -> float:
     return round(time.perf_counter() - started, 1)
 
 
-def _judged(
-    model: DuplicateClassifier, inputs: np.ndarray, data: Splits, share: float, groups: np.ndarray
-) -> dict[str, float]:
-    return judged(model.probabilities_of(inputs, data.dev)[:, 1], data.y_dev, share, groups)
-
-
 def _record(
-    case: str, row: dict[str, float], whole: dict[str, float], options: argparse.Namespace
+    case: str,
+    row: dict[str, float],
+    whole: dict[str, float],
+    said: np.ndarray,
+    data: Splits,
+    options: argparse.Namespace,
 ) -> None:
     if options.quick and not options.out:
         return
+    share = float(data.y_train.mean())
+    record_pairs("accurate", case, data.dev, data.y_dev, said, share=share, folder=options.out)
     for metric, value in row.items():
         record(
             "accurate",

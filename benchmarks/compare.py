@@ -4,7 +4,9 @@
 their values, the difference and its 95 % interval over paired bootstrap draws: of pairs, those that
 shared texts link drawn together, and of seeds where a row has several. A difference stands when the
 interval leaves zero out. Without rows it lists those of the benchmark. A row may be named by any
-part of its name that no other row has.
+part of its name that no other row has. ``--record`` compares every row with its reference row
+(`benchmarks.support.significance`) and records by how much its AUC is ahead, which tables show;
+benchmarks that keep pairs do so at their end.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sys
 
 from benchmarks.support.bootstrap import N_DRAWS, compare_rows
 from benchmarks.support.pair_rows import PairRow, read_pair_rows
+from benchmarks.support.significance import record_differences
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,11 +26,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("rows", metavar="ROW", nargs="*", help="two rows of its table")
     parser.add_argument("--out", metavar="DIR", help="where --out of the benchmark pointed to")
     parser.add_argument("--draws", type=int, default=N_DRAWS, metavar="N")
+    parser.add_argument("--record", action="store_true", help="the differences that tables show")
     options = parser.parse_args(arguments)
     rows = read_pair_rows(options.bench, options.out)
     try:
         if not rows:
             raise ValueError(f"no pairs of {options.bench!r} were kept: run its benchmark")
+        if options.record:
+            found = record_differences(options.bench, options.out, options.draws)
+            print(f"{len(found)} rows compared with their reference")
+            return 0
         if not options.rows:
             for case, row in rows.items():
                 print(f"{case}  ({len(row.on.labels)} pairs{_seeds(row)})")

@@ -34,6 +34,7 @@ from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
+from benchmarks.support.significance import record_differences
 from estimators import FILM, DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
 from estimators.inputs import TextIndex, as_texts
 from film.corpus import connected_groups
@@ -91,6 +92,8 @@ def main(arguments: list[str] | None = None) -> int:
         _stack_rows(data, options, name)
     if options.only != "stack":
         _metric_rows(data, options, name)
+    if options.out or not options.quick:
+        record_differences("duplicates", options.out)
     return 0
 
 

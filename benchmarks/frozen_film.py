@@ -38,6 +38,7 @@ from benchmarks.support.folders import film_data
 from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
+from benchmarks.support.significance import record_differences
 from estimators import (
     FILM,
     DisjointPairsKFold,
@@ -172,6 +173,8 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             for rows_of in (cosine_rows, rule_rows, retrieval_rows):
                 write(rows_of(data, options), data, options)
+            if options.out or not options.quick:
+                record_differences("frozen_film", options.out)
     return 0
 
 

@@ -36,6 +36,7 @@ from benchmarks.support.folders import data_folder
 from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, read_folder
 from benchmarks.support.records import record
+from benchmarks.support.significance import record_differences
 from estimators import (
     DuplicateClassifier,
     LexicalFeatures,
@@ -92,6 +93,8 @@ def main(arguments: list[str] | None = None) -> int:
         model.fit(data.train, data.y_train, data.similar)
         _tell_familiarity(model, "accurate_duplicates: ", data, kinds, options)
         _tell_stack(model, f"{ACCURATE}, inductive", compared, sets, data, options)
+        if options.out or not options.quick:
+            record_differences("intents", options.out)
         return 0
     for mode in ("inductive", "collection"):
         model = fitted_stack(sets, data, mode, options.quick)
@@ -101,6 +104,8 @@ def main(arguments: list[str] | None = None) -> int:
     for method, values in neural_baselines(sets, options.quick).items():
         for name, similarity in values.items():
             _tell(name, method, similarity, compared, sets, None, options)
+    if options.out or not options.quick:
+        record_differences("intents", options.out)
     return 0
 
 

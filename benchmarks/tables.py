@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks.support.papers import PAPERS
 from benchmarks.support.picks import PICKS
 from benchmarks.support.records import RESULTS
+from benchmarks.support.significance import AHEAD, HIGH, LOW, shown_difference
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -168,6 +169,7 @@ HEADINGS = {
     "core_compiled": "with bytecode, MB",
     "passed": "tests passed",
     "skipped": "skipped",
+    AHEAD: "AUC ahead of the reference, 95 %",
 }
 HEADINGS_OF_GPU = {
     "gradient_error": "relative error of gradients",
@@ -176,6 +178,10 @@ HEADINGS_OF_GPU = {
     "last_loss": "loss, last 5 steps",
     "chosen_by": "held-out score × 100 (untrained)",
 }
+
+
+MADE = (AHEAD, LOW, HIGH)
+"""Metrics that are made from kept pairs, on any machine."""
 
 
 class Headline(NamedTuple):
@@ -318,15 +324,20 @@ def table(bench: str) -> str:
     with_rival = bench == "grid"
     heads = ["", *(headings[name] for name in metrics), *(rivals if with_rival else [])]
     lines = [_line(heads), _line(["---", *["---:"] * (len(heads) - 1)])]
+    references = {row[AHEAD]["rival"] for row in newest(bench).values() if AHEAD in row}
     for case, row in cells.items():
         values = [_cell(row[name]) if name in row else "" for name in metrics]
+        if AHEAD in metrics:
+            of = "reference" if f"{_start(bench)}{case}" in references else ""
+            values[metrics.index(AHEAD)] = shown_difference(row) if AHEAD in row else of
         if with_rival:
             values += [_shown(next(iter(row.values()))["rival_value"])]
         lines.append(_line([case, *values]))
     if bench in PICKS:
         return "".join(lines) + _measured_on([r for row in cells.values() for r in row.values()])
-    last = next(reversed(next(reversed(cells.values())).values()))
-    return "".join(lines) + _measured_on([last])
+    last = next(reversed(cells.values()))
+    # Differences are made from what was measured before.
+    return "".join(lines) + _measured_on([[r for m, r in last.items() if m not in MADE][-1]])
 
 
 def newest(bench: str, folder: str | Path | None = None) -> dict[str, dict[str, dict[str, Any]]]:
@@ -334,9 +345,8 @@ def newest(bench: str, folder: str | Path | None = None) -> dict[str, dict[str, 
 
     ``contexts__5_4`` is the part of the benchmark ``contexts`` whose cases begin with "5.4: ".
     """
-    bench, _, part = bench.partition(PART)
-    path = Path(folder or RESULTS) / f"{bench}.jsonl"
-    start = f"{part.replace('_', '.')}: " if part else ""
+    start = _start(bench)
+    path = Path(folder or RESULTS) / f"{bench.partition(PART)[0]}.jsonl"
     cells: dict[str, dict[str, dict[str, Any]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         row = json.loads(line)
@@ -345,6 +355,12 @@ def newest(bench: str, folder: str | Path | None = None) -> dict[str, dict[str, 
         # Later lines are newer: they take the place of the older ones, keeping their order.
         cells.setdefault(row["case"].removeprefix(start), {})[row["metric"]] = row
     return cells
+
+
+def _start(bench: str) -> str:
+    """Give how the cases of a part of a benchmark begin."""
+    part = bench.partition(PART)[2]
+    return f"{part.replace('_', '.')}: " if part else ""
 
 
 def _picked(name: str) -> dict[str, dict[str, dict[str, Any]]]:

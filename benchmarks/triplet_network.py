@@ -34,6 +34,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import generated, read_folder
 from benchmarks.support.records import record
+from benchmarks.support.significance import record_differences
 from estimators import FILM, DisjointPairsKFold, TokenEncoder, TripletNetwork
 from estimators.inputs import TextIndex
 from film.metric import triplets_from_pairs
@@ -128,6 +129,8 @@ def main(arguments: list[str] | None = None) -> int:
                     "triplet_network", title, pairs, labels, p,
                     share=share, seed=options.seed, folder=options.out,
                 )  # fmt: skip
+    if options.out or not options.quick:
+        record_differences("triplet_network", options.out)
     return 0
 
 

@@ -141,7 +141,12 @@ def figures_of(row: PairRow) -> dict[str, Figure]:
 
 
 def compare_rows(
-    first: PairRow, second: PairRow, *, n_draws: int = N_DRAWS, seed: int = 0
+    first: PairRow,
+    second: PairRow,
+    *,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+    only: str | None = None,
 ) -> dict[str, tuple[float, float, Interval]]:
     """Compare two rows of the same pairs by every figure that both have.
 
@@ -151,6 +156,8 @@ def compare_rows(
         Rows on the same pairs.
     n_draws, seed : int
         Draws of pairs; groups of linked pairs are drawn whole.
+    only : str, default=None
+        The one figure to compare by. None: all.
 
     Returns
     -------
@@ -179,7 +186,7 @@ def compare_rows(
     whole = np.ones((1, len(on.labels)))
     compared = {}
     for name in both[0]:
-        if name not in both[1]:
+        if name not in both[1] or only not in (None, name):
             continue
         values, found = [], []
         for number, (row, figures) in enumerate(zip((first, second), both, strict=True)):

@@ -2,8 +2,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from benchmarks.accurate import NEW_PAIRS, main, new_pairs
+from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -26,6 +28,12 @@ def test_a_quick_run_records_every_member_in_both_modes(tmp_path, monkeypatch):
                 for end in ("low", "high")
             )
             assert 0 <= low <= high
+    kept = read_pair_rows("accurate", out)
+    assert len(kept) == 6
+    for case, row in kept.items():
+        assert roc_auc_score(row.on.labels, row.values[None]) == pytest.approx(
+            rows[case, "roc_auc"]["value"], abs=1e-3
+        )
 
 
 def test_timed_pairs_are_new():
