@@ -149,18 +149,18 @@ class MiniBatchFILM(TripletMetric):
         d = min(self.d, rank)
         self._warn_reduced(rank, d, points.shape)
         self._begin(d, points, rng)
-        reason = StopReason.MAX_ITER
+        reason, directed = StopReason.MAX_ITER, False
         with progress_bar(self.verbose, "MiniBatchFILM") as progress:
             try:
                 for passes in range(1, self.max_iter + 1):
                     self.n_iter_, before = passes, self.n_steps_
                     for batch in anchor_batches(triplets, self.batch_size, rng):
                         rows, local = np.unique(batch, return_inverse=True)
-                        self._take_batch(points[rows], local.reshape(-1, 3), rng)
+                        directed |= self._take_batch(points[rows], local.reshape(-1, 3), rng)
                         if progress is not None:
                             progress(f"loss {self.loss_curve_[-1]:.4g}")
                     if pass_settled(self.loss_curve_, before, self.tol):
-                        reason = StopReason.PASSES
+                        reason = StopReason.PASSES if directed else StopReason.NO_DIRECTION
                         break
             except KeyboardInterrupt:
                 if not self.n_steps_:
@@ -173,7 +173,8 @@ class MiniBatchFILM(TripletMetric):
         self.components_ = initial_components(d, points.shape[1], rng, points.dtype)
         self.n_steps_, self.loss_curve_ = 0, np.empty(0)
 
-    def _take_batch(self, points: Any, triplets: np.ndarray, rng: np.random.Generator) -> None:
+    def _take_batch(self, points: Any, triplets: np.ndarray, rng: np.random.Generator) -> bool:
+        """Take a step, and say whether the batch gave a direction."""
         step = batch_step(
             self.components_,
             points,
@@ -187,3 +188,4 @@ class MiniBatchFILM(TripletMetric):
         self.components_ = step.components
         self.active_share_ = step.active_share
         self.loss_curve_ = np.append(self.loss_curve_, step.loss)
+        return step.directed

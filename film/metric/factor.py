@@ -178,14 +178,12 @@ def descend_factor(
         mean_activity = mean_activity + weight * (activity - mean_activity)
         bound, s, P = rank_bound(mean_S, mean_activity, margin, d)
         single, *own = rank_bound(S, activity, margin, d)
-        if single >= bound:
-            mean_S, mean_activity = S, activity
         goals, own_goal = [P * np.sqrt(s)], own[1] * np.sqrt(own[0])
         if single >= bound:
-            goals = [own_goal]
+            bound, goals = single, [own_goal]
+            mean_S, mean_activity = S, activity
         elif drop <= _STUCK * loss:
             goals.append(own_goal)
-        bound = max(bound, single)
         norm = float(np.linalg.norm(2 * (B @ gram - S @ B)))
         yield FactorRound(B, x, loss, bound, smoothing, norm)
 

@@ -54,6 +54,11 @@ class RowsOnDevice:
     def __matmul__(self, B: np.ndarray) -> np.ndarray:
         return (self._rows @ self._moved(B)).cpu().numpy()
 
+    @property
+    def norm(self) -> float:
+        """Frobenius norm."""
+        return float(self._rows.norm())
+
     def weighted_product(self, other: RowsOnDevice, weights: np.ndarray) -> np.ndarray:
         """Σ_i w_i x_i y_iᵀ over the rows of both, (r, r); rows with w_i = 0 cost nothing."""
         if weights.all() and weights.dtype == bool:
@@ -144,6 +149,41 @@ def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
             weighted *= activity[some, None].astype(anchors.dtype)
         K += pulls[some].T @ weighted
     return -K
+
+
+def rounding_of_pulls(anchors: Rows, pulls: Rows, second_moment: np.ndarray) -> float:
+    """Bound the eigenvalues of K that rounding alone can give.
+
+    A pull is a mean of differences of points, so that it is off by eps of their length even where
+    they cancel, as where a similar and a dissimilar point are copies of each other.
+
+    Parameters
+    ----------
+    anchors, pulls : ndarray of shape (m, r), or both RowsOnDevice
+        Rows v_i and a_i.
+    second_moment : ndarray of shape (r,)
+        Mean of v² over all points, a coordinate.
+
+    Returns
+    -------
+    bound : float
+        4 eps ‖V‖ (‖A‖ + ℓ √m), ℓ the points' root mean square length; costs O(m r).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.metric.objective import rounding_of_pulls
+    >>> bound = rounding_of_pulls(np.ones((4, 1)), np.zeros((4, 1)), np.array([9.0]))
+    >>> float(bound / np.finfo(float).eps)
+    48.0
+    """
+    eps = float(np.finfo(anchors.dtype).eps)
+    length = float(np.sqrt(second_moment.sum(dtype=np.float64) * len(anchors)))
+    return 4 * eps * _norm(anchors) * (_norm(pulls) + length)
+
+
+def _norm(rows: Rows) -> float:
+    return rows.norm if isinstance(rows, RowsOnDevice) else float(np.linalg.norm(rows))
 
 
 def curvatures(P: np.ndarray, K: np.ndarray) -> np.ndarray:

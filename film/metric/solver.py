@@ -30,6 +30,7 @@ from film.metric.objective import (
     hinge_arguments,
     leading_eigenvectors,
     pull_matrix,
+    rounding_of_pulls,
     smooth_objective,
     true_objective,
 )
@@ -142,8 +143,7 @@ def solve(
     K_all = pull_matrix(anchors, pulls, everyone)
     k, P = leading_eigenvectors(K_all, d)
     scale = float(k[0])
-    floor = np.finfo(anchors.dtype).eps * float(np.linalg.norm(K_all))
-    if not scale > floor:
+    if not scale > rounding_of_pulls(anchors, pulls, second_moment):
         return _no_direction(len(K_all), d, anchors.dtype)
     # ‖K‖ depends on n and on the units of X; softplus and tolerances need it near one.
     K_all = K_all / anchors.dtype.type(scale)

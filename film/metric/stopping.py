@@ -49,7 +49,7 @@ class StopReason(Enum):
     )
     NO_DIRECTION = (
         "not converged: no direction brings similar points closer than dissimilar ones, so the "
-        "leading singular directions were kept with equal weights; check the triplets"
+        "first map was kept, which prefers none; check the triplets"
     )
     LINE_SEARCH = (
         "not converged: no step along the gradient lowered the objective; check the gradient "

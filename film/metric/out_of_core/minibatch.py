@@ -14,6 +14,7 @@ from film.metric.objective import (
     hinge_arguments,
     leading_eigenvectors,
     pull_matrix,
+    rounding_of_pulls,
     smooth_objective,
 )
 from film.metric.stiefel import polar_retraction, tangent_gradient
@@ -29,15 +30,17 @@ class BatchStep:
     components : ndarray of shape (d, D)
         The new L.
     loss : float
-        Mean hinge of the batch's anchors before the step, in units of its mean ‖y‖²; NaN where
-        the batch gives no direction.
+        Mean hinge of the batch's anchors before the step, in units of its mean ‖y‖².
     active_share : float
         Share of the batch's anchors that were active.
+    directed : bool, default=True
+        Whether a direction brings its similar points closer than its dissimilar ones.
     """
 
     components: np.ndarray
     loss: float
     active_share: float
+    directed: bool = True
 
 
 def initial_components(
@@ -142,8 +145,9 @@ def batch_step(
     loss = float((z + m)[active].sum()) / len(anchors) * n / total if total > 0 else margin
     K_all = pull_matrix(points, sums, np.ones(len(anchors), dtype=bool))
     scale = float(leading_eigenvectors(K_all, 1)[0][0])
-    directed = scale > np.finfo(V.dtype).eps * float(np.linalg.norm(K_all))
-    if not (directed and active.any()):
+    if not scale > rounding_of_pulls(points, sums, np.square(V).mean(axis=0)):
+        return BatchStep(components, loss, share, directed=False)
+    if not active.any():
         return BatchStep(components, loss, share)
     K = pull_matrix(points, sums, active) / V.dtype.type(scale)
     rate = 1.0 / np.sqrt(n_steps)

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.preprocessing import normalize
 
-from estimators import FILM, DisjointPairsKFold, Triplets
+from estimators import FILM, DisjointPairsKFold, MiniBatchFILM, Triplets
 from estimators.metric import film as film_module
 from film.datasets import make_question_pairs
 from film.metric.triplets import ordered_share, triplets_from_pairs
@@ -147,6 +147,28 @@ def test_triplets_without_a_direction_give_a_valid_map_and_a_warning(solver):
     Y = metric.transform(X)
     assert np.isfinite(Y).all()
     assert np.linalg.matrix_rank(Y) == 2
+
+
+@full_solvers
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "constant", "two rows"])
+def test_rows_that_triplets_do_not_tell_apart_are_not_called_converged(solver, dtype, kind):
+    rng = np.random.default_rng(0)
+    distinct = rng.standard_normal((300, 60)).astype(dtype)
+    if kind == "constant":
+        distinct = np.ones_like(distinct)
+    elif kind == "two rows":
+        distinct = distinct[np.arange(300) // 150]
+    X = np.repeat(distinct, 4, axis=0)
+    # Similar and dissimilar points are copies of each other.
+    triplets = [(4 * ((row + 7) % 300), 4 * row, 4 * row + 3) for row in range(300)]
+    metric = FILM(d=1, rank=60 if kind in ("dense", "sparse") else 1, solver=solver)
+    with pytest.warns(ConvergenceWarning, match="no direction brings similar points closer"):
+        metric.fit(sp.csr_array(X * (X > 0)) if kind == "sparse" else X, triplets)
+    assert np.isfinite(metric.components_).all()
+    mini = MiniBatchFILM(d=1, rank=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="no direction brings similar points closer"):
+        mini.fit(X, triplets)
 
 
 @quiet

@@ -410,6 +410,43 @@ def test_no_direction_gives_leading_directions_and_says_so(solver, sign):
     # Of the objective no more is known than that it is positive.
     assert (solution.objective, solution.lower_bound) == (np.inf, 0.0)
     assert solution.n_iter == len(solution.loss_curve) == 0
+    nothing = solve(0 * anchors, 0 * anchors, np.zeros(4), 2, solver=solver)
+    assert nothing.reason is StopReason.NO_DIRECTION
+
+
+@solvers
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("pull", [0.0, 1.0])
+def test_pulls_that_are_rounding_alone_are_no_direction(solver, dtype, pull):
+    # Rows of copies differ by rounding after a decomposition, and pulls of two halves that cancel.
+    rng = np.random.default_rng(0)
+    eps = np.finfo(dtype).eps
+    points = rng.standard_normal((2000, 5))
+    halves = pull * rng.standard_normal((1000, 5))
+    pulls = np.concatenate([halves, -halves]) + eps * points[rng.permutation(2000)]
+    anchors = np.concatenate([points[:1000], points[:1000]])
+    second = np.square(points).mean(axis=0)
+    args = [array.astype(dtype) for array in (anchors, pulls, second)]
+    assert solve(*args, 2, solver=solver).reason is StopReason.NO_DIRECTION
+    # The least of agreement is enough.
+    args[1] += (1e3 * eps * anchors).astype(dtype)
+    assert solve(*args, 2, solver=solver).reason is not StopReason.NO_DIRECTION
+
+
+@solvers
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_grows_with_the_lengths_of_anchors_and_points(solver, dtype):
+    # ‖V‖ = 2, and four points of mean square 9 have length 6: 4 eps · 2 · 6 is K of p = 12 eps.
+    anchors, second = np.ones((4, 1), dtype), np.full(1, 9, dtype)
+    for share, reached in ((11.5, False), (12.5, True)):
+        pulls = np.full((4, 1), share * np.finfo(dtype).eps, dtype)
+        solution = solve(anchors, pulls, second, 1, solver=solver, margin=1e-9)
+        assert (solution.reason is not StopReason.NO_DIRECTION) is reached
+    # Of long pulls that cancel their own length counts: 4 eps · 2 · (2e6 + 6) is more than K.
+    opposed = np.array([[1e6], [-1e6], [1e6], [-1e6]], dtype)
+    pulls = opposed + np.array([[0], [0], [0], [1e7 * np.finfo(dtype).eps]], dtype)
+    solution = solve(anchors, pulls, second, 1, solver=solver)
+    assert solution.reason is StopReason.NO_DIRECTION
 
 
 @solvers
