@@ -23,6 +23,10 @@ WAYS = {
 }
 
 
+MOST_TOKENS = 64
+"""Tokens of a sentence that a transformers model reads."""
+
+
 def is_folder(path: str) -> bool:
     """Whether a model is the folder of one that gives similarities."""
     from estimators.persistence import is_bundle
@@ -47,6 +51,35 @@ def load_folder(path: str) -> Any:
             f"{', '.join(_ROOMS)}"
         )
     return getattr(importlib.import_module(f"estimators.{_ROOMS[kind]}"), kind).load(path)
+
+
+def load_encoder(name: str) -> Any:
+    """Load what gives vectors of sentences, fitted.
+
+    Parameters
+    ----------
+    name : str
+        Folder of a model with vectors, such as a `SurrogateRegressor`, or folder or hub name of a
+        transformers model, which reads `MOST_TOKENS` of each.
+    """
+    from estimators.persistence import read_metadata
+
+    try:
+        read_metadata(name)
+    except FileNotFoundError:
+        from estimators.encoders import SentenceEncoder
+
+        try:
+            return SentenceEncoder(name, max_length=MOST_TOKENS).fit(["a text"])
+        except (OSError, ValueError) as error:
+            raise Failure(str(error).replace("model=", "--encoder ", 1)) from error
+    model = load_folder(name)
+    if not hasattr(model, "transform"):
+        raise Failure(
+            f"--encoder {name} holds a {type(model).__name__}, which gives no vectors of sentences;"
+            " give a SurrogateRegressor, a ContextModel or a transformers model"
+        )
+    return model
 
 
 class FolderModel:

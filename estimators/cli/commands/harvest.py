@@ -18,8 +18,9 @@ from estimators.cli.options import (
     seed_option,
     text_option,
 )
-from estimators.cli.regressors import FolderModel
+from estimators.cli.regressors import FolderModel, load_encoder
 from estimators.cli.writing import check_places
+from estimators.pairs import NO_ENCODER
 
 
 @click.command(
@@ -55,6 +56,13 @@ from estimators.cli.writing import check_places
     help="Share of pairs that are neighbours, at several distances; the others are random.",
 )
 @click.option(
+    "--encoder",
+    metavar="MODEL",
+    help="What finds neighbours beside TF-IDF: the folder of a surrogate of an earlier harvest, or "
+    "folder or hub name of a transformers model; none is TF-IDF alone. Default: the discriminator "
+    "of --model, where it has one.",
+)
+@click.option(
     "--exclude",
     type=FILE,
     metavar="FILE",
@@ -72,6 +80,7 @@ def harvest(
     pairs: int,
     seconds: float | None,
     near: float,
+    encoder: str | None,
     exclude: str | None,
     contexts: int | None,
     seed: int,
@@ -92,6 +101,9 @@ def harvest(
     table = reading.open_table(sentences, encoding)
     texts = table.column(reading.choose_text_column(table, text))
     scorer = FolderModel(model, [(texts[0], texts[0])], contexts)
+    vectors: Any = "model"
+    if encoder is not None:
+        vectors = None if encoder == NO_ENCODER else load_encoder(encoder)
     leaves(f"finished pairs are in {out}: run the same command to continue")
     done = harvest_pairs(
         scorer.regressor.set_params(verbose=0),
@@ -100,6 +112,7 @@ def harvest(
         n_pairs=pairs,
         seconds=seconds,
         near=near,
+        encoder=vectors,
         exclude=excluded,
         random_state=seed,
         verbose=verbosity(),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from estimators import CrossEncoderRegressor, SurrogateRegressor
+from estimators import CrossEncoderRegressor, SentenceEncoder, SurrogateRegressor
 from estimators.cli import regressors as _regressors
 from estimators.contexts import ContextRegressor, harvest, read_harvest
 from estimators.contexts.harvesting import score_file
@@ -192,6 +192,41 @@ def test_a_harvest_within_a_time_and_without_excluded_sentences(contexts, tmp_pa
     ran = run("harvest", table, "-m", contexts, "-o", out, "--pairs", 30, "--exclude", hashes)
     assert ran.code == 0, ran.err
     assert {*read_harvest(out).pairs.ravel()} <= set(SENTENCES[1::2])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("named", ["surrogate", "tiny_model", "none"])
+def test_a_harvest_pairs_neighbours_by_an_encoder(named, surrogate, tiny_model, tmp_path):
+    table = write_csv(tmp_path / "t.csv", ["text"], [[sentence] for sentence in SENTENCES])
+    place = {"surrogate": surrogate, "tiny_model": tiny_model, "none": "none"}[named]
+    out, expected = tmp_path / "out.csv", tmp_path / "expected.csv"
+    ran = run(
+        "harvest", table, "-m", surrogate, "-o", out, "--pairs", 40, "--seed", 1,
+        "--encoder", place,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    model = SurrogateRegressor.load(surrogate)
+    encoder = {
+        "surrogate": model,
+        "tiny_model": SentenceEncoder(tiny_model, max_length=64).fit(["a"]),
+        "none": None,
+    }[named]
+    harvest(model, SENTENCES, expected, n_pairs=40, random_state=1, encoder=encoder)
+    assert out.read_bytes() == expected.read_bytes()
+
+
+def test_an_encoder_of_a_harvest_gives_vectors(surrogate, tiny_model, tmp_path):
+    folder = tmp_path / "cross"
+    model = CrossEncoderRegressor(
+        tiny_model, epochs=0.1, device="cpu", max_length=64, train_max_length=64, random_state=0
+    )
+    model.fit(PAIRS, SCORES).save(folder)
+    harvested = ["harvest", sentences_table(tmp_path), "-o", tmp_path / "o.csv", "--pairs", 9]
+    said = refused(*harvested, "-m", surrogate, "--encoder", folder)
+    assert "holds a CrossEncoderRegressor, which gives no vectors of sentences" in said
+    said = refused(*harvested, "-m", surrogate, "--encoder", "no/such/place")
+    assert "--encoder 'no/such/place': there is no such folder" in said
+    assert not (tmp_path / "o.csv").exists()
 
 
 def test_harvests_that_cannot_be(contexts, tmp_path):
