@@ -28,7 +28,8 @@ def find_pairs(
 ) -> DuplicatePairs:
     """List the best pairs of rows, but those of texts that are known to differ in meaning."""
     candidates, values, same_vector, prior = scores.of_candidates(verbose)
-    free = ~are_among(candidates, cannot)
+    # Of a million texts most candidates are too far, and all that follows is made of what is left.
+    free = ~are_among(candidates, cannot) & (values >= limits[0])
     first_rows, copies = rows.first_and_copies()
     pairs = np.concatenate(
         [np.column_stack([first_rows[rows.codes[copies]], copies]), first_rows[candidates[free]]]

@@ -101,7 +101,8 @@ class NeighbourTable:
         table = np.empty((len(every), width), dtype=_ENTRY)
         table["point"], table["similarity"] = -1, -np.inf
         table[: len(self.blocks), : self._table.shape[1]] = self._table
-        self.points = np.concatenate([self.points.reshape(-1, points.shape[1]), points])
+        # Not copied where there were none: a million texts have a gigabyte of them.
+        self.points = np.concatenate([self.points, points]) if len(self.points) else points
         self.blocks, self._table = every, table
         self._compared = np.concatenate([self._compared, np.zeros(len(blocks), dtype=np.intp)])
         self._search = self._search_all = None

@@ -96,5 +96,8 @@ class PairScores:
 
 def kinds(copies: np.ndarray, same_vector: np.ndarray | None) -> np.ndarray:
     """Name what each pair is, as `DuplicatePairs.kind` says it."""
-    other = "similar" if same_vector is None else np.where(same_vector, "indistinct", "similar")
-    return np.where(copies, "copy", other).astype(object)
+    named = np.full(len(copies), "similar", dtype=object)
+    if same_vector is not None:
+        named[same_vector] = "indistinct"
+    named[copies] = "copy"
+    return named

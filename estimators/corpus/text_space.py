@@ -218,7 +218,8 @@ class Terms:
             lengths = np.sqrt(np.bincount(row, values * values, minlength=n_rows))
             values /= lengths[row].astype(np.float32)
             known = column >= 0
-            entries = values[known], (row[known], column[known])
+            places = row[known].astype(np.int32), column[known].astype(np.int32)
+            entries = values[known], places
             parts.append(sp.csr_array(entries, shape=(n_rows, len(self))))
         return sp.csr_array(sp.vstack(parts, format="csr"))
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 
+from estimators import load_model, save_model
 from estimators.corpus import corpus_index as _corpus_index
 from estimators.corpus import neighbour_table as _neighbour_table
 from estimators.corpus import pair_probabilities as _pair_probabilities
@@ -577,8 +578,9 @@ def test_an_interrupted_scoring_goes_on_where_it_stopped(monkeypatch):
     _same(found, DuplicateFinder(Overlap(), n_neighbors=4).fit(texts).find(threshold=0))
 
 
+@pytest.mark.parametrize("saved", [False, True])
 @pytest.mark.parametrize("grown", [False, True])
-def test_an_interrupted_search_goes_on_where_it_stopped(monkeypatch, grown):
+def test_an_interrupted_search_goes_on_where_it_stopped(monkeypatch, tmp_path, grown, saved):
     monkeypatch.setattr(_neighbour_table, "BLOCK_ROWS", 16)
     texts = _corpus()
     finder = DuplicateFinder(n_neighbors=4).fit(texts[:100] if grown else texts)
@@ -598,6 +600,9 @@ def test_an_interrupted_search_goes_on_where_it_stopped(monkeypatch, grown):
     monkeypatch.setattr(_neighbour_table.NearestSearch, "__call__", counting)
     with pytest.raises(KeyboardInterrupt):
         finder.find(threshold=0)
+    if saved:
+        save_model(finder, tmp_path / "half.film")
+        finder = load_model(tmp_path / "half.film")
     found = finder.find(threshold=0)
     assert sum(asked) == finder.n_unique_
     monkeypatch.undo()
@@ -888,6 +893,13 @@ def test_wide_vectors_are_looked_up_in_unit_rows_of_fewer_dimensions():
     np.testing.assert_allclose(np.linalg.norm(points[0], axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(points[0], points[1])
     assert not np.array_equal(points[0], points[2])
+
+
+def test_vectors_are_kept_once_and_in_few_bytes():
+    index = DuplicateFinder(embedder=_placed_embedder).fit(_corpus())._scores.index
+    assert np.shares_memory(index._vectors, index._table.points)
+    vectors = DuplicateFinder().fit(_corpus())._scores.index._vectors
+    assert (vectors.data.dtype, vectors.indices.dtype) == (np.float32, np.int32)
 
 
 def test_nothing_warns():
