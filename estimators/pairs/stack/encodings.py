@@ -76,7 +76,16 @@ class Encodings:
                 "embedder gives sparse vectors; end it with a step that gives dense ones, such as "
                 "FILM or TruncatedSVD"
             )
-        return np.asarray(points)
+        try:
+            vectors = np.asarray(points)
+        except ValueError:  # rows of several lengths, as of tokens
+            vectors = np.empty(0)
+        if vectors.ndim != 2:
+            raise TypeError(
+                f"embedder gives {type(points).__name__}, not one vector for each text; give one "
+                "that does, such as SentenceEncoder"
+            )
+        return vectors
 
     def fit(self, embedder: Any, texts: list[str], triplets: Any) -> Any:
         """Fit an unfitted embedder to texts and triplets of their positions."""

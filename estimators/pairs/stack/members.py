@@ -23,17 +23,20 @@ def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]
     example = 'give a list such as [("film", make_pipeline(TfidfVectorizer(), FILM()))]'
     if not isinstance(members, list) or not members:
         raise TypeError(f"members={members!r} is no list of (name, estimator): {example}")
-    taken = set(parameters)
+    names: set[str] = set()
     for entry in members:
         if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)):
             raise TypeError(f"members holds {entry!r}, not a (name, estimator): {example}")
         name, member = entry
-        if not name or "__" in name or name in taken:
-            raise ValueError(
-                f"members: the name {name!r} is empty, holds '__', or is taken by a parameter "
-                "or another member; choose another"
-            )
-        taken.add(name)
+        faults = {
+            "is empty": not name,
+            "holds '__'": "__" in name,
+            "is that of a parameter": name in parameters,
+            "is given to two members": name in names,
+        }
+        for fault in (fault for fault, there in faults.items() if there):
+            raise ValueError(f"members: the name {name!r} {fault}; choose another")
+        names.add(name)
         if isinstance(member, type):
             raise TypeError(f"member {name!r} is a class; give an instance: {member.__name__}()")
         judges = hasattr(member, "fit") and is_predictor(member)

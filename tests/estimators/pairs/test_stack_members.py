@@ -336,6 +336,12 @@ def test_an_encoder_that_changed_since_the_kept_fits_is_named(tmp_path):
     assert not np.allclose(former.out_of_fold_[:, 0], none.out_of_fold_[:, 0])
 
 
+def test_an_embedder_of_tokens_is_no_member(tiny_model):
+    members = [("tokens", TokenEncoder(tiny_model, max_length=32))]
+    with pytest.raises(TypeError, match="embedder gives Ragged, not one vector for each text"):
+        DuplicateClassifier(members, cv=2).fit(PAIRS, Y)
+
+
 class CountedRegressor(RegressorMixin, BaseEstimator):
     """Symmetric regressor with a similarity; counts the pairs that it judges."""
 
