@@ -49,6 +49,12 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, seed_option
     type=FiniteRange(0, min_open=True),
     help="Most seconds of training the generator, which takes most of the time. Default: no limit.",
 )
+@click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Encoding of the files that have no byte order mark; all are then held in memory. "
+    "Default: UTF-8.",
+)
 @seed_option
 @quiet_option
 def contexts(
@@ -57,6 +63,7 @@ def contexts(
     contexts: int,
     generator: str,
     seconds: float | None,
+    encoding: str | None,
     seed: int,
 ) -> None:
     """Learn from documents, without labels, which sentences fit the same contexts.
@@ -74,6 +81,7 @@ def contexts(
         raise click.UsageError(f"--model {model} is the folder of the documents; give another")
     # Loaded here: torch takes a second.
     from estimators.contexts import ContextModel
+    from film.contexts import read_documents
 
     leaves(f"what is finished is in {model}: run the same command to continue")
     size = None if generator == "none" else generator
@@ -85,8 +93,13 @@ def contexts(
         random_state=seed,
         verbose=verbosity(),
     )
-    # Names in a list would be read as texts.
-    learner.fit(docs[0] if len(docs) == 1 else [Path(path) for path in docs])
+    documents: Any = docs[0]
+    if encoding is not None:
+        documents = list(read_documents(docs, encoding=encoding))
+    elif len(docs) > 1:
+        # Names in a list would be read as texts.
+        documents = [Path(path) for path in docs]
+    learner.fit(documents)
     learner.save(model)
     corpus = learner.corpus_
     note(

@@ -182,5 +182,6 @@ def _fixed_set(model: Any, corpus: SentenceCorpus, seed: int) -> np.ndarray:
     except ValueError as error:
         raise ValueError(
             f"n_contexts={n} is more than there are: {shape}, with {n_centres} contexts "
-            f"({error}); lower n_contexts, give diverse=False, or more documents"
+            f"({error}); give n_contexts= a lower number, more documents, or, in Python, "
+            "diverse=False"
         ) from error

@@ -139,6 +139,6 @@ def _read(path: Path, encoding: str, errors: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(
             f"{path}, line {line}: byte {error.start + 1} is 0x{content[error.start]:02x}, which "
-            f"is not {used}; save the file as UTF-8, name its encoding (encoding='latin-1'), or "
-            "replace such bytes (errors='replace')"
+            f"is not {used}; save the file as UTF-8, or name its encoding (encoding='latin-1'); "
+            "errors='replace' of read_documents puts U+FFFD there"
         ) from error
