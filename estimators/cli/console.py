@@ -151,7 +151,13 @@ def _is_ours(error: Exception) -> bool:
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     # Others than these tell developers, not users, what to do.
     if issubclass(category, UserWarning):
-        note(by_options(str(message), click.get_current_context().command))
+        context = click.get_current_context()
+        text = by_options(str(message), context.command)
+        # Folds and members say the same of other numbers.
+        kind, said = re.sub(r"\d+", "0", text), context.meta.setdefault(f"{_META}said", set())
+        if kind not in said:
+            said.add(kind)
+            note(text)
 
 
 class _Notes(logging.Handler):

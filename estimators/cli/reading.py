@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from estimators.cli.tables import Stream, Table, read_table, stream_table
+from film.text import normalize_text
 
 ID_COLUMNS = ("id",)
 TEST_ID_COLUMNS = ("test_id", "id")
@@ -27,6 +28,8 @@ _LABELS: dict[str, int] = {
 _STAND_INS = frozenset("nan none null nil na n/a #n/a <na> #ref! #value! #name? #div/0!".split())
 _LONGEST_STAND_IN = 12
 _SHOWN = 5
+# Of shared words as evidence: 0.5 is chance, and real labels lie above.
+_REVERSED, _LEAST_OF_A_CLASS = 0.35, 20
 _LOOKED_AT_TEXTS, _LOOKED_AT_LETTERS = 1000, 200
 
 
@@ -169,7 +172,27 @@ def read_labelled_pairs(
     columns = choose_pair_columns(table, text1, text2)
     column = choose_column(table, label, LABEL_COLUMNS, "--label", "the labels")
     rows, y = labels_of(table, column)
-    return LabelledPairs(table, column, pairs_of(table, *columns)[rows], y)
+    labelled = LabelledPairs(table, column, pairs_of(table, *columns)[rows], y)
+    _note_on_labels(labelled)
+    return labelled
+
+
+def _note_on_labels(labelled: LabelledPairs) -> None:
+    """Say when pairs called duplicates share fewer words than the others."""
+    step = max(1, len(labelled.y) // _LOOKED_AT_TEXTS)
+    y = labelled.y[::step].astype(bool)
+    if min(y.sum(), (~y).sum()) < _LEAST_OF_A_CLASS:
+        return
+    words = [[set(normalize_text(text).split()) for text in row] for row in labelled.pairs[::step]]
+    alike = np.array([len(a & b) / max(len(a | b), 1) for a, b in words])
+    order = np.subtract.outer(alike[y], alike[~y])
+    area = float((order > 0).mean() + (order == 0).mean() / 2)
+    if area < _REVERSED:
+        note(
+            f"{labelled.table.source}: pairs labelled 1 share fewer words than those labelled 0 "
+            f"(ROC AUC of shared words {area:.2f}); 1 must stand for duplicates, so check that "
+            f"column {labelled.column!r} is not the other way round"
+        )
 
 
 def note_on_texts(table: Table, texts: NDArray[np.object_]) -> None:

@@ -16,6 +16,10 @@ class _Table:
         """Give the result as a list of dictionaries, one per row of the table."""
         raise NotImplementedError
 
+    def _columns(self) -> list[str]:
+        """Name the keys of each row, which an empty table has too."""
+        raise NotImplementedError
+
     def to_frame(self) -> Any:
         """Give the result as a pandas DataFrame."""
         try:
@@ -24,7 +28,7 @@ class _Table:
             raise ImportError(
                 "to_frame() needs pandas: pip install pandas, or use rows()"
             ) from error
-        return pandas.DataFrame(self.rows())
+        return pandas.DataFrame(self.rows(), columns=self._columns())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +73,9 @@ class DuplicatePairs(_Table):
 
     def __repr__(self) -> str:
         return f"<DuplicatePairs: {len(self)} pairs by {self.score_name}, {self.index} index>"
+
+    def _columns(self) -> list[str]:
+        return ["id1", "id2", self.score_name, "kind", "text1", "text2"]
 
     def rows(self) -> list[dict[str, Any]]:
         """Give one dictionary per pair: id1, id2, score, kind, text1, text2."""
@@ -206,6 +213,9 @@ class DuplicateGroups(_Table):
             kept[group.members] = group.members[best]
         return kept
 
+    def _columns(self) -> list[str]:
+        return ["group", "size", self.score_name, "weakest", "row", "id", "text"]
+
     def rows(self) -> list[dict[str, Any]]:
         """Give one dictionary per member: group, size, score, weakest, row, id, text."""
         return [
@@ -253,6 +263,9 @@ class Matches(_Table):
 
     def __repr__(self) -> str:
         return f"<Matches: {len(self)} rows by {self.score_name}>"
+
+    def _columns(self) -> list[str]:
+        return ["row", "id", self.score_name, "kind", "text"]
 
     def rows(self) -> list[dict[str, Any]]:
         """Give one dictionary per row: row, id, score, kind, text."""

@@ -129,7 +129,8 @@ class DisjointPairsKFold(BaseCrossValidator):
         if n_groups < self.n_splits:
             raise ValueError(
                 f"n_splits={self.n_splits}, but the {len(groups)} samples form only {n_groups} "
-                "group(s) that share no question: lower n_splits or give more data."
+                "group(s) that share no question: lower n_splits (cv of an estimator) or give more "
+                "data."
             )
         kind = GroupKFold if classes is None else StratifiedGroupKFold
         folds = kind(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)

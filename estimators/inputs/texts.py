@@ -96,8 +96,8 @@ def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> 
     for position, text in enumerate(found):
         if not isinstance(text, str):
             raise TypeError(
-                f"{name}[{position}] = {text!r} is {type(text).__name__}, not a string; drop "
-                "missing texts first"
+                f"{name}[{position}] = {text!r:.200} is {type(text).__name__}, not a string; "
+                f"{_remedy(text)}"
             )
     if not found:
         raise ValueError(f"{name} is empty; give at least one text")
@@ -161,3 +161,14 @@ def tags_of_texts(tags: Any) -> Any:
     if tags.classifier_tags is not None:
         tags.classifier_tags.multi_class = False
     return tags
+
+
+def _remedy(value: Any) -> str:
+    if isinstance(value, bytes):
+        return "decode it first"
+    if isinstance(value, list | tuple | dict | set):
+        return "give one text per entry"
+    is_missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    if is_missing or (isinstance(value, float) and value != value):
+        return "drop missing texts first"
+    return "convert it with str()"

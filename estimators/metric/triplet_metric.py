@@ -174,6 +174,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if isinstance(points, RowBlocks):
             points = self._checked_blocks(points, reset=reset)
         else:
+            _refuse_texts(points, type(self).__name__)
             points: Any = validate_data(
                 self,
                 points,
@@ -265,6 +266,19 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "set d lower or rank higher"
             )
         warnings.warn(note, UserWarning, stacklevel=stacklevel)
+
+
+def _refuse_texts(X: Any, name: str) -> None:
+    """Raise where rows are texts: a vectoriser has to make numbers of them first."""
+    if hasattr(X, "iloc"):
+        X = X.iloc[:1].to_numpy()
+    first = X[:1].ravel() if isinstance(X, np.ndarray) else X[:1] if isinstance(X, list) else ()
+    for value in first:
+        if isinstance(value, str):
+            raise ValueError(
+                f"X holds texts, such as {value[:60]!r}, where {name} takes numbers; put a "
+                f"vectoriser before it: make_pipeline(TfidfVectorizer(), {name}())"
+            )
 
 
 def _any_nonzero(X: Any) -> bool:

@@ -67,6 +67,8 @@ def _only_member(data: bytes, name: str, source: str) -> tuple[bytes, str]:
         names = [member.filename for member in members]
         if "[Content_Types].xml" in names:
             return data, name
+        if "film-metric.json" in names:
+            raise ValueError(f"{source} is a model, where a table is needed; give it by --model")
         if "content.xml" in names:
             raise ValueError(
                 f"{source} is a document of LibreOffice or OpenOffice; save it as .xlsx, or as CSV "
