@@ -295,6 +295,21 @@ class FittedContexts(TransformerMixin, BaseEstimator):
             del state["_root"]
         return state
 
+    def carry_files(self) -> None:
+        """Hold the files of ``folder`` in the model itself, which then needs no folder.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder is not there.
+        """
+        check_is_fitted(self, "contexts_")
+        if "_files" not in vars(self):
+            self._files = packed_files(self._place, list(self._parts.values()))
+        self.folder = None
+        for name in ("_opened", "_reference_levels", "_root", "_scratch"):
+            vars(self).pop(name, None)
+
     @property
     def _place(self) -> Path:
         """Folder of the parts; files of a copy are written to a new one when first used."""

@@ -23,7 +23,8 @@ def moved_into(model: Any, folder: Path) -> Any:
     """Write the transformers models of all parts into a folder; give a copy that names them there.
 
     A part that stands on one has ``write_model(folder)``, which gives the digest of the files that
-    it wrote, and ``move_to(place, digest)``, after which it reads them from there.
+    it wrote, and ``move_to(place, digest)``, after which it reads them from there. A part that
+    reads a folder of another kind has ``carry_files()``, after which it needs none.
     """
     moved = copy.deepcopy(model)
     places: dict[str, tuple[str, str]] = {}
@@ -34,6 +35,9 @@ def moved_into(model: Any, folder: Path) -> Any:
             (folder / place).mkdir(parents=True)
             places[name] = place, part.write_model(folder / place)
         twin.move_to(*places[name])
+    for part in [part for part in parts_of(moved) if hasattr(type(part), "carry_files")]:
+        if hasattr(part, "contexts_"):
+            part.carry_files()
     return moved
 
 

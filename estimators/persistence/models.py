@@ -61,8 +61,8 @@ def save_model(
         `read_metadata` returns it, with the class, the date and the versions of packages.
     self_contained : bool, default=False
         Whether to make a new folder that needs nothing else: the transformers models of all parts
-        are in it too, as safetensors and JSON, each once. So a stack with trained encoders can be
-        moved, and is loaded without the network.
+        are in it too, as safetensors and JSON, each once, and what a `ContextModel` reads. So a
+        stack with trained encoders can be moved, and is loaded without the network.
 
     Raises
     ------

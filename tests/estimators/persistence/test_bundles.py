@@ -3,13 +3,17 @@
 import json
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 from estimators import (
     FILM,
+    ContextModel,
+    ContextRegressor,
     CrossEncoderRegressor,
     DuplicateClassifier,
     RCMDRegressor,
@@ -20,6 +24,7 @@ from estimators import (
     save_model,
 )
 from film.datasets import make_question_pairs
+from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import make_tiny_model
 
 # Small problems are reduced and left unconverged, and tiny models know few words.
@@ -152,3 +157,25 @@ def test_a_place_outside_of_the_folder_is_not_followed(saved, tmp_path):
     again.members_[0][1].model = "encoders/../../outside"
     save_model(again, tmp_path / "crafted.film")
     assert load_model(tmp_path / "crafted.film").members_[0][1].model == "encoders/../../outside"
+
+
+def test_a_folder_holds_what_a_model_of_contexts_reads(tmp_path):
+    pytest.importorskip("sentencex", reason="needs the extra contexts")
+    small = {"reader": "lstm", "width": 8, "vocabulary_size": 300, "device": "cpu"}
+    contexts = ContextModel(
+        tmp_path / "contexts", n_contexts=6, discriminator_epochs=1, random_state=0, **small
+    ).fit(tiny_documents())
+    contexts.save(tmp_path / "contexts")
+    members = [
+        ("vectors", FrozenEstimator(contexts)),
+        ("origin", ContextRegressor(str(tmp_path / "contexts"))),
+    ]
+    model = DuplicateClassifier(members, cv=2).fit(PAIRS, Y)
+    expected = model.predict_proba(NEW)
+    save_model(model, tmp_path / "stack", self_contained=True)
+    # The model itself goes on reading its folder.
+    assert Path(contexts.folder) == tmp_path / "contexts"
+    assert np.array_equal(model.predict_proba(NEW), expected)
+    shutil.rmtree(tmp_path / "contexts")
+    shutil.move(tmp_path / "stack", tmp_path / "elsewhere")
+    assert np.array_equal(load_model(tmp_path / "elsewhere").predict_proba(NEW), expected)
