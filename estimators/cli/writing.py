@@ -25,7 +25,9 @@ from estimators.cli.tables import (
 from film.datasets import atomic_writer
 
 _TABLES = ("--out", "--labels")
-_NOT_WRITTEN = (".xls", ".ods", ".xz", ".zst", ".7z", ".rar", ".feather", ".pkl", ".db")
+_NOT_WRITTEN = frozenset(
+    ".xls .xlsm .ods .numbers .doc .docx .odt .pdf .xz .zst .7z .rar .feather .pkl .db".split()
+)
 _META = "estimators.cli.escape"
 
 

@@ -177,6 +177,7 @@ def odd(shelf, tmp_path_factory):
 SEED = "99999999999999999999"
 ODD = [
     ("merge", "No such command 'merge'"),
+    ("tarin", "No such command 'tarin'. Did you mean 'train'?"),
     ("score", "Missing argument 'PAIRS'"),
     ("score train.csv", "Missing option '-m'"),
     ("score train.csv -m none.skops", "there is no file 'none.skops'"),
@@ -210,6 +211,7 @@ ODD = [
     ("score train.csv -m model.skops -o no/out.csv", "does not exist"),
     ("score train.csv -m model.skops -o folder", "is a folder"),
     ("score train.csv -m model.skops -o out.xls", ".xls files are not written"),
+    ("score train.csv -m model.skops -o out.docx", ".docx files are not written"),
     ("score train.csv -m model.skops -o out.json -f csv", "--out out.json says json"),
     ("score train.csv -m model.skops -f xml", "'xml' is not one of"),
     (f"train train.csv -m m.skops --seed {SEED}", "'--seed'"),
