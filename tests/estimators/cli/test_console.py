@@ -119,6 +119,17 @@ def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
         run(*arguments)
     monkeypatch.setattr(pairs, "duplicate_probabilities", raising(MemoryError()))
     assert "not enough memory" in refused(*arguments)
+    # What a check of ours says is kept, and the notes of any error.
+    failed = "member 'rcmd' failed in fold 2 of 2"
+    for error, text in (
+        (MemoryError("the GPU is full"), f"error: the GPU is full {failed}"),
+        (ValueError("no"), f"error: no {failed}"),
+    ):
+        error.add_note(failed)
+        made: dict = {"__name__": "estimators.made", "error": error}
+        exec("def fail(*_, **__):\n    raise error", made)
+        monkeypatch.setattr(pairs, "duplicate_probabilities", made["fail"])
+        assert text in refused(*arguments)
     monkeypatch.setattr(pairs, "duplicate_probabilities", raising(OSError(5, "no way")))
     assert "no way" in refused(*arguments)
     monkeypatch.setattr(pairs, "duplicate_probabilities", raising(KeyboardInterrupt()))
