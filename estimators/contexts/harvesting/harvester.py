@@ -112,7 +112,7 @@ def harvest(
     ------
     TypeError, ValueError
         If an argument is wrong, fewer than four sentences are left, or the file was begun with
-        other sentences, settings or another model; before any work.
+        other sentences, settings, another encoder or model; before any work.
     FileExistsError
         If `path` is a file that no harvest has written.
     OSError
@@ -188,6 +188,7 @@ def harvest(
             Chosen(number[one], number[other], SPLITS.index(split))
             for (one, other), split in zip(done.pairs.tolist(), done.splits, strict=True)
         ]
+        _check_splits(choice, done_rows)
         choice.add(done_rows[: file.n_rows_before_chunk])
         return _harvested(model, texts, choice, file, n_pairs, started + limit, verbose)
 
@@ -274,6 +275,17 @@ def _check_model(model: Any, done: Any) -> None:
             f"path holds scores of another model: its first pair has {done.scores[0]:.4f}, and "
             f"{again[0]:.4f} by this one; give that model, or another path"
         )
+
+
+def _check_splits(choice: PairChoice, done: list[Chosen]) -> None:
+    """Raise where sentences of the rows that are there would now belong to other splits."""
+    for pair in done:
+        if {choice.split_of(pair.one), choice.split_of(pair.other)} != {pair.split}:
+            raise ValueError(
+                "path was begun with another encoder: by this one, which finds other neighbours, "
+                f"sentences of its {SPLITS[pair.split]} part would come to another; give that "
+                "encoder, or another path"
+            )
 
 
 def _measures(

@@ -248,6 +248,13 @@ def test_an_encoder_takes_turns_with_tfidf(tmp_path):
     assert scores[0] < scores[1] - 0.03
     with pytest.raises(ValueError, match="begun with encoder='Encoder', now 'model'"):
         run(path, near=1.0)
+    before = path.read_bytes()
+    other = Encoder()
+    other.transform = lambda texts: -Encoder().transform([text[::-1] for text in texts])
+    with pytest.raises(ValueError, match="path was begun with another encoder"):
+        run(path, 600, near=1.0, encoder=other)
+    assert path.read_bytes() == before
+    run(path, 300, near=1.0, encoder=Encoder())
     with pytest.raises(ValueError, match=r"encoder gives an array of shape \(1, 8\)"):
         Encoder.transform = lambda self, texts: np.ones((1, 8))
         run(tmp_path / "wrong.csv", encoder=Encoder())
