@@ -22,6 +22,8 @@ _LEAST_BLOCK = 8
 _MOST_WIDTH, _MOST_BLOCKS = 4, 16
 # A column that keeps less than this share of its length is orthogonalised once more.
 _CANCELLED = 0.3
+# One that keeps less than this share beside the others of its block has no direction of its own.
+_DEPENDENT = 0.01
 
 
 def block_width(rank: int, size: int) -> int:
@@ -179,9 +181,11 @@ def _next_block(
     if not lost.any():
         block = orthonormalise(image)
         # Columns that depend on each other cancel here, which their norms do not tell.
-        kept = np.abs(np.einsum("db,db->b", block, image))
-        if (kept >= _CANCELLED * after).all():
+        kept = np.abs(np.einsum("db,db->b", block, image)) / after
+        if (kept >= _CANCELLED).all():
             return block[:, :most]
+        if (kept >= _DEPENDENT).all():
+            return orthonormalise(block - K @ (K.T @ block))[:, :most]
     image, lost = image[:, :most], lost[:most]
     while True:
         image[:, lost] = rng.standard_normal((len(image), int(lost.sum())))

@@ -84,6 +84,29 @@ def test_a_later_block_that_depends_on_itself_is_mended(dtype):
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(12), rtol=0, atol=1e-5)
 
 
+@dtypes
+@pytest.mark.parametrize("apart", [0.2, 0.02, 1e-3, 1e-6])
+def test_images_that_lean_on_each_other_leave_the_space_orthonormal(apart, dtype):
+    """What they have in common cancels, and what rounding left of the space grows."""
+    rng = np.random.default_rng(5)
+    B = rng.standard_normal((92, 1)) + apart * rng.standard_normal((92, 8))
+    G = np.block([[20 * np.eye(8), B.T], [B, 2 * B @ B.T + np.eye(92)]])
+    Q = np.linalg.qr(rng.standard_normal((100, 100)))[0]
+    G, blocks = (Q @ G @ Q.T).astype(dtype), []
+
+    def times(block):
+        blocks.append(block)
+        return G @ block
+
+    start = Q[:, :8].astype(dtype)
+    values, _ = leading_eigenpairs(times, start, 16, tol=0, rng=rng)
+    space = np.column_stack(blocks[:2])
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(space.T @ space, np.eye(16), rtol=0, atol=10 * eps)
+    exact = np.linalg.eigvalsh(G)[:-17:-1]
+    np.testing.assert_allclose(values, exact, rtol=0, atol=100 * eps * exact[0])
+
+
 def words(n, D, seed=0):
     rng = np.random.default_rng(seed)
     return sp.csr_array(rng.poisson(6.0 / np.arange(1, D + 1), (n, D)).astype(float))
