@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from zlib import crc32
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from estimators.contexts import harvest, read_harvest
-from estimators.contexts.harvesting import score_file
+from estimators.contexts.harvesting import harvester, score_file
 from film.datasets import make_question_pairs
 from film.text import text_hash
 
@@ -213,10 +213,13 @@ def test_a_killed_process_can_be_continued(whole, tmp_path):
     assert path.read_bytes() == whole.read_bytes()
 
 
-def test_the_time_budget_ends_after_a_chunk(tmp_path):
+def test_the_time_budget_ends_after_a_chunk(tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(harvester, "time", clock)
+
     class Slow(Cosine):
         def similarity(self, pairs):
-            time.sleep(0.2)
+            clock.now += 0.2
             return super().similarity(pairs)
 
     path = tmp_path / "pairs.csv"

@@ -196,7 +196,9 @@ def test_the_best_length_is_within_a_millionth_above_the_minimum(seed):
 
 def beyond(plane, step):
     """Length of what of a step is in no combination of the columns."""
-    return np.linalg.norm(step.ravel() - plane @ np.linalg.lstsq(plane, step.ravel())[0])
+    return np.linalg.norm(
+        step.ravel() - plane @ np.linalg.lstsq(plane, step.ravel(), rcond=None)[0]
+    )
 
 
 @seeds
