@@ -13,9 +13,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
@@ -34,7 +33,6 @@ from estimators import FILM, PairwiseKNNClassifier, fast_duplicates
 from estimators.pairs import write_predictions
 from film.datasets import atomic_writer
 from film.pairs import (
-    Rates,
     binary_log_loss,
     effective_ranks,
     prior_weights,
@@ -46,7 +44,24 @@ from film.text import normalize_text
 PAPER_KS = range(1, 56)
 WIDE_KS = [*PAPER_KS, *range(60, 101, 10), *range(125, 401, 25), *range(450, 801, 50)]
 MARGINS = (0.1, 0.2, 0.5)
+MODES = ("both", "either")
 _PROCESSES = min(2, cpu_count())
+
+
+class Ranked(NamedTuple):
+    """Ranks of training pairs out of fold, and of new pairs, (n, 2) each, with their labels."""
+
+    known: np.ndarray
+    y: np.ndarray
+    new: np.ndarray
+    y_new: np.ndarray
+
+
+class Choice(NamedTuple):
+    """What the rule is used with."""
+
+    k: int
+    mode: str
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -92,38 +107,39 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     tried = next(margins)
     margin = min(tried, key=lambda row: row["log_loss"])["margin"]
     _say("the Pairwise kNN rule; a question-random split, for comparison only")
+    random = _beside(_ranked_at_random, data, options, margin)
     with parallel_config(n_jobs=_PROCESSES):
-        rule = fit_rule(data, options, margin, known)
-    optimistic = _beside(_optimistic, data, options, margin, rule.k, prior)
-    likely = fit_rule(data, options, margin, known, by="log loss", like=rule)
+        rule, ranked = _ranked(data, options, margin, known)
+    k, by_loss = best_k(ranked), best_k(ranked, modes=MODES, by="log_loss")
     _say(
-        f"chosen inside train: margin={margin}; k={rule.k} by accuracy; "
-        f"k={likely.k}, {likely.mode} by log loss"
+        f"chosen inside train: margin={margin}; k={k.k} by accuracy; "
+        f"k={by_loss.k}, {by_loss.mode} by log loss"
     )
-    film = rule.embedder_
-    ranks = rule.rank(data.dev)  # one ranking answers every k
+    film, narrow = rule.embedder_, best_k(ranked, PAPER_KS)
     film_row = {"roc_auc": float(roc_auc_score(data.y_dev, pair_cosines(film, data.dev)))}
-    narrow = fit_rule(data, options, margin, known, ks=PAPER_KS, like=rule)
-    alone = fit_rule(data, options, margin, None)
+    _, alone = _ranked(data, options, margin, None)
     rules = {
-        "collection": rule,
-        f"collection, k and mode ({likely.mode}) by log loss": likely,
-        "collection, k up to 55": narrow,
+        "collection": (ranked, k),
+        f"collection, k and mode ({by_loss.mode}) by log loss": (ranked, by_loss),
+        "collection, k up to 55": (ranked, narrow),
+        "inductive": (alone, best_k(alone)),
     }
     rule_rows = {
-        f"Pairwise kNN, {how}": _rule_row(each, ranks, data.y_dev, share, prior)
-        for how, each in rules.items()
+        f"Pairwise kNN, {how}": _rule_row(*each, share, prior) for how, each in rules.items()
     }
-    rule_rows["Pairwise kNN, inductive"] = _rule_row(
-        alone, alone.rank(data.dev), data.y_dev, share, prior
-    )
     curve, wide = (
-        rates_over_k(effective_ranks(ranks, "both"), data.y_dev, list(ks))
+        rates_over_k(effective_ranks(ranked.new, "both"), data.y_dev, list(ks))
         for ks in (PAPER_KS, WIDE_KS)
     )
+    at_random, auc = next(random)
+    named = "optimistic (question-random split): "
+    random_rows = {
+        f"{named}FILM cosine": {"roc_auc": auc},
+        f"{named}Pairwise kNN": _rule_row(at_random, k, share, prior),
+    }
     stack_row, probabilities = next(others[0])
     rows: dict[str, Any] = next(others[1]) | {"FILM cosine": film_row} | rule_rows
-    rows |= next(optimistic) | {"fast_duplicates, collection": stack_row}
+    rows |= random_rows | {"fast_duplicates, collection": stack_row}
     metrics = {
         "data": data.name,
         "n_train": len(data.train),
@@ -134,9 +150,9 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
         "submission_prior": prior,
         "chosen": {
             "margin": margin,
-            "k": rule.k,
-            "k_by_log_loss": likely.k,
-            "mode_by_log_loss": likely.mode,
+            "k": k.k,
+            "k_by_log_loss": by_loss.k,
+            "mode_by_log_loss": by_loss.mode,
             "k_up_to_55": narrow.k,
             "tried": tried,
         },
@@ -181,7 +197,7 @@ def _margin_losses(
     cheap = argparse.Namespace(**{**vars(options), "rank": min(options.rank, 200)})
     tried = []
     for margin in MARGINS[1:2] if options.quick else MARGINS:
-        rule = _rule(data, cheap, margin, 36, corpus=known)
+        rule = _rule(data, cheap, margin, known)
         rule.set_params(embedder__film__memory=rule.memory)
         ranks = rule.fit_out_of_fold(data.train, data.y_train)
         rates = rates_over_k(effective_ranks(ranks, "both"), data.y_train, WIDE_KS)
@@ -219,39 +235,39 @@ def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def _out_of_fold_rates(rule: Any, y: np.ndarray, ks: Any, mode: Any = "both") -> Rates:
-    return rates_over_k(effective_ranks(rule.out_of_fold_ranks_, mode), y, list(ks))
+def _ranked(
+    data: Splits, options: argparse.Namespace, margin: float, corpus: Any
+) -> tuple[PairwiseKNNClassifier, Ranked]:
+    """Fit the rule on all of train, and rank train out of fold and dev."""
+    rule = _rule(data, options, margin, corpus).fit(data.train, data.y_train, data.similar)
+    ranks = rule.out_of_fold_ranks_, rule.rank(data.dev)
+    return rule, Ranked(ranks[0], data.y_train, ranks[1], data.y_dev)
 
 
-def fit_rule(
-    data: Splits,
-    options: argparse.Namespace,
-    margin: float,
-    corpus: Any,
-    *,
-    ks: Any = WIDE_KS,
-    by: str = "accuracy",
-    like: PairwiseKNNClassifier | None = None,
-) -> PairwiseKNNClassifier:
-    """Fit the rule on all of train, with the k, and by log loss the mode, best out of fold.
+def _ranked_at_random(
+    data: Splits, options: argparse.Namespace, margin: float
+) -> tuple[Ranked, float]:
+    """Rank a split by rows, whose sides share questions and clusters; FILM's ROC AUC there."""
+    train, held, y_train, y_held = train_test_split(
+        data.train, data.y_train, test_size=0.15, stratify=data.y_train, random_state=options.seed
+    )
+    rule = _rule(data, options, margin, corpus=[*data.train.ravel()]).set_params(cv=2)
+    rule.fit(train, y_train)
+    auc = float(roc_auc_score(y_held, pair_cosines(rule.embedder_, held)))
+    return Ranked(rule.out_of_fold_ranks_, y_train, rule.rank(held), y_held), auc
 
-    A rule that was fitted to the same data has numbered the texts.
-    """
-    rule = _rule(data, options, margin, 36, corpus)
-    if like is not None:
-        rule = copy(like).set_params(k=36, mode="both")
-    rule.fit(data.train, data.y_train, data.similar)
-    if by == "accuracy":
-        rates = _out_of_fold_rates(rule, data.y_train, ks)
-        rule.set_params(k=int(rates.ks[rates.accuracy.argmax()]))
-    else:
-        found = []
-        for mode in ("both", "either"):
-            losses = _out_of_fold_rates(rule, data.y_train, ks, mode).log_loss
-            found.append((losses.min(), mode, int(list(ks)[int(losses.argmin())])))
-        _, mode, k = min(found)
-        rule.set_params(mode=mode, k=k)
-    return rule.fit(data.train, data.y_train, data.similar)  # embeddings come from the cache
+
+def best_k(
+    ranked: Ranked, ks: Any = WIDE_KS, modes: Any = MODES[:1], by: str = "accuracy"
+) -> Choice:
+    """Choose k, and the mode where several are given, out of fold inside train."""
+    found = []
+    for mode in modes:
+        rates = rates_over_k(effective_ranks(ranked.known, mode), ranked.y, list(ks))
+        losses = rates.log_loss if by == "log_loss" else -rates.accuracy
+        found.append((losses.min(), mode, int(rates.ks[losses.argmin()])))
+    _, mode, k = min(found)
+    return Choice(k, mode)
 
 
 def make_embedder(data: Splits, options: argparse.Namespace, margin: float) -> Pipeline:
@@ -348,11 +364,10 @@ def _losses(
 
 
 def _rule(
-    data: Splits, options: argparse.Namespace, margin: float, k: int, corpus: Any
+    data: Splits, options: argparse.Namespace, margin: float, corpus: Any
 ) -> PairwiseKNNClassifier:
     return PairwiseKNNClassifier(
         make_embedder(data, options, margin),
-        k=k,
         corpus=corpus,
         count="questions",
         cv=options.folds,
@@ -361,37 +376,15 @@ def _rule(
     )
 
 
-def _rule_row(
-    rule: PairwiseKNNClassifier, ranks: np.ndarray, y: np.ndarray, data_prior: float, prior: float
-) -> dict[str, Any]:
-    """Judge the rule at its k by ranks that were counted to the end."""
-    mode: Any = rule.mode
-    apart = effective_ranks(ranks, mode)
-    inside = apart < rule.k
-    p = np.where(inside, rule.inside_rate_, rule.outside_rate_)
-    return {"k": rule.k, "roc_auc": float(roc_auc_score(y, -np.minimum(apart, 10**9)))} | _losses(
-        p, inside, y, data_prior, prior
-    )
-
-
-def _optimistic(
-    data: Splits, options: argparse.Namespace, margin: float, k: int, prior: float
-) -> dict[str, Any]:
-    """Judge on a split by rows, whose sides share questions and clusters."""
-    share = float(data.y_train.mean())
-    train, held, y_train, y_held = train_test_split(
-        data.train, data.y_train, test_size=0.15, stratify=data.y_train, random_state=options.seed
-    )
-    rule = _rule(data, options, margin, k, corpus=[*data.train.ravel()]).set_params(cv=2)
-    rule.fit(train, y_train)
-    return {
-        "optimistic (question-random split): FILM cosine": {
-            "roc_auc": float(roc_auc_score(y_held, pair_cosines(rule.embedder_, held)))
-        },
-        "optimistic (question-random split): Pairwise kNN": _rule_row(
-            rule, rule.rank(held), y_held, share, prior
-        ),
-    }
+def _rule_row(ranked: Ranked, chosen: Choice, data_prior: float, prior: float) -> dict[str, Any]:
+    """Judge the rule as `PairwiseKNNClassifier` does at k: one ranking answers every k."""
+    mode: Any = chosen.mode
+    rates = rates_over_k(effective_ranks(ranked.known, mode), ranked.y, [chosen.k])
+    apart = effective_ranks(ranked.new, mode)
+    inside = apart < chosen.k
+    p = np.where(inside, rates.inside_rate[0], rates.outside_rate[0])
+    auc = float(roc_auc_score(ranked.y_new, -np.minimum(apart, 10**9)))
+    return {"k": chosen.k, "roc_auc": auc} | _losses(p, inside, ranked.y_new, data_prior, prior)
 
 
 def _draw(out: Path, film: Any, probabilities: np.ndarray, curve: Any, options: Any) -> None:
