@@ -4,12 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
 
 pytest.importorskip("matplotlib", reason="the figures need the extra plot")
 
 from benchmarks import quora
 from benchmarks.support.folders import data_folder, film_data
-from benchmarks.support.quora_data import read_folder
+from benchmarks.support.quora_data import generated, read_folder
+from estimators import FILM, PairwiseKNNClassifier
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +98,16 @@ def test_excluded_rows_are_dropped_from_training_and_counted():
     assert data.n_excluded == 2
     assert len(data.train) == 38_725
     assert len(data.test) == 7_844
+
+
+@pytest.mark.parametrize("chosen", [quora.Choice(2, "both"), quora.Choice(5, "either")])
+def test_a_row_judges_as_the_rule_itself(chosen: quora.Choice):
+    made = generated(300, 0)
+    embedder = make_pipeline(TfidfVectorizer(), FILM(d=20, rank=60, random_state=0))
+    rule = PairwiseKNNClassifier(embedder, k=chosen.k, mode=chosen.mode, cv=2)
+    rule.fit(made.train, made.y_train)
+    ranked = quora.Ranked(rule.out_of_fold_ranks_, made.y_train, rule.rank(made.dev), made.y_dev)
+    row = quora._rule_row(ranked, chosen, float(made.y_train.mean()), 0.2)
+    p = rule.predict_proba(made.dev)[:, 1]
+    assert row["accuracy"] == np.mean(rule.predict(made.dev) == made.y_dev)
+    assert row["log_loss"] == pytest.approx(log_loss(made.y_dev, p))
