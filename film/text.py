@@ -16,6 +16,9 @@ _NEITHER_WORD_NOR_SPACE = re.compile(r"[^\w\s]|_")
 _PUNCTUATION_KEPT = frozenset("#%&*/@\\")
 # Punctuation that is part of a meaning more often than of a sentence.
 _ASCII_SYMBOLS = "$+<=>^|~#%@&"
+# Most texts have none of these: their words are their runs of letters.
+_MORE_THAN_LETTERS = re.compile(rf"[0-9{re.escape(_ASCII_SYMBOLS)}]")
+_LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).islower()}
 # All marks and symbols but the variation selectors stand below it.
 _LAST_MARK = 0x1FFFF
 
@@ -153,6 +156,8 @@ def token_text(text: str) -> str:
     """
     key = copy_key(text)
     if key.isascii():
+        if _MORE_THAN_LETTERS.search(key) is None:
+            return " ".join(key.translate(_LETTERS_ALONE).split())
         return " ".join(_ASCII_TOKEN.findall(key)).replace(",", "")
     kept, token = _unicode_patterns()
     parts = kept.split(key)

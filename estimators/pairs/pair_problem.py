@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimators.inputs import (
+    READINGS,
     Fold,
     TextIndex,
     check_choice,
@@ -19,6 +20,7 @@ from estimators.inputs import (
     check_pairs,
     check_texts,
     conflicting_pairs,
+    place_pairs,
     question_folds,
 )
 from estimators.persistence import savable
@@ -141,6 +143,10 @@ class PairProblem:
     def sentences(self) -> np.ndarray:
         """Number of the sentence that each text is, by the wider `normalize_text`."""
         return TextIndex().add(self.texts)
+
+    def placed(self, pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
+        """Give the texts of other pairs that are new, and numbers of all, the new ones last."""
+        return place_pairs(list(map(READINGS[self.reading], self.texts)), pairs, self.reading)
 
     def or_same(self, before: PairProblem | None) -> PairProblem:
         """Give an earlier problem where it is this one, for its texts have numbers."""

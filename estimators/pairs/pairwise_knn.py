@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
-    READINGS,
     Fold,
     check_choice,
     check_integer,
@@ -21,7 +20,6 @@ from estimators.inputs import (
     check_pairs,
     checked_memory,
     cloned,
-    place_pairs,
     splitter_of,
     tags_of_texts,
 )
@@ -174,7 +172,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         ``with joblib.parallel_config(n_jobs=2):`` makes two at a time.
         """
         classes, problem, embedder, (out_of_fold, counted), fitted = self._cross_fitted(
-            pairs, y, similar, whole=True
+            pairs, y, similar, whole=True, n_folds=None
         )
         points = self._cache(_points_of, ignore=["problem", "fitted"])
         self._points = points(embedder, problem.key, problem=problem, fitted=fitted)
@@ -189,7 +187,9 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         self.outside_rate_ = float(rates.outside_rate[0])
         return self
 
-    def fit_out_of_fold(self, pairs: Any, y: Any, similar: Any = None) -> np.ndarray:
+    def fit_out_of_fold(
+        self, pairs: Any, y: Any, similar: Any = None, *, n_folds: int | None = None
+    ) -> np.ndarray:
         """Rank training pairs by embedders that saw none of their questions, and no more.
 
         These are the `out_of_fold_ranks_` of a `fit`, which costs one fit of the embedder more:
@@ -199,18 +199,23 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         ----------
         pairs, y, similar : array-like
             As in `fit`.
+        n_folds : int, default=None
+            Fit only the first of the folds, so many or all: each costs a fit of the embedder.
 
         Returns
         -------
         ranks : ndarray of int64, shape (n_pairs, 2)
-            rank(x → x′) and rank(x′ → x), counted as far as `out_of_fold_ranks_`.
+            rank(x → x′) and rank(x′ → x), counted as far as `out_of_fold_ranks_`; -1 for the
+            pairs of folds that were not fitted.
 
         Raises
         ------
         TypeError, ValueError
-            As in `fit`.
+            As in `fit`, and if ``n_folds`` is no integer from 1 on.
         """
-        return self._cross_fitted(pairs, y, similar, whole=False)[3][0]
+        if n_folds is not None:
+            check_integer("n_folds", n_folds, 1)
+        return self._cross_fitted(pairs, y, similar, whole=False, n_folds=n_folds)[3][0]
 
     def __getstate__(self) -> dict[str, Any]:
         # What is saved must outlive the cache folder.
@@ -318,30 +323,26 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
         return rates_over_k(ranks, labels, ks)
 
-    def _cross_fitted(self, pairs: Any, y: Any, similar: Any, whole: bool) -> tuple[Any, ...]:
+    def _cross_fitted(self, pairs: Any, y: Any, similar: Any, whole: bool, n_folds: Any) -> Any:
         """Check everything, rank pairs out of fold, and as a whole fit an embedder to all pairs."""
         k_max = max(_OUT_OF_FOLD_COUNT, _count_past(check_integer("k", self.k, 1)))
         check_choice("mode", self.mode, MODES)
-        options = {"n_random": self.n_random, "count": self.count}
-        classes, problem = checked_problem(
-            pairs, y, similar, self.corpus, self.random_state, **options
-        )
+        given = pairs, y, similar, self.corpus, self.random_state
+        classes, problem = checked_problem(*given, n_random=self.n_random, count=self.count)
         splitter = splitter_of(self.cv, self.random_state)
         problem = problem.or_same(getattr(self, "_problem", None))
         plain = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
         embedder = plain if self.embedder is None else cloned("embedder", self.embedder)
         check_encoders([("embedder", embedder)], checked_memory(self.memory))
-        folds = self._cache(folds_of, ignore=["problem"])(problem.key, splitter, problem=problem)
-        parts = [train for train, _ in folds]
-        # The corpus is no part of this key: both modes share their embedders.
+        # The corpus is no part of these keys: both modes share their folds and embedders.
+        key = problem.training_key
+        folds = self._cache(folds_of, ignore=["problem"])(key, splitter, problem=problem)
+        parts = [train for train, _ in folds][:n_folds]
         fit = delayed(self._cache(fit_embedder, ignore=["problem"]).call_and_shelve)
-        fitted: Any = Parallel()(
-            fit(embedder, problem.training_key, rows, problem=problem)
-            for rows in [*parts, *([np.arange(len(problem.labels))] if whole else [])]
-        )
-        found = self._cache(_out_of_fold_ranks, ignore=["problem", "folds", "fitted"])(
-            embedder, problem.key, splitter, k_max, problem=problem, folds=folds, fitted=fitted
-        )
+        learned = [*parts, np.arange(len(problem.labels))] if whole else parts
+        fitted: Any = Parallel()(fit(embedder, key, rows, problem=problem) for rows in learned)
+        rank = self._cache(_out_of_fold_ranks, ignore=["problem", "folds", "fitted"])
+        found = rank(embedder, (problem.key, len(parts)), splitter, k_max, problem, folds, fitted)
         return classes, problem, embedder, (found, parts[0]), fitted[-1]
 
     def _inside(self, pairs: Any) -> np.ndarray:
@@ -360,15 +361,15 @@ def _count_past(k: Any) -> int:
 
 def _out_of_fold_ranks(
     embedder: Any,
-    key: str,
+    key: tuple[str, int],
     splitter: Any,
     k_max: int,
     problem: PairProblem,
     folds: list[Fold],
     fitted: list[Any],
 ) -> np.ndarray:
-    """Rank the pairs of each fold by the embedder that was fitted to the others."""
-    ranks = np.empty(problem.codes.shape, dtype=np.int64)
+    """Rank the pairs of each fold by the embedder that was fitted to the others; -1 without."""
+    ranks = np.full(problem.codes.shape, -1, dtype=np.int64)
     for (train, test), own in zip(folds, fitted, strict=False):
         points = embed(own.get(), problem.texts)
         ranks[test] = neighbour_ranks(
@@ -391,8 +392,7 @@ def _ranks_of(
     fitted: Any,
     points: np.ndarray | None,
 ) -> np.ndarray:
-    known = [READINGS[problem.reading](text) for text in problem.texts]
-    new, codes = place_pairs(known, pairs, problem.reading)
+    new, codes = problem.placed(pairs)
     if points is None:
         points = _points_of(embedder, key[0], problem, fitted)
     if new:

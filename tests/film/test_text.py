@@ -150,3 +150,14 @@ def test_copies_have_the_same_tokens_whatever_the_character():
         # A set: most are copies of themselves, and need no second reading.
         if any(token_text(copy) != tokens for copy in {copy_key(text), tokens} - {text}):
             raise AssertionError(hex(code))
+
+
+def test_ascii_texts_have_the_tokens_that_they_have_beside_another_script():
+    # Texts of letters alone, of ASCII and of Unicode are read by three rules that must agree.
+    rng = np.random.default_rng(0)
+    letters = [chr(code) for code in range(0x80)]
+    common = [*"aB  ,.-'?0%", "word", "4,000", "-5", "c++"]
+    for number in range(4000):
+        drawn = rng.choice(common if number % 2 else letters, rng.integers(0, 12))
+        text = "".join(drawn.tolist())
+        assert f"{token_text(text)} é".strip() == token_text(f"{text} é"), ascii(text)

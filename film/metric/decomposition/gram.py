@@ -100,7 +100,6 @@ def feature_gram(X: Matrix, n_products: int) -> FeatureGram:
         # Entries that stand twice are summed in place, and the data are the caller's.
         rows = rows.copy()
         rows.sum_duplicates()
-    columns = sp.csr_array(rows.T)
     diagonal = np.bincount(rows.indices, rows.data.astype(float) ** 2, minlength=shape[1])
     diagonal = diagonal.astype(X.dtype)
     widths = np.diff(rows.indptr)
@@ -109,9 +108,9 @@ def feature_gram(X: Matrix, n_products: int) -> FeatureGram:
             features,
             rows,
             diagonal,
-            lambda block: threaded_product(columns, threaded_product(rows, block)),
+            lambda block: threaded_product(rows.T, threaded_product(rows, block)),
         )
-    return FeatureGram(features, rows, diagonal, _multiplier(_formed(rows, columns)))
+    return FeatureGram(features, rows, diagonal, _multiplier(_formed(rows)))
 
 
 def summed_gram(G: Matrix) -> FeatureGram:
@@ -145,8 +144,9 @@ def summed_gram(G: Matrix) -> FeatureGram:
     return FeatureGram(features, None, diagonal[features], _multiplier(ordered))
 
 
-def _formed(rows: Any, columns: Any) -> sp.csr_array:
+def _formed(rows: Any) -> sp.csr_array:
     """G = rowsᵀ rows, some of its rows a thread."""
+    columns = sp.csr_array(rows.T)
     widths = np.diff(rows.indptr)
     work = np.bincount(rows.indices, np.repeat(widths, widths), minlength=rows.shape[1])
     edges = balanced_edges(np.concatenate([[0], np.cumsum(work)]), 8 * usable_cores())

@@ -236,8 +236,7 @@ def _by_shorter_side(X: Matrix, rank: int) -> LowRank:
     """Triplets from all eigenvectors of XᵀX, or of XXᵀ where there are fewer rows."""
     wide = X.shape[0] < X.shape[1]
     singular, near = whole_gram_svd(X @ X.T if wide else X.T @ X, rank, X.dtype)
-    turned = X.T if wide else X
-    far = threaded_product(sp.csr_array(turned) if sp.issparse(X) else turned, near)
+    far = threaded_product(X.T if wide else X, near)
     far /= np.where(singular > 0, singular, 1)
     left, right = (near, far) if wide else (far, near)
     signs = _column_signs(right)

@@ -695,6 +695,23 @@ def test_ranks_out_of_fold_are_those_of_a_fit_at_one_fit_less(tmp_path):
         rule.set_params(k=0).fit_out_of_fold(data.pairs, data.y)
 
 
+def test_ranks_of_the_first_folds_alone_are_those_of_all_folds(tmp_path):
+    data = make_question_pairs(200, random_state=0)
+    log = str(tmp_path / "log")
+    rule = PairwiseKNNClassifier(pipeline(path=log), cv=3, memory=str(tmp_path / "cache"))
+    some = rule.fit_out_of_fold(data.pairs, data.y, n_folds=2)
+    assert len(lines_of(log)) == 2
+    every = rule.fit_out_of_fold(data.pairs, data.y)
+    assert len(lines_of(log)) == 3
+    _, last = list(DisjointPairsKFold(3, random_state=0).split(data.pairs, data.y))[2]
+    assert (some[last] == -1).all() and len(last) > 20
+    there = np.setdiff1d(np.arange(len(some)), last)
+    np.testing.assert_array_equal(some[there], every[there])
+    assert every.min() >= 0
+    with pytest.raises(ValueError, match="n_folds=0 must be 1 or more"):
+        rule.fit_out_of_fold(data.pairs, data.y, n_folds=0)
+
+
 def test_what_asks_for_the_rule_alone_counts_little_past_k(fitted, monkeypatch):
     counted = []
 

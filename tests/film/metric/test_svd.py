@@ -185,12 +185,13 @@ def test_an_impossible_rank_is_named_with_what_is_allowed(rank):
         truncated_svd(np.ones((5, 9)), rank)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize("rows", [2, 5, 3000])
-def test_threads_change_no_bit_of_a_product(rows, monkeypatch):
+def test_threads_change_no_bit_of_a_product(rows, kind, monkeypatch):
     rng = np.random.default_rng(0)
     density = 40_000 / (rows * 20_000)
-    left = sp.random_array((rows, 20_000), density=density, random_state=rng, format="csr")
-    right = rng.standard_normal((20_000, 30))
+    left = sp.random_array((rows, 20_000), density=density, random_state=rng, format=kind)
+    right = rng.standard_normal((20_000, 50))
     # Below a million multiplications threads are not worth starting, and would not be tested.
     assert left.nnz * right.shape[1] >= 1_000_000
     plain = left @ right
