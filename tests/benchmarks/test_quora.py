@@ -13,7 +13,8 @@ pytest.importorskip("matplotlib", reason="the figures need the extra plot")
 from benchmarks import quora
 from benchmarks.support.folders import data_folder, film_data
 from benchmarks.support.quora_data import generated, read_folder
-from estimators import FILM, PairwiseKNNClassifier
+from estimators import FILM, DisjointPairsKFold, PairwiseKNNClassifier
+from film.pairs import effective_ranks, rates_over_k
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,26 @@ def test_excluded_rows_are_dropped_from_training_and_counted():
     assert data.n_excluded == 2
     assert len(data.train) == 38_725
     assert len(data.test) == 7_844
+
+
+def test_what_margins_shared_is_not_left_behind(finished: Path):
+    assert [path.name for path in (finished / "cache").glob("*") if path.is_dir()] == ["joblib"]
+
+
+def test_margins_are_judged_on_the_pairs_of_the_first_fold(tmp_path: Path):
+    made = generated(300, 0)
+    given = ["--rank", "60", "--d", "20", "--folds", "2", "--out", str(tmp_path)]
+    options = quora._parser().parse_args(given)
+    known = [*made.train.ravel(), *made.dev.ravel()]
+    tried = quora._margin_losses(made, known, options)
+    assert [row["margin"] for row in tried] == list(quora.MARGINS)
+    rule, ranked = quora._ranked(made, options, quora.MARGINS[2], known)
+    _, test = next(DisjointPairsKFold(2, random_state=0).split(made.train, made.y_train))
+    rates = rates_over_k(
+        effective_ranks(rule.out_of_fold_ranks_[test], "both"), made.y_train[test], quora.WIDE_KS
+    )
+    assert tried[2]["log_loss"] == rates.log_loss.min()
+    assert ranked.known.min() >= 0
 
 
 @pytest.mark.parametrize("chosen", [quora.Choice(2, "both"), quora.Choice(5, "either")])
