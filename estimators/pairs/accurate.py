@@ -79,7 +79,7 @@ def accurate_duplicates(
 
         - "film": `FILM` on the TF-IDF of words, "characters": on that of character n-grams,
         - "words": `WordDifferences`,
-        - "vectors": `FILM` on the encoder's sentence vectors, "cosine": their plain cosine,
+        - "cosine": plain cosine of the encoder's sentence vectors,
         - "rcmd": `RCMDRegressor` trained on the labels, with two folds of its own.
 
     Raises
@@ -96,10 +96,9 @@ def accurate_duplicates(
 
     Notes
     -----
-    The encoder reads each text once for "vectors" and "cosine" together. Untrained token matching
-    and untrained RCMD beside them were worth less than .001 of log loss in question-disjoint folds
-    of Quora's training pairs, for one more reading of all texts. Give ``memory``: a fit
-    that was interrupted goes on from the last finished fold.
+    Beside these members, `FILM` on the encoder's vectors, untrained token matching and untrained
+    RCMD were worth less than .001 of log loss in question-disjoint folds of Quora's training pairs.
+    Give ``memory``: a fit that was interrupted goes on from the last finished fold.
 
     Examples
     --------
@@ -107,7 +106,7 @@ def accurate_duplicates(
     >>> [name for name, _ in accurate_duplicates(encoder="none").members]
     ['film', 'characters', 'words']
     >>> [name for name, _ in accurate_duplicates().members][3:]
-    ['vectors', 'cosine', 'rcmd']
+    ['cosine', 'rcmd']
     """
     check_real("epochs", epochs, 0)
     for name, value in (("d", d), ("rank", rank), ("max_length", max_length)):
@@ -119,21 +118,7 @@ def accurate_duplicates(
     folds: dict[str, int] = {}
     if not none:
         reads: dict[str, Any] = {"max_length": max_length, "device": device, "dtype": dtype}
-        shared: dict[str, Any] = reads | {"cache": cache}
-        metric = FILM(
-            d=300,
-            rank=400,
-            threshold=0.85,
-            margin=0.02,
-            similar_weight=0.3,
-            whitening=0.25,
-            max_iter=20,
-            random_state=random_state,
-        )
-        members += [
-            ("vectors", make_pipeline(SentenceEncoder(encoder, **shared), metric)),
-            ("cosine", SentenceEncoder(encoder, **shared)),
-        ]
+        members.append(("cosine", SentenceEncoder(encoder, cache=cache, **reads)))
     if epochs and not none:
         trained = RCMDRegressor(
             encoder,

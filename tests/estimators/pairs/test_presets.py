@@ -91,14 +91,14 @@ def test_the_accurate_one_has_every_member_and_passes_its_parameters_on():
         dtype="bfloat16", cache="kept", random_state=7, cv=6, corpus=["a"], neighbourhood=None,
     )  # fmt: skip
     members = dict(model.members)
-    assert list(members) == [*LIGHT, "vectors", "cosine", "rcmd"]
+    assert list(members) == [*LIGHT, "cosine", "rcmd"]
     assert (model.cv, model.corpus, model.neighbourhood, model.random_state) == (6, ["a"], None, 7)
     assert model.member_cv == {"rcmd": 2}
     params = model.get_params()
-    for name in ("vectors__sentenceencoder", "cosine", "rcmd"):
+    for name in ("cosine", "rcmd"):
         assert (params[f"{name}__model"], params[f"{name}__max_length"]) == ("a/model", 64)
         assert (params[f"{name}__device"], params[f"{name}__dtype"]) == ("cpu", "bfloat16")
-    assert params["cosine__cache"] == params["vectors__sentenceencoder__cache"] == "kept"
+    assert params["cosine__cache"] == "kept"
     assert (params["rcmd__epochs"], params["rcmd__objective"]) == (3, "binary")
     assert (params["film__film__d"], params["characters__film__rank"]) == (5, 9)
     seeds = {value for name, value in params.items() if name.endswith("__film__random_state")}
