@@ -7,6 +7,10 @@ interrupted and goes on. ``--members`` names those that take part: without "rcmd
 model is trained. ``--encoder none`` is without any encoder. Without ``--data`` it runs on pairs
 that it generates itself, without an encoder. ``--quick`` records only where ``--out`` says so.
 
+``--inside`` judges no dev pair: members, the candidate "vectors" (`FILM` on the encoder's vectors)
+among them, and trees of the final model are compared in question-disjoint folds of the training
+pairs, by what each member says of them out of fold. By this the preset is chosen.
+
 all-MiniLM-L6-v2, the default encoder, saw Quora's duplicates, and so did what is built on it.
 """
 
@@ -23,18 +27,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
 
 from benchmarks.duplicates import judged
 from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
-from estimators import DuplicateClassifier, accurate_duplicates, question_groups
+from estimators import (
+    FILM,
+    DuplicateClassifier,
+    SentenceEncoder,
+    accurate_duplicates,
+    question_groups,
+)
 from estimators.pairs import LIGHT, NO_ENCODER
 
 MODES = ("collection", "inductive")
 NEW_PAIRS = 10_000
 UNITS = {"fit": "s", "predict": "s"}
+CANDIDATE = "vectors"
+SMALLER_TREES: dict[str, Any] = {
+    "max_leaf_nodes": 15,
+    "min_samples_leaf": 60,
+    "max_iter": 300,
+    "learning_rate": 0.05,
+    "max_features": 1.0,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,26 +71,38 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--members", help="those that take part, with commas between")
     parser.add_argument("--modes", default=",".join(MODES), help="with commas between")
     parser.add_argument("--device", help="of the encoder")
+    parser.add_argument("--inside", action="store_true", help="compare inside train, not on dev")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
         data = _data(options)
         model = chosen(options, options.encoder if options.data else NO_ENCODER)
+        if options.inside:
+            model = with_candidate(model)
     except (OSError, ValueError) as error:
         print(f"benchmarks.accurate: {error}", file=sys.stderr)
         return 2
-    name = "quora" if options.data else "generated"
+    name, share = "quora" if options.data else "generated", float(data.y_train.mean())
     # Only of the default encoder is it known what it saw.
     encodes = any(member not in LIGHT for member, _ in model.members)
     saw = ", MiniLM saw Quora" if encodes and options.encoder is None else ""
     with tempfile.TemporaryDirectory() as scratch:
         cache = options.cache or scratch
         for mode in options.modes.split(","):
-            rows, said = measured(data, model.set_params(memory=cache), mode)
+            model.set_params(memory=cache)
+            if options.inside:
+                model.set_params(corpus=_corpus(data, mode))
+                model.fit(data.train, data.y_train, data.similar)
+                rows, said = compared_inside(model, data)
+                on, labels, place = data.train, data.y_train, f"{mode}, inside train"
+            else:
+                rows, said = measured(data, model, mode)
+                on, labels, place = data.dev, data.y_dev, mode
             for case, row in rows.items():
-                print(f"{mode}: {case}", {k: round(v, 4) for k, v in row.items()}, flush=True)
-                _record(f"{name}{saw}: {mode}: {case}", row, rows["all"], said[case], data, options)
+                print(f"{place}: {case}", {k: round(v, 4) for k, v in row.items()}, flush=True)
+                titles = (f"{name}{saw}: {place}: {case}", share)
+                _record(titles, row, rows["all"], said[case], (on, labels), options)
     if options.out or not options.quick:
         record_differences("accurate", options.out)
     return 0
@@ -106,8 +140,7 @@ def measured(
     member are the seconds of a classifier of this member alone, the latter for 10,000 pairs of new
     texts, on this machine as it is.
     """
-    corpus = [*data.dev.ravel(), *data.test.ravel()] if mode == "collection" else None
-    model.set_params(corpus=corpus)
+    model.set_params(corpus=_corpus(data, mode))
     share, groups = float(data.y_train.mean()), question_groups(data.dev)
     new = new_pairs(data)
     rows: dict[str, dict[str, float]] = {}
@@ -132,6 +165,58 @@ def measured(
     if light and light != names:
         less = model.pruned(light)
         rows["light"] = judge("light", less) | {"predict": _seconds(less, new)}
+    return rows, said
+
+
+def with_candidate(model: DuplicateClassifier) -> DuplicateClassifier:
+    """Add `FILM` on the vectors of the member "cosine"; a stack without that stays as it is."""
+    encoder = dict(model.members).get("cosine")
+    if not isinstance(encoder, SentenceEncoder):
+        return model
+    metric = FILM(
+        d=300,
+        rank=400,
+        threshold=0.85,
+        margin=0.02,
+        similar_weight=0.3,
+        whitening=0.25,
+        max_iter=20,
+        random_state=model.random_state,
+    )
+    members = [*model.members, (CANDIDATE, make_pipeline(clone(encoder), metric))]
+    return model.set_params(members=members)
+
+
+def compared_inside(
+    model: DuplicateClassifier, data: Splits
+) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
+    """Judge training pairs by final models of other folds; rows as `measured` gives them.
+
+    "all" are the members of the preset. The others are without one of them, with the candidate, and
+    with smaller trees.
+    """
+    share, groups = float(data.y_train.mean()), question_groups(data.train)
+    splits = StratifiedGroupKFold(4, shuffle=True, random_state=0)
+    folds = list(splits.split(data.train, data.y_train, groups))
+    names = [name for name, _ in model.members if name != CANDIDATE]
+    kept = {"all": names}
+    if len(names) > 1:
+        kept |= {f"without {name}": [n for n in names if n != name] for name in names}
+    if len(names) < len(model.members):
+        kept["with vectors"] = [*names, CANDIDATE]
+    finals = {case: (model.pruned(of), {}) for case, of in kept.items()}
+    if isinstance(model.final_estimator_, HistGradientBoostingClassifier):
+        finals["smaller trees"] = finals["all"][0], SMALLER_TREES
+    rows: dict[str, dict[str, float]] = {}
+    said: dict[str, np.ndarray] = {}
+    for case, (less, trees) in finals.items():
+        p = np.empty(len(data.train))
+        for train, test in folds:
+            final = clone(less.final_estimator_).set_params(**trees)
+            final.fit(less.out_of_fold_[train], data.y_train[train])
+            p[test] = final.predict_proba(less.out_of_fold_[test])[:, 1]
+        rows[case] = judged(p, data.y_train, share, groups)
+        said[case] = p
     return rows, said
 
 
@@ -163,6 +248,10 @@ def _cost(name: str, model: DuplicateClassifier, data: Splits, new: np.ndarray) 
     return cost
 
 
+def _corpus(data: Splits, mode: str) -> list[str] | None:
+    return [*data.dev.ravel(), *data.test.ravel()] if mode == "collection" else None
+
+
 def _options(model: DuplicateClassifier) -> dict[str, Any]:
     kept = ("cv", "neighbourhood", "corpus", "memory", "random_state")
     return {name: value for name, value in model.get_params(deep=False).items() if name in kept}
@@ -175,17 +264,17 @@ def _seconds(model: DuplicateClassifier, pairs: np.ndarray) -> float:
 
 
 def _record(
-    case: str,
+    told: tuple[str, float],
     row: dict[str, float],
     whole: dict[str, float],
     said: np.ndarray,
-    data: Splits,
+    on: tuple[Any, np.ndarray],
     options: argparse.Namespace,
 ) -> None:
     if options.quick and not options.out:
         return
-    share = float(data.y_train.mean())
-    record_pairs("accurate", case, data.dev, data.y_dev, said, share=share, folder=options.out)
+    case, share = told
+    record_pairs("accurate", case, *on, said, share=share, folder=options.out)
     for metric, value in row.items():
         record(
             "accurate",

@@ -1,12 +1,22 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.accurate import NEW_PAIRS, main, new_pairs
+from benchmarks.accurate import (
+    CANDIDATE,
+    NEW_PAIRS,
+    compared_inside,
+    main,
+    new_pairs,
+    with_candidate,
+)
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
+from estimators import FILM, accurate_duplicates, question_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -34,6 +44,54 @@ def test_a_quick_run_records_every_member_in_both_modes(tmp_path, monkeypatch):
         assert roc_auc_score(row.on.labels, row.values[None]) == pytest.approx(
             rows[case, "roc_auc"]["value"], abs=1e-3
         )
+
+
+def test_members_and_trees_are_compared_inside_train(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.accurate.generated", lambda n, seed: generated(200, seed))
+    out = tmp_path / "out"
+    assert main(["--quick", "--inside", "--modes", "inductive", "--out", str(out)]) == 0
+    kept = read_pair_rows("accurate", out)
+    start = "generated: inductive, inside train: "
+    names = ("film", "characters", "words")
+    assert kept.keys() == {start + "all", *(f"{start}without {name}" for name in names)}
+    assert all(len(row.on.labels) == len(generated(200, 0).train) for row in kept.values())
+    row = kept[start + "all"]
+    assert roc_auc_score(row.on.labels, row.values[None]) > 0.7
+
+
+class ByQuestion(ClassifierMixin, BaseEstimator):
+    """Knows each question's group by the row number in its only column."""
+
+    groups: np.ndarray
+
+    def fit(self, X, y):
+        self.classes_, self.known_ = np.array([0, 1]), set(self.groups[X[:, 0].astype(int)])
+        return self
+
+    def predict_proba(self, X):
+        assert not self.known_ & set(self.groups[X[:, 0].astype(int)])
+        return np.column_stack([1 - X[:, 0] / 1000, X[:, 0] / 1000])
+
+
+def test_a_final_model_inside_train_never_saw_the_questions_that_it_judges():
+    data = generated(200, 0)
+    ByQuestion.groups = question_groups(data.train)
+    numbers = np.arange(len(data.train))[:, None]
+    model = SimpleNamespace(
+        members=[("words", None)], final_estimator_=ByQuestion(), out_of_fold_=numbers
+    )
+    model.pruned = lambda names: model
+    _, said = compared_inside(model, data)
+    np.testing.assert_array_equal(said["all"], numbers[:, 0] / 1000)
+
+
+def test_the_candidate_is_a_metric_over_the_encoder_of_the_preset():
+    model = with_candidate(accurate_duplicates(encoder="a/model", dtype="bfloat16"))
+    encoder, metric = (step for _, step in dict(model.members)[CANDIDATE].steps)
+    assert (encoder.model, encoder.dtype) == ("a/model", "bfloat16")
+    assert isinstance(metric, FILM)
+    plain = accurate_duplicates(encoder="none")
+    assert with_candidate(plain).members == plain.members
 
 
 def test_timed_pairs_are_new():
