@@ -209,7 +209,9 @@ def read_other_kinds(folder: Path) -> dict[str, NDArray[np.object_]]:
     kinds = {}
     captions = [folder / "multi30k" / f"train.{number}.en.gz" for number in (1, 2)]
     if all(path.is_file() for path in captions):
-        sides = [gzip.open(path, "rt", encoding="utf-8").read().splitlines() for path in captions]
+        sides = [
+            gzip.decompress(path.read_bytes()).decode("utf-8").splitlines() for path in captions
+        ]
         kinds["captions of multi30k"] = _sampled(sides)
     for part in ("headlines", "answers-students"):
         paths = [

@@ -84,6 +84,8 @@ def test_readme_runs_as_typed(extras, tmp_path):
     }
 
 
+@pytest.mark.filterwarnings("ignore:max_length=32 cut 5 of 36 texts:UserWarning")
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_guides_run_as_typed_on_readmes_tables(guide, extras):
     tables_of_readme = next(block for block in blocks_of(README) if "to_csv" in block.code)

@@ -24,7 +24,7 @@ REFERENCES = {
     "accurate": tuple(
         (f"{start}{mode}: ", f"{start}{mode}: all")
         for start in ("quora, MiniLM saw Quora: ", "quora: ")
-        for mode in ("collection", "inductive")
+        for mode in ("collection", "inductive", "collection, inside train")
     ),
     "frozen_film": (("cosine: quora: ", "cosine: quora: MiniLM cosine"),),
     "intents": (

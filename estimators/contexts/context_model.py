@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from estimators.contexts.context_files import read_model, write_model
 from estimators.contexts.fitted_contexts import FittedContexts
 from estimators.contexts.parts.fitting import Fitted, fit_parts
+from estimators.contexts.parts.part_folder import ScratchFolder
 from estimators.contexts.parts.recipe import check_parameters
 from estimators.inputs import check_documents, cloned
 from estimators.persistence import savable
@@ -267,7 +267,7 @@ class ContextModel(FittedContexts):
         given = documents if _is_corpus(documents) else check_documents(documents)
         scratch, place = None, self.folder
         if place is None:
-            scratch = tempfile.TemporaryDirectory(prefix="context-model-")
+            scratch = ScratchFolder()
             place = scratch.name
         root = Path(place).expanduser().absolute()
         root.mkdir(parents=True, exist_ok=True)

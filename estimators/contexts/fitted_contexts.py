@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.contexts.context_space import STRATEGIES, ContextSpace
-from estimators.contexts.parts.part_folder import packed_files, unpack_files
+from estimators.contexts.parts.part_folder import ScratchFolder, packed_files, unpack_files
 from estimators.contexts.parts.recipe import weights_of
 from estimators.encoders import check_device
 from estimators.inputs import check_choice, check_integer, check_texts, tags_of_texts
@@ -315,7 +314,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         """Folder of the parts; files of a copy are written to a new one when first used."""
         with FIRST_USE:
             if "_files" in vars(self) and "_scratch" not in vars(self):
-                scratch = tempfile.TemporaryDirectory(prefix="context-model-")
+                scratch = ScratchFolder()
                 unpack_files(Path(scratch.name), self._files)
                 self._root, self._scratch = scratch.name, scratch
         places = [Path(self._root)]

@@ -10,7 +10,8 @@ from benchmarks.full_size import held_out_pairs, main
 def test_every_stage_is_recorded(tmp_path, monkeypatch):
     monkeypatch.delenv("FILM_DATA", raising=False)
     assert main(["--quick", "--out", str(tmp_path)]) == 0
-    rows = [json.loads(line) for line in open(tmp_path / "full_size.jsonl", encoding="utf-8")]
+    lines = (tmp_path / "full_size.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = list(map(json.loads, lines))
     seconds = {
         row["case"].split(": ")[1]: row["value"] for row in rows if row["metric"] == "seconds"
     }

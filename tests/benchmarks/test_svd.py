@@ -37,7 +37,8 @@ def test_a_second_call_goes_on_where_the_first_was_stopped(tmp_path, capsys, mon
     monkeypatch.delenv("FILM_DATA", raising=False)
     arguments = ["--quick", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     assert main(arguments) == 0
-    rows = [json.loads(line) for line in open(tmp_path / "out" / "svd.jsonl", encoding="utf-8")]
+    path = tmp_path / "out" / "svd.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert {RIVAL, OURS, "all"} <= {row["case"].split(": ")[2] for row in rows}
     captured = {row["case"]: row["value"] for row in rows if row["metric"] == "captured"}
     assert all(0.99 <= value <= 1 + 1e-5 for value in captured.values()) and len(captured) == 2
@@ -46,6 +47,6 @@ def test_a_second_call_goes_on_where_the_first_was_stopped(tmp_path, capsys, mon
     whole = next(row["value"] for row in profiled if row["case"].endswith(": all"))
     assert len(stages) == 7 and sum(stages) == pytest.approx(whole, abs=0.1)
     assert main(arguments) == 0
-    again = open(tmp_path / "out" / "svd.jsonl", encoding="utf-8").readlines()
+    again = path.read_text(encoding="utf-8").splitlines()
     assert len(again) == len(rows)
     assert set(CASES) > {RIVAL, OURS, "profile"}

@@ -71,9 +71,20 @@ def run(*arguments, stdin=""):
     return result.exit_code, result.stderr
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def _end_all():
+    yield
+    while STARTED:
+        with STARTED.pop() as started:
+            started.kill()
+
+
 def process(*arguments, **keywords):
     """Start Python as a user does."""
-    return subprocess.Popen(
+    started = subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         stderr=subprocess.PIPE,
         cwd=ROOT,
@@ -84,6 +95,8 @@ def process(*arguments, **keywords):
         else lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **({"stdin": subprocess.PIPE, "stdout": subprocess.PIPE} | keywords),
     )
+    STARTED.append(started)
+    return started
 
 
 def session(table, labels):

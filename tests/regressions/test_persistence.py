@@ -310,7 +310,9 @@ def test_13_every_public_estimator_is_tested():
 
 
 @quiet
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:max_length=8 cut 1 of 8 texts:UserWarning")
+@pytest.mark.filterwarnings("ignore:the corpus has no word of 4 of 8 texts:UserWarning")
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_13_every_public_estimator_comes_back_fitted(name, tmp_path, request):
     tiny = None

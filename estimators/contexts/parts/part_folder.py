@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,20 @@ from film.datasets import atomic_writer
 FORMAT = 1
 PART, WEIGHTS, RUN = "part.json", "weights.safetensors", "run"
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*(/[\w-]+(\.[\w-]+)*)*", re.ASCII)
+
+
+class ScratchFolder:
+    """A new folder that is removed when nothing holds this object any more, or Python ends.
+
+    Attributes
+    ----------
+    name : str
+        Where it is.
+    """
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="context-model-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
 
 class PartFolder:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -32,8 +33,10 @@ class Ran:
 
 
 def run(*arguments, stdin=None):
-    """Run the command in this process."""
-    result = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin, prog_name="film")
+    """Run the command in this process, with the warnings of a process of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        result = CliRunner().invoke(main, list(map(str, arguments)), input=stdin, prog_name="film")
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout, result.stderr)

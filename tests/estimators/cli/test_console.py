@@ -55,10 +55,10 @@ def test_an_interruption_ends_with_its_status(shelf, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 def test_a_reader_that_has_seen_enough_is_no_error(shelf):
-    process = start("score", shelf / "dev.csv", "-m", shelf / "model.skops")
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait(60) == 0
+    with start("score", shelf / "dev.csv", "-m", shelf / "model.skops") as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")

@@ -1,9 +1,11 @@
 """A model of contexts: what it learns from, what it answers, and what it refuses."""
 
+import gc
 import re
 import shutil
 import warnings
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import ContextModel
 from estimators.contexts.parts import building, network_training
+from estimators.contexts.parts.part_folder import ScratchFolder
 from estimators.contexts.parts.text_counts import run_counts
 from film.contexts import (
     N_RUNS,
@@ -536,3 +539,13 @@ def test_parameters_that_do_not_go_together_are_refused(given, message, tmp_path
     with pytest.raises(ValueError, match=message):
         ContextModel(tmp_path / "model", **SMALL | given).fit(DOCUMENTS)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+def test_a_scratch_folder_goes_with_what_holds_it():
+    scratch = ScratchFolder()
+    place = Path(scratch.name)
+    (place / "part").write_text("x", encoding="utf-8")
+    del scratch
+    gc.collect()
+    assert not place.exists()

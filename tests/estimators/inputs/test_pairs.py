@@ -1,6 +1,7 @@
 """Pairs and labels: what is taken, what is refused, and in which words."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -258,4 +259,6 @@ def test_no_conflict_gives_an_empty_list():
 def test_module_imports_no_frame_library():
     import estimators.inputs.pairs as module
 
-    assert not re.search(r"import (pandas|polars|narwhals)", open(module.__file__).read())
+    assert not re.search(
+        r"import (pandas|polars|narwhals)", Path(module.__file__).read_text(encoding="utf-8")
+    )

@@ -69,7 +69,9 @@ def write_line(path, content):
 
 
 def lines_of(path):
-    return [json.loads(line) for line in open(path, encoding="utf-8")] if path.exists() else []
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @cache

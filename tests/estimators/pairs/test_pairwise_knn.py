@@ -6,6 +6,7 @@ import re
 import shutil
 import zlib
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def write_line(path, content):
 
 
 def lines_of(path):
-    return [json.loads(line) for line in open(path, encoding="utf-8")]
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
 def pipeline(**film):

@@ -210,6 +210,7 @@ def test_what_is_wrong_is_named_before_any_work(params, error, message):
     assert not SEEN
 
 
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
 def test_a_fold_without_a_label_is_refused_before_any_work():
     y = np.zeros(60, dtype=int)
     y[0] = 1

@@ -119,6 +119,7 @@ def test_a_run_with_a_teacher_goes_on_to_the_same_weights(sober, tmp_path, monke
     np.testing.assert_array_equal(again.token_weights_, whole.token_weights_)
 
 
+@pytest.mark.filterwarnings("ignore:1 pairs occur with both labels:UserWarning")
 def test_it_is_a_member_of_a_stack(sober):
     model = binary(sober, epochs=1, teacher=PairTeacher(ByLength(), random_state=0), verbose=0)
     rng = np.random.default_rng(0)

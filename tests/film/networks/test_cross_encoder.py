@@ -22,7 +22,7 @@ def test_a_score_is_its_definition():
             for ws, b in zip(weight, bias, strict=True)
         ]
         last = head.score.weight.tolist()[0]
-        expected = sum(v * h for v, h in zip(last, hidden, strict=True)) + float(head.score.bias)
+        expected = sum(v * h for v, h in zip(last, hidden, strict=True)) + head.score.bias.item()
         assert score == pytest.approx(expected, rel=1e-12)
 
 

@@ -157,9 +157,9 @@ def test_n_pair_loss_is_its_definition(n_more):
     x, c = vectors(0, n_more)
     total = 0.0
     for i in range(4):
-        others = [float(x[i] @ c[j] - x[i] @ c[i]) for j in range(4 + n_more) if j != i]
+        others = [(x[i] @ c[j] - x[i] @ c[i]).item() for j in range(4 + n_more) if j != i]
         total += math.log1p(math.fsum(map(math.exp, others)))
-    assert float(n_pair_loss(x, c)) == pytest.approx(total / 4, rel=1e-12)
+    assert n_pair_loss(x, c).item() == pytest.approx(total / 4, rel=1e-12)
     unit = torch.nn.functional.normalize
     scaled = [unit(each, dim=1) / math.sqrt(0.05) for each in (x, c)]
     cosines = unit(x, dim=1) @ unit(c, dim=1).T
