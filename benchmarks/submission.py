@@ -3,7 +3,8 @@
 ``python -m benchmarks.submission --data DIR`` fits `fast_duplicates` on the labelled pairs of
 ``DIR`` (on generated ones without), writes a table of 2,345,796 pairs of the bench corpus, and
 judges it twice, each time by the command in a process of its own: once to the end, and once killed
-by SIGKILL after half of that time, then run again. Both must write the same bytes.
+by SIGKILL after half of that time, or earlier where it had ended by then, and run again. Both must
+write the same bytes.
 """
 
 from __future__ import annotations
@@ -72,7 +73,13 @@ def measure(work: Path, options: argparse.Namespace) -> dict[str, float]:
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
     print(f"whole: {seconds[0]:.1f} s, {peak:.0f} MB", flush=True)
     killed = work / "killed.csv"
-    seconds[1] = _timed(_submit(model, table, killed), seconds[0] / 2)
+    kill_after = seconds[0] / 2
+    seconds[1] = _timed(_submit(model, table, killed), kill_after)
+    while seconds[1] < kill_after:
+        # It had ended by then, for the first run found nothing in the file cache.
+        killed.unlink()
+        kill_after = seconds[1] / 2
+        seconds[1] = _timed(_submit(model, table, killed), kill_after)
     kept = not killed.exists()
     seconds[2] = _timed(_submit(model, table, killed), None)
     return {

@@ -109,3 +109,5 @@ def _end(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.close()
     process.wait(SECONDS)
+    assert process.stdout is not None
+    process.stdout.close()

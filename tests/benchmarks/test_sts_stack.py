@@ -56,7 +56,9 @@ def test_it_runs_records_and_takes_models_that_were_kept(folder, tiny_model, tmp
     first, second = (
         {
             (row["case"], row["metric"]): row["value"]
-            for row in map(json.loads, (tmp_path / name / "sts_stack.jsonl").open())
+            for row in map(
+                json.loads, (tmp_path / name / "sts_stack.jsonl").read_text().splitlines()
+            )
         }
         for name in ("first", "second")
     )

@@ -36,3 +36,23 @@ def test_another_submission_or_one_before_its_end_fails(early, tmp_path, monkeyp
     assert calls == [None, 1.0, None]
     assert "wrote another submission" in capsys.readouterr().err
     assert not (tmp_path / "submission.jsonl").exists()
+
+
+def test_a_run_that_ended_before_its_kill_is_killed_earlier(tmp_path, monkeypatch):
+    calls, takes = [], [2.0, 0.5, 0.3, 1.0]
+
+    def timed(command, kill_after):
+        calls.append(kill_after)
+        seconds = takes[len(calls) - 1]
+        if kill_after is None or seconds < kill_after:
+            with open(command[command.index("--out") + 1], "w") as file:
+                file.write("same")
+        return seconds
+
+    monkeypatch.delenv("FILM_DATA", raising=False)
+    monkeypatch.setattr(submission, "_timed", timed)
+    assert main(["--quick", "--out", str(tmp_path)]) == 0
+    assert calls == [None, 1.0, 0.25, None]
+    rows = map(json.loads, (tmp_path / "submission.jsonl").read_text().splitlines())
+    found = {row["metric"]: row["value"] for row in rows}
+    assert found["share done again"] == pytest.approx((0.3 + 1.0) / 2.0 - 1)
