@@ -101,8 +101,12 @@ def main(arguments: list[str] | None = None) -> int:
                 on, labels, place = data.dev, data.y_dev, mode
             for case, row in rows.items():
                 print(f"{place}: {case}", {k: round(v, 4) for k, v in row.items()}, flush=True)
-                titles = (f"{name}{saw}: {place}: {case}", share)
-                _record(titles, row, rows["all"], said[case], (on, labels), options)
+                title = f"{name}{saw}: {place}: {case}"
+                if options.out or not options.quick:
+                    record_pairs(
+                        "accurate", title, on, labels, said[case], share=share, folder=options.out
+                    )
+                    _record(title, row, rows["all"], options.out)
     if options.out or not options.quick:
         record_differences("accurate", options.out)
     return 0
@@ -203,7 +207,7 @@ def compared_inside(
     if len(names) > 1:
         kept |= {f"without {name}": [n for n in names if n != name] for name in names}
     if len(names) < len(model.members):
-        kept["with vectors"] = [*names, CANDIDATE]
+        kept[f"with {CANDIDATE}"] = [*names, CANDIDATE]
     finals = {case: (model.pruned(of), {}) for case, of in kept.items()}
     if isinstance(model.final_estimator_, HistGradientBoostingClassifier):
         finals["smaller trees"] = finals["all"][0], SMALLER_TREES
@@ -263,18 +267,7 @@ def _seconds(model: DuplicateClassifier, pairs: np.ndarray) -> float:
     return round(time.perf_counter() - started, 1)
 
 
-def _record(
-    told: tuple[str, float],
-    row: dict[str, float],
-    whole: dict[str, float],
-    said: np.ndarray,
-    on: tuple[Any, np.ndarray],
-    options: argparse.Namespace,
-) -> None:
-    if options.quick and not options.out:
-        return
-    case, share = told
-    record_pairs("accurate", case, *on, said, share=share, folder=options.out)
+def _record(case: str, row: dict[str, float], whole: dict[str, float], folder: str | None) -> None:
     for metric, value in row.items():
         record(
             "accurate",
@@ -285,7 +278,7 @@ def _record(
             rival="all",
             rival_value=whole.get(metric),
             seed=0,
-            folder=options.out,
+            folder=folder,
         )
 
 

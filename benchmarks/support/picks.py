@@ -60,10 +60,10 @@ PICKS = {
             _same(*_CURVE, *_COST),
         ),
         Pick(
-            "`accurate_duplicates`, its members without an encoder",
+            '`accurate_duplicates(encoder="none")`',
             "accurate",
-            f"{_ALL}: light",
-            _same(*_CURVE),
+            "quora: collection: all",
+            _same(*_CURVE) | {"seconds": "fit"},
         ),
         Pick(
             "cosine of MiniLM, untrained, *",
