@@ -21,7 +21,12 @@ from film.text import normalize_text, token_text
 
 
 def fast_duplicates(
-    *, d: int = 100, rank: int = 300, random_state: int = 0, **params: Any
+    *,
+    d: int = 100,
+    rank: int = 300,
+    neighbourhood: int | None = 20,
+    random_state: int = 0,
+    **params: Any,
 ) -> DuplicateClassifier:
     """Make a classifier from FILM, word differences and lexical features.
 
@@ -29,6 +34,8 @@ def fast_duplicates(
     ----------
     d, rank : int
         Of `FILM`, on the TF-IDF of words; ``d`` is at most ``rank``.
+    neighbourhood : int or None, default=20
+        As in `DuplicateClassifier`; it says most in collection mode.
     random_state : int, default=0
         Seeds everything.
     **params : dict
@@ -54,7 +61,10 @@ def fast_duplicates(
     film = Pipeline([("tfidf", vectorizer), ("film", metric)])
     words = make_pipeline(WordDifferences(), LogisticRegression(C=0.1, solver="liblinear"))
     return DuplicateClassifier(
-        [("film", film), ("words", words)], random_state=random_state, **params
+        [("film", film), ("words", words)],
+        neighbourhood=neighbourhood,
+        random_state=random_state,
+        **params,
     )
 
 

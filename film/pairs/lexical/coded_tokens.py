@@ -98,23 +98,20 @@ def coded(first: Tokens, second: Tokens) -> tuple[CodedTokens, Integers, Integer
 
     Sequences that are one object are read once.
     """
-    place: dict[int, int] = {}
-    sequences: list[Sequence[str]] = []
-
-    def number(tokens: Sequence[str]) -> int:
-        found = place.setdefault(id(tokens), len(sequences))
-        if found == len(sequences):
-            sequences.append(tokens)
-        return found
-
-    pairs = [(number(x), number(z)) for x, z in zip(first, second, strict=True)]
+    check_sides(first, second)
+    both = [*first, *second]
+    ids = np.fromiter(map(id, both), dtype=np.int64, count=len(both))
+    _, at, which = np.unique(ids, return_index=True, return_inverse=True)
+    # Numbers in the order in which sequences first occur: where they lie in memory tells nothing.
+    order = np.argsort(at)
+    left, right = np.split(np.argsort(order)[which], [len(first)])
+    sequences = [both[place] for place in at[order]]
     code: dict[str, int] = {}
     codes = [code.setdefault(token, len(code)) for tokens in sequences for token in tokens]
     sizes = np.fromiter(map(len, sequences), np.int64, count=len(sequences))
     table = CodedTokens(
         list(code), np.array(codes, dtype=np.int64), np.append(0, np.cumsum(sizes)).astype(np.int64)
     )
-    left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return table, left, right
 
 
@@ -126,3 +123,20 @@ def shared(matrix: Any, left: Integers, right: Integers) -> NDArray[np.float64]:
         rows = matrix[left[block]].minimum(matrix[right[block]])
         found[block] = rows.sum(axis=1)
     return found
+
+
+def cut(sequences: Sequence[Any], size: int) -> list[Any]:
+    """Give the first so many tokens or letters of each sequence; most are no longer."""
+    if max(map(len, sequences), default=0) <= size:
+        return list(sequences)
+    return [sequence[:size] for sequence in sequences]
+
+
+def check_sides(first: Sequence[Any], second: Sequence[Any]) -> None:
+    """Raise ValueError unless there are both texts of each pair."""
+    if len(first) != len(second):
+        shorter, longer = sorted([(len(first), "first"), (len(second), "second")])
+        raise ValueError(
+            f"{shorter[1]} is shorter than {longer[1]} ({shorter[0]} and {longer[0]} texts): give "
+            "both texts of each pair"
+        )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rapidfuzz import distance, fuzz, process
 
+from film.pairs.lexical.coded_tokens import check_sides, cut
 from film.threads import usable_cores
 
 EDIT_CHARACTERS = 1000
@@ -45,9 +46,8 @@ def edit_features(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
     >>> edit_features(["red car"], ["car red"]).round(2)
     array([[0.43, 0.6 , 1.  , 1.  , 0.62]])
     """
-    pairs = zip(first, second, strict=True)
-    cut = [[text[:EDIT_CHARACTERS] for text in pair] for pair in pairs]
-    sides = [[pair[side] for pair in cut] for side in (0, 1)]
+    check_sides(first, second)
+    sides = [cut(texts, EDIT_CHARACTERS) for texts in (first, second)]
     scorers: list[tuple[Any, float]] = [
         (fuzz.ratio, 100),
         (fuzz.partial_ratio, 100),

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from rapidfuzz import distance, process
 
-from film.pairs.lexical.coded_tokens import CodedTokens, Integers, coded, shared
+from film.pairs.lexical.coded_tokens import CodedTokens, Integers, coded, cut, shared
 from film.pairs.lexical.edits import EDIT_CHARACTERS
 from film.threads import usable_cores
 
@@ -64,8 +64,8 @@ def sign_features(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]
         for found in (signs, after)
     ]
     edits = process.cpdist(
-        [tokens[:EDIT_CHARACTERS] for tokens in first],
-        [tokens[:EDIT_CHARACTERS] for tokens in second],
+        cut(first, EDIT_CHARACTERS),
+        cut(second, EDIT_CHARACTERS),
         scorer=distance.Indel.distance,
         dtype=np.float64,
         workers=usable_cores(),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from film.pairs.checks import check_at_least_one, checked_integers
+from film.pairs.neighbours.cells import threaded
 from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import (
     Floats,
@@ -27,9 +30,10 @@ NEIGHBOURHOOD_NAMES = (
 )
 """Columns of `neighbourhood_features`."""
 
-_BLOCK_BYTES = 64 * 2**20
+_BLOCK_BYTES = 32 * 2**20
 _NOBODY = -1
 _STRIDE = 8
+_BLOCK_PAIRS = 2**15
 _BLOCK_ROWS = 2**15
 """Candidates of queries, at the least, whose exact cosines are computed in one go."""
 
@@ -71,7 +75,7 @@ def nearest_neighbours(
     Blocks of cosines are multiplied in float32; what may be among the nearest within the error of
     such a product is computed again in float64, in a fixed order. So the answer to a query depends
     on no other query, and on no block. O(q m d) time; memory beside the input O(m d) float32 and
-    a block.
+    a block for each core: blocks of queries run in threads.
 
     Examples
     --------
@@ -96,7 +100,8 @@ def nearest_neighbours(
         rows[part] = exact_units(array, members[part])
     size = max(1, _BLOCK_BYTES // max(1, 4 * len(members)))
     has_direction: NDArray[np.bool_] = np.any(array[unique] != 0, axis=1)
-    for start in range(0, len(unique), size):
+
+    def search(start: int) -> None:
         block = unique[start : start + size]
         near = exact_units(array, block).astype(np.float32) @ rows.T
         asking: list[int] = []
@@ -118,6 +123,8 @@ def nearest_neighbours(
                 neighbours[who[kept], place[kept]] = found[order[kept]]
                 cosines[who[kept], place[kept]] = exact[order[kept]]
                 asking, waiting, n_waiting = [], [], 0
+
+    threaded(search, range(0, len(unique), size))
     return neighbours[position], cosines[position]
 
 
@@ -235,35 +242,68 @@ def ranks_and_neighbourhoods(
     listed = checked_integers("pairs", pairs, width=2, below=len(array))
     check_at_least_one("k", k)
     # One more than k, since the partner may be among them.
-    found, near = nearest_neighbours(array, listed.ravel(), k + 1, corpus)
-    partner = listed[:, ::-1].reshape(-1, 1)
-    kept = (found != partner) & (found != _NOBODY)
-    kept &= np.cumsum(kept, axis=1) <= k
-    count = kept.sum(axis=1)
-    density = np.where(kept, near, 0).sum(axis=1) / np.maximum(count, 1)
-    rival = np.where(count > 0, np.where(kept, near, -2.0).max(axis=1, initial=-2.0), 0.0)
-    cosine = exact_cosines(array, listed[:, 0], listed[:, 1])
-    # What differs by rounding alone is no closer, as in `neighbour_ranks`.
-    closer = (found != partner) & (near > np.repeat(cosine, 2)[:, None] + tie_width(array.shape[1]))
-    ranks = np.minimum((closer & (found != _NOBODY)).sum(axis=1), k).reshape(-1, 2)
-    has_direction = np.any(array != 0, axis=1)
-    ranks[~has_direction[listed].all(axis=1) & (listed[:, 0] != listed[:, 1])] = k
-    density, rival = density.reshape(-1, 2), rival.reshape(-1, 2)
-    lead = cosine[:, None] - rival
-    shared = np.empty(len(listed))
-    for pair in range(len(listed)):
-        first, second = (found[row][kept[row]] for row in (2 * pair, 2 * pair + 1))
-        common = len(np.intersect1d(first, second, assume_unique=True))
-        shared[pair] = common / max(len(first) + len(second) - common, 1)
-    scaled = 2 * cosine - density.sum(axis=1)
-    features = np.column_stack(
-        [
-            density.min(axis=1),
-            density.max(axis=1),
-            scaled,
-            lead.min(axis=1),
-            lead.max(axis=1),
-            shared,
-        ]
-    )
-    return ranks.astype(np.int64), features
+    texts, place = np.unique(listed, return_inverse=True)
+    found, near = nearest_neighbours(array, texts, k + 1, corpus)
+    has_direction = np.any(array[texts] != 0, axis=1)
+    place = place.reshape(listed.shape)
+    ranks = np.empty(listed.shape, dtype=np.int64)
+    features = np.empty((len(listed), len(NEIGHBOURHOOD_NAMES)))
+    for start in range(0, len(listed), _BLOCK_PAIRS):
+        block = slice(start, start + _BLOCK_PAIRS)
+        first, second = listed[block].T
+        cosine = exact_cosines(array, first, second)
+        # What differs by rounding alone is no closer, as in `neighbour_ranks`.
+        closer = cosine + tie_width(array.shape[1])
+        x, z = (
+            _Side.of(found[of], near[of], partner, closer, k)
+            for of, partner in zip(place[block].T, (second, first), strict=True)
+        )
+        ranks[block] = np.column_stack([x.rank, z.rank])
+        ranks[block][~has_direction[place[block]].all(axis=1) & (first != second)] = k
+        common = _common(x.neighbours, z.neighbours)
+        density = np.column_stack([x.density, z.density])
+        lead = cosine[:, None] - np.column_stack([x.rival, z.rival])
+        features[block] = np.column_stack(
+            [
+                density.min(axis=1),
+                density.max(axis=1),
+                2 * cosine - density.sum(axis=1),
+                lead.min(axis=1),
+                lead.max(axis=1),
+                common / np.maximum(x.count + z.count - common, 1),
+            ]
+        )
+    return ranks, features
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What one text of each pair has around it, its partner left out: arrays of shape (n,)."""
+
+    neighbours: Integers  # (n, k + 1), nobody where there are fewer
+    count: Integers
+    density: NDArray[np.float64]
+    rival: NDArray[np.float64]
+    rank: Integers
+
+    @classmethod
+    def of(
+        cls, found: Integers, near: Floats, partner: Integers, closer: Floats, k: int
+    ) -> _Side:
+        others = (found != partner[:, None]) & (found != _NOBODY)
+        kept = others & (np.cumsum(others, axis=1) <= k)
+        count = kept.sum(axis=1)
+        rival = np.where(kept, near, -2.0).max(axis=1, initial=-2.0)
+        return cls(
+            np.where(kept, found, _NOBODY),
+            count,
+            np.where(kept, near, 0).sum(axis=1) / np.maximum(count, 1),
+            np.where(count > 0, rival, 0.0),
+            np.minimum((others & (near > closer[:, None])).sum(axis=1), k),
+        )
+
+
+def _common(first: Integers, second: Integers) -> Integers:
+    """Count what two rows of different numbers have in common, row by row."""
+    both = np.sort(np.concatenate([first, second], axis=1), axis=1)
+    return ((both[:, 1:] == both[:, :-1]) & (both[:, 1:] != _NOBODY)).sum(axis=1)

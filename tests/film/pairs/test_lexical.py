@@ -352,10 +352,12 @@ def test_names_are_as_many_as_columns_even_of_no_pairs():
 
 
 def test_sides_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match=r"second is shorter than first \(1 and 2"):
         sequence_features([["a"], ["b"]], [["a"]], ())
-    with pytest.raises(ValueError, match="shorter"):
-        edit_features(["a", "b"], ["a"])
+    with pytest.raises(ValueError, match=r"first is shorter than second \(1 and 2"):
+        edit_features(["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="second is shorter"):
+        sign_features([["a"], ["b"]], [["a"]])
 
 
 @pytest.mark.parametrize(
