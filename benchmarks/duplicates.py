@@ -40,6 +40,7 @@ from estimators.inputs import TextIndex, as_texts
 from film.corpus import connected_groups
 from film.metric import triplets_from_pairs
 from film.pairs import (
+    NEIGHBOURHOOD_NAMES,
     binary_log_loss,
     calibration_band,
     calibration_error,
@@ -100,7 +101,9 @@ def main(arguments: list[str] | None = None) -> int:
 def measure_stack(
     data: Splits, case: str, quick: bool
 ) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
-    """Fit the classifier in one mode; judge it, and the same without ranks, on dev.
+    """Fit the classifier in one mode; judge it, and the same without the corpus, on dev.
+
+    Without it there are no neighbour ranks, and no neighbourhoods.
 
     Gives the figures of both, and their probabilities.
     """
@@ -115,14 +118,16 @@ def measure_stack(
     p = {case: model.probabilities_of(inputs, data.dev)[:, 1]}
     rows = {case: judged(p[case], data.y_dev, share, question_groups(data.dev))}
     rows[case] |= {"seconds": round(seconds, 1), "peak": round(peak)}
-    kept = [i for i, name in enumerate(model.feature_names_out_) if ": rank" not in name]
+    of_corpus = tuple(f": {name}" for name in ("rank", *NEIGHBOURHOOD_NAMES))
+    names = enumerate(model.feature_names_out_)
+    kept = [i for i, name in names if not any(part in name for part in of_corpus)]
     plain: Any = clone(model.final_estimator_)
     if getattr(plain, "monotonic_cst", None) is not None:
         plain.set_params(monotonic_cst=np.asarray(plain.monotonic_cst)[kept])
     plain.fit(model.out_of_fold_[:, kept], data.y_train)
-    unranked = f"{case}, without ranks"
-    p[unranked] = plain.predict_proba(inputs[:, kept])[:, 1]
-    rows[unranked] = judged(p[unranked], data.y_dev, share, question_groups(data.dev))
+    alone = f"{case}, without ranks and neighbours"
+    p[alone] = plain.predict_proba(inputs[:, kept])[:, 1]
+    rows[alone] = judged(p[alone], data.y_dev, share, question_groups(data.dev))
     return rows, p
 
 

@@ -13,6 +13,7 @@ from benchmarks.support import records
 from benchmarks.support.bootstrap import figures_of
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
+from film.pairs import NEIGHBOURHOOD_NAMES
 
 LEXICAL = "lexical features, logistic regression"
 JUDGED = {
@@ -89,11 +90,11 @@ def test_stack_records_each_case_with_all_its_metrics(stack):
         "TF-IDF cosine, logistic regression": JUDGED,
         LEXICAL: JUDGED | timed,
         "fast_duplicates, collection": JUDGED | measured,
-        "fast_duplicates, collection, without ranks": JUDGED,
+        "fast_duplicates, collection, without ranks and neighbours": JUDGED,
         "fast_duplicates, inductive": JUDGED | measured,
-        "fast_duplicates, inductive, without ranks": JUDGED,
+        "fast_duplicates, inductive, without ranks and neighbours": JUDGED,
         f"fast_duplicates, {HELD_OUT}": JUDGED | measured,
-        f"fast_duplicates, {HELD_OUT}, without ranks": JUDGED,
+        f"fast_duplicates, {HELD_OUT}, without ranks and neighbours": JUDGED,
     }
     assert set(stack) == {(f"generated: {c}", m) for c, ms in expected.items() for m in ms}
     assert {m: row["unit"] for (_, m), row in stack.items() if row["unit"]} == {
@@ -124,7 +125,11 @@ def test_stack_stands_beside_the_lexical_baseline(stack):
 
 def test_mode_and_ranks_make_different_rows(stack):
     modes = ("collection", "inductive")
-    cases = [f"generated: fast_duplicates, {m}{r}" for m in modes for r in ("", ", without ranks")]
+    cases = [
+        f"generated: fast_duplicates, {m}{r}"
+        for m in modes
+        for r in ("", ", without ranks and neighbours")
+    ]
     assert len({stack[case, "log_loss"]["value"] for case in cases}) == 4
 
 
@@ -143,17 +148,22 @@ def test_collection_adds_the_questions_of_dev_and_test_and_ranks_are_left_out(da
             return np.column_stack([1 - X[:, 0], X[:, 0]])
 
     class Model:
-        feature_names_out_ = ("cosine", "film: rank of first", "length")
+        feature_names_out_ = (
+            "cosine",
+            "film: rank of first",
+            f"film: {NEIGHBOURHOOD_NAMES[-1]}",
+            "length",
+        )
         final_estimator_ = Final()
 
         def fit(self, pairs, y, similar):
             assert pairs is data.train and similar is data.similar
-            self.out_of_fold_ = np.tile([0.0, 1.0, 2.0], (len(y), 1))
+            self.out_of_fold_ = np.tile([0.0, 1.0, 3.0, 2.0], (len(y), 1))
             return self
 
         def inputs(self, pairs):
             assert pairs is data.dev
-            return np.column_stack([np.full(len(pairs), 0.25), data.y_dev, data.y_dev])
+            return np.column_stack([np.full(len(pairs), 0.25), *[data.y_dev] * 3])
 
         def probabilities_of(self, inputs, pairs=None):
             return np.column_stack([1 - inputs[:, 1], inputs[:, 1]])
@@ -167,13 +177,13 @@ def test_collection_adds_the_questions_of_dev_and_test_and_ranks_are_left_out(da
     monkeypatch.setattr(duplicates, "fast_duplicates", stand_in)
     rows, p = duplicates.measure_stack(data, "collection", quick=True)
     assert set(p) == set(rows)
-    assert set(rows) == {"collection", "collection, without ranks"}
+    assert set(rows) == {"collection", "collection, without ranks and neighbours"}
     duplicates.measure_stack(data, "inductive", quick=True)
     assert set(corpora[0]) == {*data.dev.ravel(), *data.test.ravel()}
     assert corpora[1] is None
     np.testing.assert_array_equal(asked[0], np.tile([0.0, 2.0], (len(data.y_train), 1)))
     assert rows["collection"]["roc_auc"] == 1.0
-    assert rows["collection, without ranks"]["roc_auc"] == 0.5
+    assert rows["collection, without ranks and neighbours"]["roc_auc"] == 0.5
 
 
 def test_the_held_out_fold_shares_no_question_with_what_is_learned(data):

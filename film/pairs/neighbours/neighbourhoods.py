@@ -287,9 +287,7 @@ class _Side:
     rank: Integers
 
     @classmethod
-    def of(
-        cls, found: Integers, near: Floats, partner: Integers, closer: Floats, k: int
-    ) -> _Side:
+    def of(cls, found: Integers, near: Floats, partner: Integers, closer: Floats, k: int) -> _Side:
         others = (found != partner[:, None]) & (found != _NOBODY)
         kept = others & (np.cumsum(others, axis=1) <= k)
         count = kept.sum(axis=1)

@@ -98,6 +98,11 @@ def test_order_and_company_change_nothing(monkeypatch):
     assert np.array_equal(neighbourhood_features(points, pairs[:, ::-1], k=5), found)
     alone = [neighbourhood_features(points, pairs[row : row + 1], k=5)[0] for row in range(50)]
     assert np.array_equal(alone, found)
+    ranks = ranks_and_neighbourhoods(points, pairs, k=5)[0]
+    for pairs_at_once in (1, 7, 50):
+        monkeypatch.setattr(neighbourhoods, "_BLOCK_PAIRS", pairs_at_once)
+        again, features = ranks_and_neighbourhoods(points, pairs, k=5)
+        assert np.array_equal(again, ranks) and np.array_equal(features, found)
     monkeypatch.setattr(neighbourhoods, "_BLOCK_BYTES", 4 * 300 * 7)
     assert np.array_equal(neighbourhood_features(points, pairs, k=5), found)
     # Only directions matter; powers of two leave no rounding.
@@ -124,6 +129,21 @@ def test_what_float32_rounds_the_wrong_way_is_found_all_the_same():
     assert np.argsort(-in_float32, kind="stable")[:6].tolist() != wanted.tolist()
     found, _ = nearest_neighbours(points, [400], 6, np.arange(400))
     assert found[0].tolist() == wanted.tolist()
+
+
+def test_pairs_are_looked_at_in_blocks(monkeypatch):
+    """Neighbours of all pairs side by side would be larger than the corpus."""
+    looked_at = []
+    common = neighbourhoods._common
+
+    def watched(first, second):
+        looked_at.append(len(first))
+        return common(first, second)
+
+    monkeypatch.setattr(neighbourhoods, "_common", watched)
+    monkeypatch.setattr(neighbourhoods, "_BLOCK_PAIRS", 4)
+    ranks_and_neighbourhoods(cloud(3), [(0, 1)] * 9, k=3)
+    assert looked_at == [4, 4, 1]
 
 
 def test_pairs_that_are_listed_do_not_matter():
