@@ -52,6 +52,11 @@ from film.pairs import (
 
 PRIOR = 0.1746
 HELD_OUT = "a held-out fold of train, collection"
+LEFT_OUT = {
+    "neighbours": NEIGHBOURHOOD_NAMES,
+    "ranks and neighbours": ("rank", *NEIGHBOURHOOD_NAMES),
+}
+"""Columns by what they tell."""
 CASES = ("collection", "inductive", HELD_OUT)
 RIVALS = ("ITML", "SCML", "LMNN", "NCA", "NCA of scikit-learn")
 RIVAL_PACKAGES = ("metric-learn==0.7.0", "scikit-learn==1.5.2", "numpy<2.3", "scipy<1.16")
@@ -101,11 +106,9 @@ def main(arguments: list[str] | None = None) -> int:
 def measure_stack(
     data: Splits, case: str, quick: bool
 ) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
-    """Fit the classifier in one mode; judge it, and the same without the corpus, on dev.
+    """Fit the classifier in one mode; judge it on dev, and the same with less of the corpus.
 
-    Without it there are no neighbour ranks, and no neighbourhoods.
-
-    Gives the figures of both, and their probabilities.
+    Gives the figures of all, and their probabilities.
     """
     corpus = None if case == "inductive" else [*data.dev.ravel(), *data.test.ravel()]
     small = {"d": 20, "rank": 60, "cv": 2} if quick else {}
@@ -114,20 +117,20 @@ def measure_stack(
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     inputs = model.inputs(data.dev)
-    share = float(data.y_train.mean())
+    share, groups = float(data.y_train.mean()), question_groups(data.dev)
     p = {case: model.probabilities_of(inputs, data.dev)[:, 1]}
-    rows = {case: judged(p[case], data.y_dev, share, question_groups(data.dev))}
+    rows = {case: judged(p[case], data.y_dev, share, groups)}
     rows[case] |= {"seconds": round(seconds, 1), "peak": round(peak)}
-    of_corpus = tuple(f": {name}" for name in ("rank", *NEIGHBOURHOOD_NAMES))
-    names = enumerate(model.feature_names_out_)
-    kept = [i for i, name in names if not any(part in name for part in of_corpus)]
-    plain: Any = clone(model.final_estimator_)
-    if getattr(plain, "monotonic_cst", None) is not None:
-        plain.set_params(monotonic_cst=np.asarray(plain.monotonic_cst)[kept])
-    plain.fit(model.out_of_fold_[:, kept], data.y_train)
-    alone = f"{case}, without ranks and neighbours"
-    p[alone] = plain.predict_proba(inputs[:, kept])[:, 1]
-    rows[alone] = judged(p[alone], data.y_dev, share, question_groups(data.dev))
+    for left_out, columns in LEFT_OUT.items():
+        names = enumerate(model.feature_names_out_)
+        kept = [i for i, name in names if not any(f": {column}" in name for column in columns)]
+        plain: Any = clone(model.final_estimator_)
+        if getattr(plain, "monotonic_cst", None) is not None:
+            plain.set_params(monotonic_cst=np.asarray(plain.monotonic_cst)[kept])
+        plain.fit(model.out_of_fold_[:, kept], data.y_train)
+        less = f"{case}, without {left_out}"
+        p[less] = plain.predict_proba(inputs[:, kept])[:, 1]
+        rows[less] = judged(p[less], data.y_dev, share, groups)
     return rows, p
 
 
