@@ -13,6 +13,7 @@ from estimators.encoders import DTYPES, SentenceEncoder
 from estimators.inputs import check_choice, check_integer, check_real
 from estimators.metric import FILM
 from estimators.pairs.duplicate_classifier import DuplicateClassifier
+from estimators.pairs.stack.final_model import NEIGHBOURS
 from estimators.pairs.word_differences import WordDifferences
 from estimators.tokens import RCMDRegressor
 from film.text import token_text
@@ -23,8 +24,6 @@ NO_ENCODER = "none"
 LIGHT = ("film", "characters", "words")
 """Members that need no encoder, for `DuplicateClassifier.pruned`."""
 
-NEIGHBOURS = 20
-
 
 def accurate_duplicates(
     *,
@@ -32,7 +31,7 @@ def accurate_duplicates(
     epochs: float = 1,
     d: int = 100,
     rank: int = 300,
-    neighbourhood: int | None = NEIGHBOURS,
+    neighbourhood: int | str | None = NEIGHBOURS,
     max_length: int = 128,
     device: Any = None,
     dtype: Any = None,

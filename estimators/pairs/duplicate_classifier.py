@@ -10,7 +10,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
-    check_integer,
     check_pairs,
     check_verbose,
     checked_memory,
@@ -30,6 +29,7 @@ from estimators.pairs.stack.features import (
 from estimators.pairs.stack.final_model import (
     check_weights,
     checked_final,
+    checked_neighbourhood,
     fit_final,
     prior_of,
     reaching_weights,
@@ -87,10 +87,11 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         By the name of a member that is expensive to train, a number of folds of its own, from 2 on
         and the same for all: it is fitted that often, and once to all pairs, instead of ``cv + 1``
         times. Its folds are parts of two folds of ``cv`` or more, so still share no question.
-    neighbourhood : int, default=None
+    neighbourhood : int or "auto", default=None
         Adds to each embedder's columns `film.pairs.neighbourhood_features` of so many nearest texts
         of the corpus: how dense texts lie, and which both sides share. Ranks are then counted up
-        to this number alone, by the same search. None adds none.
+        to this number alone, by the same search. None adds none; "auto" adds those of 20 texts from
+        2,000 pairs on.
     prior : float, default=None
         Share of duplicates where predictions are made: probabilities are shifted to it by Bayes'
         rule, from `train_prior_`. None keeps that.
@@ -139,7 +140,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
     Notes
     -----
     Costs ``cv + 1`` fits of every member that learns, with ``member_cv`` fewer. Texts meet an
-    encoder that learns nothing once. A ``neighbourhood`` costs what the ranks do without one.
+    encoder that learns nothing once. A ``neighbourhood`` is sooner known than ranks without an end.
 
     A note on the error of a member that fails names it, what is finished and where that is kept.
 
@@ -167,7 +168,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         features: Any = "lexical",
         cv: Any = 5,
         member_cv: Any = None,
-        neighbourhood: int | None = None,
+        neighbourhood: int | str | None = None,
         prior: float | None = None,
         corpus: Any = None,
         memory: Any = None,
@@ -222,10 +223,9 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         memory = checked_memory(self.memory)
         check_devices(members)
         check_encoders([(f"member {name!r}", member) for name, member in members], memory)
-        near = self.neighbourhood
-        near = None if near is None else check_integer("neighbourhood", near, 1)
         classes, problem = checked_problem(pairs, y, similar, self.corpus, self.random_state)
         pairs, labels = problem.pairs, problem.labels
+        near = checked_neighbourhood(self.neighbourhood, len(pairs))
         final = checked_final(self.final_estimator, len(pairs), self.random_state)
         features = checked_features(self.features)
         self._check_prior()

@@ -24,7 +24,7 @@ def fast_duplicates(
     *,
     d: int = 100,
     rank: int = 300,
-    neighbourhood: int | None = 20,
+    neighbourhood: int | str | None = "auto",
     random_state: int = 0,
     **params: Any,
 ) -> DuplicateClassifier:
@@ -34,8 +34,9 @@ def fast_duplicates(
     ----------
     d, rank : int
         Of `FILM`, on the TF-IDF of words; ``d`` is at most ``rank``.
-    neighbourhood : int or None, default=20
-        As in `DuplicateClassifier`; it says most in collection mode.
+    neighbourhood : int, "auto" or None, default="auto"
+        As in `DuplicateClassifier`. It says most in collection mode, and nothing of use where few
+        pairs are labelled.
     random_state : int, default=0
         Seeds everything.
     **params : dict

@@ -15,12 +15,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metadata_routing import process_routing
 
-from estimators.inputs import cloned
+from estimators.inputs import check_choice, check_integer, cloned
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS, PREDICTOR_COLUMNS
 from estimators.pairs.stack.near_copies import with_near_copies
 
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
+
+NEIGHBOURS = 20
+"""Texts of a neighbourhood, unless another number is asked for."""
 
 DIFFERENCES = frozenset(
     (
@@ -32,6 +35,14 @@ DIFFERENCES = frozenset(
     )
 )
 """Features of which more can only lower a probability of boosted trees."""
+
+
+def checked_neighbourhood(neighbourhood: Any, n_pairs: int) -> int | None:
+    """Give the number of neighbours, None for none; "auto" is none where few pairs are labelled."""
+    if isinstance(neighbourhood, str):
+        check_choice("neighbourhood", neighbourhood, ("auto",))
+        return NEIGHBOURS if n_pairs >= BOOSTING_PAIRS else None
+    return None if neighbourhood is None else check_integer("neighbourhood", neighbourhood, 1)
 
 
 def checked_final(final: Any, n_pairs: int, random_state: int) -> Any:

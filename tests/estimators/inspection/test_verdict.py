@@ -79,10 +79,10 @@ def test_every_member_and_feature_says_what_it_said(fitted, verdicts):
         assert (verdict.text1, verdict.text2) == tuple(JUDGED[row])
         assert verdict.probability == probabilities[row]
         said = {evidence.name: evidence.value for evidence in verdict.members}
-        assert said == {"film": inputs[row, 0], "words": inputs[row, 9]}
+        assert said == {"film": inputs[row, 0], "words": inputs[row, 3]}
         features = {evidence.name: evidence.value for evidence in verdict.features}
         names = LexicalFeatures().get_feature_names_out()
-        assert features == dict(zip(names, inputs[row, 10:], strict=True))
+        assert features == dict(zip(names, inputs[row, 4:], strict=True))
     assert len(verdicts) == len(JUDGED)
 
 
@@ -96,7 +96,7 @@ def test_effects_lead_from_the_typical_pair_to_the_probability(fitted, verdicts)
         assert log_odds(baseline) + total == pytest.approx(log_odds(verdict.probability), abs=1e-9)
     values = {evidence.name: evidence.typical for evidence in verdicts[0].features}
     names = LexicalFeatures().get_feature_names_out()
-    assert values == dict(zip(names, typical[10:], strict=True))
+    assert values == dict(zip(names, typical[4:], strict=True))
 
 
 def test_effects_of_a_linear_model_are_coefficients_times_differences(fitted, verdicts):
@@ -106,8 +106,8 @@ def test_effects_of_a_linear_model_are_coefficients_times_differences(fitted, ve
     shares = (fitted.inputs(JUDGED) - fitted.typical_) * weights
     for row, verdict in enumerate(verdicts):
         effects = {one.name: one.effect for one in [*verdict.members, *verdict.features]}
-        assert effects["film"] == pytest.approx(shares[row, :9].sum(), abs=1e-9)
-        for column, name in enumerate(LexicalFeatures().get_feature_names_out(), 10):
+        assert effects["film"] == pytest.approx(shares[row, :3].sum(), abs=1e-9)
+        for column, name in enumerate(LexicalFeatures().get_feature_names_out(), 4):
             assert effects[name] == pytest.approx(shares[row, column], abs=1e-9)
 
 

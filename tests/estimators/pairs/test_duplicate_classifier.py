@@ -37,7 +37,7 @@ from estimators.pairs.stack.members import take_rows
 from estimators.pairs.stack.near_copies import near_copies
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
-from film.pairs import NEIGHBOURHOOD_NAMES, row_cosines
+from film.pairs import row_cosines
 from film.pairs.shift.priors import shift_prior
 from film.text import normalize_text
 
@@ -315,17 +315,16 @@ def logistic_with_near_copies(model, weights):
 
 def test_the_final_model_learns_from_what_was_said_out_of_fold(fitted):
     names = fitted.feature_names_out_
-    assert names[:10] == [
+    assert names[:4] == [
         "film: cosine",
         "film: rank from the nearer side",
         "film: rank from the farther side",
-        *[f"film: {name}" for name in NEIGHBOURHOOD_NAMES],
         "words: verdict",
     ]
-    assert names[10:] == LexicalFeatures().get_feature_names_out().tolist()
+    assert names[4:] == LexicalFeatures().get_feature_names_out().tolist()
     lexical = LexicalFeatures().fit(PAIRS)
-    assert np.array_equal(fitted.out_of_fold_[:, 10:], lexical.transform(PAIRS))
-    assert np.array_equal(fitted.inputs(NEW)[:, 10:], lexical.transform(NEW))
+    assert np.array_equal(fitted.out_of_fold_[:, 4:], lexical.transform(PAIRS))
+    assert np.array_equal(fitted.inputs(NEW)[:, 4:], lexical.transform(NEW))
     final = logistic_with_near_copies(fitted, np.ones(len(Y)))
     probabilities = fitted.predict_proba(NEW)
     assert np.allclose(probabilities[:, 1], final.predict_proba(fitted.inputs(NEW))[:, 1])
@@ -339,8 +338,8 @@ def test_the_final_model_learns_from_what_was_said_out_of_fold(fitted):
 def test_in_collection_mode_lexical_features_know_the_corpus(collected):
     known = [(text, text) for text in [*NEW.flat, *ODD.flat]]
     lexical = LexicalFeatures().fit([*PAIRS, *known])
-    assert np.array_equal(collected.out_of_fold_[:, 10:], lexical.transform(PAIRS))
-    assert np.array_equal(collected.inputs(NEW)[:, 10:], lexical.transform(NEW))
+    assert np.array_equal(collected.out_of_fold_[:, 4:], lexical.transform(PAIRS))
+    assert np.array_equal(collected.inputs(NEW)[:, 4:], lexical.transform(NEW))
 
 
 def test_noise_is_not_learned_out_of_fold():

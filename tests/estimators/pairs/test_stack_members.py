@@ -26,7 +26,10 @@ from estimators import (
     save_model,
 )
 from estimators.inputs import DisjointPairsKFold
+from estimators.pairs.stack import final_model
 from estimators.pairs.stack.cross_fitting import rows_to_learn_from
+from estimators.pairs.stack.final_model import make_logistic
+from estimators.pairs.stack.members import EMBEDDER_COLUMNS
 from estimators.pairs.stack.plans import learns_nothing, parts_of_folds
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, neighbour_ranks, neighbourhood_features
@@ -146,6 +149,7 @@ def test_parts_hold_two_folds_or_more(n_folds, n_parts):
         ({"member_cv": {"one": 2, "two": 3}, "cv": 6}, ValueError, "give the same to all"),
         ({"member_cv": {"one": 3}}, ValueError, "member_cv=3 needs cv=6 or more"),
         ({"neighbourhood": 0}, ValueError, "neighbourhood=0 must be 1 or more"),
+        ({"neighbourhood": "all"}, ValueError, "neighbourhood='all' must be one of 'auto'"),
         ({"neighbourhood": 1.5}, TypeError, "neighbourhood=1.5 must be an integer"),
     ],
 )
@@ -239,6 +243,23 @@ def test_columns_of_the_neighbourhood_are_those_of_the_definition(collection):
         assert np.allclose(model.out_of_fold_[test, 1:3], np.sort(ranks, axis=1))
         # Numbers of texts, which part ties, may differ: what ties leave open is left out.
         assert np.allclose(found[:, :5], wanted[:, :5], rtol=0, atol=1e-12)
+
+
+def test_neighbourhoods_are_taken_where_pairs_are_many(monkeypatch):
+    """Of few hundred labels a linear model learns less with their columns than without."""
+    frozen = FrozenEstimator(Counted().fit([]))
+    members = [("letters", frozen)]
+    model = DuplicateClassifier(members, features=None, cv=3, neighbourhood="auto")
+    few = clone(model).fit(PAIRS, Y)
+    assert few.feature_names_out_ == [f"letters: {name}" for name in EMBEDDER_COLUMNS]
+    for least, has_them in ((len(Y), True), (len(Y) + 1, False)):
+        monkeypatch.setattr(final_model, "BOOSTING_PAIRS", least)
+        fitted = clone(model).set_params(final_estimator=make_logistic()).fit(PAIRS, Y)
+        assert (len(fitted.feature_names_out_) > 3) == has_them
+        if has_them:
+            twenty = clone(model).set_params(final_estimator=make_logistic(), neighbourhood=20)
+            wanted = twenty.fit(PAIRS, Y).out_of_fold_
+            assert np.array_equal(fitted.out_of_fold_, wanted)
 
 
 def test_neighbourhoods_learn_nothing_from_noise():
