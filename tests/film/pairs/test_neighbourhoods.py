@@ -51,6 +51,18 @@ def cloud(seed, n=40, d=6, dtype=np.float64):
     return points
 
 
+def rows_asked(monkeypatch, name):
+    """How many rows each call of a function names, in its last argument."""
+    sizes, function = [], getattr(neighbourhoods, name)
+
+    def watched(*arguments):
+        sizes.append(len(arguments[-1]))
+        return function(*arguments)
+
+    monkeypatch.setattr(neighbourhoods, name, watched)
+    return sizes
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("corpus", [None, np.arange(0, 40, 3), np.array([5, 6])])
 @pytest.mark.parametrize("k", [1, 4, 60])
@@ -133,14 +145,7 @@ def test_what_float32_rounds_the_wrong_way_is_found_all_the_same():
 
 def test_pairs_are_looked_at_in_blocks(monkeypatch):
     """Neighbours of all pairs side by side would be larger than the corpus."""
-    looked_at = []
-    common = neighbourhoods._common
-
-    def watched(first, second):
-        looked_at.append(len(first))
-        return common(first, second)
-
-    monkeypatch.setattr(neighbourhoods, "_common", watched)
+    looked_at = rows_asked(monkeypatch, "_common")
     monkeypatch.setattr(neighbourhoods, "_BLOCK_PAIRS", 4)
     ranks_and_neighbourhoods(cloud(3), [(0, 1)] * 9, k=3)
     assert looked_at == [4, 4, 1]
@@ -179,14 +184,7 @@ def test_k_is_at_least_one():
 @pytest.mark.parametrize(("n_bytes", "rows"), [(4 * 50 * 3, 3), (4 * 50 * 4 - 1, 3), (1, 1)])
 def test_a_block_is_as_large_as_its_bytes_and_a_row_at_least(n_bytes, rows, monkeypatch):
     points = np.random.default_rng(0).normal(size=(50, 4))
-    blocks = []
-    units = neighbourhoods.exact_units
-
-    def watched(points, rows):
-        blocks.append(len(rows))
-        return units(points, rows)
-
-    monkeypatch.setattr(neighbourhoods, "exact_units", watched)
+    blocks = rows_asked(monkeypatch, "exact_units")
     monkeypatch.setattr(neighbourhoods, "_BLOCK_BYTES", n_bytes)
     nearest_neighbours(points, np.arange(9), 2)
     # All members once, and then the queries.
@@ -200,14 +198,7 @@ def test_only_what_float32_cannot_tell_is_computed_again(monkeypatch):
     cosines = np.sort(points[:30] @ points.T, axis=1)
     clear = np.flatnonzero(cosines[:, -6] - cosines[:, -7] > 1e-5)
     assert len(clear) > 20
-    again = []
-    exact = neighbourhoods.exact_cosines
-
-    def watched(points, left, right):
-        again.append(len(right))
-        return exact(points, left, right)
-
-    monkeypatch.setattr(neighbourhoods, "exact_cosines", watched)
+    again = rows_asked(monkeypatch, "exact_cosines")
     together = nearest_neighbours(points, clear, 5)
     assert again == [5 * len(clear)]
     for least, queries in ((10, 2), (11, 3)):
