@@ -35,3 +35,5 @@ from .texts import tags_of_texts as tags_of_texts
 from .triplets import Triplets as Triplets
 from .triplets import labels_or_triplets as labels_or_triplets
 from .triplets import nothing_mined as nothing_mined
+from .word_grams import transformed_by_words as transformed_by_words
+from .word_grams import word_gram_counts as word_gram_counts

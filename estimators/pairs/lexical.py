@@ -16,7 +16,15 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import READINGS, as_texts, check_pairs, distinct_texts, tags_of_texts
+from estimators.inputs import (
+    READINGS,
+    as_texts,
+    check_pairs,
+    distinct_texts,
+    tags_of_texts,
+    transformed_by_words,
+    word_gram_counts,
+)
 from estimators.persistence import savable
 from film.pairs import (
     EDIT_NAMES,
@@ -100,7 +108,9 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         single: Any = np.float32
         self.words_ = TfidfVectorizer(sublinear_tf=True, dtype=single, **tokens).fit(texts)
         self.bigrams_ = _hashed(ngram_range=(1, 2), **tokens).fit(texts)
-        self.characters_ = _hashed(analyzer="char_wb", ngram_range=(3, 5)).fit(texts)
+        self.characters_ = _hashed(analyzer="char_wb", ngram_range=(3, 5))
+        counter, rarity = (step for _, step in self.characters_.steps)
+        rarity.fit(word_gram_counts(counter, texts))
         self.reading_ = "token_text"
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
@@ -124,7 +134,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         older = not hasattr(self, "reading_")
         normal: Any = self._read(texts)
         words, rarity = self._older_words(normal) if older else self._open_words(normal)
-        grams = [each.transform(normal) for each in (self.bigrams_, self.characters_)]
+        grams = self.bigrams_.transform(normal), transformed_by_words(self.characters_, normal)
         split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
         first, second = codes.T
         features = [
@@ -169,7 +179,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
             Their cosine is the feature "character cosine".
         """
         check_is_fitted(self)
-        return self.characters_.transform(self._read(texts))
+        return transformed_by_words(self.characters_, self._read(texts))
 
     def _read(self, texts: Any) -> Any:
         read = READINGS["normalize_text" if not hasattr(self, "reading_") else self.reading_]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from estimators.encoders import SentenceEncoder
-from estimators.inputs import as_texts
+from estimators.inputs import as_texts, transformed_by_words
 
 _CHANGES_NO_VECTOR = ("batch_size", "cache", "device", "verbose")
 
@@ -67,7 +67,7 @@ class Encodings:
         """Give dense vectors of texts by a fitted embedder, (n, d)."""
         encoder, rest = frozen_start(fitted)
         if encoder is None:
-            points = fitted.transform(as_texts(texts))
+            points = transformed_by_words(fitted, as_texts(texts))
         else:
             points = self.vectors(encoder, texts)
             points = points if rest is None else rest.transform(points)

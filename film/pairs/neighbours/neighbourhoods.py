@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,9 +31,9 @@ NEIGHBOURHOOD_NAMES = (
 )
 """Columns of `neighbourhood_features`."""
 
-_BLOCK_BYTES = 32 * 2**20
+_BLOCK_BYTES = 128 * 2**20
 _NOBODY = -1
-_STRIDE = 8
+_STRIDE = 32
 _BLOCK_PAIRS = 2**15
 _BLOCK_ROWS = 2**15
 """Candidates of queries, at the least, whose exact cosines are computed in one go."""
@@ -98,12 +99,17 @@ def nearest_neighbours(
     rows = np.empty((len(members), array.shape[1]), dtype=np.float32)
     for part in chunks(len(members), array.shape[1]):
         rows[part] = exact_units(array, members[part])
-    size = max(1, _BLOCK_BYTES // max(1, 4 * len(members)))
+    size = max(1, min(len(unique), _BLOCK_BYTES // max(1, 4 * len(members))))
     has_direction: NDArray[np.bool_] = np.any(array[unique] != 0, axis=1)
+    # One block of products a thread, written again and again.
+    mine = threading.local()
 
     def search(start: int) -> None:
         block = unique[start : start + size]
-        near = exact_units(array, block).astype(np.float32) @ rows.T
+        if not hasattr(mine, "products"):
+            mine.products = np.empty((size, len(members)), dtype=np.float32)
+        near = mine.products[: len(block)]
+        np.matmul(exact_units(array, block).astype(np.float32), rows.T, out=near)
         asking: list[int] = []
         waiting: list[Integers] = []
         n_waiting = 0
