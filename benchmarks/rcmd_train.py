@@ -9,7 +9,11 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``quora``: Quora's labelled pairs, by their order; a question-disjoint tenth of them chooses.
 - ``labels``: the same rows, twice over at four times the rate.
 - ``teacher``: the same, and near pairs of their texts, scored by cross-encoders of two folds.
+- ``larger``: captions and questions, each with others from the nearest to the farthest, scored by
+  the mean vectors of a larger model (``--larger FOLDER``), as it is. Transfer protocol.
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.
+  With ``--larger FOLDER``, a model fitted on that file, sentences of it in other pairs beside them,
+  scored by that model.
 - ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
   hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
 
@@ -45,6 +49,7 @@ from benchmarks.support.recipes import SETTINGS, near_pair_teacher
 from benchmarks.support.records import record
 from benchmarks.support.training_rows import (
     caption_triplets,
+    pairs_of_all_ranks,
     question_triplets,
     read_captions,
     read_choice,
@@ -83,6 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, metavar="N", help="runs of each; 3, of paper 4")
     parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="of the runs; 0")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--larger", metavar="FOLDER", help="the teacher of larger, or of sts")
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
@@ -200,18 +206,36 @@ def teacher(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe
     return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
 
 
+def larger(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Captions and questions, scored by the mean vectors of a larger model."""
+    if options.larger is None:
+        raise ValueError("the recipe larger needs --larger FOLDER, the model that scores")
+    n = 64 if options.quick else LARGER_ROWS
+    captions = read_captions(folder / "multi30k", judges.excluded).texts
+    rng = np.random.default_rng(0)
+    images = rng.permutation(len(captions))[: n // 5]
+    questions = judges.quora.train[rng.permutation(len(judges.quora.train))[: n // 2]]
+    rows = np.concatenate(
+        [
+            pairs_of_all_ranks(texts.ravel(), n, options.model, seed=0)
+            for texts in (captions[images], questions)
+        ]
+    )
+    scores = _scored(rows, options)
+    return Recipe(rows, scores, _choice(folder, judges), SETTINGS["larger"], is_transfer=True)
+
+
 def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """STS-B's own train file."""
     n = 64 if options.quick else None
-    pairs, scores = _sts_file(folder, "train")
-    dev, y_dev = _sts_file(folder, "dev")
-    return Recipe(
-        pairs[:n],
-        scores[:n],
-        (dev[:n], y_dev[:n]),
-        SETTINGS["sts"],
-        is_transfer=False,
-    )
+    pairs, scores = (part[:n] for part in _sts_file(folder, "train"))
+    dev, y_dev = (part[:n] for part in _sts_file(folder, "dev"))
+    if options.larger is not None:
+        test = set(judges.sets["STS-B"].pairs.ravel().tolist())
+        texts = np.array([text for text in pairs.ravel() if text not in test], dtype=object)
+        rows = pairs_of_all_ranks(texts, n or LARGER_ROWS, options.model, seed=0)
+        pairs, scores = np.concatenate([pairs, rows]), np.append(scores, _scored(rows, options))
+    return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
 
 
 def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
@@ -237,11 +261,14 @@ HERE_ROWS = 4_000
 """Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
 NEAR_ROWS = 15_000
 """Near pairs that a teacher scores."""
+LARGER_ROWS = 10_000
+"""Pairs of each kind that a larger model scores."""
 RECIPES = {
     "here": here,
     "quora": quora,
     "labels": labels,
     "teacher": teacher,
+    "larger": larger,
     "sts": sts,
     "paper": paper,
 }
@@ -269,6 +296,14 @@ def _quora_folds(judges: Judges) -> list[np.ndarray]:
     )
 
 
+def _scored(rows: np.ndarray, options: argparse.Namespace) -> np.ndarray:
+    """Scores of pairs by the mean vectors of the larger model, in the unit of its fit."""
+    common = {"plan": "avg", "device": options.device, "dtype": options.dtype}
+    if Path(options.larger, "regressor.json").is_file():
+        return RCMDRegressor.load(options.larger, **common).predict(rows)
+    return RCMDRegressor(options.larger, **common).fit(rows).predict(rows)
+
+
 def _sts_file(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
     data = read_sts_benchmark(folder / "sts" / "STSBenchmark" / f"sts-{part}.csv")
     return data.pairs, data.scores
@@ -281,6 +316,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
     seeds = _seeds(name, options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
     run = run if options.weights is None else f"{run}, {options.weights} weights"
+    run = run if options.larger is None else f"{run}, by {Path(options.larger).name}"
     for plan in options.plan or DEFAULT_PLANS:
         common = {"plan": plan, "device": options.device, "dtype": options.dtype}
         untrained = None

@@ -15,6 +15,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "eval_steps": 182,
         "learning_rate": 2e-4,
     },
+    "larger": {"epochs": 1, "eval_steps": 20},
     "sts": {
         "epochs": 2,
         "eval_steps": 36,

@@ -88,6 +88,29 @@ def caption_triplets(captions: Captions, n: int, model: str | None, seed: int) -
     return _with_negatives(pairs[pairs[:, 0] != pairs[:, 1]], {}, model, rng)
 
 
+def pairs_of_all_ranks(texts: np.ndarray, n: int, model: str | None, seed: int) -> np.ndarray:
+    """Pair texts with others, from the nearest by ``model`` to the farthest, shape (n, 2).
+
+    Ranks are drawn evenly by their logarithm: near pairs, on which models differ, are as many as
+    far ones.
+    """
+    rng = np.random.default_rng(seed)
+    texts = np.unique(texts.astype(str)).astype(object)
+    points = SentenceEncoder(model, max_length=32).fit_transform(texts.tolist()).astype(np.float32)
+    points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
+    firsts = np.resize(rng.permutation(len(texts)), n)
+    ranks = np.exp(rng.uniform(0, np.log(len(texts)), n)).astype(np.intp)
+    ranks = np.clip(ranks, 1, len(texts) - 1)
+    seconds = np.empty(n, dtype=np.intp)
+    for start in range(0, n, 512):
+        block = slice(start, start + 512)
+        near = points[firsts[block]] @ points.T
+        near[np.arange(len(near)), firsts[block]] = np.inf
+        for row, cosines in zip(range(start, n), near, strict=False):
+            seconds[row] = np.argpartition(-cosines, ranks[row])[ranks[row]]
+    return texts[np.column_stack([firsts, seconds])]
+
+
 def _with_negatives(
     pairs: np.ndarray, labelled: dict[str, list[str]], model: str | None, rng: np.random.Generator
 ) -> np.ndarray:

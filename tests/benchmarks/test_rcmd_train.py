@@ -1,5 +1,6 @@
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ from benchmarks.support import records
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.training_rows import (
     caption_triplets,
+    pairs_of_all_ranks,
     question_triplets,
     read_captions,
     read_choice,
     read_triplets,
 )
-from estimators import RCMDRegressor, average_models, disjoint_pairs_split
+from estimators import RCMDRegressor, SentenceEncoder, average_models, disjoint_pairs_split
 from film.datasets import read_sts_sets
 from film.text import text_hash
 from tests.benchmarks.test_ists import put_sources
@@ -144,6 +146,42 @@ def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, c
     assert main([*arguments, "--plan", "rcmd"]) == 0
     assert not (tmp_path / "results").exists()
     assert "here: rcmd, seed 0" in capsys.readouterr().out
+
+
+def test_texts_meet_others_of_all_ranks(tiny_model):
+    texts = np.array([f"the {noun} {i}" for i, noun in enumerate(NOUNS * 3)], dtype=object)
+    pairs = pairs_of_all_ranks(texts, 400, str(tiny_model), seed=0)
+    assert pairs.shape == (400, 2) and set(pairs.ravel()) == set(texts)
+    assert (pairs[:, 0] != pairs[:, 1]).all()
+    np.testing.assert_array_equal(pairs, pairs_of_all_ranks(texts, 400, str(tiny_model), seed=0))
+    points = SentenceEncoder(str(tiny_model), max_length=32).fit_transform(texts.tolist())
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    place = {text: row for row, text in enumerate(texts)}
+    ranks = []
+    for first, second in pairs.tolist():
+        cosines = points @ points[place[first]]
+        cosines[place[first]] = -2
+        ranks.append(int((cosines > cosines[place[second]] + 1e-6).sum()))
+    # As many at the nearest place as from the 3rd to the 6th: ranks are even by their logarithm.
+    counts = np.bincount(ranks, minlength=23)
+    assert counts[0] > 60 and counts[10:].sum() > 60 and max(ranks) >= 20
+
+
+def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsys):
+    common = ["--quick", "--data", str(data), "--model", str(tiny_model), "--trained-only"]
+    kept = tmp_path / "kept"
+    fitted = [*common, "--recipe", "sts", "--plan", "avg", "--save", str(kept)]
+    assert main([*fitted, "--out", str(tmp_path / "out")]) == 0
+    for name, model, rows in (("larger", tiny_model, 2 * 64), ("sts", kept / "sts-avg-0", 9 + 64)):
+        learned = [*common, "--recipe", name, "--plan", "rcmd", "--larger", str(model)]
+        assert main([*learned, "--out", str(tmp_path / name)]) == 0
+        lines = (tmp_path / name / "rcmd_train.jsonl").read_text().splitlines()
+        found = {row["metric"]: row for row in map(json.loads, lines)}
+        said = f"{tiny_model.name}: {name}, by {Path(model).name}: rcmd, mean of 1 seeds"
+        assert {row["case"] for row in found.values()} == {said}
+        assert found["steps"]["value"] == -(-rows // 16)
+    assert main([*common, "--recipe", "larger"]) == 2
+    assert "needs --larger FOLDER" in capsys.readouterr().err
 
 
 def test_a_teacher_and_learned_weights(data, tiny_model, tmp_path, monkeypatch, capsys):
