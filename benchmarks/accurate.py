@@ -34,7 +34,13 @@ from sklearn.pipeline import make_pipeline
 
 from benchmarks.duplicates import judged
 from benchmarks.support.pair_rows import record_pairs
-from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.quora_data import (
+    NEW_PAIRS,
+    Splits,
+    generated,
+    new_pairs,
+    read_folder,
+)
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
 from estimators import (
@@ -47,7 +53,6 @@ from estimators import (
 from estimators.pairs import LIGHT, NO_ENCODER
 
 MODES = ("collection", "inductive")
-NEW_PAIRS = 10_000
 UNITS = {"fit": "s", "predict": "s"}
 CANDIDATE = "vectors"
 SMALLER_TREES: dict[str, Any] = {
@@ -146,7 +151,7 @@ def measured(
     """
     model.set_params(corpus=_corpus(data, mode))
     share, groups = float(data.y_train.mean()), question_groups(data.dev)
-    new = new_pairs(data)
+    new = new_pairs(data, NEW_PAIRS)
     rows: dict[str, dict[str, float]] = {}
     said: dict[str, np.ndarray] = {}
 
@@ -222,17 +227,6 @@ def compared_inside(
         rows[case] = judged(p, data.y_train, share, groups)
         said[case] = p
     return rows, said
-
-
-def new_pairs(data: Splits) -> np.ndarray:
-    """Take as many pairs as are timed, of questions that stand in no training pair."""
-    there = np.concatenate([data.test, data.dev])
-    marked = [(f"{first} {number}", f"{second} {number}")
-              for number in range(-(-NEW_PAIRS // len(there)))
-              for first, second in there.tolist()]  # fmt: skip
-    found = np.empty((NEW_PAIRS, 2), dtype=object)
-    found[:] = marked[:NEW_PAIRS]
-    return found
 
 
 def _cost(name: str, model: DuplicateClassifier, data: Splits, new: np.ndarray) -> dict[str, float]:

@@ -32,7 +32,13 @@ from sklearn.preprocessing import StandardScaler, normalize
 from benchmarks.quora import pair_cosines
 from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.pair_rows import record_pairs
-from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.quora_data import (
+    NEW_PAIRS,
+    Splits,
+    generated,
+    new_pairs,
+    read_folder,
+)
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
 from estimators import FILM, DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
@@ -61,7 +67,7 @@ CASES = ("collection", "inductive", HELD_OUT)
 RIVALS = ("ITML", "SCML", "LMNN", "NCA", "NCA of scikit-learn")
 RIVAL_PACKAGES = ("metric-learn==0.7.0", "scikit-learn==1.5.2", "numpy<2.3", "scipy<1.16")
 REDUCED = 100
-UNITS = {"seconds": "s", "peak": "MB"}
+UNITS = {"seconds": "s", "peak": "MB", "predict": "s"}
 TFIDF = "TF-IDF cosine, logistic regression"
 LEXICAL = "lexical features, logistic regression"
 STACK = "fast_duplicates"
@@ -120,7 +126,15 @@ def measure_stack(
     share, groups = float(data.y_train.mean()), question_groups(data.dev)
     p = {case: model.probabilities_of(inputs, data.dev)[:, 1]}
     rows = {case: judged(p[case], data.y_dev, share, groups)}
-    rows[case] |= {"seconds": round(seconds, 1), "peak": round(peak)}
+    new = new_pairs(data, 100 if quick else NEW_PAIRS)
+    started = time.perf_counter()
+    model.predict_proba(new)
+    predicted = time.perf_counter() - started
+    rows[case] |= {
+        "seconds": round(seconds, 1),
+        "peak": round(peak),
+        "predict": round(predicted, 1),
+    }
     for left_out, columns in LEFT_OUT.items():
         names = enumerate(model.feature_names_out_)
         kept = [i for i, name in names if not any(f": {column}" in name for column in columns)]

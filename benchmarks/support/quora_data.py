@@ -16,6 +16,9 @@ from film.datasets import (
     read_quora,
 )
 
+NEW_PAIRS = 10_000
+"""New pairs on which predictions are timed."""
+
 
 @dataclass(frozen=True)
 class Splits:
@@ -93,3 +96,14 @@ def read_folder(folder: Path, *, on_error: str, limit: int | None, seed: int) ->
 def _shortened(data: QuestionPairs, limit: int | None) -> tuple[np.ndarray, np.ndarray]:
     assert data.y is not None
     return data.pairs[: limit or None], data.y[: limit or None]
+
+
+def new_pairs(data: Splits, n: int) -> np.ndarray:
+    """Take as many pairs as are timed, of questions that stand in no training pair."""
+    there = np.concatenate([data.test, data.dev])
+    marked = [(f"{first} {number}", f"{second} {number}")
+              for number in range(-(-n // len(there)))
+              for first, second in there.tolist()]  # fmt: skip
+    found = np.empty((n, 2), dtype=object)
+    found[:] = marked[:n]
+    return found

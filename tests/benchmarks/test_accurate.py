@@ -8,14 +8,12 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.accurate import (
     CANDIDATE,
-    NEW_PAIRS,
     compared_inside,
     main,
-    new_pairs,
     with_candidate,
 )
 from benchmarks.support.pair_rows import read_pair_rows
-from benchmarks.support.quora_data import generated
+from benchmarks.support.quora_data import NEW_PAIRS, generated, new_pairs
 from estimators import FILM, accurate_duplicates, question_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -96,7 +94,7 @@ def test_the_candidate_is_a_metric_over_the_encoder_of_the_preset():
 
 def test_timed_pairs_are_new():
     data = generated(100, 0)
-    pairs = new_pairs(data)
+    pairs = new_pairs(data, NEW_PAIRS)
     assert pairs.shape == (NEW_PAIRS, 2)
     assert not set(pairs.flat) & {*data.train.flat, *data.dev.flat, *data.test.flat}
     assert len(set(map(tuple, pairs.tolist()))) > 0.9 * NEW_PAIRS
