@@ -20,6 +20,7 @@ from film.pairs.neighbours.cosines import (
     product_bound,
     tie_width,
 )
+from film.threads import usable_cores
 
 NEIGHBOURHOOD_NAMES = (
     "density on the sparser side",
@@ -31,7 +32,8 @@ NEIGHBOURHOOD_NAMES = (
 )
 """Columns of `neighbourhood_features`."""
 
-_BLOCK_BYTES = 128 * 2**20
+_BLOCK_BYTES = max(32, 256 // usable_cores()) * 2**20
+"""Products of queries with all members that one thread holds."""
 _NOBODY = -1
 _STRIDE = 32
 _BLOCK_PAIRS = 2**15
