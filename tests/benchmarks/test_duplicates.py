@@ -85,7 +85,7 @@ def test_a_train_file_without_labels_exits_with_2(tmp_path, capsys):
 
 def test_stack_records_each_case_with_all_its_metrics(stack):
     timed = {"seconds"}
-    measured = timed | {"peak"}
+    measured = timed | {"peak", "predict"}
     expected = {
         "TF-IDF cosine, logistic regression": JUDGED,
         LEXICAL: JUDGED | timed,
@@ -100,6 +100,7 @@ def test_stack_records_each_case_with_all_its_metrics(stack):
     assert {m: row["unit"] for (_, m), row in stack.items() if row["unit"]} == {
         "seconds": "s",
         "peak": "MB",
+        "predict": "s",
     }
 
 
@@ -165,7 +166,10 @@ def test_collection_adds_the_questions_of_dev_and_test_and_ranks_are_left_out(da
         def probabilities_of(self, inputs, pairs=None):
             return np.column_stack([1 - inputs[:, 1], inputs[:, 1]])
 
-    corpora = []
+        def predict_proba(self, pairs):
+            timed.append(pairs)
+
+    corpora, timed = [], []
 
     def stand_in(*, corpus, **small):
         corpora.append(corpus)
@@ -179,6 +183,9 @@ def test_collection_adds_the_questions_of_dev_and_test_and_ranks_are_left_out(da
     duplicates.measure_stack(data, "inductive", quick=True)
     assert set(corpora[0]) == {*data.dev.ravel(), *data.test.ravel()}
     assert corpora[1] is None
+    known = {*data.train.flat, *data.dev.flat, *data.test.flat}
+    assert [pairs.shape for pairs in timed] == [(100, 2)] * 2
+    assert not set(timed[0].flat) & known
     np.testing.assert_array_equal(asked[0], np.tile([0.0, 1.0, 2.0], (len(data.y_train), 1)))
     np.testing.assert_array_equal(asked[1], np.tile([0.0, 2.0], (len(data.y_train), 1)))
     assert rows["collection"]["roc_auc"] == 1.0
