@@ -96,8 +96,7 @@ def pairs_of_all_ranks(texts: np.ndarray, n: int, model: str | None, seed: int) 
     """
     rng = np.random.default_rng(seed)
     texts = np.unique(texts.astype(str)).astype(object)
-    points = SentenceEncoder(model, max_length=32).fit_transform(texts.tolist()).astype(np.float32)
-    points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
+    points = _unit_points(texts.tolist(), model)
     firsts = np.resize(rng.permutation(len(texts)), n)
     ranks = np.exp(rng.uniform(0, np.log(len(texts)), n)).astype(np.intp)
     ranks = np.clip(ranks, 1, len(texts) - 1)
@@ -119,8 +118,7 @@ def _with_negatives(
     texts = list(groups)
     of = np.array([groups[text] for text in texts])
     number = {text: place for place, text in enumerate(texts)}
-    points = SentenceEncoder(model, max_length=32).fit_transform(texts).astype(np.float32)
-    points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
+    points = _unit_points(texts, model)
     firsts = np.array([number[text] for text in pairs[:, 0]])
     found = np.empty((len(pairs), 3), dtype=object)
     found[:, :2] = pairs
@@ -136,6 +134,12 @@ def _with_negatives(
             choice = known or [texts[place] for place in ranked] or texts
             found[row, 2] = str(rng.choice(np.array(choice, dtype=object)))
     return found[[len(set(row)) == 3 for row in found.tolist()]]
+
+
+def _unit_points(texts: list[str], model: str | None) -> np.ndarray:
+    """Vectors of texts by their first 32 tokens, of length 1, in float32."""
+    points = SentenceEncoder(model, max_length=32).fit_transform(texts).astype(np.float32)
+    return points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
 
 
 def _normalized(pairs: np.ndarray) -> np.ndarray:
