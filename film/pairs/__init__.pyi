@@ -34,6 +34,7 @@ from .shift.familiarity import fallen_back as fallen_back
 from .shift.familiarity import familiarities as familiarities
 from .shift.familiarity import mean_of_nearest as mean_of_nearest
 from .shift.familiarity import mean_rarities as mean_rarities
+from .shift.familiarity import standardised as standardised
 from .shift.familiarity import untrained_share as untrained_share
 from .shift.priors import estimate_prior as estimate_prior
 from .shift.priors import prior_weights as prior_weights

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from scipy.special import expit, logit
+
+_BLOCK = 20_000_000
+"""Products that are held at once."""
 
 _CLIP = 6.0
 """Standard deviations beyond which a statistic says no more."""
@@ -42,7 +45,7 @@ def mean_rarities(counts: Any, frequencies: ArrayLike, n_texts: int) -> NDArray[
 
     Examples
     --------
-    >>> from scipy.sparse import csr_array
+    >>> from scipy.sparse import csr_array, issparse
     >>> mean_rarities(csr_array([[1, 1], [0, 1], [0, 0]]), [3, 0], 3).round(3).tolist()
     [0.693, 1.386, 1.386]
     """
@@ -59,10 +62,11 @@ def mean_of_nearest(queries: Any, points: Any, n: int = 5) -> NDArray[np.float64
 
     Parameters
     ----------
-    queries, points : sparse matrix, shapes (m, D) and (p, D)
-        Non-negative vectors, such as TF-IDF rows of length 1.
+    queries, points : sparse matrix or ndarray, shapes (m, D) and (p, D)
+        Rows of length 1: non-negative and sparse, such as TF-IDF, or dense.
     n : int, default=5
-        Products to average. Where fewer are positive, the rest count as 0.
+        Products to average. Where fewer are there, or of sparse rows fewer are positive, the rest
+        count as 0.
 
     Returns
     -------
@@ -71,19 +75,22 @@ def mean_of_nearest(queries: Any, points: Any, n: int = 5) -> NDArray[np.float64
 
     Notes
     -----
-    The products are sparse: cheap where common features were left out.
+    O(m p D) with dense rows. The products of sparse ones are sparse: cheap where common features
+    were left out.
 
     Examples
     --------
-    >>> from scipy.sparse import csr_array
+    >>> from scipy.sparse import csr_array, issparse
     >>> points = csr_array([[1.0, 0.0], [0.6, 0.8]])
     >>> mean_of_nearest(csr_array([[1.0, 0.0], [0.0, 0.0]]), points, 2).tolist()
     [0.8, 0.0]
     """
+    if not issparse(queries):
+        return _mean_of_nearest_dense(np.asarray(queries), np.asarray(points), n)
     asked, index = csr_array(queries), csr_array(csr_array(points).T)
     (n_queries, _), (_, n_points) = asked.shape, index.shape  # pyright: ignore
     means = np.zeros(n_queries)
-    step = max(1, 20_000_000 // max(1, n_points))
+    step = max(1, _BLOCK // max(1, n_points))
     for start in range(0, n_queries, step):
         block = csr_array(asked[start : start + step] @ index)
         for row, (low, high) in enumerate(zip(block.indptr, block.indptr[1:], strict=False), start):
@@ -92,6 +99,46 @@ def mean_of_nearest(queries: Any, points: Any, n: int = 5) -> NDArray[np.float64
                 products = np.partition(products, len(products) - n)[len(products) - n :]
             means[row] = products.sum() / n
     return means
+
+
+def _mean_of_nearest_dense(
+    queries: NDArray[np.floating], points: NDArray[np.floating], n: int
+) -> NDArray[np.float64]:
+    means = np.zeros(len(queries))
+    if len(points) == 0:
+        return means
+    rest = max(0, len(points) - n)
+    step = max(1, _BLOCK // len(points))
+    for start in range(0, len(queries), step):
+        products = queries[start : start + step] @ points.T
+        means[start : start + step] = np.partition(products, rest, axis=1)[:, rest:].sum(1) / n
+    return means
+
+
+def standardised(
+    statistics: ArrayLike, means: ArrayLike, deviations: ArrayLike
+) -> NDArray[np.float64]:
+    """Express statistics in standard deviations from the mean, none beyond ± 6.
+
+    Parameters
+    ----------
+    statistics : array-like of shape (n, m)
+        Of texts or pairs.
+    means, deviations : array-like of shape (m,)
+        Of texts of the fitted kind. A statistic that has no deviation counts in its own unit.
+
+    Returns
+    -------
+    z : ndarray of float64, shape (n, m)
+
+    Examples
+    --------
+    >>> standardised([[3.0], [99.0]], [1.0], [2.0]).tolist()
+    [[1.0], [6.0]]
+    """
+    spread = np.asarray(deviations, dtype=np.float64)
+    z = np.asarray(statistics, dtype=np.float64) - np.asarray(means)
+    return np.clip(z / np.where(spread > 0, spread, 1.0), -_CLIP, _CLIP)
 
 
 def familiarities(
@@ -123,20 +170,16 @@ def familiarities(
     familiarities : ndarray of float64, shape (n,)
         From 0, unlike, to 1.
 
-    Notes
-    -----
-    Standardised values are clipped to ± 6.
+    See Also
+    --------
+    standardised : Gives z.
 
     Examples
     --------
     >>> familiarities([[0.0], [4.0]], [0.0], [1.0], [[1.0]], [-2.0]).round(3).tolist()
     [0.881, 0.119]
     """
-    spread = np.asarray(deviations, dtype=np.float64)
-    z = (np.asarray(statistics, dtype=np.float64) - np.asarray(means)) / np.where(
-        spread > 0, spread, 1.0
-    )
-    z = np.clip(z, -_CLIP, _CLIP)
+    z = standardised(statistics, means, deviations)
     others = z @ np.asarray(weights, dtype=np.float64).T + np.asarray(intercepts)
     return 1 / (1 + np.exp(others).sum(axis=1))
 

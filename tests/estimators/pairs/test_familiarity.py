@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import logit
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import (
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,8 +22,12 @@ from estimators import (
     load_model,
     save_model,
 )
+from estimators.pairs.familiarity.hashed_counts import hashed_families
+from estimators.pairs.familiarity.latent_characters import LatentCharacters
+from estimators.pairs.familiarity.weights import WEIGHTS
 from film.datasets import make_documents, make_question_pairs
-from film.pairs import drawn_to_neighbours
+from film.pairs import drawn_to_neighbours, familiarities
+from film.text import token_text
 
 DATA = make_question_pairs(420, random_state=0)
 N = 300
@@ -109,7 +117,7 @@ def test_an_unfamiliar_collection_is_judged_by_untrained_similarity(model):
 
 def test_an_adapted_model_looks_at_similarity_within_its_collection(model):
     plain = model.inputs(NEW)
-    asked = np.array([*NEW.ravel()[:30], *(f"Der Hund {n} schläft." for n in range(30))])
+    asked = np.array([*NEW.ravel()[:30], *(f"Der Hund {n} schläft." for n in range(15))])
     model.adapt(asked)
     assert 0 < model.untrained_share_ < 1
     inputs = model.inputs(NEW)
@@ -204,6 +212,59 @@ def test_models_of_earlier_versions_say_what_they_lack():
         model.familiarity(NEW[:5])
     with pytest.raises(ValueError, match="saved by an earlier version"):
         model.adapt(["a text"])
+
+
+def test_models_of_six_statistics_keep_the_weights_of_these(model, tmp_path):
+    fewer = fitted()
+    known = fewer._familiarity
+    del known.characters
+    known.frequencies = known.frequencies[:4]
+    known.means, known.deviations = known.means[:6], known.deviations[:6]
+    save_model(fewer, tmp_path / "model.zip")
+    loaded = load_model(tmp_path / "model.zip")
+    found = loaded._familiarity.of_both(NEW, None)
+    assert np.array_equal(found, model._familiarity.of_both(NEW, None)[:, :6])
+    told = familiarities(found, known.means, known.deviations, *WEIGHTS[6])
+    assert loaded.familiarity(NEW) == pytest.approx(told, abs=1e-12)
+    assert loaded.adapt(["Der Hund schläft."]).untrained_share_ == pytest.approx(1)
+
+
+def test_features_of_texts_are_counted_once_each():
+    texts = ["the red car the red", "a bus", ""]
+    assert hashed_families(["a b c d e f"], [])[5].indptr[1] == 5 + 4 + 3 + 2
+    families = hashed_families(texts, ["the", "a"])
+    sizes = [np.diff(family.indptr).tolist() for family in families]
+    assert sizes == [
+        [3, 2, 0],
+        [5, 3, 1],  # START the, the red, red car, car the, red END
+        [5, 2, 0],  # START the ?, the ? ?, ? ? the, ? the ?, the ? END
+        [1, 1, 0],
+        [1, 1, 0],
+        [8, 1, 0],  # all ordered pairs of three words but "car car"
+    ]
+    assert all(set(family.data) == {1.0} for family in families)
+    known, other = hashed_families(["the blue car", "the blue bus"], ["the"])[4].indices
+    assert known == other  # the first three words, of which patterns keep one
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_nearness_by_characters_is_that_of_exact_latent_vectors(size):
+    texts = [token_text(text) for text in dict.fromkeys(DATA.pairs[:size].ravel())]
+    asked = [token_text(text) for text in NEW[:20].ravel()] + ["", "日本語"]
+    counter = HashingVectorizer(
+        analyzer="char_wb", ngram_range=(2, 4), n_features=2**14, alternate_sign=False, norm=None
+    )
+    weigh = TfidfTransformer(sublinear_tf=True).fit(counter.transform(texts))
+    rows, new = (weigh.transform(counter.transform(part)).toarray() for part in (texts, asked))
+    values, axes = np.linalg.svd(rows, full_matrices=False)[1:]
+    axes = axes[(values > 1e-3)][:200].T
+    points, near = (part @ axes for part in (rows, new))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    near /= np.maximum(np.linalg.norm(near, axis=1, keepdims=True), 1e-9)
+    best = -np.sort(-(near @ points.T), axis=1)[:, :5].sum(axis=1) / 5
+    found = LatentCharacters(texts, 0).nearness(asked)
+    assert found == pytest.approx(best, abs=2e-3)  # half precision has eleven bits
+    assert found[-2] == 0
 
 
 def test_a_handful_of_pairs_is_enough():

@@ -10,6 +10,7 @@ from film.pairs import (
     familiarities,
     mean_of_nearest,
     mean_rarities,
+    standardised,
     untrained_share,
 )
 
@@ -41,6 +42,19 @@ def test_mean_of_nearest_is_that_of_all_products(n):
     assert mean_of_nearest(queries, points, n) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 3, 50])
+def test_dense_rows_give_the_same_mean_of_nearest(n, monkeypatch):
+    queries, points = sparse(20, 15, 0), sparse(40, 15, 1)
+    expected = mean_of_nearest(queries, points, n)
+    dense = queries.toarray(), points.toarray()
+    assert mean_of_nearest(*dense, n) == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr("film.pairs.shift.familiarity._BLOCK", 100)
+    assert mean_of_nearest(*dense, n) == pytest.approx(expected, abs=1e-12)
+    assert mean_of_nearest(dense[0], dense[1][:0], n).tolist() == [0.0] * 20
+    # Dense rows may point away from each other.
+    assert mean_of_nearest([[1.0, 0.0]], [[-1.0, 0.0], [0.0, 1.0]], 2).tolist() == [-0.5]
+
+
 def test_familiarity_is_the_softmax_of_the_first_kind():
     rng = np.random.default_rng(0)
     statistics, weights = rng.normal(size=(12, 4)), rng.normal(size=(3, 4))
@@ -58,6 +72,10 @@ def test_a_statistic_far_out_counts_as_six_deviations_and_a_constant_one_as_it_i
     )
     assert np.array_equal(at_most, beyond)
     assert familiarities([[2.0]], [2.0], [0.0], [[1.0]], [0.0]).tolist() == [0.5]
+    assert standardised([[5.0, 5.0], [-99.0, 1.0]], [1.0, 4.0], [2.0, 0.0]).tolist() == [
+        [2.0, 1.0],
+        [-6.0, -3.0],
+    ]
 
 
 @pytest.mark.parametrize(
