@@ -12,7 +12,7 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``larger``: captions and questions, each with others from the nearest to the farthest, scored by
   the mean vectors of a larger model (``--larger FOLDER``), as it is. Transfer protocol.
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.
-  With ``--larger FOLDER``, a model fitted on that file, sentences of it in other pairs beside them,
+  With ``--larger FOLDER``, a model fitted on that file, near pairs of its sentences beside them,
   scored by that model.
 - ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
   hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
@@ -49,6 +49,7 @@ from benchmarks.support.recipes import SETTINGS, near_pair_teacher
 from benchmarks.support.records import record
 from benchmarks.support.training_rows import (
     caption_triplets,
+    nearest_pairs,
     pairs_of_all_ranks,
     question_triplets,
     read_captions,
@@ -231,9 +232,8 @@ def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     pairs, scores = (part[:n] for part in _sts_file(folder, "train"))
     dev, y_dev = (part[:n] for part in _sts_file(folder, "dev"))
     if options.larger is not None:
-        test = set(judges.sets["STS-B"].pairs.ravel().tolist())
-        texts = np.array([text for text in pairs.ravel() if text not in test], dtype=object)
-        rows = pairs_of_all_ranks(texts, n or LARGER_ROWS, options.model, seed=0)
+        judged = {*judges.sets["STS-B"].pairs.ravel(), *dev.ravel()}
+        rows = nearest_pairs(pairs, n or NEAREST_ROWS, options.model, judged, seed=0)
         pairs, scores = np.concatenate([pairs, rows]), np.append(scores, _scored(rows, options))
     return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
 
@@ -263,6 +263,8 @@ NEAR_ROWS = 15_000
 """Near pairs that a teacher scores."""
 LARGER_ROWS = 10_000
 """Pairs of each kind that a larger model scores."""
+NEAREST_ROWS = 5_000
+"""Near pairs of STS-B's sentences that it scores: fewer than are labelled."""
 RECIPES = {
     "here": here,
     "quora": quora,
@@ -316,7 +318,8 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
     seeds = _seeds(name, options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
     run = run if options.weights is None else f"{run}, {options.weights} weights"
-    run = run if options.larger is None else f"{run}, by {Path(options.larger).name}"
+    pairs = "near pairs by" if name == "sts" else "by"
+    run = run if options.larger is None else f"{run}, {pairs} {Path(options.larger).name}"
     for plan in options.plan or DEFAULT_PLANS:
         common = {"plan": plan, "device": options.device, "dtype": options.dtype}
         untrained = None

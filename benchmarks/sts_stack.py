@@ -14,7 +14,10 @@ is chosen, and of ``sts-dev.csv`` and ``sts-test.csv``, which choose nothing. Jo
 
 Boosted trees and support vectors learn from them, and the mean of both is the answer. The encoder
 has 22.7 M parameters; the joint model holds it twice, trained and as it was. With ``--keep``,
-trained models are kept in a folder, and taken from there where they are. ``--quick`` takes 120
+trained models are kept in a folder, and taken from there where they are. With ``--models N`` each
+trained model is the average of N, by as many seeds; with ``--whole DIR`` a model that
+``benchmarks.rcmd_train`` kept is also in the average of the one that learned the whole file, which
+judges dev and test. ``--quick`` takes 120
 pairs a file and one step of training, and records only where ``--out`` says so.
 """
 
@@ -22,6 +25,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +46,7 @@ from estimators import (
     LexicalFeatures,
     RCMDRegressor,
     TokenEncoder,
+    average_models,
 )
 from estimators.tokens import weights_of_tokens
 from film.datasets import ScoredPairs, read_sts_benchmark
@@ -72,6 +78,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--keep", metavar="DIR", help="keep trained models here, or take them")
+    parser.add_argument(
+        "--models", type=int, default=1, metavar="N", help="seeds whose average each RCMD is; 1"
+    )
+    parser.add_argument(
+        "--whole", action="append", default=[], metavar="DIR", help="of the whole file, also in it"
+    )
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true", help="120 pairs a file, one step")
     parser.add_argument("--parts", type=int, default=PARTS, metavar="N", help="of train; 3")
@@ -108,7 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
             for part, answer, data in zip(("train", "dev", "test"), answers, joined, strict=True)
         }
         shown = ", ".join(f"{part} {value:.2f}" for part, value in found.items())
-        known = case if case in UNTRAINED else f"{case}, {options.parts} parts"
+        known = case if case in UNTRAINED else f"{case}, {_made(options)}"
         print(f"{label}: {known}: {shown}", flush=True)
         if options.quick and not options.out:
             continue
@@ -123,6 +135,17 @@ def main(arguments: list[str] | None = None) -> int:
                 folder=options.out,
             )
     return 0
+
+
+def _made(options: argparse.Namespace) -> str:
+    """Tell how the trained models were made."""
+    made = f"{options.parts} parts"
+    if options.models > 1:
+        made = f"{made}, averages of {options.models}"
+    if options.whole:
+        names = " and ".join(Path(folder).name for folder in options.whole)
+        made = f"{made}, with {names} in that of the whole file"
+    return made
 
 
 def similarities(encoder: Any, pairs: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -177,7 +200,7 @@ def trained_similarities(
     for part, (rows, held) in enumerate(parts.split(train.pairs, train.scores)):
         model = _trained(f"rcmd-{part}-of-{options.parts}", train, rows, settings, options)
         out_of_fold[held] = similarities(model.encoder_, train.pairs[held], table)[0]
-    model = _trained("rcmd", train, np.arange(len(train)), settings, options)
+    model = _trained("rcmd", train, np.arange(len(train)), settings, options, options.whole)
     return [out_of_fold, *(similarities(model.encoder_, pairs, table)[0] for pairs in others)]
 
 
@@ -248,23 +271,25 @@ def _trained(
     rows: np.ndarray,
     settings: dict[str, Any],
     options: argparse.Namespace,
+    others: Sequence[str] = (),
 ) -> Any:
-    """Train a model on some pairs, or take it from where it was kept."""
-    kept = options.keep and Path(options.keep, f"{name}-{options.seed}")
-    if kept and kept.exists():
-        return RCMDRegressor.load(kept, device=options.device, dtype=options.dtype)
-    model = RCMDRegressor(
-        options.model,
-        device=options.device,
-        dtype=options.dtype,
-        random_state=options.seed,
-        verbose=1,
-        **settings,
-    )
-    model.fit(train.pairs[rows], train.scores[rows])
-    if kept:
-        model.save(kept)
-    return model
+    """Train models on some pairs, or take them from where they were kept, and average all."""
+    common = {"device": options.device, "dtype": options.dtype}
+    with tempfile.TemporaryDirectory() as scratch:
+        found = []
+        for seed in range(options.seed, options.seed + options.models):
+            kept = Path(options.keep or scratch, f"{name}-{seed}")
+            if not kept.exists():
+                model = RCMDRegressor(
+                    options.model, random_state=seed, verbose=1, **common, **settings
+                )
+                model.fit(train.pairs[rows], train.scores[rows]).save(kept)
+            found.append(kept)
+        found += others
+        if len(found) == 1:
+            return RCMDRegressor.load(found[0], **common)
+        average_models(found, Path(scratch, "average"))
+        return RCMDRegressor(Path(scratch, "average"), **common).fit(train.pairs[:1])
 
 
 if __name__ == "__main__":

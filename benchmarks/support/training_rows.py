@@ -12,11 +12,15 @@ import numpy as np
 
 from benchmarks.support.quora_data import Splits
 from estimators import SentenceEncoder, question_groups
+from film.corpus import near_pairs
 from film.datasets import ScoredPairs, drop_excluded, read_sick, read_sts_benchmark
 from film.text import normalize_text, text_hash
 
 NEAR = (5, 50)
 """Ranks between which a hard negative is drawn: closer ones are often unlabelled duplicates."""
+
+NEIGHBOURS = 5
+"""Nearest texts of each that `nearest_pairs` draws from."""
 
 
 class Captions(NamedTuple):
@@ -108,6 +112,19 @@ def pairs_of_all_ranks(texts: np.ndarray, n: int, model: str | None, seed: int) 
         for row, cosines in zip(range(start, n), near, strict=False):
             seconds[row] = np.argpartition(-cosines, ranks[row])[ranks[row]]
     return texts[np.column_stack([firsts, seconds])]
+
+
+def nearest_pairs(
+    pairs: np.ndarray, n: int, model: str | None, left_out: set[str], seed: int
+) -> np.ndarray:
+    """Draw n pairs of texts that are near by ``model``, but for these pairs, shape (n, 2)."""
+    texts = np.unique(pairs.astype(str)).astype(object)
+    texts = texts[[text not in left_out for text in texts]]
+    place = {text: row for row, text in enumerate(texts)}
+    known = [[place[a], place[b]] for a, b in pairs.tolist() if a in place and b in place]
+    points = _unit_points(texts.tolist(), model)
+    near, _ = near_pairs(points, NEIGHBOURS, np.reshape(known, (-1, 2)).astype(np.intp))
+    return texts[near[np.random.default_rng(seed).permutation(len(near))[:n]]]
 
 
 def _with_negatives(

@@ -11,6 +11,7 @@ from benchmarks.support import records
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.training_rows import (
     caption_triplets,
+    nearest_pairs,
     pairs_of_all_ranks,
     question_triplets,
     read_captions,
@@ -18,7 +19,7 @@ from benchmarks.support.training_rows import (
     read_triplets,
 )
 from estimators import RCMDRegressor, SentenceEncoder, average_models, disjoint_pairs_split
-from film.datasets import read_sts_sets
+from film.datasets import read_sts_benchmark, read_sts_sets
 from film.text import text_hash
 from tests.benchmarks.test_ists import put_sources
 from tests.benchmarks.test_sts import folder as sts_folder  # noqa: F401
@@ -42,7 +43,9 @@ def data(tmp_path_factory, request):
     listed = f"main-news\tMSRpar\t2012\t9\t5\t{LISTED}\tcat\n"
     for part in ("train", "dev"):
         path = root / "sts" / "STSBenchmark" / f"sts-{part}.csv"
-        path.write_text("".join([*lines, listed]), encoding="utf-8")
+        text = "".join(lines)
+        text = text if part == "train" else text.replace(" sat", " runs")
+        path.write_text(text + listed, encoding="utf-8")
     head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
     for name in ("SICK_train.txt", "SICK_trial.txt"):
         (root / "sts" / "SICK" / name).write_text(
@@ -167,17 +170,42 @@ def test_texts_meet_others_of_all_ranks(tiny_model):
     assert counts[0] > 60 and counts[10:].sum() > 60 and max(ranks) >= 20
 
 
+def test_near_pairs_are_new_and_near(tiny_model):
+    texts = np.array([f"the {noun} {i}" for i, noun in enumerate(NOUNS * 3)], dtype=object)
+    labelled = texts.reshape(-1, 2)
+    pairs = nearest_pairs(labelled, 30, str(tiny_model), {texts[0]}, seed=0)
+    assert pairs.shape == (30, 2) and texts[0] not in pairs
+    assert not {*map(tuple, labelled), *map(tuple, labelled[:, ::-1])} & {*map(tuple, pairs)}
+    points = SentenceEncoder(str(tiny_model), max_length=32).fit_transform(texts[1:].tolist())
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    place = {text: row for row, text in enumerate(texts[1:])}
+    for pair in pairs.tolist():
+        first, second = (place[text] for text in pair)
+        cosines = points @ points[[first, second]].T
+        # A labelled pair leaves its place among the nearest to the next.
+        nearer = (cosines > cosines[first, 1] + 1e-6).sum(axis=0) - 1
+        assert nearer.min() <= 5
+
+
 def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsys):
     common = ["--quick", "--data", str(data), "--model", str(tiny_model), "--trained-only"]
     kept = tmp_path / "kept"
     fitted = [*common, "--recipe", "sts", "--plan", "avg", "--save", str(kept)]
     assert main([*fitted, "--out", str(tmp_path / "out")]) == 0
-    for name, model, rows in (("larger", tiny_model, 2 * 64), ("sts", kept / "sts-avg-0", 9 + 64)):
+    judged = {LISTED, "cat"}
+    train = read_sts_benchmark(data / "sts" / "STSBenchmark" / "sts-train.csv").pairs
+    near = nearest_pairs(train, 64, str(tiny_model), judged, seed=0)
+    assert 30 < len(near) <= 64
+    for name, model, rows in (
+        ("larger", tiny_model, 2 * 64),
+        ("sts", kept / "sts-avg-0", 9 + len(near)),
+    ):
         learned = [*common, "--recipe", name, "--plan", "rcmd", "--larger", str(model)]
         assert main([*learned, "--out", str(tmp_path / name)]) == 0
         lines = (tmp_path / name / "rcmd_train.jsonl").read_text().splitlines()
         found = {row["metric"]: row for row in map(json.loads, lines)}
-        said = f"{tiny_model.name}: {name}, by {Path(model).name}: rcmd, mean of 1 seeds"
+        by = "near pairs by" if name == "sts" else "by"
+        said = f"{tiny_model.name}: {name}, {by} {Path(model).name}: rcmd, mean of 1 seeds"
         assert {row["case"] for row in found.values()} == {said}
         assert found["steps"]["value"] == -(-rows // 16)
     assert main([*common, "--recipe", "larger"]) == 2

@@ -18,8 +18,8 @@ from benchmarks.sts_stack import (
     similarities,
 )
 from benchmarks.support import records
-from estimators import RCMDRegressor, TokenEncoder
-from film.datasets import ScoredPairs
+from estimators import RCMDRegressor, TokenEncoder, average_models
+from film.datasets import ScoredPairs, read_sts_benchmark
 
 NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
 VERBS = ("sat", "runs", "is old", "learn well")
@@ -63,6 +63,18 @@ def test_it_runs_records_and_takes_models_that_were_kept(folder, tiny_model, tmp
         for name in ("first", "second")
     )
     assert first == second and len(first) == 5 * 3
+    kept = str(tmp_path / "kept" / "rcmd-0-of-2-0")
+    assert main([*arguments, str(tmp_path / "third"), "--whole", kept]) == 0
+    lines = (tmp_path / "third" / "sts_stack.jsonl").read_text().splitlines()
+    more = {(row["case"], row["metric"]): row["value"] for row in map(json.loads, lines)}
+    start = f"{tiny_model.name}: {TRAINED}, 2 parts"
+    case = f"{start}, with rcmd-0-of-2-0 in that of the whole file"
+    assert more[case, "stsb_train"] == first[start, "stsb_train"]
+    average_models([tmp_path / "kept" / "rcmd-0", kept], tmp_path / "average")
+    test = read_sts_benchmark(folder / "sts-test.csv").pairs[:120]
+    average = RCMDRegressor(tmp_path / "average").fit(test[:1]).similarity(test)
+    scores = read_sts_benchmark(folder / "sts-test.csv").scores[:120]
+    assert more[case, "stsb_test"] == pytest.approx(rank_correlation(average, scores), abs=1e-3)
     assert not (tmp_path / "results").exists()
     cases = {case.removeprefix(f"{tiny_model.name}: ") for case, _ in first}
     assert cases > {*UNTRAINED, f"{TRAINED}, 2 parts", f"{JOINED}, 2 parts"}
