@@ -111,7 +111,8 @@ def _mean_of_nearest_dense(
     step = max(1, _BLOCK // len(points))
     for start in range(0, len(queries), step):
         products = queries[start : start + step] @ points.T
-        means[start : start + step] = np.partition(products, rest, axis=1)[:, rest:].sum(1) / n
+        nearest = np.partition(products, rest, axis=1)[:, rest:]
+        means[start : start + step] = nearest.sum(axis=1, dtype=np.float64) / n
     return means
 
 

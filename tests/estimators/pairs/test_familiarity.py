@@ -263,8 +263,12 @@ def test_nearness_by_characters_is_that_of_exact_latent_vectors(size):
     near /= np.maximum(np.linalg.norm(near, axis=1, keepdims=True), 1e-9)
     best = -np.sort(-(near @ points.T), axis=1)[:, :5].sum(axis=1) / 5
     found = LatentCharacters(texts, 0).nearness(asked)
-    assert found == pytest.approx(best, abs=2e-3)  # half precision has eleven bits
+    assert found == pytest.approx(best, abs=2e-3)  # axes and vectors have eleven bits
     assert found[-2] == 0
+    near = LatentCharacters(texts, 0)
+    assert [near.nearness([text])[0] for text in asked] == found.tolist()
+    # Lengths are at most 4000 and what rounding adds: 200 axes, half a unit each.
+    assert (4000 + 0.5 * 200**0.5) ** 2 < 2**24
 
 
 def test_a_handful_of_pairs_is_enough():
