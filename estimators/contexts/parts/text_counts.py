@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from estimators.inputs import word_gram_counts
 from film.contexts import N_RUNS
 
 N_FEATURES = 2**20
@@ -65,7 +66,7 @@ def run_counts(texts: Iterable[str]) -> sp.csr_array:
         preprocessor=_words,
         dtype=float32,
     )
-    return sp.csr_array(vectorizer.transform(texts))
+    return sp.csr_array(word_gram_counts(vectorizer, list(texts)))
 
 
 def _words(text: str) -> str:

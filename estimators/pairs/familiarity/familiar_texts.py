@@ -75,10 +75,11 @@ class FamiliarTexts(BaseEstimator):
 
         Notes
         -----
-        Statistics of both texts: how rare their words, bigrams and patterns of frequent words
-        are, how long they are, how near the nearest fitted texts are; and how near by the vectors
-        of a member that is a `SentenceEncoder`, where there is one. Labels play no part. A text
-        of which no word is known makes it 0, as the empty text does.
+        Statistics of both texts: how rare their words, bigrams, words near each other and
+        patterns of frequent words are, how long they are, how near the nearest fitted texts are by
+        words and by parts of words; and how near by the vectors of a member that is a
+        `SentenceEncoder`, where there is one. Labels play no part. A text of which no word is known
+        makes it 0, as the empty text does.
 
         Examples
         --------

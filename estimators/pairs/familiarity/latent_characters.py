@@ -23,8 +23,8 @@ class LatentCharacters:
     """Texts in the space of the leading singular vectors of their character n-grams.
 
     Latent semantic analysis of two to four characters inside words, counted by 2¹⁴ hashes and
-    weighed by TF-IDF. Vectors of length 1 are kept in whole numbers of 1/4000, whose products single
-    precision sums up without rounding: what stands beside a text in a batch changes nothing.
+    weighed by TF-IDF. Vectors of length 1 are kept in whole numbers of 1/4000, whose products
+    single precision sums up without rounding: what stands beside a text in a batch changes nothing.
 
     Parameters
     ----------
