@@ -47,6 +47,7 @@ MODULES = {
     "pairs/neighbours/bounds": RANKS,
     "pairs/neighbours/neighbourhoods": ["pairs/test_neighbourhoods.py"],
     "pairs/shift/priors": ["pairs/test_priors.py"],
+    "pairs/shift/familiarity": ["pairs/test_familiarity.py"],
     "pairs/shift/surroundings": ["pairs/test_surroundings.py"],
     "tokens/transport": ["tokens/test_transport.py"],
     "tokens/exact_transport": ["tokens/test_transport.py"],
