@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import expit, logit
 
-_BLOCK = 20_000_000
+_BLOCK_CELLS = 20_000_000
 """Products that are held at once."""
 
 _CLIP = 6.0
@@ -90,7 +90,7 @@ def mean_of_nearest(queries: Any, points: Any, n: int = 5) -> NDArray[np.float64
     asked, index = csr_array(queries), csr_array(csr_array(points).T)
     (n_queries, _), (_, n_points) = asked.shape, index.shape  # pyright: ignore
     means = np.zeros(n_queries)
-    step = max(1, _BLOCK // max(1, n_points))
+    step = max(1, _BLOCK_CELLS // max(1, n_points))
     for start in range(0, n_queries, step):
         block = csr_array(asked[start : start + step] @ index)
         for row, (low, high) in enumerate(zip(block.indptr, block.indptr[1:], strict=False), start):
@@ -108,7 +108,7 @@ def _mean_of_nearest_dense(
     if len(points) == 0:
         return means
     rest = max(0, len(points) - n)
-    step = max(1, _BLOCK // len(points))
+    step = max(1, _BLOCK_CELLS // len(points))
     for start in range(0, len(queries), step):
         products = queries[start : start + step] @ points.T
         nearest = np.partition(products, rest, axis=1)[:, rest:]

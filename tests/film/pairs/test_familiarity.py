@@ -48,9 +48,11 @@ def test_dense_rows_give_the_same_mean_of_nearest(n, monkeypatch):
     expected = mean_of_nearest(queries, points, n)
     dense = queries.toarray(), points.toarray()
     assert mean_of_nearest(*dense, n) == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr("film.pairs.shift.familiarity._BLOCK", 100)
+    monkeypatch.setattr("film.pairs.shift.familiarity._BLOCK_CELLS", 100)
     assert mean_of_nearest(*dense, n) == pytest.approx(expected, abs=1e-12)
     assert mean_of_nearest(dense[0], dense[1][:0], n).tolist() == [0.0] * 20
+    assert mean_of_nearest(*dense).tolist() == mean_of_nearest(*dense, 5).tolist()
+    assert mean_of_nearest(queries, points) == pytest.approx(mean_of_nearest(*dense), abs=1e-12)
     # Dense rows may point away from each other.
     assert mean_of_nearest([[1.0, 0.0]], [[-1.0, 0.0], [0.0, 1.0]], 2).tolist() == [-0.5]
 
