@@ -222,7 +222,7 @@ def larger(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
             for texts in (captions[images], questions)
         ]
     )
-    scores = _scored(rows, options)
+    scores = RCMDRegressor(options.larger, **_of_means(options)).fit(rows).predict(rows)
     return Recipe(rows, scores, _choice(folder, judges), SETTINGS["larger"], is_transfer=True)
 
 
@@ -234,7 +234,8 @@ def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     if options.larger is not None:
         judged = {*judges.sets["STS-B"].pairs.ravel(), *dev.ravel()}
         rows = nearest_pairs(pairs, n or NEAREST_ROWS, options.model, judged, seed=0)
-        pairs, scores = np.concatenate([pairs, rows]), np.append(scores, _scored(rows, options))
+        reader = RCMDRegressor.load(options.larger, **_of_means(options))
+        pairs, scores = np.concatenate([pairs, rows]), np.append(scores, reader.predict(rows))
     return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
 
 
@@ -298,12 +299,8 @@ def _quora_folds(judges: Judges) -> list[np.ndarray]:
     )
 
 
-def _scored(rows: np.ndarray, options: argparse.Namespace) -> np.ndarray:
-    """Scores of pairs by the mean vectors of the larger model, in the unit of its fit."""
-    common = {"plan": "avg", "device": options.device, "dtype": options.dtype}
-    if Path(options.larger, "regressor.json").is_file():
-        return RCMDRegressor.load(options.larger, **common).predict(rows)
-    return RCMDRegressor(options.larger, **common).fit(rows).predict(rows)
+def _of_means(options: argparse.Namespace) -> dict[str, Any]:
+    return {"plan": "avg", "device": options.device, "dtype": options.dtype}
 
 
 def _sts_file(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:

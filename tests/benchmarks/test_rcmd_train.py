@@ -187,7 +187,7 @@ def test_near_pairs_are_new_and_near(tiny_model):
         assert nearer.min() <= 5
 
 
-def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsys):
+def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsys, monkeypatch):
     common = ["--quick", "--data", str(data), "--model", str(tiny_model), "--trained-only"]
     kept = tmp_path / "kept"
     fitted = [*common, "--recipe", "sts", "--plan", "avg", "--save", str(kept)]
@@ -196,6 +196,15 @@ def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsy
     train = read_sts_benchmark(data / "sts" / "STSBenchmark" / "sts-train.csv").pairs
     near = nearest_pairs(train, 64, str(tiny_model), judged, seed=0)
     assert 30 < len(near) <= 64
+    learned_from = {}
+    fit = RCMDRegressor.fit
+
+    def spied(self, pairs, y=None, **others):
+        if y is not None:
+            learned_from[len(y)] = (np.asarray(pairs), np.asarray(y))
+        return fit(self, pairs, y, **others)
+
+    monkeypatch.setattr(RCMDRegressor, "fit", spied)
     for name, model, rows in (
         ("larger", tiny_model, 2 * 64),
         ("sts", kept / "sts-avg-0", 9 + len(near)),
@@ -208,6 +217,13 @@ def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsy
         said = f"{tiny_model.name}: {name}, {by} {Path(model).name}: rcmd, mean of 1 seeds"
         assert {row["case"] for row in found.values()} == {said}
         assert found["steps"]["value"] == -(-rows // 16)
+    # The larger model scores in the unit of the file, from 0 to 5, as it was fitted.
+    pairs, scores = learned_from[9 + len(near)]
+    assert np.array_equal(pairs[9:], near) and scores[:9].max() == 5
+    said = RCMDRegressor.load(kept / "sts-avg-0", plan="avg").predict(near)
+    assert scores[9:] == pytest.approx(said, abs=1e-6) and said.mean() > 1.5
+    assert main([*common, "--recipe", "sts", "--larger", str(tiny_model)]) == 2
+    assert "film_regressor.json" in capsys.readouterr().err
     assert main([*common, "--recipe", "larger"]) == 2
     assert "needs --larger FOLDER" in capsys.readouterr().err
 
