@@ -17,8 +17,8 @@ has 22.7 M parameters; the joint model holds it twice, trained and as it was. Wi
 trained models are kept in a folder, and taken from there where they are. With ``--models N`` each
 trained model is the average of N, by as many seeds; with ``--whole DIR`` a model that
 ``benchmarks.rcmd_train`` kept is also in the average of the one that learned the whole file, which
-judges dev and test. ``--quick`` takes 120
-pairs a file and one step of training, and records only where ``--out`` says so.
+judges dev and test: dev has chosen such a model's best weights. ``--quick`` takes 120 pairs a file
+and one step of training, and records only where ``--out`` says so.
 """
 
 from __future__ import annotations
