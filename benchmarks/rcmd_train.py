@@ -330,7 +330,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             settings |= {"epochs": 1, "train_batch_size": 16}
         if options.epochs is not None:
             settings["epochs"] = options.epochs
-        runs = _recorded(case, seeds.start, options)
+        own = []
         for seed in seeds:
             if options.checkpoint:
                 settings["checkpoint"] = _kept(name, plan, seed, options, options.checkpoint)
@@ -345,11 +345,13 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             found["training_seconds"] = time.perf_counter() - start
             found["steps"] = len(model.loss_curve_)
             found["chosen_by"] = 100 * max(score for _, score in model.scores_)
-            runs.append(found)
+            own.append(found)
             _tell(f"{case}, seed {seed}", found, untrained, options, bench="rcmd_train_seeds")
             if options.save:
                 model.save(_kept(name, plan, seed, options))
-        means = {metric: float(np.mean([found[metric] for found in runs])) for metric in runs[0]}
+        # Seeds that another run records meanwhile count too.
+        runs = _recorded(case, seeds.start, options) + own
+        means = {metric: float(np.mean([found[metric] for found in runs])) for metric in own[0]}
         judged = "mean" if recipe.is_transfer else "STS-B"
         if len(runs) > 1:
             means["spread"] = float(np.std([found[judged] for found in runs], ddof=1))
