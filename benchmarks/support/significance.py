@@ -31,11 +31,6 @@ REFERENCES = {
         ("clinc150: ", "clinc150: MiniLM cosine"),
         ("banking77: ", "banking77: MiniLM cosine"),
     ),
-    "local_scaling": tuple(
-        (f"{name}: {model}, bfloat16: ", f"{name}: {model}, bfloat16: alone")
-        for name in ("Quora dev", "intents of banking77")
-        for model in ("all-MiniLM-L6-v2", "labels-rcmd-0", "labels-rcmd-1")
-    ),
     "triplet_network": (
         ("quora: 2000 triplets: along", "quora: 2000 triplets: FILM of means"),
         ("quora: ", "quora: 20000 triplets: FILM of means"),

@@ -83,26 +83,8 @@ def each_pair(blocks: Iterator[Block]) -> Iterator[tuple[Block, list[int]]]:
             block.advance(1)
 
 
-def described(encoder: Any, block: Block, number: int) -> tuple[dict[str, Any], Any, Any]:
-    """Give what an explanation says of one text, the vectors of its tokens, and their weights."""
-    text, tokens = block.texts[number], block.tokens[[number]]
-    spans, names = np.asarray(tokens.spans).tolist(), encoder.token_names(tokens.ids)
-    start, end = block.tokens.starts[number : number + 2]
-    said = {
-        "text": text,
-        # As the text spells them, and those without characters as the model does.
-        "tokens": [text[a:b] or name for (a, b), name in zip(spans, names, strict=True)],
-        "offsets": tokens.spans,
-        "special": tokens.is_special,
-        "unknown": encoder.loaded().is_unknown(tokens.ids),
-    }
-    return said, tokens.values, None if block.weights is None else block.weights[start:end]
-
-
-def check_tokens(
-    encoder: Any, rows: np.ndarray, special_tokens: bool, name: str = "pairs", each: str = "pair"
-) -> None:
-    """Raise where a text of the rows has no token, before any is encoded."""
+def check_tokens(encoder: Any, rows: np.ndarray, special_tokens: bool) -> None:
+    """Raise where a text has no token, before any is encoded."""
     transformer = encoder.loaded()
     has_special = transformer.tokenizer.num_special_tokens_to_add() > 0
     if special_tokens and has_special:
@@ -116,8 +98,8 @@ def check_tokens(
         if len(empty):
             row, column = empty[0]
             raise ValueError(
-                f"{name} row {first + row}, column {column} is {shortened(block[row, column])}, "
-                f"which has no token but special ones: drop the {each}{remedy}."
+                f"pairs row {first + row}, column {column} is {shortened(block[row, column])}, "
+                f"which has no token but special ones: drop the pair{remedy}."
             )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -18,7 +17,6 @@ from estimators.encoders import TokenEncoder
 from estimators.inputs import (
     check_bool,
     check_folder,
-    check_integer,
     check_pairs,
     check_real,
     check_verbose,
@@ -26,8 +24,7 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks
-from estimators.tokens.blocks import Block, coded_blocks, described, each_pair, encoded_blocks
-from estimators.tokens.local_scaling import checked_collection, similarity_in
+from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blocks
 from estimators.tokens.vocabulary import WEIGHTS, check_weights
 from estimators.training import check_judged
 from film.tokens import Ragged, chunk_cosines, with_neighbours
@@ -96,42 +93,6 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "encoder_")
         pairs = check_pairs(pairs, encodable=True)
         return self._scores(self.encoder_, self.token_weights_, pairs)
-
-    def similarity_in(
-        self, pairs: Any, collection: Any, n_neighbors: int = 50, weight: float = 0.5
-    ) -> np.ndarray:
-        """Similarity of pairs, less what is usual around both texts in a collection.
-
-        Among texts that are all alike, being alike says less: `film.pairs.locally_scaled`, by
-        cosines of mean token vectors. For pairs of one collection.
-
-        Parameters
-        ----------
-        pairs : array-like of str, shape (n_pairs, 2)
-            Texts, in the collection or not.
-        collection : iterable of str
-            Some thousand texts; each is encoded once.
-        n_neighbors, weight : int and float, default=50 and 0.5
-            Nearest texts whose mean cosine is the density, and the share of it that is taken
-            away; chosen on held-out training pairs of Quora.
-
-        Returns
-        -------
-        similarity : ndarray of float64, shape (n_pairs,)
-            The greater, the closer.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As in `similarity`, or where another argument is wrong; before any work.
-        """
-        check_is_fitted(self, "encoder_")
-        pairs = check_pairs(pairs, encodable=True)
-        texts = checked_collection(collection, self.encoder_, self.special_tokens)
-        check_integer("n_neighbors", n_neighbors, 1)
-        check_real("weight", weight, 0, np.inf)
-        blocks = partial(self._blocks, self.encoder_, self.token_weights_)
-        return similarity_in(pairs, texts, blocks, self._similarities, n_neighbors, weight)
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Similarity in the units of y.
@@ -228,8 +189,8 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         found = []
         blocks = self._blocks(self.encoder_, self.token_weights_, pairs)
         for block, (first, second) in each_pair(blocks):
-            side1, x1, w1 = described(self.encoder_, block, first)
-            side2, x2, w2 = described(self.encoder_, block, second)
+            side1, x1, w1 = _described(self.encoder_, block, first)
+            side2, x2, w2 = _described(self.encoder_, block, second)
             similarity, contributions = self._contributions(x1, w1, x2, w2)
             found.append(
                 Explanation(
@@ -390,3 +351,19 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             verbose=self.verbose,
             title=type(self).__name__,
         )
+
+
+def _described(encoder: Any, block: Block, number: int) -> tuple[dict[str, Any], Any, Any]:
+    """Give what an explanation says of one text, the vectors of its tokens, and their weights."""
+    text, tokens = block.texts[number], block.tokens[[number]]
+    spans, names = np.asarray(tokens.spans).tolist(), encoder.token_names(tokens.ids)
+    start, end = block.tokens.starts[number : number + 2]
+    said = {
+        "text": text,
+        # As the text spells them, and those without characters as the model does.
+        "tokens": [text[a:b] or name for (a, b), name in zip(spans, names, strict=True)],
+        "offsets": tokens.spans,
+        "special": tokens.is_special,
+        "unknown": encoder.loaded().is_unknown(tokens.ids),
+    }
+    return said, tokens.values, None if block.weights is None else block.weights[start:end]

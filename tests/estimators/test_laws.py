@@ -226,7 +226,6 @@ NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate", "CrossEncoder", "Contex
 REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
 ARGUMENTS: dict[str, Any] = {
     "chunks": [],
-    "collection": ["a"],
     "contexts": [1],
     "digest": "0" * 16,
     "folder": "folder",
