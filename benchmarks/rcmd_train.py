@@ -34,49 +34,20 @@ import argparse
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
-from benchmarks.ists import alignments
-from benchmarks.sts import measured
 from benchmarks.support.folders import data_folder
-from benchmarks.support.quora_data import read_folder
-from benchmarks.support.recipes import SETTINGS, near_pair_teacher
+from benchmarks.support.judges import PLANS, Judges
 from benchmarks.support.records import record
-from benchmarks.support.training_rows import (
-    caption_triplets,
-    nearest_pairs,
-    pairs_of_all_ranks,
-    question_triplets,
-    read_captions,
-    read_choice,
-    read_triplets,
-)
+from benchmarks.support.training_recipes import RECIPES, Recipe, kinds_of_rows, sts_file
 from benchmarks.tables import newest
-from estimators import RCMDRegressor, average_models, disjoint_pairs_split
+from estimators import RCMDRegressor, average_models
 from estimators.encoders import check_new_folder
-from film.datasets import read_excluded, read_ists, read_sts_benchmark, read_sts_sets
-from film.tokens import score_alignments
 
-SOURCES = ("images", "headlines")
-PLANS = {"rcmd": "RCMD", "avg": "AVG", "cls": None}
-"""What aligns chunks by the plan's own contributions; that of [CLS] aligns nothing."""
 DEFAULT_PLANS = ("rcmd", "avg")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Rows, what chooses the best weights, and settings."""
-
-    rows: np.ndarray
-    y: np.ndarray | None
-    eval_set: tuple[np.ndarray, np.ndarray]
-    settings: dict[str, Any]
-    is_transfer: bool
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -128,184 +99,6 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
         _run_recipe(name, recipe, judges, options)
     return 0
-
-
-class Judges:
-    """What models are judged on; read before any work."""
-
-    def __init__(self, folder: Path, quick: bool) -> None:
-        few = slice(40) if quick else slice(None)
-        self.sets = {
-            name: type(data)(data.pairs[few], data.scores[few], data.genres[few])
-            for name, data in read_sts_sets(folder / "sts").items()
-        }
-        self.chunked = {name: read_ists(folder / "ists" / "train", name)[few] for name in SOURCES}
-        self.excluded = read_excluded(folder / "exclude.txt")
-        self.quora = read_folder(folder / "quora", on_error="raise", limit=None, seed=0)
-        self.dev, self.y_dev = self.quora.dev[few], np.asarray(self.quora.y_dev)[few]
-
-    def figures(self, model: RCMDRegressor, is_transfer: bool) -> dict[str, float]:
-        """Spearman × 100, F1 of aligned chunks by CLRCMD's protocol, and Quora's ROC AUC."""
-        sets = self.sets if is_transfer else {"STS-B": self.sets["STS-B"]}
-        found = measured(model.similarity, sets)
-        if not is_transfer:
-            del found["mean"]
-        of_plan = PLANS[model.plan]
-        for source, gold in self.chunked.items():
-            texts = [" ".join(words) for pair in gold for words in (pair.words1, pair.words2)]
-            aligned = alignments(gold, model.encoder_.transform(texts))
-            for name, method in (("f1", of_plan), ("f1_chunks", "chunk vectors")):
-                if method is None:
-                    continue
-                score = score_alignments(gold, aligned[method], "clrcmd")
-                found[f"{name}_{source}"] = score.alignment.f1
-        found["quora_auc"] = float(roc_auc_score(self.y_dev, model.similarity(self.dev)))
-        return found
-
-
-def here(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """Duplicate questions and captions, by contrast."""
-    n = 64 if options.quick else HERE_ROWS
-    captions = read_captions(folder / "multi30k", judges.excluded)
-    questions = question_triplets(judges.quora, n, options.model, seed=0)
-    rows = np.concatenate([questions, caption_triplets(captions, n, options.model, seed=0)])
-    return Recipe(
-        rows,
-        None,
-        _choice(folder, judges),
-        SETTINGS["here"],
-        is_transfer=True,
-    )
-
-
-def quora(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """Labelled pairs of questions."""
-    train, held, y_train, y_held = _quora_folds(judges)
-    n = 64 if options.quick else None
-    return Recipe(
-        train[:n],
-        y_train[:n],
-        (held[:n], y_held[:n]),
-        SETTINGS["quora"],
-        is_transfer=True,
-    )
-
-
-def labels(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """Labelled pairs at a higher rate."""
-    recipe = quora(folder, judges, options)
-    return Recipe(recipe.rows, recipe.y, recipe.eval_set, SETTINGS["labels"], is_transfer=True)
-
-
-def teacher(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """Labelled pairs, and near pairs scored by a teacher."""
-    recipe = quora(folder, judges, options)
-    common = {"device": options.device, "dtype": options.dtype}
-    place = options.checkpoint and f"{options.checkpoint}/teacher"
-    made = near_pair_teacher(options.model, 20 if options.quick else NEAR_ROWS, common, place)
-    settings = SETTINGS["teacher"] | {"teacher": made}
-    return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
-
-
-def larger(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """Captions and questions, scored by the mean vectors of a larger model."""
-    if options.larger is None:
-        raise ValueError("the recipe larger needs --larger FOLDER, the model that scores")
-    n = 64 if options.quick else LARGER_ROWS
-    captions = read_captions(folder / "multi30k", judges.excluded).texts
-    rng = np.random.default_rng(0)
-    images = rng.permutation(len(captions))[: n // 5]
-    questions = judges.quora.train[rng.permutation(len(judges.quora.train))[: n // 2]]
-    rows = np.concatenate(
-        [
-            pairs_of_all_ranks(texts.ravel(), n, options.model, seed=0)
-            for texts in (captions[images], questions)
-        ]
-    )
-    scores = RCMDRegressor(options.larger, **_of_means(options)).fit(rows).predict(rows)
-    return Recipe(rows, scores, _choice(folder, judges), SETTINGS["larger"], is_transfer=True)
-
-
-def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """STS-B's own train file."""
-    n = 64 if options.quick else None
-    pairs, scores = (part[:n] for part in _sts_file(folder, "train"))
-    dev, y_dev = (part[:n] for part in _sts_file(folder, "dev"))
-    if options.larger is not None:
-        judged = {*judges.sets["STS-B"].pairs.ravel(), *dev.ravel()}
-        rows = nearest_pairs(pairs, n or NEAREST_ROWS, options.model, judged, seed=0)
-        reader = RCMDRegressor.load(options.larger, **_of_means(options))
-        pairs, scores = np.concatenate([pairs, rows]), np.append(scores, reader.predict(rows))
-    return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
-
-
-def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """SNLI and MNLI, with the settings of the paper; STS-B's dev file chooses, as it does there."""
-    if options.nli is None:
-        raise ValueError(
-            "the recipe paper needs --nli FILE, a CSV with the columns sent0, sent1 and hard_neg, "
-            "such as SimCSE's nli_for_simcse.csv "
-            "(https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse)"
-        )
-    dev, y_dev = _sts_file(folder, "dev")
-    n = 64 if options.quick else None
-    return Recipe(
-        read_triplets(Path(options.nli))[:n],
-        None,
-        (dev[:n], y_dev[:n]),
-        SETTINGS["paper"],
-        is_transfer=True,
-    )
-
-
-HERE_ROWS = 4_000
-"""Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
-NEAR_ROWS = 15_000
-"""Near pairs that a teacher scores."""
-LARGER_ROWS = 10_000
-"""Pairs of each kind that a larger model scores."""
-NEAREST_ROWS = 5_000
-"""Near pairs of STS-B's sentences that it scores: fewer than are labelled."""
-RECIPES = {
-    "here": here,
-    "quora": quora,
-    "labels": labels,
-    "teacher": teacher,
-    "larger": larger,
-    "sts": sts,
-    "paper": paper,
-}
-
-
-def _choice(folder: Path, judges: Judges) -> tuple[np.ndarray, np.ndarray]:
-    choice = read_choice(folder / "sts", judges.excluded)
-    return choice.pairs, choice.scores
-
-
-def _kinds(folder: Path, judges: Judges) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Scored pairs of each kind by which shares of models are chosen, outside of all test sets."""
-    choice = read_choice(folder / "sts", judges.excluded)
-    kinds = {
-        str(genre): (choice.pairs[choice.genres == genre], choice.scores[choice.genres == genre])
-        for genre in np.unique(choice.genres)
-    }
-    _, held, _, y_held = _quora_folds(judges)
-    return kinds | {"Quora, held fold": (held, y_held)}
-
-
-def _quora_folds(judges: Judges) -> list[np.ndarray]:
-    return disjoint_pairs_split(
-        judges.quora.train, judges.quora.y_train, test_size=0.1, random_state=0
-    )
-
-
-def _of_means(options: argparse.Namespace) -> dict[str, Any]:
-    return {"plan": "avg", "device": options.device, "dtype": options.dtype}
-
-
-def _sts_file(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
-    data = read_sts_benchmark(folder / "sts" / "STSBenchmark" / f"sts-{part}.csv")
-    return data.pairs, data.scores
 
 
 def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Namespace) -> None:
@@ -395,7 +188,7 @@ def _judge_average(folder: Path, options: argparse.Namespace) -> None:
     models, shares, names = _shared(options)
     judges = Judges(folder, options.quick)
     is_transfer = options.recipe != ["sts"]
-    kinds = _kinds(folder, judges) if is_transfer else {"STS-B dev": _sts_file(folder, "dev")}
+    kinds = kinds_of_rows(folder, judges) if is_transfer else {"STS-B dev": sts_file(folder, "dev")}
     with tempfile.TemporaryDirectory() as scratch:
         average = Path(options.save or Path(scratch, "average"))
         average_models(models, average, weights=shares)

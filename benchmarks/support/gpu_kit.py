@@ -88,13 +88,13 @@ def _file(kit: Path, name: str) -> Path:
 
 def _recipes(data: Path, model: str | None) -> dict[str, dict[str, Any]]:
     # What reads the sets needs more packages than a run on a GPU does.
-    from benchmarks import rcmd_train
+    from benchmarks.support import training_recipes
 
     options = argparse.Namespace(quick=False, model=model)
-    judges = rcmd_train.Judges(data, quick=False)
+    judges = training_recipes.Judges(data, quick=False)
     found = {}
     for name in RECIPES:
-        recipe = rcmd_train.RECIPES[name](data, judges, options)
+        recipe = training_recipes.RECIPES[name](data, judges, options)
         held, y_held = recipe.eval_set
         some = np.random.default_rng(0).permutation(len(held))[:MOST_HELD]
         found[name] = {"rows": recipe.rows, "y": recipe.y} | {

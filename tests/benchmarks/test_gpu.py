@@ -10,9 +10,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 pytest.importorskip("transformers", reason="needs the extra neural")
 
-from benchmarks import gpu, rcmd_train  # noqa: E402
+from benchmarks import gpu  # noqa: E402
 from benchmarks.gpu import CASES, LIMIT, Case, agreement, main  # noqa: E402
-from benchmarks.support import gpu_kit  # noqa: E402
+from benchmarks.support import gpu_kit, training_recipes  # noqa: E402
 from benchmarks.support.recipes import SETTINGS  # noqa: E402
 from estimators import RCMDRegressor  # noqa: E402
 
@@ -242,10 +242,10 @@ def test_rows_of_the_recipes_are_taken_along(kit, tiny_model, tmp_path, monkeypa
     def recipe(folder, judges, options):
         y = None if folder == "none" else scores
         assert judges == "judges" and not options.quick
-        return rcmd_train.Recipe(pairs, y, (pairs, scores), {}, is_transfer=True)
+        return training_recipes.Recipe(pairs, y, (pairs, scores), {}, is_transfer=True)
 
-    monkeypatch.setattr(rcmd_train, "Judges", lambda folder, quick: "judges")
-    monkeypatch.setattr(rcmd_train, "RECIPES", dict.fromkeys(gpu_kit.RECIPES, recipe))
+    monkeypatch.setattr(training_recipes, "Judges", lambda folder, quick: "judges")
+    monkeypatch.setattr(training_recipes, "RECIPES", dict.fromkeys(gpu_kit.RECIPES, recipe))
     gpu_kit.prepare("some folder", model=str(tiny_model))
     found = gpu_kit.recipe_rows("sts")
     assert found.source == "its own rows"

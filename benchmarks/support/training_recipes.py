@@ -1,0 +1,183 @@
+"""Recipes by which token similarity is trained: rows, what chooses the best weights, settings."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.support.judges import Judges
+from benchmarks.support.recipes import SETTINGS, near_pair_teacher
+from benchmarks.support.training_rows import (
+    caption_triplets,
+    nearest_pairs,
+    pairs_of_all_ranks,
+    question_triplets,
+    read_captions,
+    read_choice,
+    read_triplets,
+)
+from estimators import RCMDRegressor, disjoint_pairs_split
+from film.datasets import read_sts_benchmark
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Rows, what chooses the best weights, and settings."""
+
+    rows: np.ndarray
+    y: np.ndarray | None
+    eval_set: tuple[np.ndarray, np.ndarray]
+    settings: dict[str, Any]
+    is_transfer: bool
+
+
+def here(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Duplicate questions and captions, by contrast."""
+    n = 64 if options.quick else HERE_ROWS
+    captions = read_captions(folder / "multi30k", judges.excluded)
+    questions = question_triplets(judges.quora, n, options.model, seed=0)
+    rows = np.concatenate([questions, caption_triplets(captions, n, options.model, seed=0)])
+    return Recipe(
+        rows,
+        None,
+        choice_rows(folder, judges),
+        SETTINGS["here"],
+        is_transfer=True,
+    )
+
+
+def quora(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Labelled pairs of questions."""
+    train, held, y_train, y_held = quora_folds(judges)
+    n = 64 if options.quick else None
+    return Recipe(
+        train[:n],
+        y_train[:n],
+        (held[:n], y_held[:n]),
+        SETTINGS["quora"],
+        is_transfer=True,
+    )
+
+
+def labels(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Labelled pairs at a higher rate."""
+    recipe = quora(folder, judges, options)
+    return Recipe(recipe.rows, recipe.y, recipe.eval_set, SETTINGS["labels"], is_transfer=True)
+
+
+def teacher(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Labelled pairs, and near pairs scored by a teacher."""
+    recipe = quora(folder, judges, options)
+    common = {"device": options.device, "dtype": options.dtype}
+    place = options.checkpoint and f"{options.checkpoint}/teacher"
+    made = near_pair_teacher(options.model, 20 if options.quick else NEAR_ROWS, common, place)
+    settings = SETTINGS["teacher"] | {"teacher": made}
+    return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
+
+
+def larger(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Captions and questions, scored by the mean vectors of a larger model."""
+    if options.larger is None:
+        raise ValueError("the recipe larger needs --larger FOLDER, the model that scores")
+    n = 64 if options.quick else LARGER_ROWS
+    captions = read_captions(folder / "multi30k", judges.excluded).texts
+    rng = np.random.default_rng(0)
+    images = rng.permutation(len(captions))[: n // 5]
+    questions = judges.quora.train[rng.permutation(len(judges.quora.train))[: n // 2]]
+    rows = np.concatenate(
+        [
+            pairs_of_all_ranks(texts.ravel(), n, options.model, seed=0)
+            for texts in (captions[images], questions)
+        ]
+    )
+    scores = RCMDRegressor(options.larger, **_of_means(options)).fit(rows).predict(rows)
+    return Recipe(rows, scores, choice_rows(folder, judges), SETTINGS["larger"], is_transfer=True)
+
+
+def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """STS-B's own train file."""
+    n = 64 if options.quick else None
+    pairs, scores = (part[:n] for part in sts_file(folder, "train"))
+    dev, y_dev = (part[:n] for part in sts_file(folder, "dev"))
+    if options.larger is not None:
+        judged = {*judges.sets["STS-B"].pairs.ravel(), *dev.ravel()}
+        rows = nearest_pairs(pairs, n or NEAREST_ROWS, options.model, judged, seed=0)
+        reader = RCMDRegressor.load(options.larger, **_of_means(options))
+        pairs, scores = np.concatenate([pairs, rows]), np.append(scores, reader.predict(rows))
+    return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
+
+
+def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """SNLI and MNLI, with the settings of the paper; STS-B's dev file chooses, as it does there."""
+    if options.nli is None:
+        raise ValueError(
+            "the recipe paper needs --nli FILE, a CSV with the columns sent0, sent1 and hard_neg, "
+            "such as SimCSE's nli_for_simcse.csv "
+            "(https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse)"
+        )
+    dev, y_dev = sts_file(folder, "dev")
+    n = 64 if options.quick else None
+    return Recipe(
+        read_triplets(Path(options.nli))[:n],
+        None,
+        (dev[:n], y_dev[:n]),
+        SETTINGS["paper"],
+        is_transfer=True,
+    )
+
+
+HERE_ROWS = 4_000
+"""Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
+NEAR_ROWS = 15_000
+"""Near pairs that a teacher scores."""
+LARGER_ROWS = 10_000
+"""Pairs of each kind that a larger model scores."""
+NEAREST_ROWS = 5_000
+"""Near pairs of STS-B's sentences that it scores: fewer than are labelled."""
+RECIPES = {
+    "here": here,
+    "quora": quora,
+    "labels": labels,
+    "teacher": teacher,
+    "larger": larger,
+    "sts": sts,
+    "paper": paper,
+}
+
+
+def choice_rows(folder: Path, judges: Judges) -> tuple[np.ndarray, np.ndarray]:
+    """Scored pairs of other files than the test sets, by which a run's best weights are chosen."""
+    choice = read_choice(folder / "sts", judges.excluded)
+    return choice.pairs, choice.scores
+
+
+def kinds_of_rows(folder: Path, judges: Judges) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Scored pairs of each kind by which shares of models are chosen, outside of all test sets."""
+    choice = read_choice(folder / "sts", judges.excluded)
+    kinds = {
+        str(genre): (choice.pairs[choice.genres == genre], choice.scores[choice.genres == genre])
+        for genre in np.unique(choice.genres)
+    }
+    _, held, _, y_held = quora_folds(judges)
+    return kinds | {"Quora, held fold": (held, y_held)}
+
+
+def quora_folds(judges: Judges) -> list[np.ndarray]:
+    """Split Quora's train file question-disjoint: pairs, a tenth held out, and labels of both."""
+    return disjoint_pairs_split(
+        judges.quora.train, judges.quora.y_train, test_size=0.1, random_state=0
+    )
+
+
+def _of_means(options: argparse.Namespace) -> dict[str, Any]:
+    return {"plan": "avg", "device": options.device, "dtype": options.dtype}
+
+
+def sts_file(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read pairs and scores of a part of STS-B."""
+    data = read_sts_benchmark(folder / "sts" / "STSBenchmark" / f"sts-{part}.csv")
+    return data.pairs, data.scores
