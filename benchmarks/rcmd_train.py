@@ -22,10 +22,10 @@ Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vec
 recorded count in the mean of all.
 With ``--average``, nothing is trained: the average of models that ``--save`` kept is judged by the
 transfer protocol, or with ``--recipe sts`` by the supervised one; with a ``--share`` for each, what
-these lack to 1 is the share of the model they started from, ``--model``. ``--quick`` trains a few
-steps on few rows and records only where ``--out`` says so. The packaged model saw Quora's
-duplicates and NLI before: its figures are no evidence for new data. ``--dtype bfloat16`` is faster,
-also on a CPU that has instructions for it.
+these lack to 1 is the share of the model they started from, ``--model``. With ``--weights words``
+punctuation has no mass. ``--quick`` trains a few steps on few rows and records only where ``--out``
+says so. The packaged model saw Quora's duplicates and NLI before: its figures are no evidence for
+new data. ``--dtype bfloat16`` is faster, also on a CPU that has instructions for it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
-    parser.add_argument("--weights", choices=["learned"], help="of tokens, trained with the model")
+    parser.add_argument(
+        "--weights",
+        choices=["learned", "words"],
+        help="of tokens: trained with the model, or none for punctuation",
+    )
     parser.add_argument("--checkpoint", metavar="DIR", help="keep runs here, and go on from there")
     parser.add_argument("--trained-only", action="store_true", help="judge no untrained model")
     parser.add_argument("--average", action="append", metavar="DIR", help="judge this average")
@@ -77,6 +81,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.share and not options.average:
         parser.error("--share is the share of an --average; give both or neither")
+    if options.weights == "learned" and options.average:
+        parser.error("--weights learned trains, and an --average is judged as it is; give words")
     try:
         folder = data_folder(options.data)
     except FileNotFoundError as error:
@@ -114,7 +120,8 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         common = {"plan": plan, "device": options.device, "dtype": options.dtype}
         untrained = None
         if not options.trained_only:
-            before = RCMDRegressor(options.model, **common).fit(recipe.eval_set[0])
+            fixed = {"weights": "words"} if options.weights == "words" else {}
+            before = RCMDRegressor(options.model, **common, **fixed).fit(recipe.eval_set[0])
             untrained = judges.figures(before, recipe.is_transfer)
             _tell(f"{label}: {plan}: untrained", untrained, None, options)
         settings: dict[str, Any] = common | recipe.settings | {"weights": options.weights}
@@ -194,12 +201,14 @@ def _judge_average(folder: Path, options: argparse.Namespace) -> None:
         average_models(models, average, weights=shares)
         for plan in options.plan or DEFAULT_PLANS:
             common = {"plan": plan, "device": options.device, "dtype": options.dtype}
+            common["weights"] = options.weights
             model = RCMDRegressor(average, **common).fit([("a text", "another")])
             found = judges.figures(model, is_transfer)
             found["chosen_by"] = 100 * float(
                 np.mean([model.score(*rows) for rows in kinds.values()])
             )
-            kind = "" if options.dtype is None else f", {options.dtype}"
+            kinds_of = [options.dtype, options.weights and f"weights of {options.weights}"]
+            kind = "".join(f", {each}" for each in kinds_of if each)
             _tell(f"{names}{kind}: {plan}", found, None, options)
 
 

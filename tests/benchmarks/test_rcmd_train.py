@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.rcmd_train import main
 from benchmarks.support import records
+from benchmarks.support.judges import Judges
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.training_rows import (
     caption_triplets,
@@ -377,6 +378,42 @@ def test_shares_lead_from_the_start(data, tmp_path, monkeypatch, capsys):
     found = {row["metric"]: row for row in map(json.loads, lines)}
     assert found["SICK"]["case"] == "start + 0.5 model1 + 1 model2: rcmd"
     assert found["SICK"]["value"] == pytest.approx(100 * expected, abs=1e-3)
+
+
+def test_an_average_may_be_judged_without_punctuation(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tiny, "MAX_TOKENS", 128)
+    parts = [tiny.make_tiny_model(tmp_path / f"model{i}", seed=i) for i in range(2)]
+    arguments = ["--quick", "--data", str(data), "--plan", "rcmd", "--out", str(tmp_path)]
+    for part in parts:
+        arguments += ["--average", str(part)]
+    pairs = [("the cat sat!", "a dog , sat on the mat?")]
+    judged = []
+
+    def spied(self, model, is_transfer):
+        judged.append(float(model.similarity(pairs)[0]))
+        return {"SICK": judged[-1]}
+
+    monkeypatch.setattr(Judges, "figures", spied)
+    kept = str(tmp_path / "kept")
+    assert main([*arguments, "--weights", "words", "--save", kept]) == 0
+    assert main(arguments) == 0
+    expected = [
+        float(RCMDRegressor(kept, weights=weights).fit(pairs).similarity(pairs)[0])
+        for weights in ("words", None)
+    ]
+    assert judged == pytest.approx(expected, abs=1e-6)
+    assert abs(judged[0] - judged[1]) > 1e-3
+    lines = (tmp_path / "rcmd_train.jsonl").read_text().splitlines()
+    name = "average of model0 and model1"
+    assert {
+        row["case"]: row["value"] for row in map(json.loads, lines) if row["metric"] == "SICK"
+    } == {
+        f"{name}, weights of words: rcmd": round(judged[0], 4),
+        f"{name}: rcmd": round(judged[1], 4),
+    }
+    with pytest.raises(SystemExit):
+        main([*arguments, "--weights", "learned"])
+    assert "give words" in capsys.readouterr().err
 
 
 def test_missing_data_and_nli_are_named(data, tmp_path, capsys):
