@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.support.papers import PAPERS
-from benchmarks.support.picks import PICKS
+from benchmarks.support.picks import PICKS, TRAINED
 from benchmarks.support.records import RESULTS
 from benchmarks.support.significance import AHEAD, HIGH, LOW, shown_difference
 
@@ -204,7 +204,6 @@ class Headline(NamedTuple):
 
 _MINILM = "all-MiniLM-L6-v2"
 _FROZEN = "quora, MiniLM saw Quora: collection: without rcmd"
-_TRAINED = "average of here-rcmd-0 and quora-rcmd-0, bfloat16: rcmd"
 _BATCH = "CPU, 2 torch threads: 128 x 256 texts, 32 tokens, width 768"
 HEADLINES = (
     Headline(
@@ -264,7 +263,7 @@ HEADLINES = (
         "Seven STS sets, trained here",
         "rcmd_train",
         ("mean", "f1_headlines"),
-        ("`RCMDRegressor`", _TRAINED),
+        ("`RCMDRegressor`", TRAINED),
         ("mean pooling, untrained", f"{_MINILM}, bfloat16: avg: untrained"),
     ),
     Headline(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from benchmarks.support.picks import TRAINED
+
 
 class Ours(NamedTuple):
     """A result of ours, and what it is called."""
@@ -27,7 +29,6 @@ class Piece(NamedTuple):
 
 _MINILM = "all-MiniLM-L6-v2"
 _ALIGN = "chunk vectors and neighbours"
-_TRAINED = "average of here-rcmd-0 and quora-rcmd-0, bfloat16: rcmd"
 _HERE = f"{_MINILM}, bfloat16: here"
 _BATCH = "CPU, 2 torch threads: {} texts, 32 tokens, width 768"
 _SPEED = f"{_MINILM}, generated, 2 torch threads: 512 pairs, 128 tokens, 128 texts a batch"
@@ -157,7 +158,7 @@ PAPERS = {
             (
                 Ours("untrained", "sts", f"{_MINILM}: RCMD", "mean"),
                 Ours("mean pooling", "sts", f"{_MINILM}: mean pooling", "mean"),
-                Ours("trained", "rcmd_train", _TRAINED, "mean"),
+                Ours("trained", "rcmd_train", TRAINED, "mean"),
                 Ours("same rows, RCMD", "rcmd_train", f"{_HERE}: rcmd, mean of 4 seeds", "mean"),
                 Ours("mean pooling", "rcmd_train", f"{_HERE}: avg, mean of 3 seeds", "mean"),
                 Ours("[CLS]", "rcmd_train", f"{_HERE}: cls, mean of 3 seeds", "mean"),
