@@ -355,7 +355,8 @@ def peak_of(work: Callable[[], None], device: str) -> float:
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before = _proc("/proc/self/status", "VmRSS")
     work()
-    return round((_proc("/proc/self/status", "VmHWM") - before) / 1e6, 1)
+    # Pages that the kernel took back meanwhile leave the peak below the start.
+    return round(max(_proc("/proc/self/status", "VmHWM") - before, 0) / 1e6, 1)
 
 
 def seconds_of(work: Callable[[], None], device: str) -> float:

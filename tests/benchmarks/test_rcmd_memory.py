@@ -162,6 +162,14 @@ def test_peaks_are_of_the_call_alone():
     assert small < 20
 
 
+def test_a_peak_is_not_below_its_start(monkeypatch):
+    found = {"VmRSS": 7_000_000, "VmHWM": 6_900_000}
+    monkeypatch.setattr(rcmd_memory, "_proc", lambda path, name: found[name])
+    assert rcmd_memory.peak_of(lambda: None, "cpu") == 0
+    found["VmHWM"] = 9_500_000
+    assert rcmd_memory.peak_of(lambda: None, "cpu") == 2.5
+
+
 def test_free_memory_is_some_of_the_machines():
     free = free_memory("cpu")
     assert 0 < free <= rcmd_memory._proc("/proc/meminfo", "MemTotal")
