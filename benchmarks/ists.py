@@ -102,6 +102,7 @@ def alignments(gold: list[AlignedPair], tokens: Ragged) -> dict[str, list[Aligne
         "AVG": lambda x1, x2: transport_plan(x1, x2, "avg").contributions,
         "dense (all cosines)": lambda x1, x2: 1 - transport_plan(x1, x2, "rcmd").cost,
         RCMD: lambda x1, x2: transport_plan(x1, x2, "rcmd").contributions,
+        "RCMD + AVG": lambda x1, x2: transport_plan(x1, x2, "rcmd+avg").contributions,
         "CMD": lambda x1, x2: transport_plan(x1, x2, "cmd").contributions,
         "matching": lambda x1, x2: match(x1, x2).contributions,
     }

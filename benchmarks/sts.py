@@ -150,6 +150,8 @@ def methods(model: str | None) -> dict[str, Similarity]:
         "RCMD": transport_plan(),
         "RCMD, without special tokens": transport_plan(special=False),
         "RCMD, words": transport_plan(weights="words"),
+        "RCMD + AVG": transport_plan("rcmd+avg"),
+        "RCMD + AVG, words": transport_plan("rcmd+avg", weights="words"),
         "CMD": transport_plan("cmd"),
     }
     for function in ("both", "significance", "uniqueness"):
@@ -173,7 +175,7 @@ def contribution_gaps(model: str | None, cache: str, pairs: np.ndarray) -> dict[
     """Largest distance of a pair's sum of contributions from its similarity, by method."""
     models = {
         kind: RCMDRegressor(model, plan=kind, cache=cache)
-        for kind in ("rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls")
+        for kind in ("rcmd", "rcmd1", "rcmd2", "cmd", "avg", "rcmd+avg", "cls")
     }
     models |= {
         f"matching, {function}": TokenMatchingRegressor(model, matching=function, cache=cache)

@@ -15,7 +15,7 @@ from film.datasets import read_excluded, read_ists, read_sts_sets
 from film.tokens import score_alignments
 
 SOURCES = ("images", "headlines")
-PLANS = {"rcmd": "RCMD", "avg": "AVG", "cls": None}
+PLANS = {"rcmd": "RCMD", "avg": "AVG", "rcmd+avg": "RCMD + AVG", "cls": None}
 """What aligns chunks by the plan's own contributions; that of [CLS] aligns nothing."""
 
 

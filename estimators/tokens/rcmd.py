@@ -52,11 +52,11 @@ class RCMDRegressor(TokenRegressor):
         all-MiniLM-L6-v2 (extra ``minilm``). A `TokenFILM` is cloned, learns from the labelled pairs
         of `fit`, and has an encoder of its own; in a FrozenEstimator it stays as it was fitted.
         Training goes on from its map.
-    plan : {"rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls"}, default="rcmd"
+    plan : {"rcmd", "rcmd1", "rcmd2", "cmd", "avg", "rcmd+avg", "cls"}, default="rcmd"
         Plan of transport. "rcmd": each token meets its best match on the other side, from both
         sides. "rcmd1" and "rcmd2": from the first and the second side alone, so that order
         matters. "cmd": exact optimal transport (extra ``transport``). "avg": the cosine of mean
-        vectors. "cls": the cosine of first tokens.
+        vectors. "rcmd+avg": the mean of "rcmd" and "avg". "cls": the cosine of first tokens.
     objective : {"regression", "binary", "contrastive"}, default="regression"
         What is learned from. "regression": scores of pairs in any unit, by their order. "binary":
         two labels of pairs. "contrastive": rows that belong together, two columns of texts, or

@@ -1,4 +1,4 @@
-"""Sentence similarity as transport between contextual tokens: AVG, CMD, RCMD and CLS."""
+"""Sentence similarity as transport between contextual tokens: AVG, CMD, RCMD, CLS and a mean."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from film.tokens.token_pairs import (
     unit_tokens,
 )
 
-Method = Literal["avg", "cmd", "rcmd1", "rcmd2", "rcmd", "cls"]
+Method = Literal["avg", "cmd", "rcmd1", "rcmd2", "rcmd", "rcmd+avg", "cls"]
 METHODS: tuple[Method, ...] = get_args(Method)
 """Plans, as `transport_plan` defines them."""
 
@@ -70,13 +70,15 @@ def transport_plan(
     - ``"avg"``: the cosine of the means s¹ = Σ a_i x_i and s² = Σ b_j x_j, with
       T_ij = a_i b_j ‖x_i‖‖x_j‖ / (‖s¹‖‖s²‖) and M_ij = ‖s¹‖‖s²‖ / (‖x_i‖‖x_j‖) − S_ij
       (Equation 3). T has rank one and its mass is not 1.
+    - ``"rcmd+avg"``: the mean of both similarities and of their plans. M_ij is what of both costs
+      is paid, over T_ij: (T^rcmd_ij + a_i b_j) / 2T_ij − S_ij.
     - ``"cls"``: all mass from first token to first token. M = 1 − S.
 
     Parameters
     ----------
     x1, x2 : array-like of float, shapes (L1, h) and (L2, h)
         Token vectors as the model gives them.
-    method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "cls"}
+    method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "rcmd+avg", "cls"}
         Plan.
     weights1, weights2 : array-like of float, shapes (L1,) and (L2,), optional
         w, not negative and with a positive sum per text; ones when None. They are masses of the
@@ -100,15 +102,15 @@ def transport_plan(
 
     Notes
     -----
-    The papers' plans have no weights.
+    The papers' plans have no weights, and "rcmd+avg" is ours.
 
     A zero vector has cosine 0 with every other. Under "avg" such tokens take no part, and a text
     whose mean is zero has plan and similarity 0; their M is set to 1 − S, since the definition
-    divides by zero.
+    divides by zero. So it is under "rcmd+avg" where nothing is sent.
 
     The displayed matrix of section 4.3 of the paper has T ∘ M where T ∘ S, its (1 − M) ∘ T, is
-    meant. The latter holds for all methods but "avg", where 1 − M is not S; T ∘ S sums to the
-    similarity for all.
+    meant. The latter holds for all methods but "avg" and "rcmd+avg", where 1 − M is not S; T ∘ S
+    sums to the similarity for all.
 
     O(L1 L2 h) time and O(L1 L2) memory; "cmd" adds an exact network simplex.
 
@@ -134,6 +136,8 @@ def transport_plan(
     cost = 1 - S
     if method == "avg":
         plan, cost = _mean_plan(pair, S)
+    elif method == "rcmd+avg":
+        plan, cost = _joint_plan(pair, S)
     elif method == "cmd":
         plan = exact_plan()(S, pair.weights1, pair.weights2)
     elif method == "cls":
@@ -162,7 +166,7 @@ def ragged_similarities(
     ----------
     tokens1, tokens2 : Ragged
         Token vectors. They may be the same object.
-    method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "cls"}
+    method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "rcmd+avg", "cls"}
         As for `transport_plan`.
     weights1, weights2 : array-like of float, shapes (N1,) and (N2,), optional
         Weight of each row of ``tokens1.values`` and ``tokens2.values``; otherwise as for
@@ -211,7 +215,7 @@ def ragged_similarities(
     _check_method(method, weights1, weights2)
     if method == "cmd":
         check_solver()
-    unit = method not in ("avg", "cls")
+    unit = method not in ("avg", "rcmd+avg", "cls")
     walk = TokenPairs(tokens1, tokens2, pairs, weights1, weights2, unit=unit)
     if method == "cmd" and effective_n_jobs(n_jobs) > 1:
         return scores_in_processes(walk, n_jobs, advance)
@@ -261,6 +265,15 @@ def _mean_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
     return sent1[:, np.newaxis] * sent2, np.where(ratios > 0, ratios, 1) - S
 
 
+def _joint_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
+    """Plan and cost of the mean of "rcmd" and "avg"."""
+    relaxed = _relaxed_plan(pair, S, "rcmd")
+    of_means, cost = _mean_plan(pair, S)
+    plan = (relaxed + of_means) / 2
+    paid = relaxed * (1 - S) + of_means * cost
+    return plan, np.divide(paid, 2 * plan, out=1 - S, where=plan > 0)
+
+
 def _mean_factors(x: Floats, weights: Any) -> tuple[Floats, Floats]:
     """Of each token a ‖x‖ / ‖s‖ and ‖s‖ / ‖x‖; 0 where the definition divides by zero."""
     norms = row_norms(x)
@@ -279,12 +292,18 @@ def _pair_score(method: Method) -> Callable[[Rows], float]:
     if method == "cmd":
         solve = exact_plan()
         return lambda rows: exact_score(solve, rows.x1 @ rows.x2.T, rows.weights1, rows.weights2)
-    return {"rcmd1": _rows_score, "rcmd2": _columns_score, "rcmd": _both_score}[method]
+    of_unit_tokens = {"rcmd1": _rows_score, "rcmd2": _columns_score, "rcmd": _both_score}
+    return {"rcmd+avg": _joint_score, **of_unit_tokens}[method]
 
 
 def _mean_score(rows: Rows) -> float:
     sides = (rows.x1, rows.weights1), (rows.x2, rows.weights2)
     return _cosine(*(_sums(x, np.ones(len(x)) if w is None else w) for x, w in sides))
+
+
+def _joint_score(rows: Rows) -> float:
+    units = Rows(unit_tokens(rows.x1), unit_tokens(rows.x2), rows.weights1, rows.weights2)
+    return (_both_score(units) + _mean_score(rows)) / 2
 
 
 def _rows_score(rows: Rows) -> float:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from film.training.text_batches import (
+    Side,
     Trainable,
     checked_sides,
     firsts,
@@ -38,9 +39,9 @@ def allpairs_similarity(
 ) -> Any:
     """Similarity of all pairs of two batches of texts, differentiable in their tokens.
 
-    The similarities are those of `film.tokens.transport_plan`. For "rcmd", "rcmd1" and "rcmd2" the
-    gradient is that of the cosines chosen by the maxima, the first of equals, as in CLRCMD (Lee et
-    al., 2022, Section 3.3).
+    The similarities are those of `film.tokens.transport_plan`. The gradient of maxima is that of
+    the cosines which they choose, the first of equals, as in CLRCMD (Lee et al., 2022, Section
+    3.3).
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def allpairs_similarity(
         True at tokens, False at padding, which may hold anything. None: all are tokens.
     mask2 : tensor of bool, shape (C, L2), default=None
         The same for ``x2``.
-    method : {"rcmd", "rcmd1", "rcmd2", "avg", "cls"}, default="rcmd"
+    method : {"rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"}, default="rcmd"
         Plan of transport.
     weights1 : tensor of float, shape (B, L1), default=None
         Masses of tokens, not negative, in any scale; None: all alike. They get a gradient where
@@ -63,9 +64,9 @@ def allpairs_similarity(
         Cosines held at once, but those of one pair at least; None: 4,194,304. It changes
         memory and speed alone, and nothing where the kernel works.
     kernel : bool, default=None
-        Whether one fused Triton kernel does the work of "rcmd", "rcmd1" and "rcmd2" on CUDA; None:
-        where Triton is there, the tensors are on CUDA in float32, bfloat16 or float16, and no
-        weight asks for a gradient.
+        Whether one fused Triton kernel does the work of the maxima on CUDA; None: where Triton is
+        there, the tensors are on CUDA in float32, bfloat16 or float16, and no weight asks for a
+        gradient.
 
     Returns
     -------
@@ -105,19 +106,28 @@ def allpairs_similarity(
     )
     fused = _uses_kernel(kernel, x1, learns)
     with torch.autocast(x1.device.type, enabled=False):
-        if method == "avg":
-            return unit(means(side1)) @ unit(means(side2)).T
         if method == "cls":
             return unit(firsts(side1)) @ unit(firsts(side2)).T
-        share = 0.5 if method == "rcmd" else 1.0
+        if method == "avg":
+            return _of_means(side1, side2)
+        if method == "rcmd+avg" and not fused:
+            # So that the sum of two gradients is rounded once.
+            side1, side2 = side1.as_exact(), side2.as_exact()
+        share = 0.5 if method in ("rcmd", "rcmd+avg") else 1.0
         mass1 = masses(side1) * (0.0 if method == "rcmd2" else share)
         mass2 = masses(side2) * (0.0 if method == "rcmd1" else share)
         arguments = side1.x, side2.x, side1.mask, side2.mask, mass1, mass2
         if fused:
             from film.training.allpairs_kernel import fused_allpairs
 
-            return fused_allpairs(*arguments)
-        return _function().apply(*arguments, TILE if tile is None else tile)
+            relaxed = fused_allpairs(*arguments)
+        else:
+            relaxed = _function().apply(*arguments, TILE if tile is None else tile)
+        return (relaxed + _of_means(side1, side2)) / 2 if method == "rcmd+avg" else relaxed
+
+
+def _of_means(side1: Side, side2: Side) -> Any:
+    return unit(means(side1)) @ unit(means(side2)).T
 
 
 def _uses_kernel(kernel: bool | None, x: Any, learns: bool = False) -> bool:

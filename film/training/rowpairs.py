@@ -57,10 +57,10 @@ def rowpairs_similarity(
         raise ValueError(f"x1 has {len(x1)} texts and x2 {len(x2)}; give one partner for each")
     # Not rounded under autocast, as in `allpairs_similarity`.
     with torch.autocast(x1.device.type, enabled=False):
-        if method == "avg":
-            return (unit(means(side1)) * unit(means(side2))).sum(dim=1)
         if method == "cls":
             return (unit(firsts(side1)) * unit(firsts(side2))).sum(dim=1)
+        if method == "avg":
+            return _of_means(side1, side2)
         exact = side1.weights.dtype
         S = _unit_tokens(side1, exact) @ _unit_tokens(side2, exact).mT
         S = S.masked_fill(~side2.mask[:, None], -float("inf"))
@@ -69,9 +69,14 @@ def rowpairs_similarity(
         rows = S.max(dim=2).values.masked_fill(~side1.mask, 0)
         columns = S.max(dim=1).values.masked_fill(~side2.mask, 0)
         forth, back = (rows * masses(side1)).sum(dim=1), (columns * masses(side2)).sum(dim=1)
-        if method == "rcmd":
-            return (forth + back) / 2
-        return forth if method == "rcmd1" else back
+        if method in ("rcmd1", "rcmd2"):
+            return forth if method == "rcmd1" else back
+        relaxed = (forth + back) / 2
+        return (relaxed + _of_means(side1, side2)) / 2 if method == "rcmd+avg" else relaxed
+
+
+def _of_means(side1: Side, side2: Side) -> Any:
+    return (unit(means(side1)) * unit(means(side2))).sum(dim=1)
 
 
 def _unit_tokens(side: Side, dtype: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, get_args
 
-Trainable = Literal["rcmd", "rcmd1", "rcmd2", "avg", "cls"]
+Trainable = Literal["rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"]
 TRAINABLE: tuple[Trainable, ...] = get_args(Trainable)
 """Plans with a gradient here, as `film.tokens.transport_plan` defines them."""
 
@@ -18,6 +18,10 @@ class Side(NamedTuple):
     x: Any
     mask: Any
     weights: Any
+
+    def as_exact(self) -> Side:
+        """Give tokens as exact as sums of them are."""
+        return Side(self.x.to(self.weights.dtype), self.mask, self.weights)
 
 
 def checked_sides(

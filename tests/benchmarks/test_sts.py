@@ -108,7 +108,7 @@ def test_each_method_has_all_sets_and_stands_beside_cls(quick, tiny_model):
     assert set(quick) == {"sts.jsonl", "contributions.jsonl"}
     found = quick["sts.jsonl"]
     cases = [*methods(str(tiny_model)), RIVAL]
-    assert len(cases) == 19
+    assert len(cases) == 21
     expected = {(f"tiny: {case}", m) for case in cases for m in (*SETS, "mean")}
     expected |= {(f"tiny: {case}", "gain_over_cls") for case in cases if case != CLS}
     assert set(found) == expected
@@ -134,7 +134,7 @@ def test_means_and_gains_follow_from_the_sets(quick):
 
 def test_contributions_are_recorded_for_all_methods(quick):
     found = quick["contributions.jsonl"]
-    kinds = ["rcmd", "rcmd1", "rcmd2", "cmd", "avg", "cls"]
+    kinds = ["rcmd", "rcmd1", "rcmd2", "cmd", "avg", "rcmd+avg", "cls"]
     kinds += [f"matching, {function}" for function in ("both", "significance", "uniqueness")]
     assert set(found) == {(f"tiny: {kind}", "largest_gap") for kind in kinds}
     assert all(0 <= row["value"] < 1e-6 for row in found.values())
@@ -239,7 +239,7 @@ def test_a_similarity_that_is_not_the_sum_of_its_contributions_shows(tiny_model,
     monkeypatch.setattr(rcmd, "ragged_similarities", shifted)
     gaps = contribution_gaps(str(tiny_model), None, PAIRS)
     assert gaps.pop("cmd") == pytest.approx(0.25, abs=1e-6)
-    assert len(gaps) == 8 and max(gaps.values()) < 1e-6
+    assert len(gaps) == 9 and max(gaps.values()) < 1e-6
 
 
 def test_bertscore_gives_its_script_the_pairs_the_model_and_its_layers(

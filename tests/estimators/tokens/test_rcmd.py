@@ -60,12 +60,13 @@ def by_hand(kind, x1, w1, x2, w2):
     S = np.array([[u @ v / np.linalg.norm(u) / np.linalg.norm(v) for v in x2] for u in x1])
     rows = sum(a[i] * max(S[i]) for i in range(len(a)))
     columns = sum(b[j] * max(S[:, j]) for j in range(len(b)))
-    if kind == "avg":
-        s1, s2 = a @ x1, b @ x2
-        return s1 @ s2 / np.linalg.norm(s1) / np.linalg.norm(s2)
+    s1, s2 = a @ x1, b @ x2
+    means = s1 @ s2 / np.linalg.norm(s1) / np.linalg.norm(s2)
     if kind == "cmd":
         return least_cost(S, a, b)
-    return {"rcmd1": rows, "rcmd2": columns, "rcmd": (rows + columns) / 2, "cls": S[0, 0]}[kind]
+    both = (rows + columns) / 2
+    of_both = {"rcmd": both, "avg": means, "rcmd+avg": (both + means) / 2}
+    return (of_both | {"rcmd1": rows, "rcmd2": columns, "cls": S[0, 0]})[kind]
 
 
 @pytest.mark.parametrize("weights", [None, GIVEN], ids=["alike", "given"])

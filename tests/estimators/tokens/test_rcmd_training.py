@@ -200,7 +200,7 @@ def test_a_rate_of_zero_changes_nothing_so_the_head_starts_as_the_identity(tiny_
     np.testing.assert_allclose(still.similarity(PAIRS), plain.similarity(PAIRS), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("plan", ["rcmd", "rcmd1", "rcmd2", "avg", "cls"])
+@pytest.mark.parametrize("plan", ["rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"])
 def test_training_learns_what_it_was_given(sober_model, plan):
     model = make(
         sober_model, plan=plan, objective="contrastive", epochs=30,

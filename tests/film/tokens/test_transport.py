@@ -13,6 +13,7 @@ from film.tokens.ragged import Ragged
 from film.tokens.transport import METHODS, ragged_similarities, transport_plan
 
 RELAXED = ("rcmd1", "rcmd2", "rcmd")
+OF_MEANS = ("avg", "rcmd+avg")
 exact = pytest.param(
     "cmd", marks=pytest.mark.skipif(importlib.util.find_spec("ot") is None, reason="no POT")
 )
@@ -59,21 +60,23 @@ def looped(x1, x2, method, w1=None, w2=None):
         return 1 - _exact_cost(1 - np.array(S), a, b), None
     if method == "cls":
         T[0, 0] = 1
-    if method == "avg":
+    if method in ("avg", "rcmd+avg"):
+        share = 1 if method == "avg" else 0.5
         s1 = sum(mass * x for mass, x in zip(a, x1, strict=True))
         s2 = sum(mass * x for mass, x in zip(b, x2, strict=True))
         norms = np.linalg.norm(s1) * np.linalg.norm(s2)
         for i in range(L1):
             for j in range(L2):
                 size = np.linalg.norm(x1[i]) * np.linalg.norm(x2[j])
-                T[i, j] = a[i] * b[j] * size / norms if norms else 0
-    if method in ("rcmd1", "rcmd"):
+                T[i, j] = share * a[i] * b[j] * size / norms if norms else 0
+    share = {"rcmd": 0.5, "rcmd+avg": 0.25}.get(method, 1)
+    if method in ("rcmd1", "rcmd", "rcmd+avg"):
         for i in range(L1):
-            T[i, S[i].index(max(S[i]))] += a[i] * (1 if method == "rcmd1" else 0.5)
-    if method in ("rcmd2", "rcmd"):
+            T[i, S[i].index(max(S[i]))] += a[i] * share
+    if method in ("rcmd2", "rcmd", "rcmd+avg"):
         for j in range(L2):
             column = [row[j] for row in S]
-            T[column.index(max(column)), j] += b[j] * (1 if method == "rcmd2" else 0.5)
+            T[column.index(max(column)), j] += b[j] * share
     return math.fsum(T[i, j] * S[i][j] for i in range(L1) for j in range(L2)), T
 
 
@@ -137,7 +140,7 @@ def test_plans_have_the_marginals_that_define_them(seed):
     plans = {method: transport_plan(x1, x2, method).plan for method in METHODS}
     for method, plan in plans.items():
         assert (plan >= 0).all()
-        if method != "avg":
+        if method not in OF_MEANS:
             assert plan.sum() == pytest.approx(1)
     np.testing.assert_allclose(plans["cmd"].sum(axis=1), 1 / 5, atol=1e-12)
     np.testing.assert_allclose(plans["cmd"].sum(axis=0), 1 / 8, atol=1e-12)
@@ -166,6 +169,24 @@ def test_average_plan_has_the_cost_of_equation_3():
     assert found.similarity == pytest.approx(_cosine(x1.mean(axis=0), x2.mean(axis=0)))
 
 
+def test_the_joint_plan_is_the_mean_of_two_and_costs_what_they_cost():
+    rng = np.random.default_rng(5)
+    x1, x2 = _text(rng, 3), _text(rng, 4)
+    found, relaxed, means = (transport_plan(x1, x2, kind) for kind in ("rcmd+avg", "rcmd", "avg"))
+    np.testing.assert_allclose(found.plan, (relaxed.plan + means.plan) / 2)
+    assert found.similarity == pytest.approx((relaxed.similarity + means.similarity) / 2)
+    assert abs(relaxed.similarity - means.similarity) > 1e-3
+    paid = [each.plan * each.cost for each in (relaxed, means)]
+    np.testing.assert_allclose(found.plan * found.cost, (paid[0] + paid[1]) / 2, atol=1e-12)
+    S = 1 - relaxed.cost
+    np.testing.assert_allclose(found.cost, (relaxed.plan + 1 / 12) / (2 * found.plan) - S)
+    # Nothing is sent to a token without length by means, and here not by maxima either.
+    nowhere = transport_plan(
+        [[1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], weights2=[1, 0], method="rcmd+avg"
+    )
+    assert nowhere.plan.tolist() == [[1, 0]] and nowhere.cost.tolist() == [[0, 1]]
+
+
 def test_of_equal_cosines_the_first_counts():
     x1, x2 = [[1.0, 0.0], [2.0, 0.0]], [[0.0, 1.0], [3.0, 0.0], [1.0, 0.0]]
     assert transport_plan(x1, x2, "rcmd1").plan.tolist() == [[0, 0.5, 0], [0, 0.5, 0]]
@@ -188,7 +209,7 @@ def test_sides_are_alike_and_lengths_of_vectors_count_in_avg_alone(method):
         np.testing.assert_allclose(scaled.cost, found.cost, atol=1e-12)
     longer = x1 * rng.uniform(0.1, 10, size=(5, 1))
     same = transport_plan(longer, x2, method).similarity == pytest.approx(float(found.similarity))
-    assert same == (method != "avg")
+    assert same == (method not in OF_MEANS)
     assert transport_plan(x1, x1, method).similarity == pytest.approx(1)
 
 
@@ -210,7 +231,7 @@ def test_zero_vectors_have_cosine_zero(method, dtype, zeros):
     streamed = ragged_similarities(texts1, texts2, method)
     assert np.isfinite(streamed[0])
     # Means and first tokens are compared in float64, where such a number has a reciprocal.
-    if dtype == np.float64 or method not in ("avg", "cls"):
+    if dtype == np.float64 or method not in (*OF_MEANS, "cls"):
         x1[zeros] = 0
         plain = transport_plan(x1, x2, method).similarity
         assert streamed[0] == pytest.approx(float(plain), abs=1e-6)
@@ -239,6 +260,8 @@ def test_tokens_without_weight_send_nothing_yet_are_partners(method):
         assert found.similarity == pytest.approx(float(without.similarity), abs=1e-12)
         assert not found.plan[~some1].any() and not found.plan[:, ~some2].any()
         np.testing.assert_allclose(found.plan[np.ix_(some1, some2)], without.plan, atol=1e-12)
+    elif method == "rcmd+avg":
+        assert found.plan[0, 4] == pytest.approx(1 / 7 / 4)
     elif method != "rcmd2":
         assert found.plan[0, 4] == pytest.approx(1 / 7 * (1 if method == "rcmd1" else 0.5))
         assert found.similarity > without.similarity
@@ -462,7 +485,7 @@ def test_blocks_of_pairs_come_back_in_their_order(monkeypatch):
 def test_only_exact_transport_starts_processes(monkeypatch):
     monkeypatch.setattr(_exact_transport, "Parallel", None)
     tokens = _ragged([2, 3], 0)
-    for method in (*RELAXED, "avg", "cls"):
+    for method in (*RELAXED, *OF_MEANS, "cls"):
         assert len(ragged_similarities(tokens, tokens, method, n_jobs=2)) == 2
     pytest.importorskip("ot")
     # One job, which is the default, is this process.
@@ -524,7 +547,7 @@ def test_the_solver_is_loaded_for_exact_transport_alone(monkeypatch):
     true_import = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", load)
     tokens = _ragged([2], 0)
-    for method in (*RELAXED, "avg", "cls"):
+    for method in (*RELAXED, *OF_MEANS, "cls"):
         transport_plan(tokens[0], tokens[0], method)
         ragged_similarities(tokens, tokens, method)
 

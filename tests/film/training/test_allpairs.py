@@ -59,9 +59,10 @@ def dense(x1, x2, mask1, mask2, method, weights1=None, weights2=None):
     w2 = mask2.to(x2.dtype) if weights2 is None else weights2 * mask2
     mass1, mass2 = w1 / w1.sum(1, keepdim=True), w2 / w2.sum(1, keepdim=True)
     cosine = torch.nn.functional.cosine_similarity
+    means = [(x * a[..., None]).sum(1) for x, a in ((x1, mass1), (x2, mass2))]
+    of_means = cosine(means[0][:, None], means[1][None], dim=-1)
     if method == "avg":
-        means = [(x * a[..., None]).sum(1) for x, a in ((x1, mass1), (x2, mass2))]
-        return cosine(means[0][:, None], means[1][None], dim=-1)
+        return of_means
     if method == "cls":
         firsts = [x[range(len(x)), m.int().argmax(1)] for x, m in ((x1, mask1), (x2, mask2))]
         return cosine(firsts[0][:, None], firsts[1][None], dim=-1)
@@ -70,8 +71,9 @@ def dense(x1, x2, mask1, mask2, method, weights1=None, weights2=None):
     S = S.masked_fill(hidden, -torch.inf)
     rows = S.max(3).values.masked_fill(~mask1[..., None], 0) * mass1[..., None]
     columns = S.max(1).values.masked_fill(~mask2, 0) * mass2
-    share1, share2 = {"rcmd": (0.5, 0.5), "rcmd1": (1, 0), "rcmd2": (0, 1)}[method]
-    return share1 * rows.sum(1) + share2 * columns.sum(2)
+    rows, columns = rows.sum(1), columns.sum(2)
+    relaxed = {"rcmd1": rows, "rcmd2": columns}.get(method, (rows + columns) / 2)
+    return (relaxed + of_means) / 2 if method == "rcmd+avg" else relaxed
 
 
 def gradients(function, x1, x2, *arguments, **options):
@@ -423,7 +425,11 @@ MASK = torch.ones(2, 3, dtype=torch.bool)
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"method": "cmd"}, ValueError, "method='cmd' must be one of rcmd, rcmd1, rcmd2, avg, cls"),
+        (
+            {"method": "cmd"},
+            ValueError,
+            "method='cmd' must be one of rcmd, rcmd1, rcmd2, rcmd.avg, avg,",
+        ),
         ({"method": "cmd"}, ValueError, "train with 'rcmd' and score with 'cmd'"),
         ({"method": "mean"}, ValueError, "method='mean' must be one of rcmd.*cls$"),
         ({"x1": np.ones((2, 3, 4))}, TypeError, "x1 must be a tensor of floats, got float64 of"),
@@ -496,7 +502,9 @@ def test_the_kernel_gets_masses_that_add_up_to_the_plan(method, monkeypatch):
     x1, mask1 = batch(0, 4, 5, ragged=True)
     x2, mask2 = batch(1, 7, 3, ragged=True)
     asked = []
-    stand_in = SimpleNamespace(fused_allpairs=lambda *given: asked.append(given) or "fused")
+    stand_in = SimpleNamespace(
+        fused_allpairs=lambda *given: asked.append(given) or torch.tensor(7.0)
+    )
     monkeypatch.setitem(sys.modules, "film.training.allpairs_kernel", stand_in)
     monkeypatch.setattr(module, "_uses_kernel", lambda *_: True)
     turned = x1.transpose(0, 1).contiguous().transpose(0, 1)
@@ -504,10 +512,11 @@ def test_the_kernel_gets_masses_that_add_up_to_the_plan(method, monkeypatch):
     if method in ("avg", "cls"):
         assert not asked
         return
-    assert found == "fused"
+    of_means = allpairs_similarity(x1, x2, mask1, mask2, "avg")
+    assert torch.equal(found, (7 + of_means) / 2 if method == "rcmd+avg" else torch.tensor(7.0))
     ((a, b, one, other, mass1, mass2),) = asked
     assert torch.equal(a, x1) and a.is_contiguous()
     assert b is x2 and one is mask1 and other is mask2
-    share1, share2 = {"rcmd": (0.5, 0.5), "rcmd1": (1, 0), "rcmd2": (0, 1)}[method]
+    share1, share2 = {"rcmd1": (1, 0), "rcmd2": (0, 1)}.get(method, (0.5, 0.5))
     for mass, mask, share in ((mass1, mask1, share1), (mass2, mask2, share2)):
         torch.testing.assert_close(mass, share * mask.double() / mask.sum(1, keepdim=True))
