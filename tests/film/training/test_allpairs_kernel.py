@@ -136,7 +136,7 @@ def test_a_repeated_run_is_the_same_to_the_bit():
 
 
 @pytest.mark.skipif(not CUDA, reason="no GPU")
-@pytest.mark.parametrize("method", ["rcmd", "rcmd1", "rcmd2"])
+@pytest.mark.parametrize("method", ["rcmd", "rcmd1", "rcmd2", "rcmd+avg"])
 def test_on_a_gpu_the_kernel_is_used_and_changes_nothing(method):
     x1, x2, mask1, mask2, _, _ = (
         part.to("cuda") for part in sides((64, 32, 128, 32, 384), torch.float32, ragged=True)
