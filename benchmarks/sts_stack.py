@@ -4,8 +4,9 @@
 fits on ``sts-train.csv`` alone and reports Spearman × 100 out of fold in train, by which everything
 is chosen, and of ``sts-dev.csv`` and ``sts-test.csv``, which choose nothing. Joined are
 
-- RCMD, trained by the settings of ``benchmarks.rcmd_train --recipe sts``; no file chooses its best
-  weights. Training pairs are judged by models of the other two of three question-disjoint parts;
+- RCMD, or the plan that ``--plan`` names, trained by the settings of
+  ``benchmarks.rcmd_train --recipe sts``; no file chooses its best weights. Training pairs are
+  judged by models of the other two of three question-disjoint parts;
 - its similarities of 13 kinds: by plans, by token matching, with rare tokens counted more; and
   those of the same model, untrained;
 - what the elements of |u - v| and u * v say, u and v its untrained mean vectors: a regression of
@@ -53,16 +54,18 @@ from film.datasets import ScoredPairs, read_sts_benchmark
 from film.tokens import ragged_matching, ragged_similarities
 
 QUICK_PAIRS = 120
-TRAINED, JOINED = "RCMD, trained", "all joined"
-UNTRAINED = ("RCMD, untrained", "untrained similarities and words")
+TRAINED, JOINED = "{}, trained", "all joined"
+UNTRAINED = ("{}, untrained", "untrained similarities and words")
 PARTS, FOLDS = 3, 5
 """Of train for the members that are trained, and for what is fitted in seconds."""
 MEASURES = 13
 """Similarities by one encoder."""
+SHOWN = {"rcmd": "RCMD", "rcmd+avg": "RCMD + AVG"}
+"""Plans that train; AVG is among the similarities, and with it one of them says the other."""
 
 
 class Columns(NamedTuple):
-    """What is known of pairs, one row a pair; the first similarity is RCMD."""
+    """What is known of pairs, one row a pair; the first similarity is that of the trained plan."""
 
     trained: np.ndarray
     untrained: np.ndarray
@@ -75,6 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sts_stack", description=__doc__)
     parser.add_argument("--data", metavar="DIR", help="folder with sts-train.csv and the others")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--plan", choices=SHOWN, default="rcmd", help="of the trained models")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--keep", metavar="DIR", help="keep trained models here, or take them")
@@ -107,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     columns = [
         Columns(
             of_trained,
-            *similarities(encoder, data.pairs, rarity.token_weights_),
+            *similarities(encoder, data.pairs, rarity.token_weights_, options.plan),
             words.transform(data.pairs),
         )
         for of_trained, data in zip(trained, joined, strict=True)
@@ -121,6 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
         }
         shown = ", ".join(f"{part} {value:.2f}" for part, value in found.items())
         known = case if case in UNTRAINED else f"{case}, {_made(options)}"
+        known = known.format(SHOWN[options.plan])
         print(f"{label}: {known}: {shown}", flush=True)
         if options.quick and not options.out:
             continue
@@ -148,10 +153,12 @@ def _made(options: argparse.Namespace) -> str:
     return made
 
 
-def similarities(encoder: Any, pairs: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, Any]:
+def similarities(
+    encoder: Any, pairs: np.ndarray, table: np.ndarray, plan: str
+) -> tuple[np.ndarray, Any]:
     """Similarities of pairs by one encoder, (n, `MEASURES`), and elements of the mean vectors.
 
-    ``table`` holds the rarity of each entry of the vocabulary.
+    The first is that of the plan; ``table`` holds the rarity of each entry of the vocabulary.
     """
     texts, codes = np.unique(pairs.ravel(), return_inverse=True)
     codes = codes.reshape(-1, 2)
@@ -170,7 +177,7 @@ def similarities(encoder: Any, pairs: np.ndarray, table: np.ndarray) -> tuple[np
         np.sort([moved("rcmd1", w), moved("rcmd2", w)], axis=0) for w in (None, rarity)
     )
     columns = [
-        moved("rcmd"),
+        moved(plan),
         moved("avg"),
         moved("cls"),
         *sides,
@@ -198,10 +205,15 @@ def trained_similarities(
     out_of_fold = np.empty((len(train), MEASURES))
     parts = DisjointPairsKFold(options.parts, random_state=options.seed)
     for part, (rows, held) in enumerate(parts.split(train.pairs, train.scores)):
-        model = _trained(f"rcmd-{part}-of-{options.parts}", train, rows, settings, options)
-        out_of_fold[held] = similarities(model.encoder_, train.pairs[held], table)[0]
-    model = _trained("rcmd", train, np.arange(len(train)), settings, options, options.whole)
-    return [out_of_fold, *(similarities(model.encoder_, pairs, table)[0] for pairs in others)]
+        model = _trained(
+            f"{options.plan}-{part}-of-{options.parts}", train, rows, settings, options
+        )
+        out_of_fold[held] = similarities(model.encoder_, train.pairs[held], table, options.plan)[0]
+    model = _trained(options.plan, train, np.arange(len(train)), settings, options, options.whole)
+    return [
+        out_of_fold,
+        *(similarities(model.encoder_, pairs, table, options.plan)[0] for pairs in others),
+    ]
 
 
 def judged(
@@ -216,7 +228,7 @@ def judged(
     )
     alone = [np.column_stack([part.untrained, said[i]]) for i, part in enumerate(columns)]
     inputs = {
-        "trained RCMD and words": [(part.trained, part.lexical) for part in columns],
+        "trained {} and words": [(part.trained, part.lexical) for part in columns],
         UNTRAINED[1]: [(alone[i], part.lexical) for i, part in enumerate(columns)],
         JOINED: [(part.trained, alone[i], part.lexical) for i, part in enumerate(columns)],
     }
@@ -274,7 +286,7 @@ def _trained(
     others: Sequence[str] = (),
 ) -> Any:
     """Train models on some pairs, or take them from where they were kept, and average all."""
-    common = {"device": options.device, "dtype": options.dtype}
+    common = {"plan": options.plan, "device": options.device, "dtype": options.dtype}
     with tempfile.TemporaryDirectory() as scratch:
         found = []
         for seed in range(options.seed, options.seed + options.models):
@@ -287,7 +299,7 @@ def _trained(
             found.append(kept)
         found += others
         if len(found) == 1:
-            return RCMDRegressor.load(found[0], **common)
+            return RCMDRegressor.load(found[0], device=options.device, dtype=options.dtype)
         average_models(found, Path(scratch, "average"))
         return RCMDRegressor(Path(scratch, "average"), **common).fit(train.pairs[:1])
 

@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from benchmarks.sts_stack import (
     JOINED,
     MEASURES,
+    SHOWN,
     TRAINED,
     UNTRAINED,
     Columns,
@@ -44,13 +45,18 @@ def test_without_data_it_exits_with_2(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("benchmarks.sts_stack: no data")
 
 
-def test_it_runs_records_and_takes_models_that_were_kept(folder, tiny_model, tmp_path, monkeypatch):
+@pytest.mark.parametrize("plan", SHOWN)
+def test_it_runs_records_and_takes_models_that_were_kept(
+    folder, tiny_model, tmp_path, monkeypatch, plan
+):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     arguments = ["--quick", "--data", str(folder), "--model", str(tiny_model)]
+    arguments += [] if plan == "rcmd" else ["--plan", plan]
     arguments += ["--parts", "2", "--keep", str(tmp_path / "kept"), "--out"]
     assert main([*arguments, str(tmp_path / "first")]) == 0
     kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
-    assert kept == ["rcmd-0", "rcmd-0-of-2-0", "rcmd-1-of-2-0"]
+    assert kept == [f"{plan}-0", f"{plan}-0-of-2-0", f"{plan}-1-of-2-0"]
+    assert {RCMDRegressor.load(tmp_path / "kept" / name).plan for name in kept} == {plan}
     monkeypatch.setattr(RCMDRegressor, "save", None)  # what is kept is not trained again
     assert main([*arguments, str(tmp_path / "second")]) == 0
     first, second = (
@@ -63,21 +69,23 @@ def test_it_runs_records_and_takes_models_that_were_kept(folder, tiny_model, tmp
         for name in ("first", "second")
     )
     assert first == second and len(first) == 5 * 3
-    kept = str(tmp_path / "kept" / "rcmd-0-of-2-0")
+    kept = str(tmp_path / "kept" / f"{plan}-0-of-2-0")
     assert main([*arguments, str(tmp_path / "third"), "--whole", kept]) == 0
     lines = (tmp_path / "third" / "sts_stack.jsonl").read_text().splitlines()
     more = {(row["case"], row["metric"]): row["value"] for row in map(json.loads, lines)}
-    start = f"{tiny_model.name}: {TRAINED}, 2 parts"
-    case = f"{start}, with rcmd-0-of-2-0 in that of the whole file"
+    start = f"{tiny_model.name}: {SHOWN[plan]}, trained, 2 parts"
+    case = f"{start}, with {plan}-0-of-2-0 in that of the whole file"
     assert more[case, "stsb_train"] == first[start, "stsb_train"]
-    average_models([tmp_path / "kept" / "rcmd-0", kept], tmp_path / "average")
+    average_models([tmp_path / "kept" / f"{plan}-0", kept], tmp_path / "average")
     test = read_sts_benchmark(folder / "sts-test.csv").pairs[:120]
-    average = RCMDRegressor(tmp_path / "average").fit(test[:1]).similarity(test)
+    average = RCMDRegressor(tmp_path / "average", plan=plan).fit(test[:1]).similarity(test)
     scores = read_sts_benchmark(folder / "sts-test.csv").scores[:120]
     assert more[case, "stsb_test"] == pytest.approx(rank_correlation(average, scores), abs=1e-3)
     assert not (tmp_path / "results").exists()
     cases = {case.removeprefix(f"{tiny_model.name}: ") for case, _ in first}
-    assert cases > {*UNTRAINED, f"{TRAINED}, 2 parts", f"{JOINED}, 2 parts"}
+    shown = (*UNTRAINED, f"{TRAINED}, 2 parts", f"{JOINED}, 2 parts")
+    assert cases > {case.format(SHOWN[plan]) for case in shown}
+    assert not any("{" in case for case in cases)
 
 
 def test_training_pairs_are_judged_without_their_own_scores():
@@ -106,19 +114,20 @@ def test_all_joined_is_ahead_of_each_where_each_knows_a_part():
     assert held[TRAINED] == pytest.approx(rank_correlation(parts[0], train.scores))
 
 
-def test_similarities_are_those_of_each_pair_alone_in_any_order(tiny_model):
+@pytest.mark.parametrize("plan", SHOWN)
+def test_similarities_are_those_of_each_pair_alone_in_any_order(tiny_model, plan):
     pairs = np.array([("a cat sat", "the cat sat"), ("old earth", "old earth")], dtype=object)
     encoder = TokenEncoder(str(tiny_model)).fit(["a text"])
     table: Any = RCMDRegressor(str(tiny_model), weights="idf").fit(pairs).token_weights_
-    found, elements = similarities(encoder, pairs, table)
+    found, elements = similarities(encoder, pairs, table, plan)
     assert found.shape == (2, MEASURES)
-    alone, one = similarities(encoder, pairs[1:], table)
-    turned, same = similarities(encoder, pairs[:, ::-1], table)
+    alone, one = similarities(encoder, pairs[1:], table, plan)
+    turned, same = similarities(encoder, pairs[:, ::-1], table, plan)
     np.testing.assert_allclose(found[1:], alone, atol=1e-5)
     np.testing.assert_allclose(elements[1:], one, atol=1e-5)
     np.testing.assert_allclose(found, turned, atol=1e-5)
     np.testing.assert_allclose(elements, same, atol=1e-5)
-    plain = RCMDRegressor(str(tiny_model)).fit(pairs)
+    plain = RCMDRegressor(str(tiny_model), plan=plan).fit(pairs)
     np.testing.assert_allclose(found[:, 0], plain.similarity(pairs), atol=1e-5)
     # Equal texts: no difference, and products that sum to the squared length 1.
     width = elements.shape[1] // 2
