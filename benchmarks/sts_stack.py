@@ -14,12 +14,13 @@ is chosen, and of ``sts-dev.csv`` and ``sts-test.csv``, which choose nothing. Jo
 - `LexicalFeatures`.
 
 Boosted trees and support vectors learn from them, and the mean of both is the answer. The encoder
-has 22.7 M parameters; the joint model holds it twice, trained and as it was. With ``--keep``,
-trained models are kept in a folder, and taken from there where they are. With ``--models N`` each
-trained model is the average of N, by as many seeds; with ``--whole DIR`` a model that
-``benchmarks.rcmd_train`` kept is also in the average of the one that learned the whole file, which
-judges dev and test: dev has chosen such a model's best weights. ``--quick`` takes 120 pairs a file
-and one step of training, and records only where ``--out`` says so.
+has 22.7 M parameters; the joint model holds it twice, trained and as it was. With ``--packaged`` it
+holds the packaged model too, whose untrained similarities and vectors stand beside those of
+``--model``. With ``--keep``, trained models are kept in a folder, and taken from there where they
+are. With ``--models N`` each trained model is the average of N, by as many seeds; with ``--whole
+DIR`` a model that ``benchmarks.rcmd_train`` kept is also in the average of the one that learned the
+whole file, which judges dev and test: dev has chosen such a model's best weights. ``--quick`` takes
+120 pairs a file and one step of training, and records only where ``--out`` says so.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Columns(NamedTuple):
 
     trained: np.ndarray
     untrained: np.ndarray
-    elements: np.ndarray
+    elements: list[np.ndarray]
     lexical: np.ndarray
 
 
@@ -78,6 +79,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sts_stack", description=__doc__)
     parser.add_argument("--data", metavar="DIR", help="folder with sts-train.csv and the others")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument(
+        "--packaged", action="store_true", help="the packaged model stands beside --model"
+    )
     parser.add_argument("--plan", choices=SHOWN, default="rcmd", help="of the trained models")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--device", metavar="NAME")
@@ -107,15 +111,17 @@ def main(arguments: list[str] | None = None) -> int:
     trained = trained_similarities(
         train, [data.pairs for data in others], rarity.token_weights_, options
     )
-    encoder = TokenEncoder(options.model, **shared).fit(["a text"])
-    columns = [
-        Columns(
-            of_trained,
-            *similarities(encoder, data.pairs, rarity.token_weights_, options.plan),
-            words.transform(data.pairs),
-        )
-        for of_trained, data in zip(trained, joined, strict=True)
-    ]
+    untrained = [options.model, None] if options.packaged else [options.model]
+    encoders = [TokenEncoder(model, **shared).fit(["a text"]) for model in untrained]
+    columns = []
+    for of_trained, data in zip(trained, joined, strict=True):
+        found = [
+            similarities(encoder, data.pairs, rarity.token_weights_, options.plan)
+            for encoder in encoders
+        ]
+        similar, elements = zip(*found, strict=True)
+        of_words = words.transform(data.pairs)
+        columns.append(Columns(of_trained, np.column_stack(similar), list(elements), of_words))
     label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
     label = label if options.dtype is None else f"{label}, {options.dtype}"
     for case, answers in judged(train, columns, options.seed).items():
@@ -126,6 +132,8 @@ def main(arguments: list[str] | None = None) -> int:
         shown = ", ".join(f"{part} {value:.2f}" for part, value in found.items())
         known = case if case in UNTRAINED else f"{case}, {_made(options)}"
         known = known.format(SHOWN[options.plan])
+        if options.packaged and case in (UNTRAINED[1], JOINED):
+            known = f"{known}, beside the packaged model's"
         print(f"{label}: {known}: {shown}", flush=True)
         if options.quick and not options.out:
             continue
@@ -220,13 +228,14 @@ def judged(
     train: ScoredPairs, columns: list[Columns], seed: int
 ) -> dict[str, tuple[np.ndarray, ...]]:
     """Scores of the pairs of each file by each method; those of train are out of fold."""
-    said = fitted(
-        _support_vectors(1 / columns[0].elements.shape[1]),
-        [part.elements for part in columns],
-        train,
-        seed,
-    )
-    alone = [np.column_stack([part.untrained, said[i]]) for i, part in enumerate(columns)]
+    said = [
+        fitted(_support_vectors(1 / of_files[0].shape[1]), list(of_files), train, seed)
+        for of_files in zip(*(part.elements for part in columns), strict=True)
+    ]
+    alone = [
+        np.column_stack([part.untrained, *(each[i] for each in said)])
+        for i, part in enumerate(columns)
+    ]
     inputs = {
         "trained {} and words": [(part.trained, part.lexical) for part in columns],
         UNTRAINED[1]: [(alone[i], part.lexical) for i, part in enumerate(columns)],

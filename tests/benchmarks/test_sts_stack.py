@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
+from benchmarks import sts_stack
 from benchmarks.sts_stack import (
     JOINED,
     MEASURES,
@@ -107,11 +108,48 @@ def test_all_joined_is_ahead_of_each_where_each_knows_a_part():
     parts = rng.normal(size=(3, n))
     train = ScoredPairs(pairs, parts.sum(axis=0), np.full(n, "", dtype=object))
     second = np.tile(parts[1], (2, 1)).T
-    columns = Columns(parts[:1].T, second, second, parts[2:].T)
+    columns = Columns(parts[:1].T, second, [second], parts[2:].T)
     found = judged(train, [columns, columns], seed=0)
     held = {case: rank_correlation(answers[0], train.scores) for case, answers in found.items()}
     assert max(held, key=held.__getitem__) == JOINED and held[JOINED] > 90
     assert held[TRAINED] == pytest.approx(rank_correlation(parts[0], train.scores))
+
+
+def test_vectors_of_every_untrained_model_say_something():
+    rng = np.random.default_rng(0)
+    n = 400
+    pairs = np.array([(f"a {i}", f"b {i}") for i in range(n)], dtype=object)
+    parts = rng.normal(size=(2, n))
+    train = ScoredPairs(pairs, parts.sum(axis=0), np.full(n, "", dtype=object))
+    nothing, elements = np.zeros((n, 1)), [np.tile(part, (2, 1)).T for part in parts]
+    held = [
+        rank_correlation(judged(train, [columns] * 2, seed=0)[UNTRAINED[1]][0], train.scores)
+        for columns in (
+            Columns(nothing, nothing, elements[:1], nothing),
+            Columns(nothing, nothing, elements, nothing),
+        )
+    ]
+    assert held[0] < 80 and held[1] > 90
+
+
+def test_the_packaged_model_stands_beside_another(folder, tiny_model, tmp_path, monkeypatch):
+    asked = []
+
+    def encoder_of(model, **shared):
+        asked.append(model)
+        return TokenEncoder(str(tiny_model), **shared)
+
+    monkeypatch.setattr(sts_stack, "TokenEncoder", encoder_of)
+    arguments = ["--quick", "--data", str(folder), "--model", str(tiny_model), "--packaged"]
+    assert main([*arguments, "--parts", "2", "--out", str(tmp_path)]) == 0
+    assert asked == [str(tiny_model), None]
+    lines = (tmp_path / "sts_stack.jsonl").read_text().splitlines()
+    cases = {row["case"].removeprefix(f"{tiny_model.name}: ") for row in map(json.loads, lines)}
+    beside = "beside the packaged model's"
+    assert {case for case in cases if beside in case} == {
+        f"{UNTRAINED[1]}, {beside}",
+        f"{JOINED}, 2 parts, {beside}",
+    }
 
 
 @pytest.mark.parametrize("plan", SHOWN)
