@@ -11,7 +11,9 @@ is chosen, and of ``sts-dev.csv`` and ``sts-test.csv``, which choose nothing. Jo
   those of the same model, untrained;
 - what the elements of |u - v| and u * v say, u and v its untrained mean vectors: a regression of
   five question-disjoint folds;
-- `LexicalFeatures`.
+- `LexicalFeatures`;
+- with ``--cross MODEL``, ``packaged`` for the packaged one, a cross-encoder that starts from there;
+  training pairs are judged as by RCMD.
 
 Boosted trees and support vectors learn from them, and the mean of both is the answer. The encoder
 has 22.7 M parameters; the joint model holds it twice, trained and as it was. With ``--packaged`` it
@@ -44,6 +46,7 @@ from benchmarks.sts_film import FILES, correlations, find_folder
 from benchmarks.support.recipes import SETTINGS
 from benchmarks.support.records import record
 from estimators import (
+    CrossEncoderRegressor,
     DisjointPairsKFold,
     LexicalFeatures,
     RCMDRegressor,
@@ -55,10 +58,12 @@ from film.datasets import ScoredPairs, read_sts_benchmark
 from film.tokens import ragged_matching, ragged_similarities
 
 QUICK_PAIRS = 120
-TRAINED, JOINED = "{}, trained", "all joined"
+TRAINED, CROSSED, JOINED = "{}, trained", "cross-encoder, trained", "all joined"
 UNTRAINED = ("{}, untrained", "untrained similarities and words")
 PARTS, FOLDS = 3, 5
 """Of train for the members that are trained, and for what is fitted in seconds."""
+CROSS_SETTINGS = {"epochs": 4, "learning_rate": 1e-4, "max_length": 128}
+"""Of the cross-encoder: one out of fold figure of train was looked at, and nothing else tried."""
 MEASURES = 13
 """Similarities by one encoder."""
 SHOWN = {"rcmd": "RCMD", "rcmd+avg": "RCMD + AVG"}
@@ -72,6 +77,7 @@ class Columns(NamedTuple):
     untrained: np.ndarray
     elements: list[np.ndarray]
     lexical: np.ndarray
+    crossed: np.ndarray
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -82,6 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--packaged", action="store_true", help="the packaged model stands beside --model"
     )
+    parser.add_argument("--cross", metavar="MODEL", help="start of a cross-encoder beside them")
     parser.add_argument("--plan", choices=SHOWN, default="rcmd", help="of the trained models")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--device", metavar="NAME")
@@ -113,15 +120,18 @@ def main(arguments: list[str] | None = None) -> int:
     )
     untrained = [options.model, None] if options.packaged else [options.model]
     encoders = [TokenEncoder(model, **shared).fit(["a text"]) for model in untrained]
+    crossed = cross_encoded(train, [data.pairs for data in others], options)
     columns = []
-    for of_trained, data in zip(trained, joined, strict=True):
+    for of_trained, of_crossed, data in zip(trained, crossed, joined, strict=True):
         found = [
             similarities(encoder, data.pairs, rarity.token_weights_, options.plan)
             for encoder in encoders
         ]
         similar, elements = zip(*found, strict=True)
         of_words = words.transform(data.pairs)
-        columns.append(Columns(of_trained, np.column_stack(similar), list(elements), of_words))
+        columns.append(
+            Columns(of_trained, np.column_stack(similar), list(elements), of_words, of_crossed)
+        )
     label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
     label = label if options.dtype is None else f"{label}, {options.dtype}"
     for case, answers in judged(train, columns, options.seed).items():
@@ -134,6 +144,8 @@ def main(arguments: list[str] | None = None) -> int:
         known = known.format(SHOWN[options.plan])
         if options.packaged and case in (UNTRAINED[1], JOINED):
             known = f"{known}, beside the packaged model's"
+        if options.cross and case == JOINED:
+            known = f"{known}, and a cross-encoder"
         print(f"{label}: {known}: {shown}", flush=True)
         if options.quick and not options.out:
             continue
@@ -211,8 +223,7 @@ def trained_similarities(
     if options.quick:
         settings |= {"epochs": 1, "train_batch_size": QUICK_PAIRS}
     out_of_fold = np.empty((len(train), MEASURES))
-    parts = DisjointPairsKFold(options.parts, random_state=options.seed)
-    for part, (rows, held) in enumerate(parts.split(train.pairs, train.scores)):
+    for part, (rows, held) in enumerate(_parts(train, options)):
         model = _trained(
             f"{options.plan}-{part}-of-{options.parts}", train, rows, settings, options
         )
@@ -222,6 +233,21 @@ def trained_similarities(
         out_of_fold,
         *(similarities(model.encoder_, pairs, table, options.plan)[0] for pairs in others),
     ]
+
+
+def cross_encoded(
+    train: ScoredPairs, others: list[np.ndarray], options: argparse.Namespace
+) -> list[np.ndarray]:
+    """Scores by cross-encoders, (n, 1), of the training pairs out of fold; (n, 0) without them."""
+    sides = [train.pairs, *others]
+    if not options.cross:
+        return [np.empty((len(pairs), 0)) for pairs in sides]
+    out_of_fold = np.empty((len(train), 1))
+    for part, (rows, held) in enumerate(_parts(train, options)):
+        model = _cross_encoder(f"cross-{part}-of-{options.parts}", train, rows, options)
+        out_of_fold[held, 0] = model.predict(train.pairs[held])
+    model = _cross_encoder("cross", train, np.arange(len(train)), options)
+    return [out_of_fold, *(model.predict(pairs)[:, np.newaxis] for pairs in others)]
 
 
 def judged(
@@ -239,12 +265,16 @@ def judged(
     inputs = {
         "trained {} and words": [(part.trained, part.lexical) for part in columns],
         UNTRAINED[1]: [(alone[i], part.lexical) for i, part in enumerate(columns)],
-        JOINED: [(part.trained, alone[i], part.lexical) for i, part in enumerate(columns)],
+        JOINED: [
+            (part.trained, alone[i], part.lexical, part.crossed) for i, part in enumerate(columns)
+        ],
     }
     found = {
         UNTRAINED[0]: tuple(part.untrained[:, 0] for part in columns),
         TRAINED: tuple(part.trained[:, 0] for part in columns),
     }
+    if columns[0].crossed.size:
+        found[CROSSED] = tuple(part.crossed[:, 0] for part in columns)
     for case, parts in inputs.items():
         tables = [np.column_stack(part) for part in parts]
         found[case] = tuple(fitted(joint_model(seed), tables, train, seed))
@@ -284,6 +314,31 @@ def rank_correlation(similarity: np.ndarray, scores: np.ndarray) -> float:
 
 def _support_vectors(gamma: Any) -> Any:
     return make_pipeline(StandardScaler(), SVR(C=1.0, gamma=gamma, cache_size=500))
+
+
+def _parts(train: ScoredPairs, options: argparse.Namespace) -> Any:
+    folds = DisjointPairsKFold(options.parts, random_state=options.seed)
+    return folds.split(train.pairs, train.scores)
+
+
+def _cross_encoder(
+    name: str, train: ScoredPairs, rows: np.ndarray, options: argparse.Namespace
+) -> CrossEncoderRegressor:
+    """Train a cross-encoder on some pairs, or take it from where it was kept."""
+    common = {"device": options.device, "dtype": options.dtype}
+    kept = Path(options.keep, f"{name}-{options.seed}") if options.keep else None
+    if kept is not None and kept.exists():
+        return CrossEncoderRegressor.load(kept, **common)
+    settings: dict[str, Any] = dict(CROSS_SETTINGS)
+    if options.quick:
+        settings |= {"epochs": 1, "train_batch_size": QUICK_PAIRS}
+    start = None if options.cross == "packaged" else options.cross
+    model = CrossEncoderRegressor(
+        start, random_state=options.seed, verbose=1, **common, **settings
+    ).fit(train.pairs[rows], train.scores[rows])
+    if kept is not None:
+        model.save(kept)
+    return model
 
 
 def _trained(

@@ -7,6 +7,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from benchmarks import sts_stack
 from benchmarks.sts_stack import (
+    CROSSED,
     JOINED,
     MEASURES,
     SHOWN,
@@ -20,7 +21,7 @@ from benchmarks.sts_stack import (
     similarities,
 )
 from benchmarks.support import records
-from estimators import RCMDRegressor, TokenEncoder, average_models
+from estimators import CrossEncoderRegressor, RCMDRegressor, TokenEncoder, average_models
 from film.datasets import ScoredPairs, read_sts_benchmark
 
 NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
@@ -108,8 +109,9 @@ def test_all_joined_is_ahead_of_each_where_each_knows_a_part():
     parts = rng.normal(size=(3, n))
     train = ScoredPairs(pairs, parts.sum(axis=0), np.full(n, "", dtype=object))
     second = np.tile(parts[1], (2, 1)).T
-    columns = Columns(parts[:1].T, second, [second], parts[2:].T)
+    columns = Columns(parts[:1].T, second, [second], parts[2:].T, np.empty((n, 0)))
     found = judged(train, [columns, columns], seed=0)
+    assert CROSSED not in found
     held = {case: rank_correlation(answers[0], train.scores) for case, answers in found.items()}
     assert max(held, key=held.__getitem__) == JOINED and held[JOINED] > 90
     assert held[TRAINED] == pytest.approx(rank_correlation(parts[0], train.scores))
@@ -125,11 +127,65 @@ def test_vectors_of_every_untrained_model_say_something():
     held = [
         rank_correlation(judged(train, [columns] * 2, seed=0)[UNTRAINED[1]][0], train.scores)
         for columns in (
-            Columns(nothing, nothing, elements[:1], nothing),
-            Columns(nothing, nothing, elements, nothing),
+            Columns(nothing, nothing, elements[:1], nothing, nothing),
+            Columns(nothing, nothing, elements, nothing, nothing),
         )
     ]
     assert held[0] < 80 and held[1] > 90
+
+
+def test_a_cross_encoder_is_joined_and_shown():
+    rng = np.random.default_rng(0)
+    n = 400
+    pairs = np.array([(f"a {i}", f"b {i}") for i in range(n)], dtype=object)
+    parts = rng.normal(size=(2, n))
+    train = ScoredPairs(pairs, parts.sum(axis=0), np.full(n, "", dtype=object))
+    first, second = parts[:1].T, parts[1:].T
+    columns = Columns(first, first, [first], first, second)
+    found = judged(train, [columns, columns], seed=0)
+    held = {case: rank_correlation(answers[0], train.scores) for case, answers in found.items()}
+    assert held[CROSSED] == pytest.approx(rank_correlation(parts[1], train.scores))
+    assert max(held, key=held.__getitem__) == JOINED and held[JOINED] > 90
+
+
+def test_a_cross_encoder_judges_pairs_of_parts_that_it_did_not_learn(
+    folder, tiny_model, tmp_path, monkeypatch
+):
+    learned = []
+
+    class Noted(CrossEncoderRegressor):
+        def fit(self, pairs, y, **given):
+            learned.append({tuple(pair) for pair in pairs})
+            return super().fit(pairs, y, **given)
+
+        def predict(self, pairs):
+            judged_of.append((len(learned), {tuple(pair) for pair in pairs}))
+            return super().predict(pairs)
+
+    judged_of = []
+    monkeypatch.setattr(sts_stack, "CrossEncoderRegressor", Noted)
+    arguments = ["--quick", "--data", str(folder), "--model", str(tiny_model), "--parts", "2"]
+    arguments += ["--cross", str(tiny_model), "--keep", str(tmp_path / "kept"), "--out"]
+    assert main([*arguments, str(tmp_path)]) == 0
+    train = {tuple(pair) for pair in read_sts_benchmark(folder / "sts-train.csv").pairs}
+    assert len(learned) == 3 and learned[2] == train
+    for number, held in judged_of[:2]:
+        assert learned[number - 1] | held == train and not learned[number - 1] & held
+    assert [number for number, _ in judged_of] == [1, 2, 3, 3]
+    kept = {path.name for path in (tmp_path / "kept").glob("cross*")}
+    assert kept == {"cross-0", "cross-0-of-2-0", "cross-1-of-2-0"}
+    monkeypatch.setattr(Noted, "fit", None)  # what is kept is not trained again
+    assert main([*arguments, str(tmp_path / "again")]) == 0
+    first, again = (
+        [
+            (row["case"], row["metric"], row["value"])
+            for row in map(json.loads, (part / "sts_stack.jsonl").read_text().splitlines())
+        ]
+        for part in (tmp_path, tmp_path / "again")
+    )
+    assert first == again
+    cases = {case.removeprefix(f"{tiny_model.name}: ") for case, *_ in first}
+    assert {f"{CROSSED}, 2 parts", f"{JOINED}, 2 parts, and a cross-encoder"} < cases
 
 
 def test_the_packaged_model_stands_beside_another(folder, tiny_model, tmp_path, monkeypatch):
