@@ -50,12 +50,14 @@ class ScoringHead(torch.nn.Module):
 
         Parameters
         ----------
-        first : tensor, shape (n, h)
-            Vector of the first token of each pair.
+        first : tensor of float, shape (n, h)
+            Vector of the first token of each pair, in any precision.
 
         Returns
         -------
         scores : tensor, shape (n,)
             Without bounds: the log-odds of a label, or a similarity.
         """
+        # A trained map of tokens gives them in half precision under autocast.
+        first = first.to(self.dense.weight.dtype)
         return self.score(self.dropout(torch.tanh(self.dense(first))))[:, 0]

@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from estimators import CrossEncoderRegressor, SurrogateRegressor, make_encoder
+from estimators import CrossEncoderRegressor, RCMDRegressor, SurrogateRegressor, make_encoder
 from estimators.encoders import pair_scoring
 from estimators.encoders.transformer import Transformer
 from estimators.training.loop.training import Training
@@ -200,6 +200,16 @@ def test_half_precision_trains_float32_weights(tiny_model):
     exact = make(tiny_model).fit(PAIRS, SCORES)
     np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.2)
     assert model.loss_curve_ != exact.loss_curve_
+
+
+def test_it_starts_from_a_trained_similarity_in_half_precision_too(tiny_model, tmp_path):
+    start = RCMDRegressor(tiny_model, epochs=1, max_length=MAX_TOKENS, train_max_length=16)
+    start.fit(PAIRS, SCORES).save(tmp_path / "start")
+    exact, short = (
+        make(tmp_path / "start", dtype=dtype).fit(PAIRS, SCORES).similarity(PAIRS)
+        for dtype in ("float32", "bfloat16")
+    )
+    np.testing.assert_allclose(short, exact, rtol=0, atol=0.2)
 
 
 @pytest.mark.parametrize("evaluated", [True, False])
