@@ -180,11 +180,11 @@ def test_the_joint_plan_is_the_mean_of_two_and_costs_what_they_cost():
     np.testing.assert_allclose(found.plan * found.cost, (paid[0] + paid[1]) / 2, atol=1e-12)
     S = 1 - relaxed.cost
     np.testing.assert_allclose(found.cost, (relaxed.plan + 1 / 12) / (2 * found.plan) - S)
-    # Nothing is sent to a token without length by means, and here not by maxima either.
-    nowhere = transport_plan(
-        [[1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], weights2=[1, 0], method="rcmd+avg"
-    )
-    assert nowhere.plan.tolist() == [[1, 0]] and nowhere.cost.tolist() == [[0, 1]]
+    # Where nothing is sent, the cost is that of "rcmd".
+    x2 = [[1.0, 0.0], [0.6, 0.8]]
+    nowhere = transport_plan([[1.0, 0.0]], x2, "rcmd+avg", weights2=[1, 0])
+    assert nowhere.plan.tolist() == [[1, 0]]
+    np.testing.assert_allclose(nowhere.cost, [[0, 0.4]], atol=1e-15)
 
 
 def test_of_equal_cosines_the_first_counts():
