@@ -140,12 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
             for part, answer, data in zip(("train", "dev", "test"), answers, joined, strict=True)
         }
         shown = ", ".join(f"{part} {value:.2f}" for part, value in found.items())
-        known = case if case in UNTRAINED else f"{case}, {_made(options)}"
-        known = known.format(SHOWN[options.plan])
-        if options.packaged and case in (UNTRAINED[1], JOINED):
-            known = f"{known}, beside the packaged model's"
-        if options.cross and case == JOINED:
-            known = f"{known}, and a cross-encoder"
+        known = _known(case, options)
         print(f"{label}: {known}: {shown}", flush=True)
         if options.quick and not options.out:
             continue
@@ -160,6 +155,23 @@ def main(arguments: list[str] | None = None) -> int:
                 folder=options.out,
             )
     return 0
+
+
+def _known(case: str, options: argparse.Namespace) -> str:
+    """Tell what a case is of."""
+    if case == CROSSED:
+        return f"{case}, {options.parts} parts"
+    shown = SHOWN[options.plan]
+    parts = [case.format(shown)]
+    if options.plan != "rcmd" and shown not in parts[0]:
+        parts.append(shown)
+    if case not in UNTRAINED:
+        parts.append(_made(options))
+    if options.packaged and case in (UNTRAINED[1], JOINED):
+        parts.append("beside the packaged model's")
+    if options.cross and case == JOINED:
+        parts.append("and a cross-encoder")
+    return ", ".join(parts)
 
 
 def _made(options: argparse.Namespace) -> str:

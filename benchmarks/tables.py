@@ -337,11 +337,9 @@ def table(bench: str) -> str:
         if with_rival:
             values += [_shown(next(iter(row.values()))["rival_value"])]
         lines.append(_line([case, *values]))
-    if bench in PICKS:
-        return "".join(lines) + _measured_on([r for row in cells.values() for r in row.values()])
-    last = next(reversed(cells.values()))
     # Differences are made from what was measured before.
-    return "".join(lines) + _measured_on([[r for m, r in last.items() if m not in MADE][-1]])
+    measured = [r for row in cells.values() for m, r in row.items() if m not in MADE]
+    return "".join(lines) + _measured_on(measured)
 
 
 def newest(bench: str, folder: str | Path | None = None) -> dict[str, dict[str, dict[str, Any]]]:
@@ -428,7 +426,7 @@ def _headlines() -> str:
 def _measured_on(results: list[dict[str, Any]]) -> str:
     """Hardware, versions of the newest result, and dates."""
     newest = max(results, key=lambda result: result["date"])
-    hardware = ", ".join(dict.fromkeys(result["hardware"] for result in results))
+    hardware = " and ".join(dict.fromkeys(result["hardware"] for result in results))
     versions = ", ".join(f"{name} {number}" for name, number in newest["versions"].items())
     dates = sorted({result["date"] for result in results})
     return f"\n{hardware}; {versions}; {' to '.join(dict.fromkeys((dates[0], dates[-1])))}.\n"

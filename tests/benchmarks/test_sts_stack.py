@@ -85,8 +85,9 @@ def test_it_runs_records_and_takes_models_that_were_kept(
     assert more[case, "stsb_test"] == pytest.approx(rank_correlation(average, scores), abs=1e-3)
     assert not (tmp_path / "results").exists()
     cases = {case.removeprefix(f"{tiny_model.name}: ") for case, _ in first}
-    shown = (*UNTRAINED, f"{TRAINED}, 2 parts", f"{JOINED}, 2 parts")
-    assert cases > {case.format(SHOWN[plan]) for case in shown}
+    name, of_joined = SHOWN[plan], "" if plan == "rcmd" else f", {SHOWN[plan]}"
+    assert cases > {f"{name}, untrained", f"{name}, trained, 2 parts"}
+    assert cases > {f"{UNTRAINED[1]}{of_joined}", f"{JOINED}{of_joined}, 2 parts"}
     assert not any("{" in case for case in cases)
 
 

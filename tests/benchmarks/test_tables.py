@@ -41,6 +41,20 @@ def test_a_result_names_hardware_versions_and_commit(tmp_path):
     assert {"python", "numpy", "scikit-learn"} <= set(row["versions"])
 
 
+def test_a_table_names_every_machine_and_the_days(tmp_path, monkeypatch):
+    days = ("2026-02-03", "2026-01-02", "2026-02-03")
+    for case, machine, day in zip(("one", "two", "three"), ("A", "B", "A"), days, strict=True):
+        records.record("bench", case, "accuracy", 0.5, folder=tmp_path)
+        path = tmp_path / "bench.jsonl"
+        *before, last = map(json.loads, path.read_text().splitlines())
+        rows = [*before, last | {"hardware": machine, "date": day}]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    footer = tables.table("bench").splitlines()[-1]
+    assert footer.startswith("A and B; python ")
+    assert footer.endswith("; 2026-01-02 to 2026-02-03.")
+
+
 def test_a_bench_without_results_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     assert tables.table("nothing") == "not measured\n"
