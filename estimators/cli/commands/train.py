@@ -28,7 +28,7 @@ from estimators.cli.options import (
 from estimators.cli.writing import check_places, note_written
 from estimators.encoders import DTYPES
 from estimators.inputs import usable_folds
-from estimators.pairs import LIGHT, NO_ENCODER, accurate_duplicates, fast_duplicates
+from estimators.pairs import NO_ENCODER, accurate_duplicates, fast_duplicates
 from estimators.persistence import save_model
 from film.pairs import calibration_error, shift_prior
 
@@ -95,8 +95,8 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype")
 @click.option(
     "--light",
     is_flag=True,
-    help="With --accurate: save only the members that need no encoder, which judge 10,000 pairs in "
-    "seconds. MODEL is then a file.",
+    help="With --accurate: train only the members that need no encoder, in minutes; they judge "
+    "10,000 pairs in seconds. MODEL is then a file.",
 )
 @click.option(
     "--surrogate",
@@ -197,6 +197,8 @@ def train(
     folder = accurate and not light
     if folder and os.path.exists(model):
         raise click.UsageError(f"--model {model} is there already; give a new folder")
+    if light:
+        start = NO_ENCODER
     trains = accurate and start != NO_ENCODER
     if trains and folds < 4:
         raise click.UsageError(
@@ -239,8 +241,6 @@ def train(
     similar = _similar(more_duplicates, text1, text2, label, encoding)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
     classifier.fit(texts, y, similar)
-    if light:
-        classifier = classifier.pruned(list(LIGHT))
     judged = _out_of_fold(classifier, y)
     note("out of fold, on questions that were not learned from:\n" + as_text(judged).rstrip())
     more = 0 if similar is None else len(similar)
@@ -270,6 +270,10 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
         if not accurate:
             wrong |= dict.fromkeys(_OF_TRAINED, "needs --surrogate or --accurate")
             wrong["light"] = "needs --accurate"
+        elif context.params["light"]:
+            wrong |= dict.fromkeys(
+                _OF_TRAINED, "is of an encoder, and --light trains none; leave out one of the two"
+            )
     for name, fault in wrong.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} {fault}")

