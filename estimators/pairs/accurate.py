@@ -13,7 +13,6 @@ from estimators.encoders import DTYPES, SentenceEncoder
 from estimators.inputs import check_choice, check_integer, check_real
 from estimators.metric import FILM
 from estimators.pairs.duplicate_classifier import DuplicateClassifier
-from estimators.pairs.stack.final_model import NEIGHBOURS
 from estimators.pairs.word_differences import WordDifferences
 from estimators.tokens import RCMDRegressor
 from film.text import token_text
@@ -31,7 +30,7 @@ def accurate_duplicates(
     epochs: float = 1,
     d: int = 100,
     rank: int = 300,
-    neighbourhood: int | str | None = NEIGHBOURS,
+    neighbourhood: int | str | None = "auto",
     max_length: int = 128,
     device: Any = None,
     dtype: Any = None,
@@ -53,7 +52,7 @@ def accurate_duplicates(
         whole: ``2 * epochs`` passes in all. 0 leaves that member out, and nothing trains on a GPU.
     d, rank : int
         Of `FILM` on the TF-IDF of words and of characters; ``d`` is at most ``rank``.
-    neighbourhood : int, default=20
+    neighbourhood : int, "auto" or None, default="auto"
         As in `DuplicateClassifier`.
     max_length : int, default=128
         Most tokens of a text that the encoder reads; in training it reads 32.

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -6,9 +8,11 @@ from sklearn.metrics import roc_auc_score
 from estimators.corpus.duplicate_finder import DuplicateFinder
 from estimators.pairs.accurate import LIGHT, accurate_duplicates
 from estimators.pairs.lexical import LexicalFeatures
-from estimators.pairs.presets import few_label_duplicates
+from estimators.pairs.presets import fast_duplicates, few_label_duplicates
+from estimators.pairs.stack import final_model
+from estimators.pairs.stack.final_model import make_logistic
 from film.datasets import make_question_pairs
-from film.pairs import row_cosines
+from film.pairs import NEIGHBOURHOOD_NAMES, row_cosines
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +135,16 @@ def test_without_an_encoder_the_accurate_one_judges():
     p = model.predict_proba(data.pairs[140:])[:, 1]
     assert roc_auc_score(data.y[140:], p) > 0.6
     assert np.isfinite(model.predict_proba([("", ""), ("", "a word"), ("東京", "¿Dónde?")])).all()
+
+
+@pytest.mark.parametrize("make", [fast_duplicates, partial(accurate_duplicates, encoder="none")])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_neighbourhoods_are_left_out_where_pairs_are_few(make, monkeypatch):
+    data = make_question_pairs(120, random_state=0)
+    model = make(d=4, rank=10, cv=2, final_estimator=make_logistic())
+    added = []
+    for least in (len(data.y) + 1, len(data.y)):
+        monkeypatch.setattr(final_model, "BOOSTING_PAIRS", least)
+        names = clone(model).fit(data.pairs, data.y).feature_names_out_
+        added.append({f"film: {name}" for name in NEIGHBOURHOOD_NAMES}.intersection(names))
+    assert [len(each) for each in added] == [0, len(NEIGHBOURHOOD_NAMES)]
