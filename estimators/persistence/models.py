@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 from scipy.interpolate import BSpline
 from sklearn.exceptions import InconsistentVersionWarning
 
@@ -31,7 +32,7 @@ from estimators.persistence.bundles import adopt_folder, is_bundle, moved_into
 from estimators.persistence.compact_schema import compact_schema
 from estimators.persistence.folders import write_folder
 from estimators.persistence.model_checks import check_content, check_restorable, parts_of
-from estimators.persistence.old_names import read_as_today
+from estimators.persistence.old_names import parameters_astray, read_as_today
 from estimators.persistence.trusted import audit, listed
 from film.datasets import atomic_writer
 
@@ -71,7 +72,8 @@ def save_model(
         would refuse or could not restore: a type or function it does not trust (a lambda,
         categorical features in gradient boosting), weights that are not finite, a dict with keys
         other than str, int and float, metadata requests, an array of objects in two dimensions
-        with cells other than texts and numbers.
+        with cells other than texts and numbers; an estimator of ours has a public attribute that
+        is no parameter.
     OSError
         When the file cannot be written, as in `film.datasets.atomic_writer`; a folder that is
         missing or not writable is an error before work starts. FileExistsError where there is
@@ -123,6 +125,7 @@ def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, An
             for part in parts:
                 check_restorable(part)
                 check_content(part)
+                _check_own_attributes(part)
             skops.io.dump(model, buffer)
         except (TypeError, RecursionError) as error:
             what = "it refers to itself" if isinstance(error, RecursionError) else str(error)
@@ -179,12 +182,15 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
     ValueError
         When it is no such file (a pickle among them), is damaged, was written in a later format,
         unpacks to more than it may or than it declares, or holds a type that is not trusted; the
-        message names these, and nothing was built then. When weights are not finite.
+        message names these, and nothing was built then. When weights are not finite. When an
+        estimator of ours in it lacks a parameter of today, or has one that is unknown here, as in
+        files of later versions.
 
     Warns
     -----
     UserWarning
-        Once, when another minor version of scikit-learn wrote the file: results may differ.
+        Once, when a newer film-metric, or another minor version of scikit-learn, wrote the file:
+        results may differ.
 
     See Also
     --------
@@ -225,36 +231,92 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
         )
     if has_changed:
         data = with_schema(data, schema)
-    written = str(header["versions"].get("scikit-learn"))
-    try:
+    written = header["versions"]
+    with _told_as_damage(path, written):
         with warnings.catch_warnings():
             # One a part of the model; the one warning below says it all.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             model = skops.io.loads(data, trusted=sorted(trusted))
-            parts = list(parts_of(model))
-            for part in parts:
-                check_content(part)
-            _restore(parts, header["empty"])
-            adopt_folder(parts, place)
-            for part in parts:
-                if hasattr(type(part), "check_state"):
-                    part.check_state()
+        parts = list(parts_of(model))
+        for part in parts:
+            check_content(part)
+        _restore(parts, header["empty"])
+    _check_parameters(parts, path, written)
+    with _told_as_damage(path, written):
+        adopt_folder(parts, place)
+        for part in parts:
+            if hasattr(type(part), "check_state"):
+                part.check_state()
+    for package, is_other in (("film-metric", _is_newer), ("scikit-learn", _is_other_minor)):
+        theirs, ours = str(written.get(package)), versions()[package]
+        if is_other(theirs, ours):
+            warnings.warn(
+                f"{path} was written with {package} {theirs}, this is {ours}: "
+                "results may differ; fit and save the model again, or install that version",
+                UserWarning,
+                stacklevel=2,
+            )
+    return model
+
+
+@contextmanager
+def _told_as_damage(path: str | os.PathLike[str], written: Mapping[str, Any]) -> Iterator[None]:
+    try:
+        yield
     except MemoryError:
         raise
     except Exception as error:  # skops, and parts of other versions, end in many kinds
-        raise ValueError(
-            f"{path} was written with scikit-learn {written} and cannot be restored with "
-            f"{sklearn.__version__} ({type(error).__name__}: {error}); it is damaged, or needs "
-            "the versions it was written with: copy it again, or fit and save the model again"
-        ) from error
-    if written.split(".")[:2] != sklearn.__version__.split(".")[:2]:
-        warnings.warn(
-            f"{path} was written with scikit-learn {written}, this is {sklearn.__version__}: "
-            "results may differ; fit and save the model again, or install that version",
-            UserWarning,
-            stacklevel=2,
+        theirs, ours = (
+            " and ".join(f"{name} {said.get(name)}" for name in ("film-metric", "scikit-learn"))
+            for said in (written, versions())
         )
-    return model
+        raise ValueError(
+            f"{path} was written with {theirs} and cannot be restored with {ours} "
+            f"({type(error).__name__}: {error}); it is damaged, or needs the versions it was "
+            "written with: copy it again, or fit and save the model again"
+        ) from error
+
+
+def _check_parameters(
+    parts: list[Any], path: str | os.PathLike[str], written: Mapping[str, Any]
+) -> None:
+    """Raise where a part has other parameters than its class has today."""
+    for part in parts:
+        lacked, unknown = parameters_astray(part)
+        if not lacked and not unknown:
+            continue
+        kind = type(part).__name__
+        told = [f"lacks the parameter {name!r}" for name in lacked]
+        told += [f"has {name!r}, which is no parameter here" for name in unknown]
+        theirs, ours = str(written.get("film-metric")), versions()["film-metric"]
+        raise ValueError(
+            f"{path} was written with film-metric {theirs}, this is {ours}, and a {kind} in it "
+            f"{' and '.join(told)}: it cannot predict as it did; install film-metric {theirs}, or "
+            "fit and save the model again"
+        )
+
+
+def _check_own_attributes(part: Any) -> None:
+    """Raise where a part has an attribute that would be taken for a parameter."""
+    for name in parameters_astray(part)[1]:
+        raise ValueError(
+            f"model: {type(part).__name__} has an attribute {name!r} that is no parameter of it; "
+            "delete it, and give what is to be known of the model as metadata="
+        )
+
+
+def _is_newer(theirs: str, ours: str) -> bool:
+    return _release(theirs) > _release(ours) > ()
+
+
+def _is_other_minor(theirs: str, ours: str) -> bool:
+    return theirs.split(".")[:2] != ours.split(".")[:2]
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Numbers of a version, none where it is unknown; what stands behind them is left out."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(number) for number in found[0].split(".")) if found else ()
 
 
 def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from estimators.persistence.registry import find_savable
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator
+
+from estimators.persistence.registry import find_savable, is_savable
 
 _RENAMED = {"RCMDRegressor": {"similarity": "plan"}}
 """By class: the name in older files, and the name of today."""
@@ -25,6 +29,17 @@ def read_as_today(part: Any) -> None:
     rename_parameters(type(part).__name__, state)
     for name, value in _ADDED.get(type(part).__name__, {}).items():
         state.setdefault(name, value)
+
+
+def parameters_astray(part: Any) -> tuple[list[str], list[str]]:
+    """Name the parameters that a part of ours lacks, and those that its class does not know."""
+    kind = type(part)
+    if not (isinstance(part, BaseEstimator | BaseCrossValidator) and is_savable(kind)):
+        return [], []
+    wanted, held = list(inspect.signature(kind).parameters), vars(part)
+    public = [name for name in held if not name.startswith("_") and not name.endswith("_")]
+    lacked = [name for name in wanted if name not in held]
+    return lacked, [name for name in public if name not in wanted]
 
 
 def _read_film(model: Any) -> None:

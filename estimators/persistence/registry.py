@@ -39,6 +39,11 @@ def savable(named: _Named) -> _Named:
     return named
 
 
+def is_savable(kind: type) -> bool:
+    """Whether this very class is registered."""
+    return _NAMED.get(kind.__name__) is kind
+
+
 def find_savable(place: str) -> Callable | None:
     """Give what is registered under the last part of a dotted name of this package, or None.
 

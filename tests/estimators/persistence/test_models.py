@@ -5,11 +5,13 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import types
 import warnings
 import zipfile
+from importlib import metadata
 from typing import Any
 
 import joblib
@@ -38,7 +40,15 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from estimators import FILM, DisjointPairsKFold, PairwiseKNNClassifier, load_model, save_model
+from estimators import (
+    FILM,
+    DisjointPairsKFold,
+    DuplicateClassifier,
+    PairwiseKNNClassifier,
+    RCMDRegressor,
+    load_model,
+    save_model,
+)
 from estimators.persistence import registry
 from film.datasets import make_question_pairs
 from film.text import normalize_text
@@ -675,6 +685,61 @@ def test_files_of_older_libraries_load(tmp_path):
     forge(path, edit=older)
     assert "loss" in seen and ("spline" in seen or "t" in vars(model[0].bsplines_[0]))
     np.testing.assert_array_equal(load_model(path).predict_proba(X), model.predict_proba(X))
+
+
+def renamed(tree, old):
+    """Give a schema in which another name stands for one."""
+    return json.loads(re.sub(rf"\b{old}\b", "renamed", json.dumps(tree)))
+
+
+def of_version(version):
+    return lambda header: header["versions"].update({"film-metric": version})
+
+
+@pytest.mark.parametrize(
+    ("model", "old", "kind"),
+    [
+        (DuplicateClassifier([("rcmd", RCMDRegressor(plan="cmd"))]), "plan", "RCMDRegressor"),
+        (DuplicateClassifier([("film", make_pipeline(WORDS, FILM()))]), "margin", "FILM"),
+        (PairwiseKNNClassifier(WORDS, cv=DisjointPairsKFold(3)), "n_splits", "DisjointPairsKFold"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_a_part_of_another_model_version_is_named_when_loaded(model, old, kind, tmp_path):
+    path, ours = tmp_path / "model.film", metadata.version("film-metric")
+    save_model(model, path)
+    forge(path, lambda tree: renamed(tree, old), of_version("9.1.0"))
+    with pytest.raises(ValueError) as caught:
+        load_model(path)
+    assert str(caught.value) == (
+        f"{path} was written with film-metric 9.1.0, this is {ours}, and a {kind} in it lacks the "
+        f"parameter {old!r} and has 'renamed', which is no parameter here: it cannot predict as it "
+        "did; install film-metric 9.1.0, or fit and save the model again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "warns"), [("9.1.0", True), ("0.0.9", False), ("not installed", False)]
+)
+def test_one_warning_where_a_newer_version_of_ours_wrote_the_file(version, warns, tmp_path):
+    path = tmp_path / "model.film"
+    save_model(make_pipeline(WORDS, FILM(), memory=None), path)
+    forge(path, header=of_version(version))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_model(path)
+    told = [f"film-metric {version}, this is {metadata.version('film-metric')}"] * warns
+    assert len(caught) == len(told)
+    assert all(part in str(one.message) for part, one in zip(told, caught, strict=True))
+    assert all(one.filename == __file__ for one in caught)
+
+
+def test_an_attribute_that_looks_like_a_parameter_is_not_saved(tmp_path):
+    model = FILM()
+    model.note = "mine"  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match=r"FILM has an attribute 'note' .* give .* as metadata="):
+        save_model(model, tmp_path / "model.film")
+    assert not os.listdir(tmp_path)
 
 
 def test_empty_arrays_cannot_be_blown_up(holder, tmp_path):
