@@ -1,6 +1,6 @@
 """FILM-BERT beside FILM over the same frozen model: the FILM paper's Tables 1 and 3.
 
-``python -m benchmarks.triplet_network [--data DIR] [--out DIR] [--quick] [--search]`` takes a
+``python -m benchmarks.triplet_network [--data DIR] [--out DIR] [--quick] [--inside]`` takes a
 folder with train.csv and dev.csv of Quora Question Pairs; without ``--data`` it makes pairs itself.
 Question-disjoint, four fifths of train give the triplets, by FILM's own generator, and the last
 fifth the calibration of the cosine and the k of the Pairwise kNN rule; dev is judged once by each.
@@ -8,9 +8,10 @@ All texts are encoded once by the packaged all-MiniLM-L6-v2, which saw Quora's d
 was made. Ranks run over the texts of train and dev (collection mode).
 
 Every case has a process of its own, one after the other, with one thread, so that its seconds and
-its peak memory are its own; encoding is not in them. ``--search`` compares further networks on the
-last fifth of train alone. ``--quick`` takes few pairs and triplets, and records only where
-``--out`` says so.
+its peak memory are its own; encoding is not in them. ``--inside`` judges no dev pair: the same and
+further networks are compared by the AUC of their cosine on the last fifth of train, in rows whose
+names say "inside train". ``--quick`` takes few pairs and triplets, and records only where ``--out``
+says so.
 """
 
 from __future__ import annotations
@@ -77,6 +78,23 @@ CASES: dict[str, tuple[int, dict[str, Any] | None]] = {
     ),
 }
 """By name: triplets learned from, 0 for all, and parameters of the network, None for FILM."""
+TRIES: dict[str, tuple[int, dict[str, Any] | None]] = {
+    f"{MANY} triplets: along length, from the means, hinge, margin 0.5": (
+        MANY,
+        FROM_MEANS | {"margin": 0.5},
+    ),
+    f"{2 * MANY} triplets: along length, from the means, hinge, margin 1.5": (
+        2 * MANY,
+        FROM_MEANS | {"margin": 1.5},
+    ),
+    f"{MANY} triplets: along length, from the means, mean readout, hinge, margin 1, two passes": (
+        MANY,
+        FROM_MEANS | {"margin": 1.0, "readout": "mean", "epochs": 2},
+    ),
+}
+"""Networks that were compared inside train alone."""
+INSIDE = ("roc_auc", "training_seconds", "peak")
+"""Figures that hold inside train, whose judged pairs also set the calibration and the k."""
 PROBABILITIES = "probabilities.npy"
 UNITS = {"training_seconds": "s", "peak": "MB"}
 
@@ -92,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", metavar="DIR", help="folder that keeps encodings of texts")
     parser.add_argument("--model", help="frozen model, by default the packaged one")
     parser.add_argument("--quick", action="store_true", help="few pairs, under a minute")
-    parser.add_argument("--inside", action="store_true", help="judge inside train")
+    parser.add_argument("--inside", action="store_true", help="compare inside train, not on dev")
     parser.add_argument("--only", metavar="TEXT", default="", help="cases whose names hold this")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", help=argparse.SUPPRESS)
@@ -112,22 +130,26 @@ def main(arguments: list[str] | None = None) -> int:
         labels, share = problem["y_judged"], float(problem["y_calibration"].mean())
         del problem
         cases: dict[str, tuple[int, Any]] = {BASELINE: (-1, None)} | CASES
+        if options.inside:
+            cases |= TRIES
         chosen = {n: c for n, c in cases.items() if options.only in n or n == BASELINE}
         if options.quick:
             chosen = {n: (min(c[0], 300), c[1]) for n, c in chosen.items()}
         baseline: dict[str, float] = {}
         for case, (n_triplets, params) in chosen.items():
             row = in_process(Path(scratch), n_triplets, params, options)
+            if options.inside:
+                row = {metric: row[metric] for metric in INSIDE}
             baseline = baseline or row
             shown = ", ".join(f"{metric} {value:.4g}" for metric, value in row.items())
             print(f"{name}: {case}: {shown}", flush=True)
-            if (options.out or not options.quick) and not options.inside:
+            if options.out or not options.quick:
                 title = f"{name}: {case}{' (quick)' if options.quick else ''}"
                 _record(title, row, baseline, options)
                 p = np.load(Path(scratch, PROBABILITIES))
                 record_pairs(
                     "triplet_network", title, pairs, labels, p,
-                    share=share, seed=options.seed, folder=options.out,
+                    share=None if options.inside else share, seed=options.seed, folder=options.out,
                 )  # fmt: skip
     if options.out or not options.quick:
         record_differences("triplet_network", options.out)
