@@ -63,7 +63,19 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
     def write_model(self, folder: Path) -> str:
         """Write the fitted model into a folder, in transformers' layout, and give its digest."""
         self.loaded().save(folder)
+        return self.digest_of(folder)
+
+    def digest_of(self, folder: Path) -> str:
+        """Name the model in a folder by what is in its files; raise where they are not whole."""
         return model_digest(folder, check_model(folder))
+
+    def check_digest(self, digest: str) -> None:
+        """Raise ValueError unless this is the digest of the files that were fitted."""
+        if digest != self._file_digest:
+            raise ValueError(
+                f"the files of model={self.model!r} are not those that were fitted; fit again, "
+                f"or put those back (digest {self._file_digest[:12]})"
+            )
 
     def move_to(self, place: str, digest: str) -> None:
         """Read the model from a place from now on, whose files have a digest."""
@@ -83,11 +95,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
     def _loaded_again(self) -> Transformer:
         transformer = self._load()
-        if transformer.file_digest != self._file_digest:
-            raise ValueError(
-                f"the files of model={self.model!r} are not those that were fitted; fit again, "
-                f"or put those back (digest {self._file_digest[:12]})"
-            )
+        self.check_digest(transformer.file_digest)
         if "_learned" in vars(self):
             transformer.adopt(self._learned)
             transformer.digest = self.model_digest_

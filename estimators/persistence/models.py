@@ -184,7 +184,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
         unpacks to more than it may or than it declares, or holds a type that is not trusted; the
         message names these, and nothing was built then. When weights are not finite. When an
         estimator of ours in it lacks a parameter of today, or has one that is unknown here, as in
-        files of later versions.
+        files of later versions. When a transformers model of a self-contained folder is missing or
+        not as it was saved; the message names the member that needs it.
 
     Warns
     -----
@@ -242,8 +243,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
             check_content(part)
         _restore(parts, header["empty"])
     _check_parameters(parts, path, written)
+    adopt_folder(model, parts, place)
     with _told_as_damage(path, written):
-        adopt_folder(parts, place)
         for part in parts:
             if hasattr(type(part), "check_state"):
                 part.check_state()

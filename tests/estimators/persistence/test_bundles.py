@@ -23,6 +23,7 @@ from estimators import (
     read_metadata,
     save_model,
 )
+from estimators.encoders import model_digest
 from film.datasets import make_question_pairs
 from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import make_tiny_model
@@ -121,17 +122,67 @@ def test_a_folder_is_made_whole_or_not_at_all(saved, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_that_changed_since_are_named_with_the_member(saved, tmp_path):
+def place_of(folder, member):
+    """Folder of the transformers model of a member that was trained."""
+    return Path(dict(load_model(folder).members_)[member].encoder_.model).relative_to(folder)
+
+
+@pytest.mark.parametrize("how", ["other weights", "another config", "no config"])
+def test_a_model_that_changed_since_is_named_when_loaded(saved, tmp_path, how):
     _, folder, _ = saved
     moved = shutil.copytree(folder, tmp_path / "changed")
-    config = moved / "encoders" / "0" / "config.json"
-    config.write_text(config.read_text() + " ", encoding="utf-8")
-    with pytest.raises(ValueError, match="are not those that were fitted") as caught:
-        load_model(moved).predict_proba(NEW)
-    assert "member 'cosine'" in caught.value.__notes__[0]
-    shutil.rmtree(moved / "encoders" / "1")
-    with pytest.raises(ValueError, match="has no encoders/1"):
+    place = place_of(moved, "rcmd")
+    config, weights = (moved / place / name for name in ("config.json", "model.safetensors"))
+    if how == "other weights":
+        other = moved / place_of(moved, "cross") / weights.name
+        weights.write_bytes(other.read_bytes())
+    elif how == "another config":
+        config.write_text(config.read_text() + " ", encoding="utf-8")
+    else:
+        config.unlink()
+    told = rf"changed: {place.as_posix()}, which member 'rcmd' needs, is not what was saved: "
+    with pytest.raises(ValueError, match=told):
         load_model(moved)
+
+
+def test_all_members_of_a_model_that_changed_are_named(saved, tmp_path):
+    _, folder, _ = saved
+    moved = shutil.copytree(folder, tmp_path / "changed")
+    config = moved / place_of(moved, "matching") / "config.json"
+    config.write_text(config.read_text() + " ", encoding="utf-8")
+    told = "which members 'cosine', 'film', 'matching' need, is not .* not those that were fitted"
+    with pytest.raises(ValueError, match=told):
+        load_model(moved)
+
+
+def test_each_model_of_a_folder_is_read_once_to_see_whether_it_changed(saved, monkeypatch):
+    _, folder, _ = saved
+    place, read = "estimators.encoders.frozen_encoder.model_digest", []
+    monkeypatch.setattr(place, lambda at, files: read.append(at) or model_digest(at, files))
+    load_model(folder)
+    assert sorted(at.name for at in read) == ["0", "1", "2"]
+
+
+def test_what_is_missing_of_a_folder_is_named(saved, tmp_path):
+    _, folder, _ = saved
+    moved = shutil.copytree(folder, tmp_path / "less")
+    place = place_of(moved, "rcmd").as_posix()
+    shutil.rmtree(moved / place)
+    with pytest.raises(ValueError) as caught:
+        load_model(moved)
+    assert str(caught.value) == (
+        f"{moved} has no {place}, which member 'rcmd' needs; give load_model the whole folder that "
+        "save_model wrote"
+    )
+
+
+def test_a_file_taken_out_of_its_folder_says_so(saved, tmp_path):
+    _, folder, _ = saved
+    alone = Path(shutil.copy(folder / "model.film", tmp_path / "alone.film"))
+    for path in (alone, folder / "model.film"):
+        told = rf"{path} belongs to a folder that holds encoders/0, which members? .* needs?; give "
+        with pytest.raises(ValueError, match=f"{told}load_model that whole folder, not"):
+            load_model(path)
 
 
 def test_a_folder_of_a_later_version_or_of_another_kind_is_named(saved, tmp_path, tiny_model):
