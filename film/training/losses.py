@@ -107,14 +107,16 @@ def rank_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
     return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
 
 
-def soft_rank_loss(similarity: Any, probabilities: Any, temperature: float = 0.05) -> Any:
+def pairwise_logistic_loss(similarity: Any, probabilities: Any, temperature: float = 0.05) -> Any:
     """Ask of all pairs of texts that those more probably the same are more similar.
 
-    With s the similarities and p the probabilities that n pairs mean the same, it is
-    ``log(1 + Σ (1 - p_i) p_j exp((s_i - s_j) / τ))``, summed over all i ≠ j: each order of two
-    pairs counts by the probability that it is wrong. So labels and a teacher's probabilities are
-    learned from together. With probabilities 0 and 1 alone it is `rank_loss`; where two pairs are
-    equally probable, it is least where their similarities are equal.
+    RankNet (Burges et al., 2005). With s the similarities and p the probabilities that n pairs mean
+    the same, it is the mean of ``log(1 + exp((s_i - s_j) / τ))`` over all i ≠ j, weighed by
+    ``(1 - p_i) p_j``: each order of two pairs counts by the probability that it is wrong. So labels
+    and a teacher's probabilities are learned from together; where two pairs are equally probable,
+    it is least where their similarities are equal. With probabilities 0 and 1 it is a smooth upper
+    bound of 1 less the area under the ROC curve, in units of log 2. A pair that is labelled wrongly
+    pulls no more than 1/τ, where in `rank_loss` it may outweigh all others.
 
     Parameters
     ----------
@@ -142,10 +144,10 @@ def soft_rank_loss(similarity: Any, probabilities: Any, temperature: float = 0.0
     Examples
     --------
     >>> import torch
-    >>> from film.training import soft_rank_loss
-    >>> loss = soft_rank_loss(torch.tensor([0.9, 0.8]), torch.tensor([1.0, 0.3]), temperature=0.1)
-    >>> round(float(loss), 3)
-    0.229
+    >>> from film.training import pairwise_logistic_loss
+    >>> similarity, probabilities = torch.tensor([0.9, 0.8]), torch.tensor([1.0, 0.3])
+    >>> pairwise_logistic_loss(similarity, probabilities, temperature=0.1)
+    tensor(0.3133)
     """
     import torch
 
@@ -154,10 +156,11 @@ def soft_rank_loss(similarity: Any, probabilities: Any, temperature: float = 0.0
     p = probabilities.to(similarity.dtype)
     if not bool(((p >= 0) & (p <= 1)).all()):
         raise ValueError("probabilities must be from 0 to 1, and none may be missing")
-    weights = (1 - p)[:, None] * p
-    counted = (weights > 0) & ~torch.eye(len(p), dtype=torch.bool, device=p.device)
-    gaps = ((similarity[:, None] - similarity) / temperature)[counted] + weights[counted].log()
-    return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
+    weights = ((1 - p)[:, None] * p).fill_diagonal_(0)
+    gaps = (similarity[:, None] - similarity) / temperature
+    total = weights.sum()
+    costs = (weights * torch.nn.functional.softplus(gaps)).sum()
+    return costs / torch.where(total > 0, total, torch.ones_like(total))
 
 
 def l2_loss(similarity: Any, scores: Any) -> Any:

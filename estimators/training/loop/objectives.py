@@ -15,9 +15,9 @@ from film.training import (
     entailment_loss,
     l2_loss,
     n_pair_loss,
+    pairwise_logistic_loss,
     rank_loss,
     rowpairs_similarity,
-    soft_rank_loss,
     triplet_loss,
     weighted_mean,
 )
@@ -98,8 +98,8 @@ class LabelRanking(Ranking):
     """Pairs that are more probably the same are more similar: labels, and scores of a teacher."""
 
     def cost(self, similarity: Any, scores: Any, temperature: float) -> Any:
-        """`soft_rank_loss`."""
-        return soft_rank_loss(similarity, scores, temperature)
+        """`pairwise_logistic_loss`."""
+        return pairwise_logistic_loss(similarity, scores, temperature)
 
 
 class Contrast(Objective):

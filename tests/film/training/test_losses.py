@@ -11,8 +11,8 @@ from film.training.losses import (  # noqa: E402
     entailment_loss,
     l2_loss,
     n_pair_loss,
+    pairwise_logistic_loss,
     rank_loss,
-    soft_rank_loss,
     triplet_loss,
 )
 
@@ -236,50 +236,70 @@ def test_rank_loss_names_what_is_wrong(s, y, temperature, message):
         rank_loss(s, y, temperature)
 
 
-def looped_soft_rank(s, p, temperature):
-    total = 1.0
+def looped_pairwise_logistic(s, p, temperature):
+    total = weight = 0.0
     for i in range(len(s)):
         for j in range(len(s)):
             if i != j:
-                total += (1 - p[i]) * p[j] * math.exp((s[i] - s[j]) / temperature)
-    return math.log(total)
+                total += (1 - p[i]) * p[j] * math.log1p(math.exp((s[i] - s[j]) / temperature))
+                weight += (1 - p[i]) * p[j]
+    return total / weight
 
 
-def test_soft_rank_loss_is_its_definition():
+def test_pairwise_logistic_loss_is_its_definition():
     s, p = [0.3, -0.2, 0.9, 0.5, 0.5], [0.2, 0.0, 1.0, 0.7, 0.5]
-    found = soft_rank_loss(torch.tensor(s, dtype=torch.float64), torch.tensor(p), 0.3)
+    found = pairwise_logistic_loss(torch.tensor(s, dtype=torch.float64), torch.tensor(p), 0.3)
     # Probabilities of float32 are exact to some 1e-7.
-    assert float(found) == pytest.approx(looped_soft_rank(s, p, 0.3), rel=1e-6)
+    assert float(found) == pytest.approx(looped_pairwise_logistic(s, p, 0.3), rel=1e-6)
 
 
-def test_soft_rank_loss_of_labels_is_the_rank_loss():
-    s = drawn((1, 9))[0][0]
-    labels = torch.tensor([0, 1, 1, 0, 0, 1, 0, 1, 1])
-    torch.testing.assert_close(soft_rank_loss(s, labels, 0.3), rank_loss(s, labels, 0.3))
+def test_pairwise_logistic_loss_bounds_the_share_of_wrong_orders():
+    s = drawn((1, 40))[0][0]
+    labels = torch.tensor([0, 1, 1, 0, 0, 1, 0, 1, 1, 0] * 4)
+    found = [float(pairwise_logistic_loss(s, labels, t)) / math.log(2) for t in (1.0, 1e-6)]
+    wrong = float((s[labels == 0, None] >= s[labels == 1]).double().mean())
+    assert 0 < wrong < 1
+    assert all(each >= wrong for each in found)
     for alike in (0.0, 1.0):
-        assert float(soft_rank_loss(s, torch.full((9,), alike))) == 0
+        assert float(pairwise_logistic_loss(s, torch.full((40,), alike))) == 0
 
 
-def test_soft_rank_loss_takes_less_from_a_teacher_that_is_less_sure():
-    s = torch.tensor([0.2, 0.8], dtype=torch.float64)  # the second more similar
-    costs = [float(soft_rank_loss(s, torch.tensor([0.0, p]), 0.3)) for p in (1.0, 0.6, 0.1)]
-    assert costs == sorted(costs, reverse=True)
-    right, wrong = (soft_rank_loss(s, torch.tensor(p), 0.3) for p in ([0.1, 0.9], [0.9, 0.1]))
-    assert right < wrong
+def test_one_wrong_label_does_not_outweigh_all_others():
+    """The gradient of one pair is bounded by its share of all orders, by `rank_loss` it is not."""
+    s = torch.cat([torch.linspace(0.5, 0.6, 20), torch.tensor([0.99])]).double().requires_grad_()
+    labels = torch.tensor([0] * 10 + [1] * 10 + [0])
+    shares = []
+    for loss in (pairwise_logistic_loss, rank_loss):
+        (found,) = torch.autograd.grad(loss(s, labels), s)
+        shares.append(float(found[-1] / found.clamp(min=0).sum()))
+    assert shares[0] < 0.5 < 0.9 < shares[1]
+
+
+def test_a_teacher_that_is_less_sure_counts_less():
+    """Beside an order that is right, one that the teacher calls wrong costs by its probability."""
+    s = torch.tensor([0.2, 0.8, 0.1], dtype=torch.float64)
+    costs = [
+        float(pairwise_logistic_loss(s, torch.tensor([0.0, 1.0, p]), 0.3)) for p in (1.0, 0.6, 0.1)
+    ]
+    assert costs == sorted(costs, reverse=True) and costs[0] > costs[2] + 0.1
+    sure, unsure = torch.tensor([0.1, 0.9]), torch.tensor([0.9, 0.1])
+    assert pairwise_logistic_loss(s[:2], sure, 0.3) < pairwise_logistic_loss(s[:2], unsure, 0.3)
 
 
 def test_pairs_as_probable_cost_least_where_they_are_as_similar():
     p, gaps = torch.tensor([0.4, 0.4]), (-0.3, -0.1, 0.0, 0.1, 0.3)
-    costs = [float(soft_rank_loss(torch.tensor([0.5 + gap, 0.5]), p, 0.3)) for gap in gaps]
+    costs = [float(pairwise_logistic_loss(torch.tensor([0.5 + gap, 0.5]), p, 0.3)) for gap in gaps]
     assert min(costs) == costs[2] and costs[0] > costs[1] and costs[4] > costs[3]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_soft_rank_loss_has_the_right_gradient(seed):
+def test_pairwise_logistic_loss_has_the_right_gradient(seed):
     s, p = drawn((2, 6), seed)[0]
     p = (p.abs() * torch.tensor([0, 1, 1, 1, 1, 1])).requires_grad_(False)
     p[1] = 1.0
-    assert torch.autograd.gradcheck(lambda s: soft_rank_loss(s, p, 0.3), (s.requires_grad_(),))
+    assert torch.autograd.gradcheck(
+        lambda s: pairwise_logistic_loss(s, p, 0.3), (s.requires_grad_(),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,9 +311,9 @@ def test_soft_rank_loss_has_the_right_gradient(seed):
         (torch.tensor([0.0, 1.0, math.nan]), "none may be missing"),
     ],
 )
-def test_soft_rank_loss_names_what_is_wrong(p, message):
+def test_pairwise_logistic_loss_names_what_is_wrong(p, message):
     with pytest.raises(ValueError, match=message):
-        soft_rank_loss(torch.ones(3), p)
+        pairwise_logistic_loss(torch.ones(3), p)
 
 
 def test_l2_loss_is_the_mean_squared_distance():
