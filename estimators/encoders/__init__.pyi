@@ -1,6 +1,7 @@
 from .frozen_encoder import warn_of_cuts as warn_of_cuts
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
 from .loading import check_device as check_device
+from .loading import check_lengths as check_lengths
 from .loading import quiet as quiet
 from .model_files import PAIR_HEAD as PAIR_HEAD
 from .model_files import check_model_files as check_model_files

@@ -10,6 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from estimators.inputs import check_integer
+
+SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+
 
 def import_torch() -> Any:
     """Import torch, or say which extra brings it."""
@@ -64,24 +68,20 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
     """Give tokenizer and model of a folder, or raise where one is not whole or not safe."""
     from transformers import AutoModel, AutoTokenizer
 
-    safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **safe)
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **SAFE)
         module, report = AutoModel.from_pretrained(
             folder,
             dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
-            **safe,
+            **SAFE,
         )
     except MemoryError:
         raise
     except Exception as error:  # transformers, tokenizers and safetensors have their own
-        raise ValueError(
-            f"model folder {folder} cannot be loaded as a transformers model with its tokenizer "
-            f"({type(error).__name__}: {str(error)[:500]}); fetch or save it again"
-        ) from error
+        raise _cannot_load(folder, error) from error
     _check_weights_used(folder, report)
     if not tokenizer.is_fast:
         raise ValueError(
@@ -95,6 +95,13 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
             f"only {entries}; give the model its own tokenizer"
         )
     return tokenizer, module
+
+
+def _cannot_load(folder: Path, error: Exception) -> ValueError:
+    return ValueError(
+        f"model folder {folder} cannot be loaded as a transformers model with its tokenizer "
+        f"({type(error).__name__}: {str(error)[:500]}); fetch or save it again"
+    )
 
 
 def _check_weights_used(folder: Path, report: dict[str, Any]) -> None:
@@ -120,6 +127,53 @@ def most_tokens_of(tokenizer: Any, module: Any) -> int | None:
         limits.append(table.num_embeddings - table.padding_idx - 1)
     known = [int(limit) for limit in limits if limit is not None and 0 < limit < 10**9]
     return min(known, default=None)
+
+
+def check_length(name: str, length: Any, tokenizer: Any, most: int | None) -> int:
+    """Give a number of tokens, or raise unless a model that takes ``most`` reads texts of it."""
+    special = tokenizer.num_special_tokens_to_add()
+    length = check_integer(name, length, special + 1)
+    if most is not None and length > most:
+        raise ValueError(
+            f"{name}={length} is more than the {most} tokens this model takes; "
+            "give at most that, or another model"
+        )
+    return length
+
+
+def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
+    """Raise unless the model of a folder takes texts of so many tokens; its weights are not read.
+
+    Parameters
+    ----------
+    folder : Path
+        With config and tokenizer.
+    lengths : dict of str to int
+        Numbers of tokens, by the names of the parameters that hold them.
+
+    Raises
+    ------
+    ImportError
+        If torch or transformers is missing.
+    TypeError, ValueError
+        If a length is no integer, too small or too great, or the model cannot be made.
+    """
+    torch = import_torch()
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    with quiet(0):
+        try:
+            tokenizer: Any = AutoTokenizer.from_pretrained(folder, **SAFE)
+            config = AutoConfig.from_pretrained(folder, **SAFE)
+            with torch.device("meta"):
+                module = AutoModel.from_config(config, trust_remote_code=False)
+        except MemoryError:
+            raise
+        except Exception as error:  # transformers and tokenizers have their own
+            raise _cannot_load(folder, error) from error
+    most = most_tokens_of(tokenizer, module)
+    for name, length in lengths.items():
+        check_length(name, length, tokenizer, most)
 
 
 @contextmanager

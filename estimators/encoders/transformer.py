@@ -12,6 +12,7 @@ import numpy as np
 
 from estimators.encoders.loading import (
     check_device,
+    check_length,
     import_torch,
     most_tokens_of,
     quiet,
@@ -19,7 +20,7 @@ from estimators.encoders.loading import (
     read_model,
 )
 from estimators.encoders.model_files import HEAD, check_folder, find_model, model_digest
-from estimators.inputs import check_choice, check_integer
+from estimators.inputs import check_choice
 from film.tokens import Ragged
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -92,14 +93,7 @@ class Transformer:
 
     def check_max_length(self, max_length: Any, name: str = "max_length") -> int:
         """Give ``max_length``, or raise unless the model takes texts of that length."""
-        special = self.tokenizer.num_special_tokens_to_add()
-        length = check_integer(name, max_length, special + 1)
-        if self.most_tokens is not None and length > self.most_tokens:
-            raise ValueError(
-                f"{name}={length} is more than the {self.most_tokens} tokens this model takes; "
-                "give at most that, or another model"
-            )
-        return length
+        return check_length(name, max_length, self.tokenizer, self.most_tokens)
 
     def puts_special_token_first(self) -> bool:
         """Whether every text begins with a token that stands for no part of it."""

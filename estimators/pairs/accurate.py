@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,8 @@ def accurate_duplicates(
     neighbourhood : int, "auto" or None, default="auto"
         As in `DuplicateClassifier`.
     max_length : int, default=128
-        Most tokens of a text that the encoder reads; in training it reads 32.
+        Most tokens of a text that the encoder reads, at most as many as it takes; in training it
+        reads 32.
     device : str, default=None
         Of the encoder: "cpu", "cuda"; None chooses.
     dtype : {"float32", "float16", "bfloat16"}, default=None
@@ -83,8 +85,8 @@ def accurate_duplicates(
     Raises
     ------
     TypeError, ValueError
-        If ``epochs`` is no number from 0 on, ``d``, ``rank`` or ``max_length`` no number from 1 on,
-        or ``dtype`` none of those.
+        If ``encoder`` is no name or path, ``epochs`` no number from 0 on, ``d``, ``rank`` or
+        ``max_length`` no number from 1 on, or ``dtype`` none of those.
 
     See Also
     --------
@@ -111,6 +113,11 @@ def accurate_duplicates(
         check_integer(name, value, 1)
     if dtype is not None:
         check_choice("dtype", dtype, DTYPES)
+    if encoder is not None and not isinstance(encoder, (str, os.PathLike)):
+        raise TypeError(
+            f"encoder={encoder!r} must be the name of a model on the Hugging Face hub or a local "
+            f"folder, {NO_ENCODER!r} for none, or None for the packaged all-MiniLM-L6-v2"
+        )
     none = isinstance(encoder, str) and encoder == NO_ENCODER
     members = _without_encoder(min(d, rank), rank, random_state)
     folds: dict[str, int] = {}

@@ -212,9 +212,9 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         ------
         TypeError, ValueError
             If a text is missing, y has one class only, a parameter is wrong, folds share
-            questions, weights leave a class without any, no triplet can be mined, or the files of a
-            member's transformers model are not those of the fits that ``memory`` keeps; before any
-            work.
+            questions, weights leave a class without any, no triplet can be mined, a member's
+            transformers model takes fewer tokens than are to be read, or its files are not those of
+            the fits that ``memory`` keeps; before any work.
         FileNotFoundError, ImportError
             If a member's transformers model is not there; before any work.
         """

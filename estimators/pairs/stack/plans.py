@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from estimators.encoders import SentenceEncoder, check_device, check_model_files, model_digest
+from estimators.encoders import (
+    SentenceEncoder,
+    check_device,
+    check_lengths,
+    check_model_files,
+    model_digest,
+)
 from estimators.inputs import Fold, check_integer
 
 LEAST_FOLDS = 2
@@ -116,7 +122,7 @@ def check_devices(members: list[tuple[str, Any]]) -> None:
 
 
 def check_encoders(named: list[tuple[str, Any]], memory: Any) -> None:
-    """Raise where the transformers model of an estimator is not there, damaged, or changed since.
+    """Raise where the transformers model of an estimator cannot be read so, or changed since.
 
     Parameters
     ----------
@@ -128,23 +134,29 @@ def check_encoders(named: list[tuple[str, Any]], memory: Any) -> None:
 
     Raises
     ------
-    FileNotFoundError, ImportError, ValueError
-        With the name; before any work.
+    FileNotFoundError, ImportError, TypeError, ValueError
+        With the name, where a model is not there or damaged, or takes fewer tokens than are to be
+        read; before any work.
     """
     first_digest = memory.cache(_first_digest, ignore=["digest"])
     checked = set()
     for name, estimator in named:
-        for model in _models_in(estimator):
-            if str(model) in checked:
+        for model, lengths in _models_in(estimator):
+            key = str(model), str(lengths)
+            if key in checked:
                 continue
-            checked.add(str(model))
+            checked.add(key)
             try:
                 folder, weights = check_model_files(model)
-            except (OSError, ImportError, ValueError) as error:
+                times = _times(folder, weights)
+                for parameter, length in lengths.items():
+                    check_integer(parameter, length, 1)
+                _check_lengths(folder, times, tuple(lengths.items()))
+            except (OSError, ImportError, TypeError, ValueError) as error:
                 raise type(error)(f"{name}: {error}") from error
             if memory.location is None:
                 continue
-            digest = _digest(folder, tuple(weights), _times(folder, weights))
+            digest = _digest(folder, tuple(weights), times)
             if first_digest(str(model), digest) != digest:
                 raise ValueError(
                     f"{name}: the files of model={model!r} are not those of the fits that "
@@ -153,15 +165,26 @@ def check_encoders(named: list[tuple[str, Any]], memory: Any) -> None:
                 )
 
 
-def _models_in(member: Any) -> Iterator[Any]:
-    """Yield names and folders of the transformers models that a member reads."""
+def _models_in(member: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield names and folders of the transformers models that a member reads, with token limits.
+
+    What can be fitted, such as a `TokenFILM`, has a model of its own.
+    """
     for part in [member, *member.get_params(deep=True).values()]:
         if type(part).__module__.partition(".")[0] != "estimators":
             continue
         params = part.get_params(deep=False)
-        model = params.get("model", part)
-        if "max_length" in params and (model is None or isinstance(model, (str, os.PathLike))):
-            yield model
+        if {"model", "max_length"} <= params.keys() and not hasattr(params["model"], "fit"):
+            limits = ("max_length", *(("train_max_length",) if params.get("epochs") else ()))
+            yield params["model"], {name: params[name] for name in limits if name in params}
+
+
+@lru_cache(maxsize=16)
+def _check_lengths(
+    folder: Path, times: tuple[tuple[int, int], ...], lengths: tuple[tuple[str, Any], ...]
+) -> None:
+    """Check the lengths of texts once, as long as the model's files stay as they are."""
+    check_lengths(folder, dict(lengths))
 
 
 def _times(folder: Path, weights: list[Path]) -> tuple[tuple[int, int], ...]:

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from estimators import DuplicateClassifier, load_model, read_metadata
+from estimators import DuplicateClassifier, SentenceEncoder, load_model, read_metadata
+from estimators.inputs import check_integer
 from tests.estimators.cli.commands import refused, run
 
 SMALL = ["--rank", 30, "--folds", 4]
@@ -93,14 +94,31 @@ def test_trainings_that_cannot_be(shelf, tmp_path):
     assert list((tmp_path / "model").iterdir()) == []
 
 
+def test_more_tokens_than_the_encoder_takes_are_refused_before_any_work(
+    shelf, tiny_model, tmp_path
+):
+    kept = tmp_path / "kept"
+    start = ["--start", tiny_model, "--max-length", 65, "--cache", kept]
+    said = refused("train", shelf / "train.csv", "--accurate", "-m", tmp_path / "model", *start)
+    assert "member 'cosine': --max-length 65 is more than the 64 tokens this model takes" in said
+    assert "Finished" not in said
+    assert not list(kept.rglob("output.pkl"))
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_member_that_fails_is_named_with_its_fold_and_what_is_kept(accurate, tiny_model):
+def test_a_member_that_fails_is_named_with_its_fold_and_what_is_kept(
+    accurate, tiny_model, monkeypatch
+):
+    def fail(self, texts):
+        check_integer("max_length", self.max_length, 99)
+
+    monkeypatch.setattr(SentenceEncoder, "fit", fail)
     *_, place = accurate
-    start = ["--start", tiny_model, "--max-length", 65, "--cache", place / "kept"]
+    start = ["--start", tiny_model, "--max-length", 31, "--cache", place / "kept"]
     said = refused(
         "train", place / "train.csv", "--accurate", "-m", place / "longer", *start, *SMALL
     )
-    assert "--max-length 65 is more than the 64 tokens this model takes" in said
+    assert "--max-length 31 must be 99 or more" in said
     assert "member 'cosine' failed in the fit to all pairs" in said
     assert "Finished: film, all pairs; characters, all pairs; words, all pairs; kept in" in said
     assert f"fit again with --cache '{place / 'kept'}'" in said

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import estimators.encoders.transformer as transformer_module
-from estimators.encoders.loading import check_device
+from estimators.encoders.loading import check_device, check_lengths
 from estimators.encoders.model_files import check_folder, find_model, model_digest
 from estimators.encoders.transformer import Transformer
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
@@ -244,6 +244,11 @@ def test_roberta_takes_fewer_tokens_than_it_has_positions(tiny_model, tmp_path):
     )  # fmt: skip
     transformers.RobertaModel(config).save_pretrained(folder)
     assert load(folder).most_tokens == 18
+    # So it is before the weights are read.
+    (folder / "model.safetensors").unlink()
+    check_lengths(folder, {"max_length": 18})
+    with pytest.raises(ValueError, match="max_length=19 is more than the 18 tokens"):
+        check_lengths(folder, {"max_length": 19})
 
 
 def test_the_digest_is_of_content_not_of_place(tiny_model, folder, tmp_path):

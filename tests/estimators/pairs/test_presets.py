@@ -123,6 +123,8 @@ def test_without_training_or_encoder_the_accurate_one_leaves_members_out():
         accurate_duplicates(d="100")
     with pytest.raises(ValueError, match=r"^rank=0 must be 1 or more"):
         accurate_duplicates(rank=0)
+    with pytest.raises(TypeError, match=r"^encoder=5 must be the name .* 'none' for none, or None"):
+        accurate_duplicates(encoder=5)
     with pytest.raises(ValueError, match=r"^max_length=0 must be 1 or more"):
         accurate_duplicates(max_length=0)
 

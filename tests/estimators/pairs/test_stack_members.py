@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -327,6 +328,43 @@ def test_an_encoder_that_is_not_there_is_named_before_any_work(tmp_path, member)
     log = tmp_path / "log"
     members = [("pairs", Logged(str(log))), ("far", member)]
     with pytest.raises(FileNotFoundError, match="member 'far': model='no/such/place': there is no"):
+        DuplicateClassifier(members).fit(PAIRS, Y)
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (partial(SentenceEncoder, max_length=65), ValueError, "max_length=65 is more than the 64"),
+        (partial(SentenceEncoder, max_length=2), ValueError, "max_length=2 must be 3 or more"),
+        (
+            partial(SentenceEncoder, max_length=64.0),
+            TypeError,
+            "max_length=64.0 must be an integer",
+        ),
+        (
+            lambda model: RCMDRegressor(TokenFILM(TokenEncoder(model, max_length=65))),
+            ValueError,
+            "max_length=65 is more than the 64",
+        ),
+        (
+            partial(RCMDRegressor, epochs=1, max_length=64, train_max_length=65),
+            ValueError,
+            "train_max_length=65 is more than the 64",
+        ),
+        (lambda _: SentenceEncoder(5), TypeError, "model=5 must be the name of a model on the"),
+        (lambda _: RCMDRegressor(5, epochs=1), TypeError, "model=5 must be the name of a model"),
+    ],
+)
+def test_an_encoder_that_cannot_be_read_so_is_named_before_any_work(
+    tmp_path, tiny_model, make, error, message
+):
+    pytest.importorskip("transformers", reason="needs the extra neural")
+    log = tmp_path / "log"
+    # A length that was right does not vouch for another.
+    short = ("short", FrozenEstimator(SentenceEncoder(tiny_model, max_length=64).fit(["a"])))
+    members = [("pairs", Logged(str(log))), short, ("far", make(tiny_model))]
+    with pytest.raises(error, match=f"^member 'far': {message}"):
         DuplicateClassifier(members).fit(PAIRS, Y)
     assert not log.exists()
 
