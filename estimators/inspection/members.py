@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -18,6 +20,56 @@ from estimators.metric import map_of
 
 Members = list[tuple[str, Any, list[int]]]
 
+ONE_SIDED = ("rcmd1", "rcmd2")
+"""Plans of transport under which the order of a pair matters."""
+
+
+@dataclass(frozen=True)
+class FittedLine:
+    """How a member's value follows from its similarity, to which its words sum.
+
+    The value is ``link(intercept + slope * similarity)``, the mean of both orders where the order
+    of a pair matters.
+
+    Attributes
+    ----------
+    slope, intercept : float
+        Of the line that was fitted to the training pairs.
+    link : {"identity", "logistic"}
+        "logistic" where the line gives log-odds, and the value is their probability.
+    turned : float or None
+        Similarity of the pair with its texts swapped, under a plan of one side alone.
+
+    Examples
+    --------
+    >>> from estimators.inspection import FittedLine
+    >>> line = FittedLine(slope=2.0, intercept=-1.0)
+    >>> line.value(0.75)
+    0.5
+    >>> line.told("matching", 0.75)
+    'matching 0.5 = the fitted line of its similarity 0.7500 (slope 2, intercept -1)'
+    """
+
+    slope: float
+    intercept: float
+    link: Literal["identity", "logistic"] = "identity"
+    turned: float | None = None
+
+    def value(self, similarity: float) -> float:
+        """Give the member's value of a pair, from the similarity of its texts as they stand."""
+        orders = [similarity] if self.turned is None else [similarity, self.turned]
+        ends = self.intercept + self.slope * np.asarray(orders)
+        return float(np.mean(expit(ends) if self.link == "logistic" else ends))
+
+    def told(self, name: str, similarity: float) -> str:
+        """Say in words how the member of a name comes from a similarity to its value."""
+        by = "the probability whose log-odds are " if self.link == "logistic" else ""
+        of = f"its similarity {similarity:.4f}"
+        if self.turned is not None:
+            of += f" and of {self.turned:.4f} with the texts swapped, the mean of both"
+        numbers = f"slope {self.slope:.4g}, intercept {self.intercept:.4g}"
+        return f"{name} {self.value(similarity):.3g} = {by}the fitted line of {of} ({numbers})"
+
 
 def explain_members(
     members: Members, pairs: NDArray[np.object_], n_terms: int
@@ -25,6 +77,7 @@ def explain_members(
     dict[str, list[Explanation]],
     dict[str, list[list[tuple[str, float]]]],
     dict[str, list[float]],
+    dict[str, list[FittedLine]],
 ]:
     """Take each member's own judgement apart where it can be.
 
@@ -45,8 +98,10 @@ def explain_members(
         Log-odds of the features of a linear member that weigh most, for each pair.
     offsets : dict of str to list of float
         Log-odds of the same members that their terms leave out, the intercept among them.
+    lines : dict of str to list of FittedLine
+        Of members in ``words`` whose value is no similarity itself: how it follows from that.
     """
-    words, terms, offsets = {}, {}, {}
+    words, terms, offsets, lines = {}, {}, {}, {}
     for name, member, columns in members:
         known = member.estimator if isinstance(member, FrozenEstimator) else member
         if len(columns) > 1:
@@ -57,9 +112,11 @@ def explain_members(
             found = known.explain(pairs)
             if all(isinstance(each, Explanation) for each in found):
                 words[name] = found
+                if hasattr(known, "slope_"):
+                    lines[name] = _lines_of(known, pairs)
         elif (names := _term_names(known)) is not None:
             terms[name], offsets[name] = _strongest_terms(known, names, pairs, n_terms)
-    return words, terms, offsets
+    return words, terms, offsets, lines
 
 
 def explain_tokens(embedder: Any, pairs: Any) -> list[Explanation]:
@@ -134,6 +191,16 @@ def _of_tokens(
         scale *= float(np.linalg.norm(points.sum(axis=0))) if len(points) else 0.0
     contributions = vectors[0] @ vectors[1].T * (1 / scale if scale > 0 else 0.0)
     return Explanation(**given, contributions=contributions, similarity=float(contributions.sum()))
+
+
+def _lines_of(member: Any, pairs: NDArray[np.object_]) -> list[FittedLine]:
+    """Give the line of a similarity regressor for each pair."""
+    link: Any = "logistic" if hasattr(member, "classes_") else "identity"
+    turned: list[float | None] = [None] * len(pairs)
+    if getattr(member, "plan", None) in ONE_SIDED:
+        turned = member.similarity(pairs[:, ::-1]).tolist()
+    slope, intercept = float(member.slope_), float(member.intercept_)
+    return [FittedLine(slope, intercept, link, other) for other in turned]
 
 
 def _of_embedder(embedder: Any, pairs: NDArray[np.object_]) -> list[Explanation] | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from estimators.inspection.explanation import Explanation
-from estimators.inspection.members import explain_members
+from estimators.inspection.members import FittedLine, explain_members
 from estimators.inspection.pages.fragment import verdict_html
 from estimators.inspection.printable import percent, printable_text
 from film.pairs import shapley_effects
@@ -111,6 +111,9 @@ class Verdict:
         there. With the terms they sum to the member's own log-odds.
     familiarity : float or None
         How like the fitted texts these are, from 0 to 1; None where the model does not know.
+    lines : dict of str to FittedLine
+        Of the members in `words` that were fitted to the labels: how their value follows from the
+        similarity to which their words sum.
     """
 
     text1: str
@@ -125,6 +128,7 @@ class Verdict:
     unseen: str = ""
     offsets: dict[str, float] = field(default_factory=dict)
     familiarity: float | None = None
+    lines: dict[str, FittedLine] = field(default_factory=dict)
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
         """Lead from the typical pair to this one, the strongest inputs first.
@@ -162,6 +166,13 @@ class Verdict:
         if not self._unfamiliar:
             return told
         return f"{told}: the texts are unlike those that the model was fitted to; rely less on it"
+
+    def line_note(self, name: str) -> str:
+        """Say how a member comes from its similarity to its value; empty where they are one."""
+        line = self.lines.get(name)
+        if line is None or line == FittedLine(1.0, 0.0):
+            return ""
+        return line.told(name, self.words[name].similarity)
 
     @property
     def _unfamiliar(self) -> bool:
@@ -204,6 +215,7 @@ class Verdict:
             "features": [vars(evidence).copy() for evidence in self.features],
             "words": {name: words.to_dict() for name, words in self.words.items()},
             "terms": {name: [list(term) for term in terms] for name, terms in self.terms.items()},
+            "lines": {name: vars(line).copy() for name, line in self.lines.items()},
             "sameness": None if self.sameness is None else vars(self.sameness).copy(),
         }
 
@@ -237,6 +249,8 @@ class Verdict:
                 f"{'similarity' if words.title else 'cosine'} of {words.similarity:.3f}: "
                 f"{met or 'none'}"
             )
+            if note := self.line_note(name):
+                lines.append(f"    {_line(note)}")
             if words.truncation:
                 lines.append(f"    {words.truncation}")
         return "\n".join(lines)
@@ -306,7 +320,7 @@ def explain_verdicts(
     effects = shapley_effects(lambda X: _log_odds(probability_of(X)), inputs, typical, groups)
     baseline = float(probability_of(typical[None, :])[0])
     labels = [*(name for name, _, _ in members), *feature_names]
-    words, terms, offsets = explain_members(members, pairs, SHOWN_WORDS)
+    words, terms, offsets, lines = explain_members(members, pairs, SHOWN_WORDS)
     verdicts = []
     for row, (text1, text2) in enumerate(pairs):
         evidence = [
@@ -325,6 +339,7 @@ def explain_verdicts(
                 words={name: of_member[row] for name, of_member in words.items()},
                 terms={name: of_member[row] for name, of_member in terms.items()},
                 offsets={name: of_member[row] for name, of_member in offsets.items()},
+                lines={name: of_member[row] for name, of_member in lines.items()},
                 sameness=sameness if gains[row] > 0 else None,
                 unseen=unseen[row],
                 familiarity=None if familiarities is None else float(familiarities[row]),

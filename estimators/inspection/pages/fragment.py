@@ -82,6 +82,7 @@ def verdict_html(verdict: Any) -> str:
     head = _row("Input", "This pair", "Typical pair", "Probability so far", tag="th")
     words = [
         f"<p>{escaped(name)}</p>{explanation_html(explanation, False)}"
+        + (f"<p>{escaped(note)}</p>" if (note := verdict.line_note(name)) else "")
         for name, explanation in verdict.words.items()
     ] or [f"<p>{escaped(verdict.text1)}<br>{escaped(verdict.text2)}</p>"]
     terms = [

@@ -181,6 +181,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         and {"name": verdict.sameness.name, "effect": round(verdict.sameness.effect, 6)},
         "unseen": verdict.unseen,
         "familiarity": verdict.familiarity_note,
+        "lines": [note for name in verdict.lines if (note := verdict.line_note(name))],
     }
 
 

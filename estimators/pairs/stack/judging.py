@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from estimators.inputs import READINGS, Fold, place_pairs
+from estimators.inspection import ONE_SIDED
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.encodings import Encodings
@@ -19,9 +20,6 @@ from estimators.persistence import savable
 from film.pairs import neighbour_ranks, ranks_and_neighbourhoods, row_cosines
 
 ORDERLESS = (LexicalFeatures, WordDifferences)
-
-ONE_SIDED = ("rcmd1", "rcmd2")
-"""Plans of transport under which the order of a pair matters."""
 
 
 def judge_fold(

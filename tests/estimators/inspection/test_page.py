@@ -176,6 +176,7 @@ def test_an_entry_holds_the_steps_of_its_verdict():
         "sameness": None,
         "unseen": "",
         "familiarity": "",
+        "lines": [],
     }
 
 

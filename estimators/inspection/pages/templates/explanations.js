@@ -127,13 +127,14 @@ function pairEntry({ pair, number }) {
   const facts = element("p", { class: "facts" }, element("span", { class: "id" }, `Pair ${whole(number)}`));
   const fact = (name, value) => facts.append(element("span", {}, `${name} `, element("strong", {}, value)));
   if (verdict) fact("Probability of a duplicate", percent(verdict.probability));
-  if (pair.links) fact(verdict ? "Cosine" : "Similarity", decimals(pair.similarity));
+  if (pair.links) fact(verdict && !pair.title ? "Cosine" : "Similarity", decimals(pair.similarity));
   if (pair.title) facts.append(element("bdi", { class: "quiet" }, visible(pair.title)));
   const { parts, nodes } = sentences(pair);
   const entry = element("article", { class: "pair", "aria-label": `Pair ${whole(number)}` }, facts, ...nodes);
   const quiet = (text) => entry.append(element("p", { class: "quiet rest" }, text));
   if (Math.abs(pair.hidden ?? 0) >= 0.0005) quiet(`Special tokens, which are not shown, add ${signed(pair.hidden)}.`);
   if (pair.truncation) quiet(pair.truncation);
+  for (const line of verdict?.lines ?? []) quiet(visible(line));
   if (verdict?.unseen) entry.append(element("p", { class: "note" }, visible(verdict.unseen)));
   if (verdict?.familiarity) entry.append(element("p", { class: "note familiarity" }, visible(verdict.familiarity)));
   if (verdict?.steps.length) entry.append(waterfall(verdict));
