@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 _MINILM = "all-MiniLM-L6-v2"
-_ALIGN = "chunk vectors and neighbours"
+_ALIGN = "chunk vectors and neighbours, joined"
 _HERE = f"{_MINILM}, bfloat16: here"
 _BATCH = "CPU, 2 torch threads: {} texts, 32 tokens, width 768"
 _SPEED = f"{_MINILM}, generated, 2 torch threads: 512 pairs, 128 tokens, 128 texts a batch"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -19,7 +19,7 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChunkAlignment:
-    """Scores between the chunks of two texts, and the chunks that are each other's best.
+    """Scores between the chunks of two texts, and the chunks that belong together.
 
     Made by `Explanation.chunks` and by `RCMDRegressor.align`.
 
@@ -31,6 +31,8 @@ class ChunkAlignment:
         What a pair of chunks contributes to the similarity, or how similar they are.
     above : float, default=0.0
         Chunks align where their score is above this.
+    joined : list of (int, int), default=[]
+        Pairs beside those that are each other's best, as of `film.tokens.joined_chunks`.
 
     Attributes
     ----------
@@ -40,7 +42,8 @@ class ChunkAlignment:
     Raises
     ------
     ValueError
-        If `scores` does not have shape (n1, n2) or is not finite.
+        If `scores` does not have shape (n1, n2) or is not finite, or `joined` names a chunk that is
+        not there.
 
     Examples
     --------
@@ -59,9 +62,10 @@ class ChunkAlignment:
     chunks2: list[str]
     scores: Any
     above: float = 0.0
+    joined: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Refuse scores that are not those of these chunks."""
+        """Refuse scores and joined pairs that are not those of these chunks."""
         shape = (len(self.chunks1), len(self.chunks2))
         scores = np.asarray(self.scores, dtype=np.float64)
         # A list of no rows cannot say how many columns it has.
@@ -72,12 +76,19 @@ class ChunkAlignment:
                 f"scores must be finite and have shape {shape}, chunks1 by chunks2, got shape "
                 f"{scores.shape}"
             )
+        if not all(0 <= i < shape[0] and 0 <= j < shape[1] for i, j in self.joined):
+            raise ValueError(
+                f"joined must hold positions of {shape[0]} and {shape[1]} chunks, got {self.joined}"
+            )
         object.__setattr__(self, "scores", scores)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Chunks that are each other's best with a score above the limit, as positions (i, j)."""
-        return mutual_maxima(self.scores, above=self.above)
+        """Chunks that belong together, as positions (i, j), in order.
+
+        Those that are each other's best with a score above the limit, and the joined ones.
+        """
+        return sorted({*mutual_maxima(self.scores, above=self.above), *self.joined})
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in lists, strings and numbers, ready for JSON.

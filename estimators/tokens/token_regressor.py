@@ -27,7 +27,7 @@ from estimators.inspection import ChunkAlignment, Explanation, find_chunks
 from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blocks
 from estimators.tokens.vocabulary import WEIGHTS, check_weights
 from estimators.training import check_judged
-from film.tokens import Ragged, chunk_cosines, with_neighbours
+from film.tokens import Ragged, chunk_cosines, joined_chunks, mutual_maxima, with_neighbours
 
 ENCODER_PARAMETERS = ("max_length", "batch_size", "device", "dtype", "cache")
 
@@ -208,8 +208,10 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     ) -> list[ChunkAlignment]:
         """Align chunks of texts by the cosine of their summed token vectors.
 
-        Chunks are judged as wholes, and a little by the chunks before and after them. On SemEval's
-        iSTS this aligned better than pooling the contributions of their tokens, which is what
+        Chunks are judged as wholes, and a little by the chunks before and after them; each other's
+        best align. A chunk left over joins the partner of another where it says some of it better
+        (`film.tokens.joined_chunks`), so that one chunk may stand for two. On SemEval's iSTS this
+        aligned better than pooling the contributions of their tokens, which is what
         ``explain(pairs)[i].chunks(...)`` does and what sums to the similarity.
 
         Parameters
@@ -229,7 +231,8 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         aligned : list of ChunkAlignment
-            One per pair, with cosines and these shares as scores.
+            One per pair, with cosines and these shares as scores. Its `pairs` less its `joined` are
+            one to one.
 
         Raises
         ------
@@ -267,7 +270,13 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
             x1, x2 = (block.tokens[text] for text in sides)
             cosines = chunk_cosines(x1, x2, members1, members2)
             scores = with_neighbours(cosines, neighbours)
-            found.append(ChunkAlignment(chunks1=texts1, chunks2=texts2, scores=scores, above=above))
+            best = mutual_maxima(scores, above=above)
+            joined = joined_chunks(x1, x2, members1, members2, scores, best, above=above)
+            found.append(
+                ChunkAlignment(
+                    chunks1=texts1, chunks2=texts2, scores=scores, above=above, joined=joined
+                )
+            )
         return found
 
     def __sklearn_tags__(self) -> Any:

@@ -275,6 +275,26 @@ def test_it_reads_well_in_a_terminal():
     assert str(nothing) == "not aligned in 1: a | b\nnot aligned in 2: c"
 
 
+def test_joined_pairs_are_among_the_pairs():
+    told = ChunkAlignment(
+        chunks1=ALIGNED.chunks1, chunks2=ALIGNED.chunks2, scores=ALIGNED.scores, joined=[(1, 0)]
+    )
+    assert told.pairs == [(0, 0), (1, 0), (2, 1)]
+    assert str(told).splitlines()[1] == "+0.3000  is playing ~ Someone"
+    assert "not aligned" not in str(told)
+    assert told.to_dict()["pairs"] == [[0, 0], [1, 0], [2, 1]]
+    assert told.plot().ax_.get_title() == "3 pairs of chunks aligned"
+    assert ALIGNED.joined == []
+
+
+@pytest.mark.parametrize("pair", [(3, 0), (0, 2), (-1, 0), (0, -1)])
+def test_joined_pairs_of_other_chunks_are_refused(pair):
+    with pytest.raises(ValueError, match="joined must hold positions of 3 and 2 chunks"):
+        ChunkAlignment(
+            chunks1=ALIGNED.chunks1, chunks2=ALIGNED.chunks2, scores=ALIGNED.scores, joined=[pair]
+        )
+
+
 def test_dictionaries_go_through_json():
     data = ALIGNED.to_dict()
     assert json.loads(json.dumps(data)) == data

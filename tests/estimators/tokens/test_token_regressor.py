@@ -14,6 +14,7 @@ from estimators import DisjointPairsKFold, RCMDRegressor, TokenMatchingRegressor
 from estimators.tokens import blocks
 from estimators.tokens.token_regressor import TokenRegressor
 from estimators.training.targets import fitted_line
+from film.tokens import chunk_membership, joined_chunks, mutual_maxima
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -404,6 +405,25 @@ def test_chunks_align_by_the_cosine_of_their_summed_vectors(make, monkeypatch):
     expected = cosines + 0.25 * np.diag(np.diag(cosines)[::-1])
     np.testing.assert_allclose(supported.scores, expected, atol=1e-5)
     assert model.align(pairs, chunks, above=1.0)[2].pairs == []
+
+
+def test_one_chunk_stands_for_two_where_each_says_a_part(make):
+    first, second = "learn chess play well", "old earth mat dog"
+    whole = f"{first} {second}"
+    model, chunks = make().fit([(whole, whole)]), [([whole], [first, second])]
+    [aligned] = model.align([(whole, whole)], chunks, above=-1.0)
+    tokens = model.encoder_.transform([whole])
+    spans, x = np.asarray(tokens.spans), tokens[0]
+    ends = [(0, len(first)), (len(first) + 1, len(whole))]
+    members1 = chunk_membership([[0, 1]], ends, spans)
+    members2 = chunk_membership([[0], [1]], ends, spans)
+    best = mutual_maxima(aligned.scores)
+    joined = joined_chunks(x, x, members1, members2, aligned.scores, best)
+    assert aligned.joined == joined and aligned.pairs == [(0, 0), (0, 1)]
+    # The limit holds for what joins too.
+    between = aligned.scores.mean()
+    [strict] = model.align([(whole, whole)], chunks, above=between)
+    assert strict.joined == [] and len(strict.pairs) == 1
 
 
 def test_chunks_that_do_not_fit_the_pairs(make):
