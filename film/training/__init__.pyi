@@ -5,7 +5,6 @@ from .losses import entailment_loss as entailment_loss
 from .losses import l2_loss as l2_loss
 from .losses import n_pair_loss as n_pair_loss
 from .losses import pairwise_logistic_loss as pairwise_logistic_loss
-from .losses import rank_loss as rank_loss
 from .losses import triplet_loss as triplet_loss
 from .pooling import weighted_mean as weighted_mean
 from .rowpairs import rowpairs_similarity as rowpairs_similarity

@@ -61,12 +61,17 @@ def contrastive_loss(similarity: Any, temperature: float = 0.05, excluded: Any =
     )
 
 
-def rank_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
+def pairwise_logistic_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
     """Ask of all pairs of texts that those scored higher are more similar.
 
-    With s the similarities and y the scores of n pairs, it is ``log(1 + Σ exp((s_i - s_j) / τ))``,
-    summed over all i, j with ``y_i < y_j``: the loss called CoSENT. Scores count by their order
-    alone, so any unit will do; with labels 0 and 1 it asks for a large area under the ROC curve.
+    RankNet (Burges et al., 2005). With s the similarities and y the scores of n pairs, it is the
+    mean of ``log(1 + exp((s_i - s_j) / τ))`` over all i, j with ``y_i < y_j``, weighed by
+    ``y_j - y_i``: each order of two pairs counts by how much their scores differ. Any unit and zero
+    of the scores will do. With labels 0 and 1 it is, in units of log 2, a smooth upper bound of 1
+    less the area under the ROC curve; with probabilities of a teacher an order counts by how much
+    surer the teacher is of one pair than of the other. No pair pulls by more than its share of the
+    weights over τ. In CoSENT's ``log(1 + Σ exp((s_i - s_j) / τ))`` a single pair that is scored
+    wrongly may outweigh all others.
 
     Parameters
     ----------
@@ -94,73 +99,19 @@ def rank_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
     Examples
     --------
     >>> import torch
-    >>> from film.training import rank_loss
-    >>> rank_loss(torch.tensor([0.9, 0.8]), torch.tensor([4.5, 1.0]), temperature=0.1)
+    >>> from film.training import pairwise_logistic_loss
+    >>> pairwise_logistic_loss(torch.tensor([0.9, 0.8]), torch.tensor([4.5, 1.0]), temperature=0.1)
     tensor(0.3133)
     """
     import torch
 
     _check(similarity, temperature)
     _check_ranked(similarity, "scores", scores)
-    below = scores[:, None] < scores
-    gaps = ((similarity[:, None] - similarity) / temperature)[below]
-    return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
-
-
-def pairwise_logistic_loss(similarity: Any, probabilities: Any, temperature: float = 0.05) -> Any:
-    """Ask of all pairs of texts that those more probably the same are more similar.
-
-    RankNet (Burges et al., 2005). With s the similarities and p the probabilities that n pairs mean
-    the same, it is the mean of ``log(1 + exp((s_i - s_j) / τ))`` over all i ≠ j, weighed by
-    ``(1 - p_i) p_j``: each order of two pairs counts by the probability that it is wrong. So labels
-    and a teacher's probabilities are learned from together; where two pairs are equally probable,
-    it is least where their similarities are equal. With probabilities 0 and 1 it is a smooth upper
-    bound of 1 less the area under the ROC curve, in units of log 2. A pair that is labelled wrongly
-    pulls no more than 1/τ, where in `rank_loss` it may outweigh all others.
-
-    Parameters
-    ----------
-    similarity : tensor of float, shape (n,)
-        Similarity s of n pairs.
-    probabilities : tensor, shape (n,)
-        Their probabilities p, from 0 to 1.
-    temperature : float, default=0.05
-        τ, greater than 0.
-
-    Returns
-    -------
-    loss : tensor, shape ()
-        Of the type of ``similarity``; 0 where all probabilities are 0, or all are 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a shape, a type or ``temperature`` is wrong, or a probability is not from 0 to 1.
-
-    Notes
-    -----
-    Time and memory are O(n²).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from film.training import pairwise_logistic_loss
-    >>> similarity, probabilities = torch.tensor([0.9, 0.8]), torch.tensor([1.0, 0.3])
-    >>> pairwise_logistic_loss(similarity, probabilities, temperature=0.1)
-    tensor(0.3133)
-    """
-    import torch
-
-    _check(similarity, temperature)
-    _check_ranked(similarity, "probabilities", probabilities)
-    p = probabilities.to(similarity.dtype)
-    if not bool(((p >= 0) & (p <= 1)).all()):
-        raise ValueError("probabilities must be from 0 to 1, and none may be missing")
-    weights = ((1 - p)[:, None] * p).fill_diagonal_(0)
-    gaps = (similarity[:, None] - similarity) / temperature
+    y = scores.to(similarity.dtype)
+    weights = (y - y[:, None]).clamp(min=0)
+    costs = weights * torch.nn.functional.softplus((similarity[:, None] - similarity) / temperature)
     total = weights.sum()
-    costs = (weights * torch.nn.functional.softplus(gaps)).sum()
-    return costs / torch.where(total > 0, total, torch.ones_like(total))
+    return costs.sum() / torch.where(total > 0, total, torch.ones_like(total))
 
 
 def l2_loss(similarity: Any, scores: Any) -> Any:

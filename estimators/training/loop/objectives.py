@@ -16,7 +16,6 @@ from film.training import (
     l2_loss,
     n_pair_loss,
     pairwise_logistic_loss,
-    rank_loss,
     rowpairs_similarity,
     triplet_loss,
     weighted_mean,
@@ -76,10 +75,10 @@ class Objective:
 
 
 class Ranking(Objective):
-    """Pairs with higher scores are more similar; the scale of scores does not count."""
+    """Pairs with higher scores are more similar; unit and zero of scores do not count."""
 
     def loss(self, batch: Batch) -> Any:
-        """`rank_loss` over the rows of all processes."""
+        """`pairwise_logistic_loss` over the rows of all processes."""
         import torch
 
         found, processes = batch.similarity(0, 1), batch.processes
@@ -87,19 +86,7 @@ class Ranking(Objective):
         scores = np.concatenate([y[rank :: processes.size] for rank in processes.order])
         similarity = torch.cat(processes.gather(found))
         wanted = torch.from_numpy(scores).to(found.device)
-        return self.cost(similarity, wanted, batch.settings.temperature)
-
-    def cost(self, similarity: Any, scores: Any, temperature: float) -> Any:
-        """`rank_loss`."""
-        return rank_loss(similarity, scores, temperature)
-
-
-class LabelRanking(Ranking):
-    """Pairs that are more probably the same are more similar: labels, and scores of a teacher."""
-
-    def cost(self, similarity: Any, scores: Any, temperature: float) -> Any:
-        """`pairwise_logistic_loss`."""
-        return pairwise_logistic_loss(similarity, scores, temperature)
+        return pairwise_logistic_loss(similarity, wanted, batch.settings.temperature)
 
 
 class Contrast(Objective):
@@ -259,7 +246,7 @@ class PairScore(Objective):
 
 OBJECTIVES: dict[str, type[Objective]] = {
     "regression": Ranking,
-    "binary": LabelRanking,
+    "binary": Ranking,
     "contrastive": Contrast,
     "l2": Cosine,
     "nli": Entailment,

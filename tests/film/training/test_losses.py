@@ -12,7 +12,6 @@ from film.training.losses import (  # noqa: E402
     l2_loss,
     n_pair_loss,
     pairwise_logistic_loss,
-    rank_loss,
     triplet_loss,
 )
 
@@ -195,62 +194,37 @@ def test_bad_arguments_of_n_pair_loss_are_named(arguments, error, text):
         n_pair_loss(*arguments)
 
 
-def test_rank_loss_is_its_definition():
-    s = torch.tensor([0.3, -0.2, 0.9, 0.5], dtype=torch.float64)
-    y = torch.tensor([2.0, 2.0, 1.0, 7.0])
-    total = 1.0
-    for i in range(4):
-        for j in range(4):
-            if y[i] < y[j]:
-                total += math.exp(float(s[i] - s[j]) / 0.3)
-    assert float(rank_loss(s, y, 0.3)) == pytest.approx(math.log(total))
-
-
-def test_rank_loss_minds_order_alone():
-    s = torch.tensor([0.3, -0.2, 0.9], dtype=torch.float64)
-    y = torch.tensor([1.0, 2.0, 3.0])
-    assert torch.equal(rank_loss(s, y), rank_loss(s, 100 * y - 7))
-    assert torch.equal(rank_loss(s, y), rank_loss(s + 5, y))
-    assert float(rank_loss(s, torch.ones(3))) == 0
-    right, wrong = rank_loss(s.sort().values, y), rank_loss(s.sort().values.flip(0), y)
-    assert float(right) < 1e-2 < float(wrong)
-
-
-def test_rank_loss_has_the_right_gradient():
-    s = torch.tensor([0.3, -0.2, 0.9, 0.5], dtype=torch.float64, requires_grad=True)
-    y = torch.tensor([2, 2, 1, 7])
-    assert torch.autograd.gradcheck(lambda s: rank_loss(s, y, 0.3), (s,))
-
-
-@pytest.mark.parametrize(
-    ("s", "y", "temperature", "message"),
-    [
-        (torch.ones(3, dtype=torch.int64), torch.ones(3), 1.0, "tensor of floats"),
-        (torch.ones(3), torch.ones(2), 1.0, r"similarity has shape \(3,\) and scores \(2,\)"),
-        (torch.ones(3, 1), torch.ones(3, 1), 1.0, r"both must be \(n,\)"),
-        (torch.ones(3), torch.ones(3), 0.0, "temperature=0.0"),
-    ],
-)
-def test_rank_loss_names_what_is_wrong(s, y, temperature, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        rank_loss(s, y, temperature)
-
-
-def looped_pairwise_logistic(s, p, temperature):
+def looped_pairwise_logistic(s, y, temperature):
     total = weight = 0.0
     for i in range(len(s)):
         for j in range(len(s)):
-            if i != j:
-                total += (1 - p[i]) * p[j] * math.log1p(math.exp((s[i] - s[j]) / temperature))
-                weight += (1 - p[i]) * p[j]
+            if y[i] < y[j]:
+                total += (y[j] - y[i]) * math.log1p(math.exp((s[i] - s[j]) / temperature))
+                weight += y[j] - y[i]
     return total / weight
 
 
-def test_pairwise_logistic_loss_is_its_definition():
-    s, p = [0.3, -0.2, 0.9, 0.5, 0.5], [0.2, 0.0, 1.0, 0.7, 0.5]
-    found = pairwise_logistic_loss(torch.tensor(s, dtype=torch.float64), torch.tensor(p), 0.3)
-    # Probabilities of float32 are exact to some 1e-7.
-    assert float(found) == pytest.approx(looped_pairwise_logistic(s, p, 0.3), rel=1e-6)
+@pytest.mark.parametrize(
+    "y", [[2.0, 2.0, 1.0, 7.0, 0.5], [0.2, 0.0, 1.0, 0.7, 0.5], [1, 0, 0, 1, 1]]
+)
+def test_pairwise_logistic_loss_is_its_definition(y):
+    s = [0.3, -0.2, 0.9, 0.5, 0.5]
+    scores = torch.tensor(y, dtype=torch.float64)
+    found = pairwise_logistic_loss(torch.tensor(s, dtype=torch.float64), scores, 0.3)
+    assert float(found) == pytest.approx(looped_pairwise_logistic(s, y, 0.3), rel=1e-12)
+
+
+def test_pairwise_logistic_loss_minds_order_and_differences_alone():
+    s = torch.tensor([0.3, -0.2, 0.9], dtype=torch.float64)
+    y = torch.tensor([1.0, 2.0, 3.0])
+    found = pairwise_logistic_loss(s, y)
+    torch.testing.assert_close(pairwise_logistic_loss(s, 100 * y - 7), found)
+    torch.testing.assert_close(pairwise_logistic_loss(s + 5, y), found)
+    assert float(pairwise_logistic_loss(s, torch.ones(3))) == 0
+    right, wrong = (
+        pairwise_logistic_loss(x, y) for x in (s.sort().values, s.sort().values.flip(0))
+    )
+    assert float(right) < 1e-2 < float(wrong)
 
 
 def test_pairwise_logistic_loss_bounds_the_share_of_wrong_orders():
@@ -260,17 +234,20 @@ def test_pairwise_logistic_loss_bounds_the_share_of_wrong_orders():
     wrong = float((s[labels == 0, None] >= s[labels == 1]).double().mean())
     assert 0 < wrong < 1
     assert all(each >= wrong for each in found)
-    for alike in (0.0, 1.0):
-        assert float(pairwise_logistic_loss(s, torch.full((40,), alike))) == 0
 
 
 def test_one_wrong_label_does_not_outweigh_all_others():
-    """The gradient of one pair is bounded by its share of all orders, by `rank_loss` it is not."""
+    """Of what pushes pairs apart, no pair has more than its share; CoSENT gives it nearly all."""
     s = torch.cat([torch.linspace(0.5, 0.6, 20), torch.tensor([0.99])]).double().requires_grad_()
     labels = torch.tensor([0] * 10 + [1] * 10 + [0])
+
+    def cosent():
+        gaps = ((s[:, None] - s) / 0.05)[labels[:, None] < labels]
+        return torch.logsumexp(torch.cat([gaps.new_zeros(1), gaps]), dim=0)
+
     shares = []
-    for loss in (pairwise_logistic_loss, rank_loss):
-        (found,) = torch.autograd.grad(loss(s, labels), s)
+    for loss in (pairwise_logistic_loss(s, labels), cosent()):
+        (found,) = torch.autograd.grad(loss, s)
         shares.append(float(found[-1] / found.clamp(min=0).sum()))
     assert shares[0] < 0.5 < 0.9 < shares[1]
 
@@ -286,34 +263,26 @@ def test_a_teacher_that_is_less_sure_counts_less():
     assert pairwise_logistic_loss(s[:2], sure, 0.3) < pairwise_logistic_loss(s[:2], unsure, 0.3)
 
 
-def test_pairs_as_probable_cost_least_where_they_are_as_similar():
-    p, gaps = torch.tensor([0.4, 0.4]), (-0.3, -0.1, 0.0, 0.1, 0.3)
-    costs = [float(pairwise_logistic_loss(torch.tensor([0.5 + gap, 0.5]), p, 0.3)) for gap in gaps]
-    assert min(costs) == costs[2] and costs[0] > costs[1] and costs[4] > costs[3]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_pairwise_logistic_loss_has_the_right_gradient(seed):
-    s, p = drawn((2, 6), seed)[0]
-    p = (p.abs() * torch.tensor([0, 1, 1, 1, 1, 1])).requires_grad_(False)
-    p[1] = 1.0
-    assert torch.autograd.gradcheck(
-        lambda s: pairwise_logistic_loss(s, p, 0.3), (s.requires_grad_(),)
-    )
+    s, y = drawn((2, 6), seed)[0]
+    y = y.round(decimals=1)
+    s.requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: pairwise_logistic_loss(s, y, 0.3), (s,))
 
 
 @pytest.mark.parametrize(
-    ("p", "message"),
+    ("s", "y", "temperature", "message"),
     [
-        (torch.ones(2), r"similarity has shape \(3,\) and probabilities \(2,\)"),
-        (torch.tensor([0.0, 1.0, 1.1]), "probabilities must be from 0 to 1"),
-        (torch.tensor([0.0, 1.0, -0.1]), "probabilities must be from 0 to 1"),
-        (torch.tensor([0.0, 1.0, math.nan]), "none may be missing"),
+        (torch.ones(3, dtype=torch.int64), torch.ones(3), 1.0, "tensor of floats"),
+        (torch.ones(3), torch.ones(2), 1.0, r"similarity has shape \(3,\) and scores \(2,\)"),
+        (torch.ones(3, 1), torch.ones(3, 1), 1.0, r"both must be \(n,\)"),
+        (torch.ones(3), torch.ones(3), 0.0, "temperature=0.0"),
     ],
 )
-def test_pairwise_logistic_loss_names_what_is_wrong(p, message):
-    with pytest.raises(ValueError, match=message):
-        pairwise_logistic_loss(torch.ones(3), p)
+def test_pairwise_logistic_loss_names_what_is_wrong(s, y, temperature, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        pairwise_logistic_loss(s, y, temperature)
 
 
 def test_l2_loss_is_the_mean_squared_distance():
