@@ -124,13 +124,9 @@ def contrast(rows, similarity):
 def ranking(y):
     def loss(rows, similarity):
         s = [similarity(*row) for row in rows]
-        total = 1 + sum(
-            torch.exp((s[i] - s[j]) / 0.1)
-            for i in range(len(y))
-            for j in range(len(y))
-            if y[i] < y[j]
-        )
-        return torch.log(total)
+        orders = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i] < y[j]]
+        costs = [(y[j] - y[i]) * torch.log1p(torch.exp((s[i] - s[j]) / 0.1)) for i, j in orders]
+        return sum(costs) / sum(y[j] - y[i] for i, j in orders)
 
     return loss
 
@@ -250,8 +246,9 @@ def test_special_tokens_and_weights_count_in_training_as_in_scoring(sober_model,
         sober_model, special_tokens=special, weights=weights, epochs=0, temperature=0.1
     ).fit(PAIRS)
     s, y = before.similarity(PAIRS), np.array(SCORES)
-    gaps = ((s[:, None] - s) / 0.1)[y[:, None] < y]
-    assert model.loss_curve_[0] == pytest.approx(np.log1p(np.exp(gaps).sum()), rel=1e-5)
+    weights = np.maximum(0, y - y[:, None])
+    costs = weights * np.log1p(np.exp((s[:, None] - s) / 0.1))
+    assert model.loss_curve_[0] == pytest.approx(costs.sum() / weights.sum(), rel=1e-5)
 
 
 def test_the_weights_of_the_best_score_are_kept(tiny_model, monkeypatch):
