@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimators.inputs import check_integer
+from film.corpus import checked_device
 
 SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
@@ -29,23 +30,16 @@ def import_torch() -> Any:
 
 
 def check_device(torch: Any, device: Any) -> str:
-    """Give the name of a device that torch can use here; None chooses."""
+    """Give the name of a device that torch can use here; None chooses.
+
+    Raises ValueError as `film.corpus.checked_device` does.
+    """
     if device is None:
         # Launched with several processes, each has a GPU of its own.
         own = os.environ.get("LOCAL_RANK")
         gpu = "cuda" if own is None else f"cuda:{own}"
         return gpu if torch.cuda.is_available() else "cpu"
-    try:
-        name = torch.device(device)
-        torch.empty(1, device=name)
-    except MemoryError:
-        raise
-    except Exception as error:  # each backend of torch has its own
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(
-            f"device={device!r} cannot be used here ({said}); give 'cpu', 'cuda', or None to choose"
-        ) from error
-    return str(name)
+    return str(checked_device(device))
 
 
 def read_head(path: Path, width: int) -> dict[str, np.ndarray]:

@@ -57,11 +57,12 @@ def checked_device(device: str) -> Any:
         place = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise ValueError(
-            f"device must be None or a device of torch such as 'cuda', got {device!r}."
+            f"device={device!r} must be a device of torch such as 'cuda' or 'cpu', or None"
         ) from error
     if place.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
-            f"device is {device!r}, but torch sees no GPU: give None, or install torch for CUDA."
+            f"device={device!r} is asked for, but torch sees no GPU: give device=None or 'cpu', or "
+            "install torch for CUDA"
         )
     try:
         float(torch.zeros((), device=place))
@@ -70,7 +71,7 @@ def checked_device(device: str) -> Any:
     except Exception as error:  # each backend of torch has its own
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
-            f"device={device!r} does not compute here ({said}); give None, or another"
+            f"device={device!r} does not compute here ({said}); give device=None or 'cpu'"
         ) from error
     return place
 

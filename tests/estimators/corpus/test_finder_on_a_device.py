@@ -88,7 +88,7 @@ def test_the_device_is_that_of_now(sent, tmp_path, monkeypatch):
     # As where a finder of a machine with a GPU is loaded on one without.
     found.set_params(device="cuda")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(ValueError, match="torch sees no GPU: give None"):
+    with pytest.raises(ValueError, match="torch sees no GPU: give device=None"):
         found.find(threshold=0)
     _same(found.set_params(device=None).find(threshold=0), expected)
     assert not sent
@@ -98,5 +98,5 @@ def test_the_device_is_that_of_now(sent, tmp_path, monkeypatch):
 
 def test_a_device_that_is_not_here_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr(_corpus_index, "TextSpace", lambda *_: pytest.fail("worked"))
-    with pytest.raises(ValueError, match=r"device must be None or a device of torch.*'nowhere'"):
+    with pytest.raises(ValueError, match="device='nowhere' must be a device of torch"):
         DuplicateFinder(device="nowhere").fit(["tea", "milk"])

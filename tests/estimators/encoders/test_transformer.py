@@ -263,18 +263,25 @@ def test_the_digest_is_of_content_not_of_place(tiny_model, folder, tmp_path):
     assert digest(folder) != before
 
 
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_an_error(tiny_model, device):
-    with pytest.raises(ValueError, match=f"device='{device}' cannot be used here"):
+    with pytest.raises(ValueError, match=f"device='{device}' "):
         load(tiny_model, device)
+
+
+def test_a_gpu_that_torch_does_not_see_is_named_with_the_remedy(tiny_model, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    remedy = "torch sees no GPU: give device=None or 'cpu', or install torch for CUDA"
+    with pytest.raises(ValueError, match=f"^device='cuda' is asked for, but {remedy}$"):
+        load(tiny_model, "cuda")
 
 
 def test_an_error_of_torch_without_words_is_named(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(torch, "empty", refuse)
-    with pytest.raises(ValueError, match=r"cannot be used here \(AssertionError\)"):
+    monkeypatch.setattr(torch, "zeros", refuse)
+    with pytest.raises(ValueError, match=r"does not compute here \(AssertionError\)"):
         check_device(torch, "cpu")
 
 

@@ -414,7 +414,7 @@ def test_a_device_learns_the_same_map(solver, monkeypatch):
 def test_a_device_that_is_not_here_is_refused_before_the_work(monkeypatch):
     pytest.importorskip("torch", reason="needs the extra neural")
     monkeypatch.setattr(film_module, "truncated_svd", lambda *_, **__: pytest.fail("worked"))
-    with pytest.raises(ValueError, match=r"device must be None or .*'nowhere'"):
+    with pytest.raises(ValueError, match="device='nowhere' must be a device of"):
         FILM(device="nowhere").fit(np.eye(4), [0, 0, 1, 1])
 
 

@@ -311,7 +311,7 @@ def test_a_device_that_is_not_there_is_named_before_any_work(tmp_path):
         ("pairs", Logged(str(log))),
         ("film", make_pipeline(SentenceEncoder(device="cuda:77"), FILM())),
     ]
-    with pytest.raises(ValueError, match="member 'film': device='cuda:77' cannot be used here"):
+    with pytest.raises(ValueError, match=r"^member 'film': device='cuda:77' "):
         DuplicateClassifier(members).fit(PAIRS, Y)
     assert not log.exists()
 

@@ -34,7 +34,7 @@ def test_torch_gives_the_same_ranks(k_max, precision, monkeypatch):
 
 def test_a_device_that_is_not_there_is_named(monkeypatch):
     torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=r"device must be None or a device of torch.*'gpu'"):
+    with pytest.raises(ValueError, match="device='gpu' must be a device of torch"):
         neighbour_ranks(np.eye(3), [[0, 1]], device="gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="torch sees no GPU"):
