@@ -11,6 +11,8 @@ from .pairs import check_pair_labels as check_pair_labels
 from .pairs import check_pair_scores as check_pair_scores
 from .pairs import check_pairs as check_pairs
 from .pairs import conflicting_pairs as conflicting_pairs
+from .parameters import Advance as Advance
+from .parameters import bars_stay as bars_stay
 from .parameters import check_bool as check_bool
 from .parameters import check_choice as check_choice
 from .parameters import check_folder as check_folder
@@ -21,6 +23,7 @@ from .parameters import check_verbose as check_verbose
 from .parameters import checked_memory as checked_memory
 from .parameters import cloned as cloned
 from .parameters import progress_bar as progress_bar
+from .parameters import showing_progress as showing_progress
 from .row_blocks import fit_vectorizer as fit_vectorizer
 from .row_blocks import transform_blocks as transform_blocks
 from .split import disjoint_pairs_split as disjoint_pairs_split

@@ -9,14 +9,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_memory
+
+Advance = Callable[..., None]
+"""Moves a progress bar by ``advance(text, steps=1)``; with 0 steps the text says what begins."""
+
+_HAS_BAR: ContextVar[bool] = ContextVar("_HAS_BAR", default=False)
 
 
 def check_integer(name: str, value: Any, low: int) -> int:
@@ -93,22 +100,51 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
 
 
 @contextmanager
-def progress_bar(
-    verbose: int, title: str, total: int | None = None
-) -> Iterator[Callable[[str], None] | None]:
-    """Yield a callable that advances a bar and shows a text, or None when not verbose.
+def progress_bar(verbose: int, title: str, total: int | None = None) -> Iterator[Advance | None]:
+    """Yield what advances a bar, or None when not verbose.
 
-    With the ``total`` of its steps the bar also shows the time left.
+    With the ``total`` of its steps the bar also shows the time left. A bar within another one is
+    gone when it is done.
     """
     if not verbose:
         yield None
         return
     from tqdm.auto import tqdm
 
-    with tqdm(desc=title, unit="step", total=total) as bar:
+    with tqdm(desc=title, unit="step", total=total, leave=bars_stay()) as bar:
 
-        def advance(text: str) -> None:
-            bar.set_postfix_str(text, refresh=False)
-            bar.update()
+        def advance(text: str, steps: int = 1) -> None:
+            bar.set_postfix_str(text, refresh=not steps)
+            bar.update(steps)
 
-        yield advance
+        token = _HAS_BAR.set(True)
+        try:
+            yield advance
+        finally:
+            _HAS_BAR.reset(token)
+
+
+def bars_stay() -> bool:
+    """Whether a bar stays on the screen when it is done: the outermost one does."""
+    return not _HAS_BAR.get()
+
+
+@contextmanager
+def showing_progress(estimator: Any, verbose: int) -> Iterator[None]:
+    """Let an estimator of this package show progress for a while, or those of a pipeline.
+
+    Its own ``verbose`` counts again afterwards, so that nothing that is kept or cached knows of it.
+    """
+    parts = [s for _, s in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    parts = [part for part in parts if type(part).__module__.partition(".")[0] == "estimators"]
+    # A teacher learns before the model that learns from it.
+    parts += [part.teacher for part in parts if getattr(part, "teacher", None) is not None]
+    quiet = [part for part in parts if verbose and getattr(part, "verbose", None) in (0, False)]
+    before = [part.verbose for part in quiet]
+    try:
+        for part in quiet:
+            part.verbose = verbose
+        yield
+    finally:
+        for part, value in zip(quiet, before, strict=True):
+            part.verbose = value

@@ -106,7 +106,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
     random_state : int, default=0
         Seeds mining, folds and the default final model.
     verbose : int, default=0
-        Whether to show progress.
+        Whether to show progress, and that of members of this package below it.
 
     Attributes
     ----------
@@ -242,8 +242,10 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         lexical = dense_features(features, pairs)
         with progress_bar(self.verbose, "DuplicateClassifier", count_steps(plans) + 1) as advance:
             judged, fitted, collections = fit_members(
-                plans, problem, near, routed, memory.cache, advance
+                plans, problem, near, routed, memory.cache, advance, int(self.verbose)
             )
+            if advance:
+                advance("final model", 0)
             inputs = np.column_stack([judged, lexical])
             columns = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
             columns += names_of_features(features, lexical.shape[1])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimators.encoders import warn_of_cuts, warn_of_unknown
+from estimators.inputs import bars_stay
 from estimators.tokens.vocabulary import vocabulary_weights, weights_of_tokens
 from film.tokens import Ragged
 
@@ -60,7 +61,7 @@ def encoded_blocks(
     check_tokens(encoder, pairs, special_tokens)
     transformer = encoder.loaded()
     n_cut, unknown = 0, []
-    with tqdm(total=len(pairs), desc=title, disable=not verbose) as bar:
+    with tqdm(total=len(pairs), desc=title, disable=not verbose, leave=bars_stay()) as bar:
         for texts, codes in coded_blocks(pairs):
             tokens, is_cut = encoder.encode(texts, warns=False)
             n_cut += int(is_cut[codes].sum())

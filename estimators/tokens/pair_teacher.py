@@ -22,6 +22,7 @@ from estimators.inputs import (
     cloned,
     finished_fits_only,
     progress_bar,
+    showing_progress,
     splitter_of,
     tags_of_texts,
 )
@@ -168,18 +169,21 @@ class PairTeacher(BaseEstimator):
                 )
         digest = _digest(rows, targets, estimator, embedder, self._settings())
         found: list[FoldScores] = []
-        with progress_bar(self.verbose, "teacher") as show, finished_fits_only():
+        with progress_bar(self.verbose, "teacher", len(folds)) as show, finished_fits_only():
             for number, (train, test) in enumerate(folds):
                 kept = None if store is None else _read(store, number, digest, seed)
+                what = f"fold {number + 1} of {len(folds)}"
                 if kept is None:
                     if show is not None:
-                        show(f"fold {number + 1} of {len(folds)}")
+                        show(what, 0)
                     kept = self._of_fold(
                         estimator, embedder, rows, targets, train, test, number, len(folds), seed
                     )
                     if store is not None:
                         _write(store, number, digest, seed, kept)
                 found.append(kept)
+                if show is not None:
+                    show(what)
         self.out_of_fold_ = np.empty(len(rows))
         for (_, test), fold in zip(folds, found, strict=True):
             self.out_of_fold_[test] = fold.of_labelled
@@ -235,9 +239,9 @@ class PairTeacher(BaseEstimator):
             room = self.n_pairs // n_folds + (number < self.n_pairs % n_folds)
             rng = np.random.default_rng([seed, number])
             near = near[np.sort(rng.permutation(len(near))[:room])]
-        teacher.fit(rows[train], targets[train])
-        asked = np.concatenate([rows[test], near])
-        verdicts = _verdicts(teacher, asked)
+        with showing_progress(teacher, self.verbose):
+            teacher.fit(rows[train], targets[train])
+            verdicts = _verdicts(teacher, np.concatenate([rows[test], near]))
         return FoldScores(near, verdicts[len(test) :], verdicts[: len(test)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from estimators.inputs import DisjointPairsKFold
+from estimators.inputs import Advance, DisjointPairsKFold
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack import judging
 from estimators.pairs.stack import members as members_of
@@ -20,7 +21,8 @@ from estimators.pairs.stack.final_model import prior_of, reaching_weights
 from estimators.pairs.stack.plans import MemberPlan, learns_nothing
 from film.pairs import shift_prior
 
-Advance = Callable[[str], None] | None
+NETWORK_STEPS = 10
+"""Steps of a progress bar that a fit of a network counts for: it takes so much longer."""
 
 
 def fit_members(
@@ -29,16 +31,18 @@ def fit_members(
     neighbourhood: int | None,
     fit_params: dict[str, dict[str, Any]],
     cache: Any,
-    advance: Advance,
+    advance: Advance | None,
+    verbose: int,
 ) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, judging.Collection]]:
     """Judge each fold by members fitted to the others, and fit them to all pairs.
 
     Clones of members are fitted, each with its ``fit_params``; ``cache`` is `joblib.Memory.cache`.
+    ``advance`` is moved by `count_steps` in all; with ``verbose`` members show their own progress.
     Gives the columns of all members out of fold, the members fitted to all pairs, and of embedders
     the texts that ranks count.
     """
     fit_member = cached_fit(cache)
-    judge = cache(_fit_and_judge, ignore=["problem", "fit_member", "encodings"])
+    judge = cache(_fit_and_judge, ignore=["problem", "fit_member", "encodings", "verbose"])
     judge_all = cache(_judge_frozen, ignore=["problem", "fitted", "encodings"])
     everything = np.arange(len(problem.pairs))
     encodings = Encodings()
@@ -49,14 +53,19 @@ def fit_members(
             "problem": problem,
             "fit_params": fit_params[plan.name],
             "encodings": encodings,
+            "verbose": verbose,
         }
 
         done: list[str] = []
 
+        def begin(what: str, plan: MemberPlan = plan) -> None:
+            if advance:
+                advance(f"{plan.name}, {what}", 0)
+
         def step(what: str, plan: MemberPlan = plan, done: list[str] = done) -> None:
             done.append(f"{plan.name}, {what}")
             if advance:
-                advance(done[-1])
+                advance(done[-1], _steps(plan.member))
 
         stage = "the fit to all pairs"
         try:
@@ -65,6 +74,7 @@ def fit_members(
                 block = np.empty((len(problem.pairs), width))
                 for number, (train, test) in enumerate(plan.folds):
                     stage = f"fold {number + 1} of {len(plan.folds)}, a fit to {len(train)} pairs"
+                    begin(f"fold {number + 1} of {len(plan.folds)}")
                     block[test] = judge(
                         plan.member,
                         problem.key,
@@ -76,6 +86,7 @@ def fit_members(
                     )
                     step(f"fold {number + 1} of {len(plan.folds)}")
                 stage = "the fit to all pairs"
+            begin("all pairs")
             whole = fit_member(plan.member, problem.training_key, everything, **given)
             if plan.is_frozen:
                 stage = "judging all pairs"
@@ -98,8 +109,28 @@ def fit_members(
 
 
 def count_steps(plans: list[MemberPlan]) -> int:
-    """Give how often `fit_members` advances."""
-    return sum(1 if plan.is_frozen else len(plan.folds) + 1 for plan in plans)
+    """Give by how many steps `fit_members` advances."""
+    return sum(
+        _steps(plan.member) * (1 if plan.is_frozen else len(plan.folds) + 1) for plan in plans
+    )
+
+
+def count_nested_steps(
+    members: list[tuple[str, Any]], has_own_folds: set[str], fold_of_row: NDArray[Any]
+) -> int:
+    """Give by how many steps `nested_inputs` advances."""
+    n_folds = int(fold_of_row.max()) + 1
+    n_fits = comb(n_folds, 2) if n_folds > 2 else 4
+    return n_fits * sum(
+        _steps(member) for name, member in members if _is_refitted(name, member, has_own_folds)
+    )
+
+
+def _steps(member: Any) -> int:
+    """Give the steps of a progress bar that one fit of a member counts for."""
+    params = member.get_params(deep=True)
+    trains = any(value for name, value in params.items() if name.rpartition("__")[2] == "epochs")
+    return NETWORK_STEPS if trains and not learns_nothing(member) else 1
 
 
 def _what_failed(name: str, stage: str, finished: list[str], memory: Any) -> str:
@@ -117,7 +148,7 @@ def _what_failed(name: str, stage: str, finished: list[str], memory: Any) -> str
 
 def cached_fit(cache: Any) -> Callable[..., Any]:
     """Give `members.fit_member` with a cache."""
-    return cache(members_of.fit_member, ignore=["problem", "encodings"])
+    return cache(members_of.fit_member, ignore=["problem", "encodings", "verbose"])
 
 
 def _fit_and_judge(
@@ -130,6 +161,7 @@ def _fit_and_judge(
     fit_params: dict[str, Any],
     fit_member: Any,
     encodings: Encodings,
+    verbose: int,
 ) -> np.ndarray:
     fitted = fit_member(
         member,
@@ -138,6 +170,7 @@ def _fit_and_judge(
         problem=problem,
         fit_params=fit_params,
         encodings=encodings,
+        verbose=verbose,
     )
     return judging.judge_fold(fitted, problem, train, test, neighbourhood, encodings)
 
@@ -163,7 +196,8 @@ def nested_inputs(
     out_of_fold: NDArray[np.float64],
     fold_of_row: NDArray[Any],
     fit_member: Callable[..., Any],
-    advance: Advance,
+    advance: Advance | None,
+    verbose: int,
 ) -> NDArray[np.float64]:
     """Give the inputs that a final model may learn from to judge each fold.
 
@@ -182,10 +216,18 @@ def nested_inputs(
     tasks = list(_refits(problem, fold_of_row, n_folds))
     encodings = Encodings()
     for name, member, columns in members_of.with_columns(members, neighbourhood):
-        if name in has_own_folds or learns_nothing(member):
+        if not _is_refitted(name, member, has_own_folds):
             continue
-        given = {"problem": problem, "fit_params": fit_params[name], "encodings": encodings}
+        given = {
+            "problem": problem,
+            "fit_params": fit_params[name],
+            "encodings": encodings,
+            "verbose": verbose,
+        }
         for number, (train, judged) in enumerate(tasks):
+            what = f"{name}, nested fit {number + 1} of {len(tasks)}"
+            if advance:
+                advance(what, 0)
             fitted = fit_member(member, problem.training_key, train, **given)
             for own, rows, held in judged:
                 # Ranks count the same texts as those out of fold, which come without labels.
@@ -193,8 +235,12 @@ def nested_inputs(
                 found = judging.judge_fold(fitted, problem, counted, rows, neighbourhood, encodings)
                 inputs[held, rows[:, None], columns] = found
             if advance:
-                advance(f"{name}, nested fit {number + 1} of {len(tasks)}")
+                advance(what, _steps(member))
     return inputs
+
+
+def _is_refitted(name: str, member: Any, has_own_folds: set[str]) -> bool:
+    return name not in has_own_folds and not learns_nothing(member)
 
 
 def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
-from estimators.inputs import cloned, finished_fits_only
+from estimators.inputs import cloned, finished_fits_only, showing_progress
 from estimators.pairs.pair_problem import PairProblem, digest
 from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.plans import learns_nothing
@@ -78,15 +78,17 @@ def fit_embedder(
     rows: np.ndarray,
     problem: PairProblem,
     encodings: Encodings | None = None,
+    verbose: int = 0,
 ) -> Any:
     """Fit a clone on the texts of some pairs and triplets mined from their labels.
 
-    ``key`` names the problem for a cache that ignores ``problem`` and ``encodings``.
+    ``key`` names the problem for a cache that ignores ``problem``, ``encodings`` and ``verbose``.
     """
     used, triplets = problem.triplets(rows)
     texts = [problem.texts[code] for code in used]
-    with finished_fits_only():
-        return (encodings or Encodings()).fit(clone(embedder), texts, triplets)
+    fresh: Any = clone(embedder)
+    with finished_fits_only(), showing_progress(fresh, verbose):
+        return (encodings or Encodings()).fit(fresh, texts, triplets)
 
 
 def embed(fitted: Any, texts: list[str]) -> np.ndarray:
@@ -101,13 +103,14 @@ def fit_member(
     problem: PairProblem,
     fit_params: dict[str, Any],
     encodings: Encodings | None = None,
+    verbose: int = 0,
 ) -> Any:
     """Fit a clone to some of the pairs; one that learns nothing is given no labels.
 
-    ``key`` names the problem for a cache that ignores ``problem`` and ``encodings``.
+    ``key`` names the problem for a cache that ignores ``problem``, ``encodings`` and ``verbose``.
     """
     if not is_predictor(member):
-        return fit_embedder(member, key, rows, problem, encodings)
+        return fit_embedder(member, key, rows, problem, encodings, verbose)
     fresh: Any = clone(member)
     if learns_nothing(member):
         return fresh.fit(problem.pairs[rows], None)
@@ -117,7 +120,7 @@ def fit_member(
         fresh.set_params(checkpoint=Path(member.checkpoint) / run)
     n = len(problem.pairs)
     sliced = {name: take_rows(value, rows, n) for name, value in fit_params.items()}
-    with finished_fits_only():
+    with finished_fits_only(), showing_progress(fresh, verbose):
         return fresh.fit(problem.pairs[rows], problem.labels[rows], **sliced)
 
 

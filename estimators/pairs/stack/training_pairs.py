@@ -17,6 +17,7 @@ from estimators.pairs.familiarity.familiar_texts import FamiliarTexts
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.cross_fitting import (
     cached_fit,
+    count_nested_steps,
     cross_fitted_probabilities,
     nested_inputs,
 )
@@ -284,14 +285,17 @@ class JudgedTraining(FamiliarTexts):
         training = getattr(self, "_training", None)
         if training is not None:
             problem, fit_params = training
+            members = [(name, clone(member)) for name, member in self.members_]
+            own_folds = set(getattr(self, "_own_folds", ()))
+            n_steps = count_nested_steps(members, own_folds, self._fold_of_row)
             try:
                 with (
                     sklearn.config_context(enable_metadata_routing=self._routing),
-                    progress_bar(self.verbose, "out of fold") as advance,
+                    progress_bar(self.verbose, "out of fold", n_steps) as advance,
                 ):
                     return nested_inputs(
-                        [(name, clone(member)) for name, member in self.members_],
-                        set(getattr(self, "_own_folds", ())),
+                        members,
+                        own_folds,
                         problem,
                         getattr(self, "_neighbourhood", None),
                         fit_params,
@@ -299,6 +303,7 @@ class JudgedTraining(FamiliarTexts):
                         self._fold_of_row,
                         cached_fit(checked_memory(self.memory).cache),
                         advance,
+                        int(self.verbose),
                     )
             except ValueError as error:
                 warnings.warn(
