@@ -20,7 +20,7 @@ from estimators.encoders import (
     load_with_head,
     score_pairs,
 )
-from estimators.inputs import bars_stay, check_pairs, check_verbose, tags_of_texts
+from estimators.inputs import check_pairs, check_verbose, tags_of_texts
 from estimators.persistence import savable
 from estimators.training.loop.run import train_pairs
 from estimators.training.loop.settings import check_training_parameters
@@ -368,8 +368,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     def _outputs(self, transformer: Transformer, head: Any, pairs: np.ndarray) -> Any:
         from tqdm.auto import tqdm
 
-        shown = {"desc": type(self).__name__, "disable": not self.verbose, "leave": bars_stay()}
-        with tqdm(total=len(pairs), **shown) as bar:
+        with tqdm(total=len(pairs), desc=type(self).__name__, disable=not self.verbose) as bar:
             return score_pairs(
                 transformer, head, pairs,
                 max_length=self.max_length, batch_size=self.batch_size, advance=bar.update,

@@ -4,10 +4,10 @@ from .alignments import Alignment as Alignment
 from .alignments import align_chunks as align_chunks
 from .alignments import misplaced as misplaced
 from .best_matches import token_triplets as token_triplets
+from .chunk_joins import joined_chunks as joined_chunks
 from .chunks import chunk_cosines as chunk_cosines
 from .chunks import chunk_membership as chunk_membership
 from .chunks import chunk_scores as chunk_scores
-from .chunks import joined_chunks as joined_chunks
 from .chunks import mutual_maxima as mutual_maxima
 from .chunks import with_neighbours as with_neighbours
 from .chunks import word_spans as word_spans
