@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from estimators.inputs import Advance, DisjointPairsKFold
+from estimators.inputs import Advance, DisjointPairsKFold, progress_bar
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack import judging
 from estimators.pairs.stack import members as members_of
@@ -115,17 +114,6 @@ def count_steps(plans: list[MemberPlan]) -> int:
     )
 
 
-def count_nested_steps(
-    members: list[tuple[str, Any]], has_own_folds: set[str], fold_of_row: NDArray[Any]
-) -> int:
-    """Give by how many steps `nested_inputs` advances."""
-    n_folds = int(fold_of_row.max()) + 1
-    n_fits = comb(n_folds, 2) if n_folds > 2 else 4
-    return n_fits * sum(
-        _steps(member) for name, member in members if _is_refitted(name, member, has_own_folds)
-    )
-
-
 def _steps(member: Any) -> int:
     """Give the steps of a progress bar that one fit of a member counts for."""
     params = member.get_params(deep=True)
@@ -196,7 +184,6 @@ def nested_inputs(
     out_of_fold: NDArray[np.float64],
     fold_of_row: NDArray[Any],
     fit_member: Callable[..., Any],
-    advance: Advance | None,
     verbose: int,
 ) -> NDArray[np.float64]:
     """Give the inputs that a final model may learn from to judge each fold.
@@ -215,32 +202,35 @@ def nested_inputs(
     inputs = np.repeat(out_of_fold[None], n_folds, axis=0)
     tasks = list(_refits(problem, fold_of_row, n_folds))
     encodings = Encodings()
-    for name, member, columns in members_of.with_columns(members, neighbourhood):
-        if not _is_refitted(name, member, has_own_folds):
-            continue
-        given = {
-            "problem": problem,
-            "fit_params": fit_params[name],
-            "encodings": encodings,
-            "verbose": verbose,
-        }
-        for number, (train, judged) in enumerate(tasks):
-            what = f"{name}, nested fit {number + 1} of {len(tasks)}"
-            if advance:
-                advance(what, 0)
-            fitted = fit_member(member, problem.training_key, train, **given)
-            for own, rows, held in judged:
-                # Ranks count the same texts as those out of fold, which come without labels.
-                counted = np.flatnonzero(fold_of_row != own)
-                found = judging.judge_fold(fitted, problem, counted, rows, neighbourhood, encodings)
-                inputs[held, rows[:, None], columns] = found
-            if advance:
-                advance(what, _steps(member))
+    refitted = [
+        (name, member, columns)
+        for name, member, columns in members_of.with_columns(members, neighbourhood)
+        if name not in has_own_folds and not learns_nothing(member)
+    ]
+    total = len(tasks) * sum(_steps(member) for _, member, _ in refitted)
+    with progress_bar(verbose if total else 0, "out of fold", total) as advance:
+        for name, member, columns in refitted:
+            given = {
+                "problem": problem,
+                "fit_params": fit_params[name],
+                "encodings": encodings,
+                "verbose": verbose,
+            }
+            for number, (train, judged) in enumerate(tasks):
+                what = f"{name}, nested fit {number + 1} of {len(tasks)}"
+                if advance:
+                    advance(what, 0)
+                fitted = fit_member(member, problem.training_key, train, **given)
+                for own, rows, held in judged:
+                    # Ranks count the same texts as those out of fold, which come without labels.
+                    counted = np.flatnonzero(fold_of_row != own)
+                    found = judging.judge_fold(
+                        fitted, problem, counted, rows, neighbourhood, encodings
+                    )
+                    inputs[held, rows[:, None], columns] = found
+                if advance:
+                    advance(what, _steps(member))
     return inputs
-
-
-def _is_refitted(name: str, member: Any, has_own_folds: set[str]) -> bool:
-    return name not in has_own_folds and not learns_nothing(member)
 
 
 def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> Iterator[Any]:

@@ -12,12 +12,11 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import check_pairs, checked_memory, progress_bar
+from estimators.inputs import check_pairs, checked_memory
 from estimators.pairs.familiarity.familiar_texts import FamiliarTexts
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.cross_fitting import (
     cached_fit,
-    count_nested_steps,
     cross_fitted_probabilities,
     nested_inputs,
 )
@@ -285,24 +284,17 @@ class JudgedTraining(FamiliarTexts):
         training = getattr(self, "_training", None)
         if training is not None:
             problem, fit_params = training
-            members = [(name, clone(member)) for name, member in self.members_]
-            own_folds = set(getattr(self, "_own_folds", ()))
-            n_steps = count_nested_steps(members, own_folds, self._fold_of_row)
             try:
-                with (
-                    sklearn.config_context(enable_metadata_routing=self._routing),
-                    progress_bar(self.verbose, "out of fold", n_steps) as advance,
-                ):
+                with sklearn.config_context(enable_metadata_routing=self._routing):
                     return nested_inputs(
-                        members,
-                        own_folds,
+                        [(name, clone(member)) for name, member in self.members_],
+                        set(getattr(self, "_own_folds", ())),
                         problem,
                         getattr(self, "_neighbourhood", None),
                         fit_params,
                         self.out_of_fold_,
                         self._fold_of_row,
                         cached_fit(checked_memory(self.memory).cache),
-                        advance,
                         int(self.verbose),
                     )
             except ValueError as error:
