@@ -26,9 +26,9 @@ _TOKENS = {"roc_auc": "quora_auc"}
 _TAUGHT = "all-MiniLM-L6-v2, bfloat16: labels: rcmd, mean of 2 seeds"
 TRAINED = (
     "start + 0.3 here-rcmd-0 + 0.3 here-avg-0 + 0.25 quora-rcmd-0 + 0.25 quora-avg-0"
-    " + 0.25 labels-rcmd-0 + 0.25 labels-rcmd-1, bfloat16, weights of words: rcmd"
+    " + 0.25 labels-rcmd-0 + 0.25 labels-rcmd-1, bfloat16, weights of words: rcmd+avg"
 )
-"""The average of trained models whose shares were chosen outside of the test sets."""
+"""The average of trained models whose shares and plan were chosen outside of the test sets."""
 
 PICKS = {
     "choices": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimators import CrossEncoderRegressor, PairTeacher, SentenceEncoder
+from estimators import PairTeacher, SentenceEncoder, accurate_duplicates
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "here": {"objective": "contrastive", "epochs": 1, "eval_steps": 15},
@@ -26,24 +26,31 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {"objective": "contrastive", "epochs": 3},
 }
 """Parameters of `RCMDRegressor` by the name of the recipe in `benchmarks.rcmd_train`."""
-SETTINGS["teacher"] = SETTINGS["labels"]
+SETTINGS["teacher"] = SETTINGS["labels"] | {"epochs": 1, "eval_steps": 150}
 
 
 def near_pair_teacher(
-    model: str | None, n_pairs: int, settings: dict[str, Any], folder: str | None
+    model: str | None,
+    n_pairs: int,
+    settings: dict[str, Any],
+    folder: str | None,
+    **stack: Any,
 ) -> PairTeacher:
-    """Cross-encoders of two question-disjoint folds, which score near pairs of the texts."""
-    reader = CrossEncoderRegressor(
-        model,
-        objective="binary",
-        epochs=1,
-        learning_rate=2e-4,
-        train_max_length=64,
-        max_length=128,
-        random_state=0,
-        **settings,
-    )
-    embedder = SentenceEncoder(model, max_length=32, **settings)
+    """Stacks without a trained transformer, which score near pairs of three folds' texts.
+
+    A stack knows what the similarity that learns from it does not: words and characters, numbers,
+    negations, and how densely texts lie around a pair.
+    """
+    cache = folder and f"{folder}/encodings"
+    teacher = accurate_duplicates(encoder=model, epochs=0, cache=cache, **settings, **stack)
+    embedder = SentenceEncoder(model, cache=cache, **settings)
     return PairTeacher(
-        reader, embedder=embedder, n_pairs=n_pairs, random_state=0, checkpoint=folder
+        teacher,
+        embedder=embedder,
+        n_neighbors=4,
+        n_pairs=n_pairs,
+        cv=3,
+        random_state=0,
+        checkpoint=folder,
+        verbose=1,
     )

@@ -74,7 +74,9 @@ def teacher(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe
     recipe = quora(folder, judges, options)
     common = {"device": options.device, "dtype": options.dtype}
     place = options.checkpoint and f"{options.checkpoint}/teacher"
-    made = near_pair_teacher(options.model, 20 if options.quick else NEAR_ROWS, common, place)
+    small = {"d": 5, "rank": 10, "cv": 2} if options.quick else {}
+    n = 20 if options.quick else NEAR_ROWS
+    made = near_pair_teacher(options.model, n, common, place, **small)
     settings = SETTINGS["teacher"] | {"teacher": made}
     return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
 
@@ -132,7 +134,7 @@ def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
 
 HERE_ROWS = 4_000
 """Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
-NEAR_ROWS = 15_000
+NEAR_ROWS = 40_000
 """Near pairs that a teacher scores."""
 LARGER_ROWS = 10_000
 """Pairs of each kind that a larger model scores."""
