@@ -1,13 +1,14 @@
 """FILM over the frozen vectors and tokens of a sentence encoder, on question pairs.
 
-``python -m benchmarks.frozen_film [--data DIR] [--out DIR] [--cache DIR] [--quick] [--search]``
-fits on ``train.csv`` and ``extra_duplicates.csv`` of Quora and reports on ``dev.csv``, which shares
-no question with them: the AUC of cosines, the Pairwise kNN rule, and the FILM paper's task of
-section 4, similar questions retrieved from the pool. All texts are normalised alike first: the
-further duplicates have neither case nor punctuation, so that a model could read the file off the
-style. ``--cache`` keeps encodings and fits, so that a second run takes minutes. ``--search`` shows
-how settings do on question-disjoint folds of the training pairs, by which the ones here were
-chosen. Without ``--data`` and FILM_DATA, pairs are generated. The packaged all-MiniLM-L6-v2 was
+``python -m benchmarks.frozen_film [--data DIR] [--out DIR] [--cache DIR] [--quick] [--search]
+[--rule]`` fits on ``train.csv`` and ``extra_duplicates.csv`` of Quora and reports on ``dev.csv``,
+which shares no question with them: the AUC of cosines, the Pairwise kNN rule, and the FILM paper's
+task of section 4, similar questions retrieved from the pool. All texts are normalised alike first:
+the further duplicates have neither case nor punctuation, so that a model could read the file off
+the style. ``--cache`` keeps encodings and fits, so that a second run takes minutes. ``--search``
+shows how settings do on question-disjoint folds of the training pairs, by which the ones here were
+chosen. ``--rule`` does the rows of the Pairwise kNN rule alone, or its search, by the accuracy out
+of fold. Without ``--data`` and FILM_DATA, pairs are generated. The packaged all-MiniLM-L6-v2 was
 itself trained on Quora's duplicates: its figures are no figures of unseen questions.
 """
 
@@ -53,6 +54,7 @@ from estimators import (
 from estimators.inputs import TextIndex, as_texts
 from film.metric import triplets_from_pairs
 from film.pairs import (
+    Rates,
     binary_log_loss,
     effective_ranks,
     prior_weights,
@@ -109,8 +111,9 @@ CASES = {
     "FILM, threshold, further duplicates": FURTHER,
     "FILM, threshold, TF-IDF beside": UNION,
 }
-BEST = "FILM, threshold"
-"""The case that the Pairwise kNN rule uses."""
+RULE = Settings(d=12, whitening=0.75)
+RULE_CASES = {"FILM, threshold": CHOSEN, "FILM, threshold, d=12": RULE}
+"""The cases of the Pairwise kNN rule: the best cosine, and what was chosen for the rule."""
 CANDIDATES = (
     PLAIN,
     replace(PLAIN, with_similar=True),
@@ -122,6 +125,17 @@ CANDIDATES = (
     FURTHER,
     replace(FURTHER, similar_weight=0.5),
     UNION,
+)
+RULE_CANDIDATES = (
+    CHOSEN,
+    *(replace(CHOSEN, d=d) for d in (8, 12, 16, 32)),
+    *(replace(RULE, d=d) for d in (8, 10, 12, 14, 16, 24)),
+    *(replace(RULE, whitening=whitening) for whitening in (0.5, 1.0)),
+    replace(RULE, threshold=0.65, similar_weight=0.5),
+    replace(RULE, margin=0.005),
+    replace(RULE, n_random=3),
+    replace(RULE, words=0.5),
+    replace(PLAIN, d=16),
 )
 VECTORS: dict[str, np.ndarray] = {}
 """Vector of each text, so that folds and fits do not cut and look up the same texts again."""
@@ -156,10 +170,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", help="another model than the packaged all-MiniLM-L6-v2")
     parser.add_argument("--quick", action="store_true", help="some hundred pairs, under a minute")
     parser.add_argument("--search", action="store_true", help="compare settings in folds of train")
+    parser.add_argument("--rule", action="store_true", help="the Pairwise kNN rule alone")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:
         data = normalised(load(options))
+        if options.rule:
+            data = replace(data, similar=None)  # it learns from labelled pairs alone
     except (OSError, ValueError) as error:
         print(f"benchmarks.frozen_film: {error}", file=sys.stderr)
         return 2
@@ -169,11 +186,12 @@ def main(arguments: list[str] | None = None) -> int:
         options.cache = options.cache or scratch
         encode(data, options)
         if options.search:
-            search(data, options.seed)
+            (search_rule if options.rule else search)(data, options)
         else:
-            for rows_of in (cosine_rows, rule_rows, retrieval_rows):
+            tables = (cosine_rows, rule_rows, retrieval_rows)
+            for rows_of in (rule_rows,) if options.rule else tables:
                 write(rows_of(data, options), data, options)
-            if options.out or not options.quick:
+            if not options.rule and (options.out or not options.quick):
                 record_differences("frozen_film", options.out)
     return 0
 
@@ -275,9 +293,9 @@ def cosine(embed: Callable[[Any], Any], pairs: np.ndarray) -> np.ndarray:
     return np.asarray(row_cosines(points[codes[:, 0]], points[codes[:, 1]]))
 
 
-def search(data: Splits, seed: int) -> None:
+def search(data: Splits, options: argparse.Namespace) -> None:
     """Print the AUC of each candidate, the mean over three question-disjoint folds of train."""
-    n_folds = 3
+    n_folds, seed = 3, options.seed
     groups = question_groups(
         data.train if data.similar is None else np.vstack([data.train, data.similar])
     )
@@ -294,6 +312,15 @@ def search(data: Splits, seed: int) -> None:
             scores = cosine(embed.transform, data.train[held])
             found.append(roc_auc_score(data.y_train[held], scores))
         say(f"search: {settings or BASELINE}: {np.mean(found):.4f} ± {np.std(found):.4f}")
+
+
+def search_rule(data: Splits, options: argparse.Namespace) -> None:
+    """Print the accuracy of the Pairwise kNN rule at the best k of each candidate, out of fold."""
+    for settings in RULE_CANDIDATES:
+        for mode, rule in rules(settings, data, options).items():
+            rates = rates_out_of_fold(rule.fit_out_of_fold(data.train, data.y_train), data)
+            best = rates.accuracy.argmax()
+            say(f"search: {mode}: {settings}: {rates.accuracy[best]:.4f}, k={rates.ks[best]}")
 
 
 def cosine_rows(data: Splits, options: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -330,14 +357,13 @@ EMBEDDERS: dict[str, Pipeline] = {}
 """Fitted embedders of this run."""
 
 
-def rule_rows(data: Splits, options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Figures of the Pairwise kNN rule, k chosen by accuracy out of fold inside train."""
-    settings, rows = CASES[BEST], {}
-    similar = data.similar if settings.with_similar else None
+def rules(
+    settings: Settings, data: Splits, options: argparse.Namespace
+) -> dict[str, PairwiseKNNClassifier]:
+    """Make the unfitted rule of either mode. Both share the fits of their embedders."""
     known = [*data.train.ravel(), *data.dev.ravel()]
-    share = float(data.y_train.mean())
-    for mode, corpus in (("collection", known), ("inductive", None)):
-        rule = PairwiseKNNClassifier(
+    return {
+        mode: PairwiseKNNClassifier(
             embedder(settings, options.seed),
             corpus=corpus,
             cv=3,
@@ -345,22 +371,36 @@ def rule_rows(data: Splits, options: argparse.Namespace) -> dict[str, dict[str, 
             n_random=settings.n_random,
             memory=str(Path(options.cache) / "fits"),
             random_state=options.seed,
-        ).fit(data.train, data.y_train, similar)
-        ranks = effective_ranks(rule.out_of_fold_ranks_, "both")
-        rates = rates_over_k(ranks, data.y_train, list(KS))
-        rule.set_params(k=int(rates.ks[rates.accuracy.argmax()]))
-        rule.fit(data.train, data.y_train, similar)  # ranks come from the cache
-        p = rule.predict_proba(data.dev)[:, 1]
-        dev_ranks = effective_ranks(rule.rank(data.dev), "both")
-        say(f"Pairwise kNN, {mode}: k={rule.k} out of fold, accuracy {rates.accuracy.max():.4f}")
-        rows[f"rule: {NAME}, {BEST}: Pairwise kNN, {mode}"] = {
-            "roc_auc": float(roc_auc_score(data.y_dev, -np.minimum(dev_ranks, 10**9))),
-            "accuracy": float(accuracy_score(data.y_dev, rule.predict(data.dev))),
-            "log_loss": binary_log_loss(data.y_dev, p),
-            "log_loss_at_prior": binary_log_loss(
-                data.y_dev, shift_prior(p, share, PRIOR), prior_weights(data.y_dev, PRIOR)
-            ),
-        }
+        )
+        for mode, corpus in (("collection", known), ("inductive", None))
+    }
+
+
+def rates_out_of_fold(ranks: np.ndarray, data: Splits) -> Rates:
+    """Rates of the rule over `KS`, from out-of-fold ranks of the training pairs."""
+    return rates_over_k(effective_ranks(ranks, "both"), data.y_train, list(KS))
+
+
+def rule_rows(data: Splits, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Figures of the Pairwise kNN rule, k chosen by accuracy out of fold inside train."""
+    rows, share = {}, float(data.y_train.mean())
+    for case, settings in RULE_CASES.items():
+        for mode, rule in rules(settings, data, options).items():
+            rule.fit(data.train, data.y_train)
+            rates = rates_out_of_fold(rule.out_of_fold_ranks_, data)
+            rule.set_params(k=int(rates.ks[rates.accuracy.argmax()]))
+            rule.fit(data.train, data.y_train)  # ranks come from the cache
+            p = rule.predict_proba(data.dev)[:, 1]
+            dev_ranks = effective_ranks(rule.rank(data.dev), "both")
+            say(f"{case}, {mode}: k={rule.k} out of fold, accuracy {rates.accuracy.max():.4f}")
+            rows[f"rule: {NAME}, {case}: Pairwise kNN, {mode}"] = {
+                "roc_auc": float(roc_auc_score(data.y_dev, -np.minimum(dev_ranks, 10**9))),
+                "accuracy": float(accuracy_score(data.y_dev, rule.predict(data.dev))),
+                "log_loss": binary_log_loss(data.y_dev, p),
+                "log_loss_at_prior": binary_log_loss(
+                    data.y_dev, shift_prior(p, share, PRIOR), prior_weights(data.y_dev, PRIOR)
+                ),
+            }
     return rows
 
 

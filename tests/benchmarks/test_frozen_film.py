@@ -49,6 +49,47 @@ def test_further_duplicates_are_used_only_where_a_case_says_so():
     assert all(used == ("further duplicates" in case) for case, used in by_case.items())
 
 
+def rule_titles():
+    return {
+        f"rule: generated: MiniLM, {case}: Pairwise kNN, {mode}"
+        for case in frozen_film.RULE_CASES
+        for mode in ("collection", "inductive")
+    }
+
+
+def test_the_rule_is_shown_in_few_dimensions_beside_the_metric_of_the_best_cosine():
+    full, few = frozen_film.RULE_CASES.values()
+    assert full in frozen_film.CASES.values()
+    assert few.d == min(case.d for case in (full, few, *frozen_film.CASES.values()))
+    assert {full, few} <= set(frozen_film.RULE_CANDIDATES)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_rule_runs_and_is_searched_alone(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("transformers", reason="needs the extra neural")
+    monkeypatch.delenv("FILM_DATA", raising=False)
+    monkeypatch.setattr(frozen_film, "QUICK_PAIRS", 80)
+    few = frozen_film.RULE
+    monkeypatch.setattr(frozen_film, "RULE_CANDIDATES", (few,))
+    quick = ["--quick", "--rule", "--model", TINY, "--out", str(tmp_path / "rows")]
+    assert frozen_film.main([*quick, "--cache", str(tmp_path / "cache")]) == 0
+    lines = (tmp_path / "rows" / "frozen_film.jsonl").read_text().splitlines()
+    assert {json.loads(line)["case"] for line in lines} == rule_titles()
+    ran = capsys.readouterr().out
+    assert frozen_film.main([*quick, "--cache", str(tmp_path / "cache"), "--search"]) == 0
+    searched = capsys.readouterr().out
+    for mode in ("collection", "inductive"):
+        told = next(
+            line
+            for line in ran.splitlines()
+            if line.startswith(f"FILM, threshold, d={few.d}, {mode}: ")
+        )
+        found = next(
+            line for line in searched.splitlines() if line.startswith(f"search: {mode}: {few}: ")
+        )
+        assert found.split(": ")[-1].split(", ")[0] == told.split("accuracy ")[-1]
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_quick_run_records_every_row(tmp_path, monkeypatch):
     pytest.importorskip("transformers", reason="needs the extra neural")
@@ -61,6 +102,7 @@ def test_a_quick_run_records_every_row(tmp_path, monkeypatch):
     assert kinds == {"cosine", "rule", "retrieval"}
     cosines = [row for row in rows if row["case"].startswith("cosine")]
     assert len(cosines) == len(frozen_film.CASES) + 5
+    assert {row["case"] for row in rows if row["case"].startswith("rule")} == rule_titles()
     assert all(0 <= row["value"] <= 1 for row in cosines)
     kept = (tmp_path / "pairs" / "frozen_film.jsonl").read_text().splitlines()
     assert {json.loads(line).get("case") for line in kept} >= {row["case"] for row in cosines}
