@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from estimators.encoders import TokenEncoder, Tokens
+from estimators.encoders import TokenEncoder, Tokens, check_device
 from estimators.inputs import check_choice, check_pairs, check_real
 from estimators.tokens.vocabulary import training_weights
 from film.tokens import METHODS, check_solver
@@ -37,6 +37,10 @@ def check_sources(regressor: Any, scored: Any) -> tuple[np.ndarray, np.ndarray] 
                 f"above 0 alone, not objective={regressor.objective!r}, epochs={regressor.epochs}; "
                 f"leave {name} out"
             )
+    if teacher is not None:
+        for parameter, device in teacher.get_params(deep=True).items():
+            if parameter.rpartition("__")[2] == "device" and device is not None:
+                _check_device_of_teacher(device)
     if learns_weights(regressor) and not regressor.epochs:
         raise ValueError("weights='learned' needs epochs above 0 to learn them in")
     if scored is None:
@@ -44,6 +48,15 @@ def check_sources(regressor: Any, scored: Any) -> tuple[np.ndarray, np.ndarray] 
     if not isinstance(scored, (tuple, list)) or len(scored) != 2:
         raise TypeError("scored must be a tuple (pairs, probabilities)")
     return check_scored(*scored)
+
+
+def _check_device_of_teacher(device: Any) -> None:
+    import torch
+
+    try:
+        check_device(torch, device)
+    except ValueError as error:
+        raise ValueError(f"teacher: {error}") from error
 
 
 def check_scored(pairs: Any, probabilities: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimators.encoders import Transformer
-from estimators.inputs import keeps_unfinished
+from estimators.inputs import bars_stay, keeps_unfinished
 from estimators.training.loop.batches import Examples, chunks_of, padded
 from estimators.training.loop.checkpoint import Checkpoint
 from estimators.training.loop.objectives import OBJECTIVES, Batch, Objective
@@ -136,7 +136,11 @@ class Training:
             with (
                 torch.random.fork_rng(devices=self._devices),
                 tqdm(
-                    total=self.total, initial=self.step, desc="train", disable=not shows
+                    total=self.total,
+                    initial=self.step,
+                    desc="train",
+                    disable=not shows,
+                    leave=bars_stay(),
                 ) as progress,
             ):
                 while self.step < self.total and not self._has_no_patience():

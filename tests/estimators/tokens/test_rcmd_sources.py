@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from estimators import DuplicateClassifier, PairTeacher, RCMDRegressor, TokenMatchingRegressor
+from estimators import (
+    DuplicateClassifier,
+    PairTeacher,
+    RCMDRegressor,
+    TokenEncoder,
+    TokenMatchingRegressor,
+)
 from estimators.persistence import REGRESSOR
 from estimators.training.loop.training import Training
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
@@ -237,3 +243,11 @@ def test_what_is_wrong_is_named_before_any_work(sober, params, fit, error, messa
         binary(sober, **params).fit(PAIRS, y, **fit)
     with pytest.raises(ValueError, match="weights='learned' must be None, 'idf', 'words'"):
         TokenMatchingRegressor(sober, weights="learned").fit(PAIRS)
+
+
+def test_the_device_of_a_teacher_is_checked_before_any_model_is_loaded(sober, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(TokenEncoder, "loaded", lambda self: pytest.fail("a model was loaded"))
+    teacher = PairTeacher(RCMDRegressor(sober, objective="binary", device="cuda"))
+    with pytest.raises(ValueError, match=r"teacher: device='cuda' .* give device=None or 'cpu'"):
+        binary(sober, teacher=teacher).fit(PAIRS, LABELS)
