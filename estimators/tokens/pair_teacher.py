@@ -289,10 +289,21 @@ def _digest(rows: np.ndarray, targets: np.ndarray, *what: Any) -> str:
     for each in what:
         if hasattr(each, "get_params"):
             params = each.get_params(deep=True)
-            said = {k: repr(v) for k, v in params.items() if k.split("__")[-1] not in PLACES}
+            said = {k: _told(v) for k, v in params.items() if k.split("__")[-1] not in PLACES}
             each = type(each).__name__, sorted(said.items())
         digest.update(repr(each).encode())
     return digest.hexdigest()
+
+
+def _told(value: Any) -> str:
+    """Describe a parameter alike in every process: not by where it lies in memory."""
+    if hasattr(value, "get_params"):
+        return type(value).__name__  # its own parameters stand beside it
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_told, value))}]"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)
 
 
 def _read(store: Path, number: int, digest: str, seed: int) -> FoldScores | None:

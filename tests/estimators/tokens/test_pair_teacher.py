@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
 
 from estimators import CrossEncoderRegressor, DisjointPairsKFold, PairTeacher
 from film.datasets import make_question_pairs
@@ -163,6 +164,22 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     (tmp_path / "run" / "fold-0.json").write_text("{", encoding="utf-8")
     with pytest.raises(ValueError, match=r"fold-0\.json is damaged"):
         teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
+
+
+def test_a_run_goes_on_in_another_process_where_functions_lie_elsewhere(tmp_path):
+    def words(**places):
+        """The same function as ever, at another place in memory."""
+        exec("def read(text):\n    return text.lower()", places)
+        return TfidfVectorizer(preprocessor=places["read"])
+
+    def of(vectoriser):
+        return teacher(embedder=make_pipeline(vectoriser), checkpoint=tmp_path / "run")
+
+    first = of(words()).fit(DATA.pairs, DATA.y)
+    again = of(words()).fit(DATA.pairs, DATA.y)
+    np.testing.assert_array_equal(again.scores_, first.scores_)
+    with pytest.raises(ValueError, match="of other pairs, labels or settings"):
+        of(TfidfVectorizer()).fit(DATA.pairs, DATA.y)
 
 
 def test_ctrl_c_in_a_network_ends_the_fit_and_its_fold_is_not_kept(
