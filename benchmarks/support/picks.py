@@ -23,7 +23,7 @@ _ALL = "quora, MiniLM saw Quora: collection"
 _MINILM = "all-MiniLM-L6-v2"
 _CURVE, _COST = ("roc_auc", "accuracy"), ("seconds", "peak")
 _TOKENS = {"roc_auc": "quora_auc"}
-_TAUGHT = "all-MiniLM-L6-v2, bfloat16: labels: rcmd, mean of 2 seeds"
+_TAUGHT = "all-MiniLM-L6-v2, bfloat16: teacher: rcmd+avg, mean of 2 seeds"
 TRAINED = (
     "start + 0.3 here-rcmd-0 + 0.3 here-avg-0 + 0.25 quora-rcmd-0 + 0.25 quora-avg-0"
     " + 0.25 labels-rcmd-0 + 0.25 labels-rcmd-1, bfloat16, weights of words: rcmd+avg"
@@ -100,7 +100,7 @@ PICKS = {
             _same("roc_auc"),
         ),
         Pick(
-            "`RCMDRegressor`, trained on the labels, *",
+            "`RCMDRegressor`, trained on labels and a teacher's scores, *",
             "rcmd_train",
             _TAUGHT,
             _TOKENS | {"seconds": "training_seconds"},
