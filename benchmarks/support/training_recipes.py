@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.support.judges import Judges
-from benchmarks.support.recipes import SETTINGS, near_pair_teacher
+from benchmarks.support.recipes import SETTINGS
 from benchmarks.support.training_rows import (
     caption_triplets,
     nearest_pairs,
@@ -20,7 +20,13 @@ from benchmarks.support.training_rows import (
     read_choice,
     read_triplets,
 )
-from estimators import RCMDRegressor, disjoint_pairs_split
+from estimators import (
+    PairTeacher,
+    RCMDRegressor,
+    SentenceEncoder,
+    accurate_duplicates,
+    disjoint_pairs_split,
+)
 from film.datasets import read_sts_benchmark
 
 
@@ -74,11 +80,38 @@ def teacher(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe
     recipe = quora(folder, judges, options)
     common = {"device": options.device, "dtype": options.dtype}
     place = options.checkpoint and f"{options.checkpoint}/teacher"
-    small = {"d": 5, "rank": 10, "cv": 2} if options.quick else {}
+    small = {"d": 2, "rank": 2, "cv": 2} if options.quick else {}
     n = 20 if options.quick else NEAR_ROWS
     made = near_pair_teacher(options.model, n, common, place, **small)
     settings = SETTINGS["teacher"] | {"teacher": made}
     return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
+
+
+def near_pair_teacher(
+    model: str | None,
+    n_pairs: int,
+    settings: dict[str, Any],
+    folder: str | None,
+    **stack: Any,
+) -> PairTeacher:
+    """Stacks without a trained transformer, which score near pairs of three folds' texts.
+
+    A stack knows what the similarity that learns from it does not: words and characters, numbers,
+    negations, and how densely texts lie around a pair.
+    """
+    cache = folder and f"{folder}/encodings"
+    teacher = accurate_duplicates(encoder=model, epochs=0, cache=cache, **settings, **stack)
+    embedder = SentenceEncoder(model, cache=cache, **settings)
+    return PairTeacher(
+        teacher,
+        embedder=embedder,
+        n_neighbors=4,
+        n_pairs=n_pairs,
+        cv=3,
+        random_state=0,
+        checkpoint=folder,
+        verbose=1,
+    )
 
 
 def larger(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:

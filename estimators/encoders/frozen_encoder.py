@@ -71,6 +71,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
     def check_digest(self, digest: str) -> None:
         """Raise ValueError unless this is the digest of the files that were fitted."""
+        check_is_fitted(self, "model_digest_")
         if digest != self._file_digest:
             raise ValueError(
                 f"the files of model={self.model!r} are not those that were fitted; fit again, "

@@ -10,7 +10,6 @@ from .displays.score_histogram import ScoreHistogramDisplay as ScoreHistogramDis
 from .displays.threshold import ThresholdDisplay as ThresholdDisplay
 from .displays.words import WordsDisplay as WordsDisplay
 from .explanation import Explanation as Explanation
-from .members import ONE_SIDED as ONE_SIDED
 from .members import FittedLine as FittedLine
 from .members import explain_tokens as explain_tokens
 from .pages.contexts import contexts_page as contexts_page

@@ -17,11 +17,9 @@ from estimators.inputs import as_texts, check_pairs
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.words import explain_words
 from estimators.metric import map_of
+from film.tokens import ONE_SIDED
 
 Members = list[tuple[str, Any, list[int]]]
-
-ONE_SIDED = ("rcmd1", "rcmd2")
-"""Plans of transport under which the order of a pair matters."""
 
 
 @dataclass(frozen=True)

@@ -18,5 +18,6 @@ from .matching import match as match
 from .matching import ragged_matching as ragged_matching
 from .ragged import Ragged as Ragged
 from .transport import METHODS as METHODS
+from .transport import ONE_SIDED as ONE_SIDED
 from .transport import ragged_similarities as ragged_similarities
 from .transport import transport_plan as transport_plan

@@ -26,6 +26,8 @@ from film.tokens.token_pairs import (
 Method = Literal["avg", "cmd", "rcmd1", "rcmd2", "rcmd", "rcmd+avg", "cls"]
 METHODS: tuple[Method, ...] = get_args(Method)
 """Plans, as `transport_plan` defines them."""
+ONE_SIDED: tuple[Method, ...] = ("rcmd1", "rcmd2")
+"""Those whose similarity depends on the order of a pair."""
 
 
 class Transport(NamedTuple):

@@ -9,7 +9,6 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from estimators.inputs import READINGS, Fold, place_pairs
-from estimators.inspection import ONE_SIDED
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.encodings import Encodings
@@ -18,6 +17,7 @@ from estimators.pairs.stack.members import is_predictor
 from estimators.pairs.word_differences import WordDifferences
 from estimators.persistence import savable
 from film.pairs import neighbour_ranks, ranks_and_neighbourhoods, row_cosines
+from film.tokens import ONE_SIDED
 
 ORDERLESS = (LexicalFeatures, WordDifferences)
 
