@@ -67,6 +67,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
     def digest_of(self, folder: Path) -> str:
         """Name the model in a folder by what is in its files; raise where they are not whole."""
+        check_is_fitted(self, "model_digest_")
         return model_digest(folder, check_model(folder))
 
     def check_digest(self, digest: str) -> None:
