@@ -54,7 +54,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         ``minilm``).
     objective : {"l2", "regression", "binary", "contrastive", "nli", "triplet"}, default="l2"
         What is learned from. "l2": the cosine itself, by squared error. "regression": scores of
-        pairs in any unit, by their order. "binary": two labels of pairs, by their order.
+        pairs in any unit, by their order, large differences more. "binary": two labels.
         "contrastive": rows of two or three columns, as in `RCMDRegressor`. "nli": whether the first
         text of a pair entails the second, contradicts it, or neither, by a linear layer on both
         vectors and their absolute difference, which is dropped after training. "triplet": three

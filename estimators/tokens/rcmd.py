@@ -58,9 +58,9 @@ class RCMDRegressor(TokenRegressor):
         matters. "cmd": exact optimal transport (extra ``transport``). "avg": the cosine of mean
         vectors. "rcmd+avg": the mean of "rcmd" and "avg". "cls": the cosine of first tokens.
     objective : {"regression", "binary", "contrastive"}, default="regression"
-        What is learned from. "regression": scores of pairs in any unit, by their order. "binary":
-        two labels of pairs. "contrastive": rows that belong together, two columns of texts, or
-        three where a hard negative stands beside the pair. Partners and hard negatives of all other
+        What is learned from. "regression": scores of pairs in any unit, by their order, large
+        differences more. "binary": two labels of pairs. "contrastive": rows that belong together,
+        two columns of texts, or three where a hard negative stands beside the pair. Partners and hard negatives of all other
         rows of a batch are negatives, but for the partners of rows that share a text with it, and
         hard negatives that are one of its own texts: such texts mean the same, or may.
     epochs : float, default=0
