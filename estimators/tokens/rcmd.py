@@ -60,9 +60,10 @@ class RCMDRegressor(TokenRegressor):
     objective : {"regression", "binary", "contrastive"}, default="regression"
         What is learned from. "regression": scores of pairs in any unit, by their order, large
         differences more. "binary": two labels of pairs. "contrastive": rows that belong together,
-        two columns of texts, or three where a hard negative stands beside the pair. Partners and hard negatives of all other
-        rows of a batch are negatives, but for the partners of rows that share a text with it, and
-        hard negatives that are one of its own texts: such texts mean the same, or may.
+        two columns of texts, or three where a hard negative stands beside the pair. Partners and
+        hard negatives of all other rows of a batch are negatives, but for the partners of rows that
+        share a text with it, and hard negatives that are one of its own texts: such texts mean the
+        same, or may.
     epochs : float, default=0
         Passes of training over the rows. 0: the model is used as it is.
     temperature : float, default=0.05
