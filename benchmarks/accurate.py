@@ -7,9 +7,9 @@ interrupted and goes on. ``--members`` names those that take part: without "rcmd
 model is trained. ``--encoder none`` is without any encoder. Without ``--data`` it runs on pairs
 that it generates itself, without an encoder. ``--quick`` records only where ``--out`` says so.
 
-``--inside`` judges no dev pair: members, the candidate "vectors" (`FILM` on the encoder's vectors)
-among them, and trees of the final model are compared in question-disjoint folds of the training
-pairs, by what each member says of them out of fold. By this the preset is chosen.
+``--inside`` judges no dev pair: members, candidates beside them (``--candidates``, `candidates`),
+and trees of the final model are compared in question-disjoint folds of the training pairs, by what
+each member says of them out of fold. By this the preset is chosen.
 
 all-MiniLM-L6-v2, the default encoder, saw Quora's duplicates, and so did what is built on it.
 """
@@ -41,12 +41,20 @@ from benchmarks.support.quora_data import (
     new_pairs,
     read_folder,
 )
+from benchmarks.support.recipes import CROSS_ENCODER
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
+from benchmarks.triplet_network import FROM_MEANS, MANY
 from estimators import (
     FILM,
+    CrossEncoderRegressor,
     DuplicateClassifier,
+    RCMDRegressor,
     SentenceEncoder,
+    TokenEncoder,
+    TokenFILM,
+    TokenMatchingRegressor,
+    TripletNetwork,
     accurate_duplicates,
     question_groups,
 )
@@ -54,7 +62,8 @@ from estimators.pairs import LIGHT, NO_ENCODER
 
 MODES = ("collection", "inductive")
 UNITS = {"fit": "s", "predict": "s"}
-CANDIDATE = "vectors"
+CANDIDATES = ("vectors",)
+"""Those of `candidates` that are compared where none are named."""
 SMALLER_TREES: dict[str, Any] = {
     "max_leaf_nodes": 15,
     "min_samples_leaf": 60,
@@ -75,6 +84,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", help="of the encoders, such as bfloat16")
     parser.add_argument("--members", help="those that take part, with commas between")
     parser.add_argument("--modes", default=",".join(MODES), help="with commas between")
+    parser.add_argument(
+        "--candidates", default=",".join(CANDIDATES), help="of --inside, with commas between"
+    )
     parser.add_argument("--device", help="of the encoder")
     parser.add_argument("--inside", action="store_true", help="compare inside train, not on dev")
     parser.add_argument("--quick", action="store_true")
@@ -83,8 +95,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         data = _data(options)
         model = chosen(options, options.encoder if options.data else NO_ENCODER)
+        preset = [name for name, _ in model.members]
         if options.inside:
-            model = with_candidate(model)
+            model = with_candidates(model, [name for name in options.candidates.split(",") if name])
     except (OSError, ValueError) as error:
         print(f"benchmarks.accurate: {error}", file=sys.stderr)
         return 2
@@ -99,7 +112,11 @@ def main(arguments: list[str] | None = None) -> int:
             if options.inside:
                 model.set_params(corpus=_corpus(data, mode))
                 model.fit(data.train, data.y_train, data.similar)
-                rows, said = compared_inside(model, data)
+                added = [name for name, _ in model.members if name not in preset]
+                costs = {
+                    name: _cost(name, model, data, new_pairs(data, NEW_PAIRS)) for name in added
+                }
+                rows, said = compared_inside(model, data, costs)
                 on, labels, place = data.train, data.y_train, f"{mode}, inside train"
             else:
                 rows, said = measured(data, model, mode)
@@ -177,11 +194,22 @@ def measured(
     return rows, said
 
 
-def with_candidate(model: DuplicateClassifier) -> DuplicateClassifier:
-    """Add `FILM` on the vectors of the member "cosine"; a stack without that stays as it is."""
+def candidates(model: DuplicateClassifier) -> dict[str, Any]:
+    """Make members beside those of the preset, on the encoder of its member "cosine", by name.
+
+    - "vectors": `FILM` on the encoder's vectors, "tokens": RCMD in the metric of `TokenFILM`;
+    - "untrained": RCMD as it is, "matching": token matching;
+    - "network": `TripletNetwork` along the length, from the mean vectors, 20,000 triplets;
+    - "cross": `CrossEncoderRegressor`, by the settings of `benchmarks.cross_encoder`.
+    """
     encoder = dict(model.members).get("cosine")
     if not isinstance(encoder, SentenceEncoder):
-        return model
+        return {}
+    seed = model.random_state
+    reads: dict[str, Any] = {
+        name: getattr(encoder, name) for name in ("model", "max_length", "device", "dtype")
+    }
+    tokens = TokenEncoder(**reads, cache=encoder.cache)
     metric = FILM(
         d=300,
         rank=400,
@@ -190,29 +218,50 @@ def with_candidate(model: DuplicateClassifier) -> DuplicateClassifier:
         similar_weight=0.3,
         whitening=0.25,
         max_iter=20,
-        random_state=model.random_state,
+        random_state=seed,
     )
-    members = [*model.members, (CANDIDATE, make_pipeline(clone(encoder), metric))]
-    return model.set_params(members=members)
+    along = FROM_MEANS | {"max_triplets": MANY, "margin": 1.0, "random_state": seed}
+    return {
+        "vectors": make_pipeline(clone(encoder), metric),
+        "tokens": RCMDRegressor(TokenFILM(tokens, random_state=seed)),
+        "untrained": RCMDRegressor(**reads, cache=encoder.cache),
+        "matching": TokenMatchingRegressor(**reads, cache=encoder.cache),
+        "network": TripletNetwork(tokens, **along),
+        "cross": CrossEncoderRegressor(**(CROSS_ENCODER | reads | {"random_state": seed})),
+    }
+
+
+def with_candidates(model: DuplicateClassifier, names: list[str]) -> DuplicateClassifier:
+    """Add candidates; a stack without an encoder stays as it is.
+
+    Those that train a transformers model have as many folds of their own as the preset's have.
+    """
+    found = candidates(model)
+    if not found:
+        return model
+    if unknown := set(names) - set(found):
+        raise ValueError(f"--candidates {sorted(unknown)}: give some of {', '.join(found)}")
+    own = {"cross": 2} if "cross" in names else {}
+    members = [*model.members, *((name, found[name]) for name in names)]
+    return model.set_params(members=members, member_cv={**(model.member_cv or {}), **own} or None)
 
 
 def compared_inside(
-    model: DuplicateClassifier, data: Splits
+    model: DuplicateClassifier, data: Splits, costs: dict[str, dict[str, float]]
 ) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
     """Judge training pairs by final models of other folds; rows as `measured` gives them.
 
-    "all" are the members of the preset. The others are without one of them, with the candidate, and
-    with smaller trees.
+    "all" are the members of the preset. The others are without one of them, with each candidate,
+    whose seconds ``costs`` has, and with smaller trees.
     """
     share, groups = float(data.y_train.mean()), question_groups(data.train)
     splits = StratifiedGroupKFold(4, shuffle=True, random_state=0)
     folds = list(splits.split(data.train, data.y_train, groups))
-    names = [name for name, _ in model.members if name != CANDIDATE]
+    names = [name for name, _ in model.members if name not in costs]
     kept = {"all": names}
     if len(names) > 1:
         kept |= {f"without {name}": [n for n in names if n != name] for name in names}
-    if len(names) < len(model.members):
-        kept[f"with {CANDIDATE}"] = [*names, CANDIDATE]
+    kept |= {f"with {name}": [*names, name] for name in costs}
     finals = {case: (model.pruned(of), {}) for case, of in kept.items()}
     if isinstance(model.final_estimator_, HistGradientBoostingClassifier):
         finals["smaller trees"] = finals["all"][0], SMALLER_TREES
@@ -224,7 +273,9 @@ def compared_inside(
             final = clone(less.final_estimator_).set_params(**trees)
             final.fit(less.out_of_fold_[train], data.y_train[train])
             p[test] = final.predict_proba(less.out_of_fold_[test])[:, 1]
-        rows[case] = judged(p, data.y_train, share, groups)
+        rows[case] = judged(p, data.y_train, share, groups) | costs.get(
+            case.removeprefix("with "), {}
+        )
         said[case] = p
     return rows, said
 

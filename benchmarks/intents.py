@@ -138,7 +138,7 @@ def _tell(
     options: argparse.Namespace,
 ) -> None:
     """Print and record a row, beside the baseline, and what it says of each pair."""
-    y = _labels(sets[name])
+    y = labels_of(sets[name])
     baseline = compared[name][BASELINE]
     easier = without_near_others(baseline, y)
     rows = {BAR: slice(None), EASIER: easier}
@@ -291,7 +291,8 @@ def without_near_others(cosine: NDArray[np.float64], y: NDArray[np.intp]) -> NDA
     return kept
 
 
-def _labels(found: QuestionPairs) -> NDArray[np.intp]:
+def labels_of(found: QuestionPairs) -> NDArray[np.intp]:
+    """Labels of pairs that have some."""
     assert found.y is not None
     return np.asarray(found.y)
 

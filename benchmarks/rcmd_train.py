@@ -24,8 +24,9 @@ With ``--average``, nothing is trained: the average of models that ``--save`` ke
 transfer protocol, or with ``--recipe sts`` by the supervised one; with a ``--share`` for each, what
 these lack to 1 is the share of the model they started from, ``--model``. With ``--weights words``
 punctuation has no mass. ``--quick`` trains a few steps on few rows and records only where ``--out``
-says so. The packaged model saw Quora's duplicates and NLI before: its figures are no evidence for
-new data. ``--dtype bfloat16`` is faster, also on a CPU that has instructions for it.
+says so. What a model says of each pair is kept, for `benchmarks.compare`. The packaged model saw
+Quora's duplicates and NLI before: its figures are no evidence for new data. ``--dtype bfloat16`` is
+faster, also on a CPU that has instructions for it.
 """
 
 from __future__ import annotations
@@ -122,8 +123,11 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         if not options.trained_only:
             fixed = {"weights": "words"} if options.weights == "words" else {}
             before = RCMDRegressor(options.model, **common, **fixed).fit(recipe.eval_set[0])
-            untrained = judges.figures(before, recipe.is_transfer)
+            said = judges.said(before, recipe.is_transfer)
+            untrained = judges.judged(before, said)
             _tell(f"{label}: {plan}: untrained", untrained, None, options)
+            if options.out or not options.quick:
+                judges.keep("rcmd_train", f"{label}: {plan}: untrained", said, None, options.out)
         settings: dict[str, Any] = common | recipe.settings | {"weights": options.weights}
         case = f"{label}: {run}: {plan}"
         if options.quick:
@@ -141,8 +145,12 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
                 model.fit(recipe.rows, eval_set=recipe.eval_set)
             else:
                 model.fit(recipe.rows, recipe.y, eval_set=recipe.eval_set)
-            found = judges.figures(model, recipe.is_transfer)
-            found["training_seconds"] = time.perf_counter() - start
+            seconds = time.perf_counter() - start
+            said = judges.said(model, recipe.is_transfer)
+            found = judges.judged(model, said)
+            if options.out or not options.quick:
+                judges.keep("rcmd_train", case, said, seed, options.out)
+            found["training_seconds"] = seconds
             found["steps"] = len(model.loss_curve_)
             found["chosen_by"] = 100 * max(score for _, score in model.scores_)
             own.append(found)
@@ -203,13 +211,16 @@ def _judge_average(folder: Path, options: argparse.Namespace) -> None:
             common = {"plan": plan, "device": options.device, "dtype": options.dtype}
             common["weights"] = options.weights
             model = RCMDRegressor(average, **common).fit([("a text", "another")])
-            found = judges.figures(model, is_transfer)
+            said = judges.said(model, is_transfer)
+            found = judges.judged(model, said)
             found["chosen_by"] = 100 * float(
                 np.mean([model.score(*rows) for rows in kinds.values()])
             )
             kinds_of = [options.dtype, options.weights and f"weights of {options.weights}"]
             kind = "".join(f", {each}" for each in kinds_of if each)
             _tell(f"{names}{kind}: {plan}", found, None, options)
+            if options.out or not options.quick:
+                judges.keep("rcmd_train", f"{names}{kind}: {plan}", said, None, options.out)
 
 
 def _shared(options: argparse.Namespace) -> tuple[list[Any], list[float] | None, str]:

@@ -3,8 +3,10 @@
 ``python -m benchmarks.sts [--data DIR] [--model NAME ...] [--out DIR] [--quick]``. DIR is laid out
 as SentEval's downstream/STS with SICK beside it; without it ``$FILM_DATA/sts`` is taken. Reported
 is Spearman × 100, subsets of a year joined. Nothing is trained, and nothing is chosen here: every
-method is the same on all sets. BERTScore runs by its own package with the same encoder, in an
-environment that the benchmark makes (``--rivals`` names it; ``--no-rivals`` leaves it out).
+method is the same on all sets. What each says of every pair is kept, so that `benchmarks.compare`
+says of any two whether their difference stands. BERTScore runs by its own package with the same
+encoder, in an environment that the benchmark makes (``--rivals`` names it; ``--no-rivals`` leaves
+it out).
 ``--quick`` takes 60 pairs a set and records only where ``--out`` says so.
 """
 
@@ -25,7 +27,9 @@ from sklearn.decomposition import PCA
 
 from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.folders import data_folder
+from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.records import record
+from benchmarks.support.significance import record_differences
 from estimators import RCMDRegressor, TokenEncoder, TokenMatchingRegressor
 from estimators.encoders import find_model
 from estimators.tokens import weights_of_tokens
@@ -64,6 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as cache:
         for model in options.model or [None]:
             _run_model(model, sets, cache, python, options)
+    if options.out or not options.quick:
+        record_differences("sts", options.out)
     return 0
 
 
@@ -76,14 +82,15 @@ def _run_model(
 ) -> None:
     label = "all-MiniLM-L6-v2" if model is None else Path(model).name
     found: dict[str, dict[str, float]] = {}
-    for case, similarity in methods(model).items():
-        found[case] = measured(similarity, sets)
-        _tell(label, case, found, options)
+    known = methods(model)
     if python is not None:
-        found["BERTScore, its package"] = measured(
-            lambda pairs: bertscore(model, pairs, python), sets
-        )
-        _tell(label, "BERTScore, its package", found, options)
+        known["BERTScore, its package"] = lambda pairs: bertscore(model, pairs, python)
+    for case, similarity in known.items():
+        said = {name: similarity(data.pairs) for name, data in sets.items()}
+        found[case] = correlations(said, sets)
+        _tell(label, case, found, options)
+        if options.out or not options.quick:
+            keep_pairs("sts", f"{label}: {case}", said, sets, options.out)
     for case, gap in contribution_gaps(model, cache, sets["STS-B"].pairs).items():
         print(f"{label}: {case}: contributions miss the similarity by at most {gap:.1e}")
         if options.out or not options.quick:
@@ -163,12 +170,31 @@ def methods(model: str | None) -> dict[str, Similarity]:
 
 def measured(similarity: Similarity, sets: dict[str, ScoredPairs]) -> dict[str, float]:
     """Spearman × 100 on every set, and their mean."""
+    return correlations({name: similarity(data.pairs) for name, data in sets.items()}, sets)
+
+
+def correlations(said: dict[str, np.ndarray], sets: dict[str, ScoredPairs]) -> dict[str, float]:
+    """Spearman × 100 of what was said of the pairs of every set, and their mean."""
     row = {
-        name: 100 * float(spearmanr(similarity(data.pairs), data.scores).statistic)
-        for name, data in sets.items()
+        name: 100 * float(spearmanr(values, sets[name].scores).statistic)
+        for name, values in said.items()
     }
     row["mean"] = float(np.mean(list(row.values())))
     return row
+
+
+def keep_pairs(
+    bench: str,
+    case: str,
+    said: dict[str, np.ndarray],
+    sets: dict[str, ScoredPairs],
+    folder: str | None,
+    seed: int | None = None,
+) -> None:
+    """Keep what a row says of the pairs of every set."""
+    for name, values in said.items():
+        data, told = sets[name], {"part": name, "seed": seed, "folder": folder}
+        record_pairs(bench, case, data.pairs, data.scores, values, **told)
 
 
 def contribution_gaps(model: str | None, cache: str, pairs: np.ndarray) -> dict[str, float]:

@@ -21,8 +21,9 @@ holds the packaged model too, whose untrained similarities and vectors stand bes
 ``--model``. With ``--keep``, trained models are kept in a folder, and taken from there where they
 are. With ``--models N`` each trained model is the average of N, by as many seeds; with ``--whole
 DIR`` a model that ``benchmarks.rcmd_train`` kept is also in the average of the one that learned the
-whole file, which judges dev and test: dev has chosen such a model's best weights. ``--quick`` takes
-120 pairs a file and one step of training, and records only where ``--out`` says so.
+whole file, which judges dev and test: dev has chosen such a model's best weights. ``What each
+method says of the test pairs is kept, for `benchmarks.compare`. ``--quick`` takes 120 pairs a file
+and one step of training, and records only where ``--out`` says so.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from sklearn.svm import SVR
 
 from benchmarks.sts import first_pairs
 from benchmarks.sts_film import FILES, correlations, find_folder
+from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.recipes import SETTINGS
 from benchmarks.support.records import record
 from estimators import (
@@ -154,6 +156,11 @@ def main(arguments: list[str] | None = None) -> int:
                 seed=options.seed,
                 folder=options.out,
             )
+        test, seed = joined[-1], options.seed
+        record_pairs(
+            "sts_stack", f"{label}: {known}", test.pairs, test.scores, answers[-1],
+            seed=seed, folder=options.out,
+        )  # fmt: skip
     return 0
 
 

@@ -176,29 +176,50 @@ def compare_rows(
     since a sample of S deviates too little. 2,000 draws of 5,000 pairs take about a second per
     figure.
     """
-    if first.on.name != second.on.name:
-        raise ValueError(
-            f"{first.case!r} and {second.case!r} were measured on other pairs: measure both on the "
-            "same ones"
-        )
-    on, both = first.on, (figures_of(first), figures_of(second))
-    draws = drawn(len(on.labels), n_draws, seed, on.groups)
-    whole = np.ones((1, len(on.labels)))
-    compared = {}
-    for name in both[0]:
-        if name not in both[1] or only not in (None, name):
-            continue
-        values, found = [], []
-        for number, (row, figures) in enumerate(zip((first, second), both, strict=True)):
-            sides = list(row.values.values())
-            values.append(
-                float(np.mean([figures[name](side, on.labels, whole)[0] for side in sides]))
-            )
-            by_seed = np.stack([figures[name](side, on.labels, draws) for side in sides])
-            found.append(_over_seeds(by_seed, np.random.default_rng([seed, number])))
-        interval = _interval(values[0] - values[1], found[0] - found[1])
-        compared[name] = (values[0], values[1], interval)
-    return compared
+    return {
+        name: (one, two, _interval(one - two, gaps))
+        for name, (one, two, gaps) in _compared(first, second, n_draws, seed, only).items()
+    }
+
+
+def compare_parts(
+    first: dict[str, PairRow],
+    second: dict[str, PairRow],
+    *,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+) -> dict[str, tuple[float, float, Interval]]:
+    """Compare two rows that were measured on several sets, by the mean over sets of each figure.
+
+    Parameters
+    ----------
+    first, second : dict of PairRow
+        Parts of both rows by the name of the set; sets that both have count.
+    n_draws, seed : int
+        As in `compare_rows`; every set is drawn by itself.
+
+    Returns
+    -------
+    compared : dict of (float, float, Interval)
+        As of `compare_rows`, for every figure that several sets have.
+
+    Raises
+    ------
+    ValueError
+        If a set of both was measured on other pairs.
+    """
+    found: dict[str, list[tuple[float, float, NDArray[np.float64]]]] = {}
+    for number, part in enumerate(sorted(first.keys() & second.keys())):
+        compared = _compared(first[part], second[part], n_draws, seed + number, None)
+        for name, told in compared.items():
+            found.setdefault(name, []).append(told)
+    means = {}
+    for name, parts in found.items():
+        if len(parts) > 1:
+            ones, twos, gaps = zip(*parts, strict=True)
+            one, two = float(np.mean(ones)), float(np.mean(twos))
+            means[name] = (one, two, _interval(one - two, np.mean(gaps, axis=0)))
+    return means
 
 
 def spearman(similarity: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
@@ -222,6 +243,34 @@ def difference(
     """How much a row is ahead of a rival, in points, both judged on the same drawn pairs."""
     found = spearman_of(similarity, scores, draws) - spearman_of(rival, scores, draws)
     return _interval(spearman(similarity, scores) - spearman(rival, scores), found)
+
+
+def _compared(
+    first: PairRow, second: PairRow, n_draws: int, seed: int, only: str | None
+) -> dict[str, tuple[float, float, NDArray[np.float64]]]:
+    """Give each figure of both rows, and the difference of each draw."""
+    if first.on.name != second.on.name:
+        raise ValueError(
+            f"{first.case!r} and {second.case!r} were measured on other pairs: measure both on the "
+            "same ones"
+        )
+    on, both = first.on, (figures_of(first), figures_of(second))
+    draws = drawn(len(on.labels), n_draws, seed, on.groups)
+    whole = np.ones((1, len(on.labels)))
+    compared = {}
+    for name in both[0]:
+        if name not in both[1] or only not in (None, name):
+            continue
+        values, found = [], []
+        for number, (row, figures) in enumerate(zip((first, second), both, strict=True)):
+            sides = list(row.values.values())
+            values.append(
+                float(np.mean([figures[name](side, on.labels, whole)[0] for side in sides]))
+            )
+            by_seed = np.stack([figures[name](side, on.labels, draws) for side in sides])
+            found.append(_over_seeds(by_seed, np.random.default_rng([seed, number])))
+        compared[name] = (values[0], values[1], found[0] - found[1])
+    return compared
 
 
 def _interval(value: float, found: NDArray[np.float64]) -> Interval:

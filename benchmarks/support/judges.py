@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.ists import alignments
-from benchmarks.sts import measured
+from benchmarks.sts import correlations, keep_pairs
+from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import read_folder
 from estimators import RCMDRegressor
 from film.datasets import read_excluded, read_ists, read_sts_sets
 from film.tokens import score_alignments
 
 SOURCES = ("images", "headlines")
+DEV = "Quora dev"
 PLANS = {"rcmd": "RCMD", "avg": "AVG", "rcmd+avg": "RCMD + AVG", "cls": None}
 """What aligns chunks by the plan's own contributions; that of [CLS] aligns nothing."""
 
@@ -33,11 +36,21 @@ class Judges:
         self.quora = read_folder(folder / "quora", on_error="raise", limit=None, seed=0)
         self.dev, self.y_dev = self.quora.dev[few], np.asarray(self.quora.y_dev)[few]
 
-    def figures(self, model: RCMDRegressor, is_transfer: bool) -> dict[str, float]:
-        """Spearman × 100, F1 of aligned chunks by CLRCMD's protocol, and Quora's ROC AUC."""
+    def said(self, model: RCMDRegressor, is_transfer: bool) -> dict[str, np.ndarray]:
+        """Similarities of the pairs that are judged, by the name of their set."""
         sets = self.sets if is_transfer else {"STS-B": self.sets["STS-B"]}
-        found = measured(model.similarity, sets)
-        if not is_transfer:
+        said = {name: model.similarity(data.pairs) for name, data in sets.items()}
+        return said | {DEV: model.similarity(self.dev)}
+
+    def judged(self, model: RCMDRegressor, said: dict[str, np.ndarray]) -> dict[str, float]:
+        """Spearman × 100, F1 of aligned chunks by CLRCMD's protocol, and Quora's ROC AUC.
+
+        ``said`` are the similarities by the model. The mean over sets is there where all were
+        judged.
+        """
+        of_sets = {name: values for name, values in said.items() if name != DEV}
+        found = correlations(of_sets, self.sets)
+        if len(of_sets) == 1:
             del found["mean"]
         of_plan = PLANS[model.plan]
         for source, gold in self.chunked.items():
@@ -48,5 +61,14 @@ class Judges:
                     continue
                 score = score_alignments(gold, aligned[method], "clrcmd")
                 found[f"{name}_{source}"] = score.alignment.f1
-        found["quora_auc"] = float(roc_auc_score(self.y_dev, model.similarity(self.dev)))
+        found["quora_auc"] = float(roc_auc_score(self.y_dev, said[DEV]))
         return found
+
+    def keep(
+        self, bench: str, case: str, said: dict[str, np.ndarray], seed: int | None, folder: Any
+    ) -> None:
+        """Keep what a model said of each pair, so that `benchmarks.compare` compares it."""
+        of_sets = {name: values for name, values in said.items() if name != DEV}
+        keep_pairs(bench, case, of_sets, self.sets, folder, seed)
+        told: dict[str, Any] = {"part": DEV, "seed": seed, "folder": folder}
+        record_pairs(bench, case, self.dev, self.y_dev, said[DEV], **told)

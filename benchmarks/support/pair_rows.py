@@ -4,7 +4,8 @@ Each benchmark keeps one file of JSON lines, ``results/pairs/BENCH.jsonl``. A se
 with its labels and the groups of pairs that shared texts link; a row is a line with two bytes per
 pair in base64: log-odds of a probability as float16 (relative error at most 2⁻¹¹), dense ranks of
 any other score as uint16, which keep AUC and rank correlation exactly. The 5,397 pairs of Quora dev
-cost 14 kB a row, about 9 kB of them in the repository's packs.
+cost 14 kB a row, about 9 kB of them in the repository's packs. A row that was measured on several
+sets of pairs is kept as its parts, one a set.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from film.datasets import atomic_writer
 FOLDER = "pairs"
 LARGEST_LOG_ODDS = 16.0
 MOST_DISTINCT = 65_536
+_PART = " | "
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ def record_pairs(
     *,
     share: float | None = None,
     seed: int | None = None,
+    part: str | None = None,
     folder: str | Path | None = None,
 ) -> None:
     """Keep what a row says of each pair, in the place of what it said before with this seed.
@@ -103,6 +106,8 @@ def record_pairs(
         Share of positives at which the values are probabilities.
     seed : int, default=None
         Of what was trained at random. Rows of several seeds are compared by their mean.
+    part : str, default=None
+        Name of the set, where the row was measured on several.
     folder : path, default=None
         In the place of `benchmarks/results`.
 
@@ -131,7 +136,7 @@ def record_pairs(
         groups = question_groups(pairs).astype(np.int32)
         lines.append({"set": name, "labels": _packed(outcome), "groups": _packed(groups)})
     new = {
-        "case": case,
+        "case": case if part is None else f"{case}{_PART}{part}",
         "seed": seed,
         "on": name,
         "share": None if share is None else round(float(share), 6),
@@ -147,7 +152,8 @@ def record_pairs(
 def read_pair_rows(bench: str, folder: str | Path | None = None) -> dict[str, PairRow]:
     """Read the rows of a benchmark, by case; none where nothing was kept.
 
-    A case that was measured on several sets of pairs counts with the newest.
+    A case that was measured on other pairs before counts with the newest. Parts are rows of their
+    own, which `parts_of_rows` puts together.
     """
     lines = _lines(_path(bench, folder))
     sets = {
@@ -169,6 +175,15 @@ def read_pair_rows(bench: str, folder: str | Path | None = None) -> dict[str, Pa
         values[line["seed"]] = _values(line["values"], line["share"] is not None)
         rows[line["case"]] = PairRow(line["case"], sets[line["on"]], values, line["share"])
     return rows
+
+
+def parts_of_rows(rows: dict[str, PairRow]) -> dict[str, dict[str, PairRow]]:
+    """Put the parts of each case together: rows by case and set, which is "" where it is one."""
+    found: dict[str, dict[str, PairRow]] = {}
+    for name, row in rows.items():
+        case, _, part = name.partition(_PART)
+        found.setdefault(case, {})[part] = row
+    return found
 
 
 def _path(bench: str, folder: str | Path | None) -> Path:

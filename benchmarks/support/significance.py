@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.support.bootstrap import N_DRAWS, compare_rows
-from benchmarks.support.pair_rows import read_pair_rows
+from benchmarks.support.bootstrap import N_DRAWS, Interval, compare_parts, compare_rows
+from benchmarks.support.pair_rows import PairRow, parts_of_rows, read_pair_rows
 from benchmarks.support.records import record
 
 FIGURE = "roc_auc"
 AHEAD, LOW, HIGH = "auc_ahead", "auc_ahead_low", "auc_ahead_high"
 """Metrics: how much the AUC of a row is ahead of that of its reference, and the 95 % interval."""
+MEAN_FIGURE = "spearman"
+MEAN_AHEAD, MEAN_LOW, MEAN_HIGH = "mean_ahead", "mean_ahead_low", "mean_ahead_high"
+"""The same of the mean rank correlation × 100 of a row that was measured on several sets."""
+DIFFERENCES = ((AHEAD, LOW, HIGH), (MEAN_AHEAD, MEAN_LOW, MEAN_HIGH))
+"""Metrics that tables show in one column, under the first of them."""
 
 REFERENCES = {
     "duplicates": (
@@ -26,11 +31,18 @@ REFERENCES = {
         for start in ("quora, MiniLM saw Quora: ", "quora: ")
         for mode in ("collection", "inductive", "collection, inside train")
     ),
+    "cross_encoder": (
+        (
+            "all-MiniLM-L6-v2, bfloat16: ",
+            "all-MiniLM-L6-v2, bfloat16: cosine of mean vectors",
+        ),
+    ),
     "frozen_film": (("cosine: quora: ", "cosine: quora: MiniLM cosine"),),
     "intents": (
         ("clinc150: ", "clinc150: MiniLM cosine"),
         ("banking77: ", "banking77: MiniLM cosine"),
     ),
+    "sts": (("all-MiniLM-L6-v2: ", "all-MiniLM-L6-v2: mean pooling"),),
     "triplet_network": (
         ("quora: 2000 triplets: along", "quora: 2000 triplets: FILM of means"),
         ("quora: ", "quora: 20000 triplets: FILM of means"),
@@ -71,22 +83,42 @@ def record_differences(
     -----
     About a second per row of 5,000 pairs.
     """
-    rows = read_pair_rows(bench, folder)
+    rows = parts_of_rows(read_pair_rows(bench, folder))
     found = []
-    for case, row in rows.items():
-        reference = rows.get(reference_of(bench, case) or "")
-        if reference is None or reference.on.name != row.on.name:
-            continue
-        _, against, gap = compare_rows(row, reference, n_draws=n_draws, only=FIGURE)[FIGURE]
-        told: dict[str, Any] = {"rival": reference.case, "rival_value": against, "folder": folder}
-        for metric, value in zip((AHEAD, LOW, HIGH), gap, strict=True):
-            record(bench, case, metric, round(value, 6), **told)
-        found.append(case)
+    for case, parts in rows.items():
+        reference = reference_of(bench, case) or ""
+        others = rows.get(reference, {})
+        gaps = _gaps({p: (row, others[p]) for p, row in parts.items() if p in others}, n_draws)
+        for metrics, (against, gap) in gaps.items():
+            told: dict[str, Any] = {"rival": reference, "rival_value": against, "folder": folder}
+            for metric, value in zip(metrics, gap, strict=True):
+                record(bench, case, metric, round(value, 6), **told)
+        if gaps:
+            found.append(case)
     return found
 
 
-def shown_difference(row: dict[str, dict[str, Any]]) -> str:
+def _gaps(
+    rows: dict[str, tuple[PairRow, PairRow]], n_draws: int
+) -> dict[tuple[str, str, str], tuple[float, Interval]]:
+    """Value of the reference, and the difference, by the metrics under which these are recorded."""
+    same = {part: both for part, both in rows.items() if both[0].on.name == both[1].on.name}
+    if len(same) > 1:
+        sides = [{part: both[i] for part, both in same.items()} for i in range(2)]
+        compared = compare_parts(*sides, n_draws=n_draws)
+        figure, metrics = MEAN_FIGURE, DIFFERENCES[1]
+    elif same:
+        compared = compare_rows(*next(iter(same.values())), n_draws=n_draws, only=FIGURE)
+        figure, metrics = FIGURE, DIFFERENCES[0]
+    else:
+        return {}
+    _, against, gap = compared[figure]
+    return {metrics: (against, gap)}
+
+
+def shown_difference(row: dict[str, dict[str, Any]], metrics: tuple[str, str, str]) -> str:
     """Show what a row is ahead of its reference by, with the interval; level where it holds 0."""
-    value, low, high = (row[metric]["value"] for metric in (AHEAD, LOW, HIGH))
+    value, low, high = (row[metric]["value"] for metric in metrics)
     level = "level, " if low <= 0 <= high else ""
-    return f"{level}{value:+.4f} [{low:+.4f}, {high:+.4f}]"
+    digits = 2 if metrics[0] == MEAN_AHEAD else 4
+    return f"{level}{value:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"

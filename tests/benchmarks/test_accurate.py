@@ -4,14 +4,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.accurate import (
-    CANDIDATE,
-    compared_inside,
-    main,
-    with_candidate,
-)
+from benchmarks.accurate import candidates, compared_inside, main, with_candidates
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import NEW_PAIRS, generated, new_pairs
 from estimators import FILM, accurate_duplicates, question_groups
@@ -79,17 +75,46 @@ def test_a_final_model_inside_train_never_saw_the_questions_that_it_judges():
         members=[("words", None)], final_estimator_=ByQuestion(), out_of_fold_=numbers
     )
     model.pruned = lambda names: model
-    _, said = compared_inside(model, data)
+    _, said = compared_inside(model, data, {})
     np.testing.assert_array_equal(said["all"], numbers[:, 0] / 1000)
 
 
-def test_the_candidate_is_a_metric_over_the_encoder_of_the_preset():
-    model = with_candidate(accurate_duplicates(encoder="a/model", dtype="bfloat16"))
-    encoder, metric = (step for _, step in dict(model.members)[CANDIDATE].steps)
-    assert (encoder.model, encoder.dtype) == ("a/model", "bfloat16")
-    assert isinstance(metric, FILM)
+def test_candidates_stand_on_the_encoder_of_the_preset():
+    model = accurate_duplicates(encoder="a/model", dtype="bfloat16", max_length=64)
+    found = candidates(model)
+    reads = ("a/model", "bfloat16", 64)
+    encoders = {name: found[name] for name in ("untrained", "matching", "cross")}
+    encoders["vectors"], metric = (step for _, step in found["vectors"].steps)
+    encoders |= {"tokens": found["tokens"].model.encoder, "network": found["network"].encoder}
+    assert isinstance(metric, FILM) and encoders.keys() == found.keys()
+    for encoder in encoders.values():
+        assert (encoder.model, encoder.dtype, encoder.max_length) == reads
+    added = with_candidates(model, ["matching", "cross"])
+    assert [name for name, _ in added.members][-3:] == ["rcmd", "matching", "cross"]
+    assert added.member_cv == {"rcmd": 2, "cross": 2}
     plain = accurate_duplicates(encoder="none")
-    assert with_candidate(plain).members == plain.members
+    assert with_candidates(plain, ["cross"]).members == plain.members
+    with pytest.raises(
+        ValueError, match=r"--candidates \['nobody'\]: give some of vectors, tokens"
+    ):
+        with_candidates(accurate_duplicates(), ["nobody"])
+
+
+def test_a_candidate_has_a_row_and_its_seconds():
+    data = generated(200, 0)
+    columns = np.column_stack([np.arange(len(data.train)) % 7, data.y_train])
+    members = [("words", None), ("candidate", None)]
+    model = SimpleNamespace(members=members)
+
+    def pruned(names):
+        used = [i for i, (name, _) in enumerate(members) if name in names]
+        return SimpleNamespace(final_estimator_=LogisticRegression(), out_of_fold_=columns[:, used])
+
+    model.pruned, model.final_estimator_ = pruned, LogisticRegression()
+    rows, said = compared_inside(model, data, {"candidate": {"fit": 3.0, "predict": 1.0}})
+    assert list(rows) == ["all", "with candidate"] == list(said)
+    assert rows["with candidate"]["roc_auc"] == 1 > rows["all"]["roc_auc"]
+    assert rows["with candidate"]["fit"] == 3 and "fit" not in rows["all"]
 
 
 def test_timed_pairs_are_new():

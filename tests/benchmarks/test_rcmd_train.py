@@ -5,10 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
 
 from benchmarks.rcmd_train import main
 from benchmarks.support import records
-from benchmarks.support.judges import Judges
+from benchmarks.support.bootstrap import spearman
+from benchmarks.support.judges import DEV, Judges
+from benchmarks.support.pair_rows import parts_of_rows, read_pair_rows
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.training_rows import (
     caption_triplets,
@@ -150,6 +153,16 @@ def test_every_recipe_from_end_to_end(data, tiny_model, tmp_path, monkeypatch, c
     assert main([*arguments, "--plan", "rcmd"]) == 0
     assert not (tmp_path / "results").exists()
     assert "here: rcmd, seed 0" in capsys.readouterr().out
+    pairs = parts_of_rows(read_pair_rows("rcmd_train", tmp_path / "out"))
+    for case, metric in ((f"{label}: here: rcmd", "STS12"), (f"{label}: quora: avg", "SICK")):
+        row = pairs[case][metric]
+        value = singles[f"{case}, seed 0", metric]["value"]
+        assert spearman(row.values[0], row.on.labels) == pytest.approx(value, abs=1e-3)
+        assert set(pairs[case]) == {*read_sts_sets(data / "sts"), DEV}
+    dev = pairs[f"{label}: rcmd: untrained"][DEV]
+    auc = roc_auc_score(dev.on.labels, dev.values[None])
+    assert rows[f"{label}: rcmd: untrained", "quora_auc"]["value"] == pytest.approx(auc, abs=1e-3)
+    assert set(pairs[f"{label}: sts: rcmd"]) == {"STS-B", DEV}
 
 
 def test_texts_meet_others_of_all_ranks(tiny_model):
@@ -389,11 +402,11 @@ def test_an_average_may_be_judged_without_punctuation(data, tmp_path, monkeypatc
     pairs = [("the cat sat!", "a dog , sat on the mat?")]
     judged = []
 
-    def spied(self, model, is_transfer):
+    def spied(self, model, said):
         judged.append(float(model.similarity(pairs)[0]))
         return {"SICK": judged[-1]}
 
-    monkeypatch.setattr(Judges, "figures", spied)
+    monkeypatch.setattr(Judges, "judged", spied)
     kept = str(tmp_path / "kept")
     assert main([*arguments, "--weights", "words", "--save", kept]) == 0
     assert main(arguments) == 0

@@ -12,6 +12,8 @@ from scipy.stats import rankdata
 from benchmarks import sts
 from benchmarks.sts import CLS, bertscore, contribution_gaps, main, measured, methods
 from benchmarks.support import records
+from benchmarks.support.bootstrap import spearman
+from benchmarks.support.pair_rows import parts_of_rows, read_pair_rows
 from estimators import TokenEncoder
 from estimators.tokens import rcmd
 from film.datasets import ScoredPairs
@@ -80,7 +82,8 @@ def quick(folder, tiny_model, tmp_path_factory):
         stand_in(patch, tmp_path_factory.mktemp("rival"))
         options = ["--quick", "--data", str(folder), "--out", str(out), "--model", str(tiny_model)]
         assert main(options) == 0
-    return {path.name: rows_of(path) for path in out.iterdir()}
+    found: dict = {path.name: rows_of(path) for path in out.glob("*.jsonl")}
+    return found | {"pairs": parts_of_rows(read_pair_rows("sts", out))}
 
 
 def rows_of(path):
@@ -105,7 +108,7 @@ def test_a_folder_that_is_no_environment_of_the_rival_exits_with_2(folder, tmp_p
 
 
 def test_each_method_has_all_sets_and_stands_beside_cls(quick, tiny_model):
-    assert set(quick) == {"sts.jsonl", "contributions.jsonl"}
+    assert set(quick) == {"sts.jsonl", "contributions.jsonl", "pairs"}
     found = quick["sts.jsonl"]
     cases = [*methods(str(tiny_model)), RIVAL]
     assert len(cases) == 21
@@ -120,6 +123,16 @@ def test_each_method_has_all_sets_and_stands_beside_cls(quick, tiny_model):
         else:
             assert row["rival"] == CLS
             assert row["rival_value"] == (base and base["value"])
+
+
+def test_what_is_kept_of_each_pair_has_the_figures_of_the_sets(quick):
+    found = quick["sts.jsonl"]
+    assert set(quick["pairs"]) == {case for case, _ in found}
+    for case, parts in quick["pairs"].items():
+        assert set(parts) == set(SETS)
+        for name, row in parts.items():
+            value = spearman(row.values[None], row.on.labels)
+            assert found[case, name]["value"] == pytest.approx(value, abs=1e-3)
 
 
 def test_means_and_gains_follow_from_the_sets(quick):
@@ -153,7 +166,7 @@ def test_a_quick_run_records_only_where_out_says_so(
     shown = capsys.readouterr().out
     assert f"tiny: {CLS}: mean " in shown and f"other: {CLS}: mean " in shown
     assert RIVAL not in shown and "tiny: rcmd: contributions miss" in shown
-    written = sorted(path.name for path in tmp_path.glob("results/*"))
+    written = sorted(path.name for path in tmp_path.glob("results/*.jsonl"))
     assert written == ([] if quick_run else ["contributions.jsonl", "sts.jsonl"])
 
 

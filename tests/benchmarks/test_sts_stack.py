@@ -21,6 +21,8 @@ from benchmarks.sts_stack import (
     similarities,
 )
 from benchmarks.support import records
+from benchmarks.support.bootstrap import spearman
+from benchmarks.support.pair_rows import read_pair_rows
 from estimators import CrossEncoderRegressor, RCMDRegressor, TokenEncoder, average_models
 from film.datasets import ScoredPairs, read_sts_benchmark
 
@@ -71,6 +73,9 @@ def test_it_runs_records_and_takes_models_that_were_kept(
         for name in ("first", "second")
     )
     assert first == second and len(first) == 5 * 3
+    for case, row in read_pair_rows("sts_stack", tmp_path / "first").items():
+        value = spearman(row.values[0], row.on.labels)
+        assert first[case, "stsb_test"] == pytest.approx(value, abs=1e-3)
     kept = str(tmp_path / "kept" / f"{plan}-0-of-2-0")
     assert main([*arguments, str(tmp_path / "third"), "--whole", kept]) == 0
     lines = (tmp_path / "third" / "sts_stack.jsonl").read_text().splitlines()

@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.support.bootstrap import (
     accuracy,
+    compare_parts,
     compare_rows,
     correlation,
     difference,
@@ -184,3 +185,30 @@ def test_thousands_of_draws_take_seconds():
     started = time.process_time()
     compare_rows(*rows, n_draws=1000)
     assert time.process_time() - started < 10
+
+
+def test_rows_on_several_sets_are_compared_by_the_mean_of_each_figure():
+    """Sets are independent: of two alike, the mean varies by 1/√2 of what one does."""
+    first, second = {}, {}
+    good, poor, scores = sample(400)
+    for number, part in enumerate(("one", "other")):
+        on = PairSet(part, scores, np.arange(400))
+        first[part] = row({None: good - number * scores / 4}, on, None)
+        second[part] = row({None: poor}, on, None)
+    binary = pair_set(judged_pairs()[1])
+    first["labels"] = row({None: judged_pairs()[0]}, binary, None)
+    second["labels"] = row({None: judged_pairs(seed=1)[0]}, binary, None)
+    first["alone"] = first["one"]
+    found = compare_parts(first, second, n_draws=2000)
+    # One set alone has an AUC.
+    assert set(found) == {"spearman"}
+    one, two, gap = found["spearman"]
+    each = [compare_rows(first[p], second[p], n_draws=2000)["spearman"] for p in ("one", "other")]
+    assert one == pytest.approx(np.mean([told[0] for told in each]), abs=1e-9)
+    assert two == pytest.approx(np.mean([told[1] for told in each]), abs=1e-9)
+    assert gap.value == pytest.approx(one - two) and gap.stands
+    widths = [told[2].high - told[2].low for told in each]
+    assert gap.high - gap.low == pytest.approx(np.mean(widths) / np.sqrt(2), rel=0.1)
+    second["other"] = row({None: poor}, PairSet("others", scores, np.arange(400)), None)
+    with pytest.raises(ValueError, match="measured on other pairs"):
+        compare_parts(first, second)

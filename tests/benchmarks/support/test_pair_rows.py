@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.compare import main
-from benchmarks.support.pair_rows import read_pair_rows, record_pairs
+from benchmarks.support.pair_rows import parts_of_rows, read_pair_rows, record_pairs
 
 PAIRS = [(f"text {number}", f"other {number // 2 * 2}") for number in range(40)]
 LABELS = np.tile([0, 1, 1, 0], 10)
@@ -86,6 +86,37 @@ def test_rows_that_are_not_there_are_named(tmp_path, capsys, rows, said):
         record_pairs("b", case, PAIRS, LABELS, P, folder=tmp_path)
     assert main(["b", *rows, "--out", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_rows_on_several_sets_are_compared_on_each_and_by_the_mean(tmp_path, capsys):
+    scores = np.arange(40) / 8
+    for part, start in (("STS12", 0), ("SICK", 10)):
+        told = {"part": part, "folder": tmp_path}
+        record_pairs("b", "good row", PAIRS[start:], scores[start:], scores[start:], **told)
+        record_pairs("b", "poor row", PAIRS[start:], scores[start:], -scores[start:], **told)
+    record_pairs("b", "poor row", PAIRS, LABELS, P, part="Quora dev", folder=tmp_path)
+    record_pairs("b", "elsewhere", PAIRS, LABELS, P, folder=tmp_path)
+    rows = parts_of_rows(read_pair_rows("b", tmp_path))
+    assert {case: set(parts) for case, parts in rows.items()} == {
+        "good row": {"STS12", "SICK"},
+        "poor row": {"STS12", "SICK", "Quora dev"},
+        "elsewhere": {""},
+    }
+    where = ["--out", str(tmp_path), "--draws", "100"]
+    assert main(["b", "good", "poor", *where]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[:2] == ["A: good row", "B: poor row"]
+    assert [line.partition(" pairs")[0] for line in told[2::2]] == [
+        "SICK: 30",
+        "STS12: 40",
+        "mean over 2 sets, of what several have",
+    ]
+    alike = "spearman: A 100, B -100, A - B +200.00000 [+200.00000, +200.00000]: stands"
+    assert told[3::2] == [alike] * 3
+    assert main(["b", *where]) == 0
+    assert "good row  (70 pairs of 2 sets)" in capsys.readouterr().out
+    assert main(["b", "good", "elsewhere", *where]) == 2
+    assert "no set of pairs in common" in capsys.readouterr().err
 
 
 def test_a_benchmark_that_kept_nothing_is_named(tmp_path, capsys):

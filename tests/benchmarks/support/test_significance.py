@@ -5,10 +5,18 @@ import pytest
 
 from benchmarks import compare, tables
 from benchmarks.support import significance
-from benchmarks.support.bootstrap import compare_rows, roc_auc
-from benchmarks.support.pair_rows import read_pair_rows, record_pairs
+from benchmarks.support.bootstrap import compare_parts, compare_rows, roc_auc, spearman_of
+from benchmarks.support.pair_rows import parts_of_rows, read_pair_rows, record_pairs
 from benchmarks.support.records import record
-from benchmarks.support.significance import AHEAD, HIGH, LOW, record_differences, reference_of
+from benchmarks.support.significance import (
+    AHEAD,
+    DIFFERENCES,
+    HIGH,
+    LOW,
+    MEAN_AHEAD,
+    record_differences,
+    reference_of,
+)
 
 PAIRS = [(f"a {i}", f"b {i}") for i in range(120)]
 Y = np.arange(120) % 2
@@ -70,22 +78,51 @@ def test_one_figure_alone_is_compared_as_among_all(kept):
 
 def test_recorded_differences_are_those_of_the_kept_pairs():
     """Where it fails: python -m benchmarks.compare BENCH --record."""
-    whole = None
+    n_compared = 0
     for bench in significance.REFERENCES:
-        rows, cells = read_pair_rows(bench), tables.newest(bench)
-        for case, row in rows.items():
-            reference = rows.get(reference_of(bench, case) or "")
-            if reference is None or reference.on.name != row.on.name:
+        rows, cells = parts_of_rows(read_pair_rows(bench)), tables.newest(bench)
+        for case, parts in rows.items():
+            reference = reference_of(bench, case) or ""
+            others = rows.get(reference, {})
+            both = [(row, others[name]) for name, row in parts.items() if name in others]
+            same = [each for each in both if each[0].on.name == each[1].on.name]
+            if not same:
                 continue
-            whole = np.ones((1, len(row.on.labels)))
-            one, other = (
-                np.mean([roc_auc(side, row.on.labels, whole)[0] for side in each.values.values()])
-                for each in (row, reference)
-            )
-            told = cells[case][AHEAD]
-            assert told["rival"] == reference.case, (bench, case)
-            assert told["value"] == pytest.approx(one - other, abs=1e-6), (bench, case)
-    assert whole is not None
+            figure, metric = (roc_auc, AHEAD) if len(same) == 1 else (spearman_of, MEAN_AHEAD)
+            gaps = [plain(figure, one) - plain(figure, other) for one, other in same]
+            told = cells[case][metric]
+            assert told["rival"] == reference, (bench, case)
+            assert told["value"] == pytest.approx(np.mean(gaps), abs=1e-6), (bench, case)
+            n_compared += 1
+    assert n_compared
+
+
+def plain(figure, row):
+    whole = np.ones((1, len(row.on.labels)))
+    return np.mean([figure(side, row.on.labels, whole)[0] for side in row.values.values()])
+
+
+def test_rows_on_several_sets_are_compared_by_their_mean(tmp_path, monkeypatch):
+    monkeypatch.setattr(significance, "REFERENCES", {"bench": (("set: ", "set: plain"),)})
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    rng, scores = np.random.default_rng(0), np.arange(120) / 24
+    plain = scores + rng.normal(size=120)
+    for name, values in (("plain", plain), ("near", plain + 1e-9), ("far", -plain)):
+        record("bench", f"set: {name}", "mean", 0.5, folder=tmp_path)
+        for part, rows in (("one", slice(None)), ("other", slice(60))):
+            told = {"part": part, "folder": tmp_path}
+            record_pairs("bench", f"set: {name}", PAIRS[rows], scores[rows], values[rows], **told)
+    assert record_differences("bench", tmp_path, n_draws=200) == ["set: near", "set: far"]
+    rows = parts_of_rows(read_pair_rows("bench", tmp_path))
+    gap = compare_parts(rows["set: far"], rows["set: plain"], n_draws=200)["spearman"][2]
+    cells = tables.newest("bench", tmp_path)["set: far"]
+    recorded = [cells[metric]["value"] for metric in DIFFERENCES[1]]
+    assert recorded == [round(value, 6) for value in gap] and gap.value < -100
+    shown = {line.split("|")[1].strip(): line for line in tables.table("bench").splitlines()[:-2]}
+    assert shown[""].endswith("| mean ahead of the reference, 95 % |")
+    assert shown["set: plain"].endswith("| reference |")
+    assert shown["set: near"].endswith("| level, +0.00 [+0.00, +0.00] |")
+    assert f"| {gap.value:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}] |" in shown["set: far"]
 
 
 def test_a_row_and_its_reference():
