@@ -5,8 +5,10 @@ the folders ``quora``, ``multi30k`` and ``sts`` and the list ``exclude.txt``; wi
 ``$FILM_DATA`` is taken. Three times, with another seed, `TokenWeights` learns with its defaults
 from as many Quora questions as captions, none of which is a sentence of an evaluation set. Reported
 is Spearman × 100 of token matching and RCMD with these weights, with idf of each set's own texts,
-and with none; the defaults were chosen on other rows. ``--quick`` takes 60 pairs a set and a few
-steps and records only where ``--out`` says so.
+and with none; the defaults were chosen on other rows. With ``--joint DIR``, a model that
+``benchmarks.rcmd_train --weights learned --save`` kept, whose weights trained with it, both are
+measured on its tokens with these weights and with none, and nothing else is learned. ``--quick``
+takes 60 pairs a set and a few steps and records only where ``--out`` says so.
 """
 
 from __future__ import annotations
@@ -23,9 +25,15 @@ from benchmarks.sts import QUICK_PAIRS, Similarity, first_pairs, measured
 from benchmarks.support.folders import data_folder
 from benchmarks.support.records import record
 from benchmarks.support.training_rows import read_captions
-from estimators import TokenEncoder, TokenMatchingRegressor
+from estimators import RCMDRegressor, TokenEncoder, TokenMatchingRegressor
 from estimators.tokens import TokenWeights, weights_of_tokens
-from film.datasets import drop_excluded, read_excluded, read_quora, read_sts_sets
+from film.datasets import (
+    ScoredPairs,
+    drop_excluded,
+    read_excluded,
+    read_quora,
+    read_sts_sets,
+)
 from film.tokens import Ragged, ragged_matching, ragged_similarities
 
 SEEDS = (0, 1, 2)
@@ -39,17 +47,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", metavar="DIR", help="folder of the data")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
+    parser.add_argument("--joint", metavar="DIR", help="a trained model that has weights")
     parser.add_argument("--quick", action="store_true", help="60 pairs a set, a few steps")
     options = parser.parse_args(arguments)
     try:
         folder = data_folder(options.data)
         sets = read_sts_sets(folder / "sts")
         kinds = read_kinds(folder)
+        taught = read_joint(options.joint) if options.joint else None
     except (OSError, ValueError) as error:
         print(f"benchmarks.token_weights: {error}", file=sys.stderr)
         return 2
     if options.quick:
         sets = {name: first_pairs(data, QUICK_PAIRS) for name, data in sets.items()}
+    records = bool(options.out) or not options.quick
+    if taught is not None:
+        tell_joint(options.joint, taught, sets, options.out, records)
+        return 0
     shorter = {"steps": QUICK_STEPS} if options.quick else {}
     learned = {}
     for seed in SEEDS:
@@ -69,7 +83,6 @@ def main(arguments: list[str] | None = None) -> int:
         case: measured(similarity, sets)
         for case, similarity in similarities(options.model, learned).items()
     }
-    records = bool(options.out) or not options.quick
     for function in ("matching", "RCMD"):
         tell(label, function, found, options.out, records)
     return 0
@@ -124,6 +137,47 @@ def similarities(model: str | None, learned: dict[int, TokenWeights]) -> dict[st
         for function in ("matching", "RCMD")
         for name, weights in kinds.items()
     }
+
+
+def read_joint(folder: str) -> RCMDRegressor:
+    """Load a trained model, or raise ValueError where it has no weights of its own."""
+    taught = RCMDRegressor.load(folder)
+    if taught.token_weights_ is None:
+        raise ValueError(
+            f"--joint {folder} was trained without weights of tokens: give a model that "
+            "benchmarks.rcmd_train --weights learned --save kept"
+        )
+    return taught
+
+
+def tell_joint(
+    folder: str,
+    taught: RCMDRegressor,
+    sets: dict[str, ScoredPairs],
+    out: Any,
+    records: bool,
+) -> None:
+    """Print and record both functions on the tokens of a model, by its weights and by none."""
+    weights = np.asarray(taught.token_weights_)
+    spread = np.quantile(weights, [0, 0.05, 0.5, 0.95, 1]).round(3)
+    print("weights, least, 5 %, median, 95 % and greatest:", *spread)
+    found = {
+        case: measured(similarity, sets)
+        for case, similarity in similarities(folder, {0: taught}).items()
+        if not case.endswith("idf")
+    }
+    for function in ("matching", "RCMD"):
+        none = found[f"{function}, none"]
+        for name in ("none", "learned"):
+            row = found[f"{function}, {name}" + (", seed 0" if name == "learned" else "")]
+            kind = "trained jointly" if name == "learned" else "no weights"
+            case = f"{Path(folder).name}: {function}, {kind}"
+            print(f"{case}:", " ".join(f"{m} {value:.1f}" for m, value in row.items()), flush=True)
+            for metric, value in row.items() if records else ():
+                known: dict[str, Any] = {"folder": out}
+                if name == "learned":
+                    known |= {"rival": "no weights", "rival_value": none[metric]}
+                record("token_weights", case, metric, value, **known)
 
 
 def tell(

@@ -184,3 +184,28 @@ def test_a_folder_without_the_list_of_what_is_excluded_exits_with_2(folder, tmp_
     (tmp_path / "sts").symlink_to(folder / "sts")
     assert main(["--data", str(tmp_path)]) == 2
     assert "exclude.txt" in capsys.readouterr().err
+
+
+def test_weights_that_trained_with_a_model_are_judged_on_its_tokens(
+    folder, tiny_model, tmp_path, capsys
+):
+    pairs = [*QUESTIONS, ("the cat runs", "the dog sat")]
+    common = {"model": str(tiny_model), "objective": "binary", "device": "cpu", "random_state": 0}
+    taught = RCMDRegressor(**common, weights="learned", learning_rate=1e-2, epochs=9)
+    taught.fit(pairs, [1, 0, 0, 0]).save(tmp_path / "taught")
+    options = ["--quick", "--data", str(folder), "--out", str(tmp_path), "--joint"]
+    assert main([*options, str(tmp_path / "taught")]) == 0
+    rows = rows_of(tmp_path / "token_weights.jsonl")
+    plain = RCMDRegressor(str(tmp_path / "taught"), device="cpu").fit(PAIRS)
+    scores = [row[2] for row in SENTENCES]
+    for model, kind in ((taught, "trained jointly"), (plain, "no weights")):
+        expected = 100 * spearmanr(model.similarity(PAIRS), scores).statistic
+        found = rows[f"taught: RCMD, {kind}", "STS-B", None]["value"]
+        assert found == pytest.approx(expected, abs=1e-2)
+        assert (f"taught: matching, {kind}", "mean", None) in rows
+    told = rows["taught: matching, trained jointly", "mean", None]
+    assert told["rival_value"] == rows["taught: matching, no weights", "mean", None]["value"]
+    assert "weights, least" in capsys.readouterr().out
+    RCMDRegressor(**common, epochs=1).fit(pairs, [1, 0, 0, 0]).save(tmp_path / "plain")
+    assert main([*options, str(tmp_path / "plain")]) == 2
+    assert "was trained without weights of tokens" in capsys.readouterr().err
