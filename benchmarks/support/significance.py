@@ -42,6 +42,7 @@ REFERENCES = {
         ("clinc150: ", "clinc150: MiniLM cosine"),
         ("banking77: ", "banking77: MiniLM cosine"),
     ),
+    "one_encoder": (("", "all-MiniLM-L6-v2: similarity"),),
     "sts": (("all-MiniLM-L6-v2: ", "all-MiniLM-L6-v2: mean pooling"),),
     "triplet_network": (
         ("quora: 2000 triplets: along", "quora: 2000 triplets: FILM of means"),
