@@ -76,7 +76,8 @@ def main(arguments: list[str] | None = None) -> int:
         model, found = trained(data, seed, reads, options)
         _tell(case, seed, model, judged, new, found, options)
     if options.out or not options.quick:
-        _tell_mean(case, options)
+        if options.seeds > 1:
+            _tell_mean(case, options)
         record_differences("cross_encoder", options.out)
     return 0
 

@@ -5,12 +5,12 @@
 --save`` kept, and by the packaged one as it is:
 
 - "similarity": that of the plan it was trained for, and of the packaged one the mean of RCMD and
-  the cosine of mean vectors;
+  the cosine of mean vectors; beside it that of the question-disjoint tenth of the train file that
+  trained no model;
 - "classifier": `DuplicateClassifier` with the model's mean vectors as its only member and a
   logistic regression on what it says of them, among which is how near other texts of the corpus
-  lie; fitted on the question-disjoint tenth of the train file that trained no model, which is as
-  small as that of a user with few labels. In collection mode the texts of dev and test are the
-  corpus; inductive mode has none.
+  lie; fitted on that tenth, which is as small as what a user with few labels has. In collection
+  mode the texts of dev and test are the corpus; inductive mode has none.
 
 Models of one recipe that differ in their seed alone, whose folders end in it, have a mean.
 DIR of ``--data`` holds Quora's train.csv and dev.csv; without it ``$FILM_DATA/quora`` is taken.
@@ -69,8 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
     found: dict[str, dict[str, float]] = {}
     for name, model in models.items():
         embedder = SentenceEncoder(folders[name], cache=options.cache, **reads)
+        held_out = held_out_auc(model, data)
         for case, said in judgements(model, embedder, data).items():
-            found[f"{name}: {case}"] = _tell(name, case, said, data, options)
+            more = {"held_out_auc": held_out} if case == SIMILARITY else {}
+            found[f"{name}: {case}"] = _tell(name, case, said, more, data, options)
     for case, row in means_over_seeds(found).items():
         print(f"{case}:", {metric: round(value, 4) for metric, value in row.items()}, flush=True)
         for metric, value in row.items() if _records(options) else ():
@@ -82,9 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def judgements(model: RCMDRegressor, embedder: Any, data: Splits) -> dict[str, np.ndarray]:
     """Similarities of dev's pairs by a model, and probabilities by the classifier of each mode."""
-    _, held, _, y_held = disjoint_pairs_split(
-        data.train, data.y_train, test_size=0.1, random_state=0
-    )
+    held, y_held = tenth(data)
     said = {SIMILARITY: model.similarity(data.dev)}
     for mode in MODES:
         corpus = [*data.dev.ravel(), *data.test.ravel()] if mode == "collection" else None
@@ -98,6 +98,20 @@ def judgements(model: RCMDRegressor, embedder: Any, data: Splits) -> dict[str, n
         classifier.fit(held, y_held)
         said[f"classifier, {mode}"] = classifier.predict_proba(data.dev)[:, 1]
     return said
+
+
+def held_out_auc(model: RCMDRegressor, data: Splits) -> float:
+    """AUC of the similarity on the tenth of train."""
+    held, y_held = tenth(data)
+    return float(roc_auc_score(y_held, model.similarity(held)))
+
+
+def tenth(data: Splits) -> tuple[np.ndarray, np.ndarray]:
+    """Give pairs and labels of the tenth of train that no recipe of `rcmd_train` learns from."""
+    _, held, _, y_held = disjoint_pairs_split(
+        data.train, data.y_train, test_size=0.1, random_state=0
+    )
+    return held, y_held
 
 
 def means_over_seeds(rows: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
@@ -117,11 +131,16 @@ def means_over_seeds(rows: dict[str, dict[str, float]]) -> dict[str, dict[str, f
 
 
 def _tell(
-    name: str, case: str, said: np.ndarray, data: Splits, options: argparse.Namespace
+    name: str,
+    case: str,
+    said: np.ndarray,
+    more: dict[str, float],
+    data: Splits,
+    options: argparse.Namespace,
 ) -> dict[str, float]:
     """Print and record a row, and what it says of each pair."""
     y = np.asarray(data.y_dev)
-    found = {"roc_auc": float(roc_auc_score(y, said))}
+    found = {"roc_auc": float(roc_auc_score(y, said))} | more
     if case != SIMILARITY:
         found["accuracy"] = float(np.mean((said > 0.5) == y))
     title = f"{name}: {case}"

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import one_encoder
-from benchmarks.one_encoder import MODES, SIMILARITY, main, means_over_seeds
+from benchmarks.one_encoder import MODES, SIMILARITY, main, means_over_seeds, tenth
 from benchmarks.support import records
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
@@ -64,6 +64,9 @@ def test_every_model_has_a_row_of_each_kind_and_seeds_their_mean(
     expected = RCMDRegressor.load(names[0]).similarity(data.dev)
     auc = roc_auc_score(data.y_dev, expected)
     assert rows[f"tried-0: {SIMILARITY}", "roc_auc"] == pytest.approx(auc, abs=1e-4)
+    held, y_held = tenth(data)
+    auc = roc_auc_score(y_held, RCMDRegressor.load(names[0]).similarity(held))
+    assert rows[f"tried-0: {SIMILARITY}", "held_out_auc"] == pytest.approx(auc, abs=1e-4)
     # The collection is dev and test; the pairs that fit are few, and of train.
     assert [corpus is None for corpus, _ in fitted] == [False, True] * 3
     assert set(fitted[0][0]) == {*data.dev.ravel(), *data.test.ravel()}
