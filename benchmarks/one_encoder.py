@@ -59,12 +59,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         folder = data_folder(options.data, "quora")
         data = read_folder(folder, on_error="raise", limit=300 if options.quick else None, seed=0)
-        models = {Path(name).name: RCMDRegressor.load(name, **reads) for name in options.trained}
+        folders: dict[str, Any] = {Path(name).name: name for name in options.trained}
+        if len(folders) < len(options.trained):
+            raise ValueError(
+                f"--trained {' '.join(options.trained)} holds two folders of one name, which names "
+                "rows: rename one"
+            )
+        models = {name: RCMDRegressor.load(place, **reads) for name, place in folders.items()}
     except (OSError, ValueError) as error:
         print(f"benchmarks.one_encoder: {error}", file=sys.stderr)
         return 2
-    folders: dict[str, Any] = {PACKAGED: None}
-    folders |= {Path(name).name: name for name in options.trained}
+    folders[PACKAGED] = None
     models = {PACKAGED: RCMDRegressor(plan="rcmd+avg", **reads).fit(data.train[:1])} | models
     found: dict[str, dict[str, float]] = {}
     for name, model in models.items():

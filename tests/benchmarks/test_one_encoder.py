@@ -92,3 +92,8 @@ def test_means_are_of_models_that_differ_in_the_seed_alone():
 def test_what_is_missing_is_named(tmp_path, capsys):
     assert main(["--data", str(tmp_path)]) == 2
     assert "benchmarks.one_encoder: " in capsys.readouterr().err
+
+
+def test_two_folders_of_one_name_are_refused(data, capsys):
+    assert main(["--quick", "--trained", "a/kept-0", "--trained", "b/kept-0"]) == 2
+    assert "two folders of one name" in capsys.readouterr().err
