@@ -47,6 +47,7 @@ from benchmarks.support.significance import record_differences
 from benchmarks.triplet_network import FROM_MEANS, MANY
 from estimators import (
     FILM,
+    ContextRegressor,
     CrossEncoderRegressor,
     DuplicateClassifier,
     RCMDRegressor,
@@ -87,6 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--candidates", default=",".join(CANDIDATES), help="of --inside, with commas between"
     )
+    parser.add_argument("--contexts", metavar="DIR", help="a saved ContextModel, for origin")
     parser.add_argument("--device", help="of the encoder")
     parser.add_argument("--inside", action="store_true", help="compare inside train, not on dev")
     parser.add_argument("--quick", action="store_true")
@@ -97,7 +99,8 @@ def main(arguments: list[str] | None = None) -> int:
         model = chosen(options, options.encoder if options.data else NO_ENCODER)
         preset = [name for name, _ in model.members]
         if options.inside:
-            model = with_candidates(model, [name for name in options.candidates.split(",") if name])
+            names = [name for name in options.candidates.split(",") if name]
+            model = with_candidates(model, names, options.contexts)
     except (OSError, ValueError) as error:
         print(f"benchmarks.accurate: {error}", file=sys.stderr)
         return 2
@@ -194,13 +197,14 @@ def measured(
     return rows, said
 
 
-def candidates(model: DuplicateClassifier) -> dict[str, Any]:
+def candidates(model: DuplicateClassifier, contexts: str | None = None) -> dict[str, Any]:
     """Make members beside those of the preset, on the encoder of its member "cosine", by name.
 
     - "vectors": `FILM` on the encoder's vectors, "tokens": RCMD in the metric of `TokenFILM`;
     - "untrained": RCMD as it is, "matching": token matching;
     - "network": `TripletNetwork` along the length, from the mean vectors, 20,000 triplets;
-    - "cross": `CrossEncoderRegressor`, by the settings of `benchmarks.cross_encoder`.
+    - "cross": `CrossEncoderRegressor`, by the settings of `benchmarks.cross_encoder`;
+    - "origin", where a folder is given: similarity by the contexts of the `ContextModel` in it.
     """
     encoder = dict(model.members).get("cosine")
     if not isinstance(encoder, SentenceEncoder):
@@ -220,6 +224,7 @@ def candidates(model: DuplicateClassifier) -> dict[str, Any]:
         max_iter=20,
         random_state=seed,
     )
+    by_contexts = {} if contexts is None else {"origin": ContextRegressor(contexts)}
     along = FROM_MEANS | {"max_triplets": MANY, "margin": 1.0, "random_state": seed}
     return {
         "vectors": make_pipeline(clone(encoder), metric),
@@ -228,15 +233,20 @@ def candidates(model: DuplicateClassifier) -> dict[str, Any]:
         "matching": TokenMatchingRegressor(**reads, cache=encoder.cache),
         "network": TripletNetwork(tokens, **along),
         "cross": CrossEncoderRegressor(**(CROSS_ENCODER | reads | {"random_state": seed})),
+        **by_contexts,
     }
 
 
-def with_candidates(model: DuplicateClassifier, names: list[str]) -> DuplicateClassifier:
+def with_candidates(
+    model: DuplicateClassifier, names: list[str], contexts: str | None = None
+) -> DuplicateClassifier:
     """Add candidates; a stack without an encoder stays as it is.
 
     Those that train a transformers model have as many folds of their own as the preset's have.
     """
-    found = candidates(model)
+    if "origin" in names and contexts is None:
+        raise ValueError("--candidates origin needs --contexts FOLDER, of a saved ContextModel")
+    found = candidates(model, contexts)
     if not found:
         return model
     if unknown := set(names) - set(found):

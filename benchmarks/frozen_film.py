@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.frozen_film [--data DIR] [--out DIR] [--cache DIR] [--quick] [--search]
 [--rule]`` fits on ``train.csv`` and ``extra_duplicates.csv`` of Quora and reports on ``dev.csv``,
-which shares no question with them: the AUC of cosines, the Pairwise kNN rule, and the FILM paper's
-task of section 4, similar questions retrieved from the pool. All texts are normalised alike first:
+which shares no question with them: the AUC of cosines, the Pairwise kNN rule, the FILM paper's task
+of section 4, similar questions retrieved from the pool, and a logistic regression on what a space
+says of a pair and of the neighbourhoods of its texts. All texts are normalised alike first:
 the further duplicates have neither case nor punctuation, so that a model could read the file off
 the style. ``--cache`` keeps encodings and fits, so that a second run takes minutes. ``--search``
 shows how settings do on question-disjoint folds of the training pairs, by which the ones here were
@@ -35,6 +36,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, normalize
 
+from benchmarks.one_encoder import MODES, probabilities
 from benchmarks.support.folders import film_data
 from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, generated, read_folder
@@ -49,6 +51,7 @@ from estimators import (
     TokenEncoder,
     TokenFILM,
     TokenMatchingRegressor,
+    disjoint_pairs_split,
     question_groups,
 )
 from estimators.inputs import TextIndex, as_texts
@@ -111,6 +114,10 @@ CASES = {
     "FILM, threshold, further duplicates": FURTHER,
     "FILM, threshold, TF-IDF beside": UNION,
 }
+CLASSIFIER_CASES = {
+    case: CASES[case] for case in ("FILM, threshold", "FILM, threshold, further duplicates")
+}
+"""The cases whose neighbourhoods are read too: what was chosen without and with duplicates."""
 RULE = Settings(d=12, whitening=0.75)
 RULE_CASES = {"FILM, threshold": CHOSEN, "FILM, threshold, d=12": RULE}
 """The cases of the Pairwise kNN rule: the best cosine, and what was chosen for the rule."""
@@ -188,7 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.search:
             (search_rule if options.rule else search)(data, options)
         else:
-            tables = (cosine_rows, rule_rows, retrieval_rows)
+            tables = (cosine_rows, rule_rows, retrieval_rows, classifier_rows)
             for rows_of in (rule_rows,) if options.rule else tables:
                 write(rows_of(data, options), data, options)
             if not options.rule and (options.out or not options.quick):
@@ -208,20 +215,21 @@ def load(options: argparse.Namespace) -> Splits:
 
 
 def normalised(data: Splits) -> Splits:
-    """Spell all texts alike; the test file is not used."""
+    """Spell all texts alike."""
 
     def spelt(pairs: np.ndarray) -> np.ndarray:
         return as_texts([normalize_text(t) for t in pairs.ravel()]).reshape(pairs.shape)
 
     similar = None if data.similar is None else spelt(data.similar)
-    return replace(data, train=spelt(data.train), dev=spelt(data.dev), similar=similar)
+    parts = {name: spelt(getattr(data, name)) for name in ("train", "dev", "test")}
+    return replace(data, **parts, similar=similar)
 
 
 def encode(data: Splits, options: argparse.Namespace) -> None:
     """Fill the table of vectors."""
     started = time.perf_counter()
     encoder = SentenceEncoder(options.model, **ENCODER, cache=encodings(options))
-    parts = [data.train, data.dev, *([] if data.similar is None else [data.similar])]
+    parts = [data.train, data.dev, data.test, *([] if data.similar is None else [data.similar])]
     texts = sorted({text for part in parts for text in part.ravel()})
     vectors = normalize(encoder.fit_transform(texts))
     VECTORS.clear()
@@ -296,22 +304,24 @@ def cosine(embed: Callable[[Any], Any], pairs: np.ndarray) -> np.ndarray:
 def search(data: Splits, options: argparse.Namespace) -> None:
     """Print the AUC of each candidate, the mean over three question-disjoint folds of train."""
     n_folds, seed = 3, options.seed
-    groups = question_groups(
-        data.train if data.similar is None else np.vstack([data.train, data.similar])
-    )
     for settings in (None, *CANDIDATES):
         found = []
         for rows, held in DisjointPairsKFold(n_folds, random_state=seed).split(data.train):
             embed = KnownVectors()
             if settings is not None:
-                similar = data.similar
-                if similar is not None:
-                    # Further duplicates link questions of two folds.
-                    similar = similar[~np.isin(groups[len(data.train) :], groups[held])]
+                similar = apart(data.similar, data.train[held])
                 embed = fitted(settings, data.train[rows], data.y_train[rows], similar, seed)
             scores = cosine(embed.transform, data.train[held])
             found.append(roc_auc_score(data.y_train[held], scores))
         say(f"search: {settings or BASELINE}: {np.mean(found):.4f} ± {np.std(found):.4f}")
+
+
+def apart(similar: np.ndarray | None, held: np.ndarray) -> np.ndarray | None:
+    """Give the further duplicates that link no question to one of held pairs."""
+    if similar is None:
+        return None
+    groups = question_groups(np.vstack([held, similar]))
+    return similar[~np.isin(groups[len(held) :], groups[: len(held)])]
 
 
 def search_rule(data: Splits, options: argparse.Namespace) -> None:
@@ -400,6 +410,32 @@ def rule_rows(data: Splits, options: argparse.Namespace) -> dict[str, dict[str, 
                 "log_loss_at_prior": binary_log_loss(
                     data.y_dev, shift_prior(p, share, PRIOR), prior_weights(data.y_dev, PRIOR)
                 ),
+            }
+    return rows
+
+
+def classifier_rows(data: Splits, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """AUC and accuracy on dev by `benchmarks.one_encoder.probabilities` of each space.
+
+    FILM learns from nine tenths of the training pairs, and the regression from the other tenth.
+    """
+    rest, held, y_rest, _ = disjoint_pairs_split(
+        data.train, data.y_train, test_size=0.1, random_state=0
+    )
+    similar = apart(data.similar, held)
+    spaces: dict[str, Any] = {BASELINE: KnownVectors()}
+    for case, settings in CLASSIFIER_CASES.items():
+        spaces[f"{NAME}, {case}"] = fitted(settings, rest, y_rest, similar, options.seed)
+    rows = {}
+    for case, space in spaces.items():
+        for mode in MODES:
+            p = probabilities(FrozenEstimator(space), data, mode)
+            title = f"classifier: {data.name}: {case}, {mode}"
+            if options.out or not options.quick:
+                record_pairs("frozen_film", title, data.dev, data.y_dev, p, folder=options.out)
+            rows[f"classifier: {case}, {mode}"] = {
+                "roc_auc": float(roc_auc_score(data.y_dev, p)),
+                "accuracy": float(np.mean((p > 0.5) == data.y_dev)),
             }
     return rows
 

@@ -89,20 +89,25 @@ def main(arguments: list[str] | None = None) -> int:
 
 def judgements(model: RCMDRegressor, embedder: Any, data: Splits) -> dict[str, np.ndarray]:
     """Similarities of dev's pairs by a model, and probabilities by the classifier of each mode."""
-    held, y_held = tenth(data)
     said = {SIMILARITY: model.similarity(data.dev)}
     for mode in MODES:
-        corpus = [*data.dev.ravel(), *data.test.ravel()] if mode == "collection" else None
-        classifier = DuplicateClassifier(
-            [("encoder", embedder)],
-            features=None,
-            final_estimator=LogisticRegression(max_iter=1000),
-            corpus=corpus,
-            random_state=0,
-        )
-        classifier.fit(held, y_held)
-        said[f"classifier, {mode}"] = classifier.predict_proba(data.dev)[:, 1]
+        said[f"classifier, {mode}"] = probabilities(embedder, data, mode)
     return said
+
+
+def probabilities(embedder: Any, data: Splits, mode: str) -> np.ndarray:
+    """Probabilities of dev's pairs by the neighbourhoods of one frozen embedder."""
+    held, y_held = tenth(data)
+    corpus = [*data.dev.ravel(), *data.test.ravel()] if mode == "collection" else None
+    classifier = DuplicateClassifier(
+        [("encoder", embedder)],
+        features=None,
+        final_estimator=LogisticRegression(max_iter=1000),
+        corpus=corpus,
+        random_state=0,
+    )
+    classifier.fit(held, y_held)
+    return classifier.predict_proba(data.dev)[:, 1]
 
 
 def held_out_auc(model: RCMDRegressor, data: Splits) -> float:

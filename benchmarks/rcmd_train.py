@@ -9,6 +9,7 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``quora``: Quora's labelled pairs, by their order; a question-disjoint tenth of them chooses.
 - ``labels``: the same rows, twice over at four times the rate.
 - ``teacher``: the same once, and near pairs of their texts, scored by stacks of three folds.
+- ``collection``: the same once, and near pairs of the held-out tenth's texts, scored by one stack.
 - ``larger``: captions and questions, each with others from the nearest to the farthest, scored by
   the mean vectors of a larger model (``--larger FOLDER``), as it is. Transfer protocol.
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.

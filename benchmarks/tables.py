@@ -22,6 +22,7 @@ from benchmarks.support.records import RESULTS
 from benchmarks.support.significance import (
     AHEAD,
     DIFFERENCES,
+    F1_AHEAD,
     MEAN_AHEAD,
     shown_difference,
 )
@@ -183,6 +184,7 @@ HEADINGS = {
     "passed": "tests passed",
     "skipped": "skipped",
     AHEAD: "AUC ahead of the reference, 95 %",
+    F1_AHEAD: "F1, CLRCMD's protocol, ahead of the reference, 95 %",
     MEAN_AHEAD: "mean ahead of the reference, 95 %",
 }
 HEADINGS_OF_GPU = {

@@ -177,7 +177,7 @@ def compare_rows(
     figure.
     """
     return {
-        name: (one, two, _interval(one - two, gaps))
+        name: (one, two, interval(one - two, gaps))
         for name, (one, two, gaps) in _compared(first, second, n_draws, seed, only).items()
     }
 
@@ -218,7 +218,7 @@ def compare_parts(
         if len(parts) > 1:
             ones, twos, gaps = zip(*parts, strict=True)
             one, two = float(np.mean(ones)), float(np.mean(twos))
-            means[name] = (one, two, _interval(one - two, np.mean(gaps, axis=0)))
+            means[name] = (one, two, interval(one - two, np.mean(gaps, axis=0)))
     return means
 
 
@@ -231,7 +231,7 @@ def correlation(
     similarity: NDArray[np.float64], scores: NDArray[np.float64], draws: NDArray[Any]
 ) -> Interval:
     """Rank correlation × 100 with its 95 % interval over draws of pairs."""
-    return _interval(spearman(similarity, scores), spearman_of(similarity, scores, draws))
+    return interval(spearman(similarity, scores), spearman_of(similarity, scores, draws))
 
 
 def difference(
@@ -242,7 +242,7 @@ def difference(
 ) -> Interval:
     """How much a row is ahead of a rival, in points, both judged on the same drawn pairs."""
     found = spearman_of(similarity, scores, draws) - spearman_of(rival, scores, draws)
-    return _interval(spearman(similarity, scores) - spearman(rival, scores), found)
+    return interval(spearman(similarity, scores) - spearman(rival, scores), found)
 
 
 def _compared(
@@ -273,7 +273,8 @@ def _compared(
     return compared
 
 
-def _interval(value: float, found: NDArray[np.float64]) -> Interval:
+def interval(value: float, found: NDArray[np.float64]) -> Interval:
+    """Give a value with the percentiles of its draws."""
     low, high = np.percentile(found, [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
     return Interval(value, float(low), float(high))
 

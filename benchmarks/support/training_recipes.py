@@ -77,12 +77,27 @@ def labels(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
 
 def teacher(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """Labelled pairs, and near pairs scored by a teacher."""
+    return _taught(quora(folder, judges, options), options, "teacher")
+
+
+def collection(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Labelled pairs, and near pairs of the texts of the tenth held out, scored by a teacher.
+
+    The labels of the tenth are not learned from: it stands for a collection of unlabelled texts.
+    """
     recipe = quora(folder, judges, options)
+    texts = sorted(set(recipe.eval_set[0].ravel()))
+    return _taught(recipe, options, "collection", texts)
+
+
+def _taught(
+    recipe: Recipe, options: argparse.Namespace, name: str, corpus: list[str] | None = None
+) -> Recipe:
     common = {"device": options.device, "dtype": options.dtype}
-    place = options.checkpoint and f"{options.checkpoint}/teacher"
+    place = options.checkpoint and f"{options.checkpoint}/{name}"
     small = {"d": 2, "rank": 2, "cv": 2} if options.quick else {}
     n = 20 if options.quick else NEAR_ROWS
-    made = near_pair_teacher(options.model, n, common, place, **small)
+    made = near_pair_teacher(options.model, n, common, place, corpus, **small)
     settings = SETTINGS["teacher"] | {"teacher": made}
     return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
 
@@ -92,15 +107,19 @@ def near_pair_teacher(
     n_pairs: int,
     settings: dict[str, Any],
     folder: str | None,
+    corpus: list[str] | None = None,
     **stack: Any,
 ) -> PairTeacher:
     """Stacks without a trained transformer, which score near pairs of three folds' texts.
 
     A stack knows what the similarity that learns from it does not: words and characters, numbers,
-    negations, and how densely texts lie around a pair.
+    negations, and how densely texts lie around a pair. With a corpus, one stack that knows it
+    scores the near pairs of its texts.
     """
     cache = folder and f"{folder}/encodings"
-    teacher = accurate_duplicates(encoder=model, epochs=0, cache=cache, **settings, **stack)
+    teacher = accurate_duplicates(
+        encoder=model, epochs=0, cache=cache, corpus=corpus, **settings, **stack
+    )
     embedder = SentenceEncoder(model, cache=cache, **settings)
     return PairTeacher(
         teacher,
@@ -108,6 +127,7 @@ def near_pair_teacher(
         n_neighbors=4,
         n_pairs=n_pairs,
         cv=3,
+        corpus=corpus,
         random_state=0,
         checkpoint=folder,
         verbose=1,
@@ -178,6 +198,7 @@ RECIPES = {
     "quora": quora,
     "labels": labels,
     "teacher": teacher,
+    "collection": collection,
     "larger": larger,
     "sts": sts,
     "paper": paper,

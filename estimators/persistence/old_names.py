@@ -16,6 +16,7 @@ _ADDED = {
     "DuplicateClassifier": {"member_cv": None, "neighbourhood": None},
     "DuplicateFinder": {"device": None},
     "FILM": {"device": None, "memory": None, "threshold": None, "similar_weight": 1.0},
+    "PairTeacher": {"corpus": None},
     "RCMDRegressor": {"teacher": None},
 }
 """By class: parameters that older files lack, and the values at which models are as they were."""

@@ -18,6 +18,7 @@ from estimators.inputs import (
     check_pair_labels,
     check_pairs,
     check_seed,
+    check_texts,
     check_verbose,
     cloned,
     finished_fits_only,
@@ -56,6 +57,11 @@ class PairTeacher(BaseEstimator):
     its teacher has learned from. `RCMDRegressor` takes it as ``teacher`` and learns from labels and
     scores together: "Augmented SBERT" (Thakur et al., 2021).
 
+    With a ``corpus``, the unlabelled texts that are to be judged later, such as the collection
+    whose duplicates are looked for, near pairs are of these texts in place of the labelled ones.
+    What the teacher reads off the collection, how densely texts lie there, is then learned by a
+    similarity of two texts; it holds for this collection.
+
     Parameters
     ----------
     estimator : estimator, default=None
@@ -71,7 +77,10 @@ class PairTeacher(BaseEstimator):
     n_pairs : int, default=None
         Most near pairs in all folds together, drawn at random. None: all.
     cv : int or splitter, default=2
-        Folds, as in `DisjointPairsKFold`, so many teachers are fitted.
+        Folds, as in `DisjointPairsKFold`, so many teachers are fitted; one with a ``corpus``.
+    corpus : iterable of str, default=None
+        Texts whose near pairs are scored. Those that a labelled pair holds, whatever their
+        spelling, are left out: one teacher of all labelled pairs scores the others.
     checkpoint : str or path-like, default=None
         Folder of your own in which the scores of each fold are kept. Started again, `fit` takes
         them from there, also after Ctrl-C, which ends it here and keeps no fold unfinished; an
@@ -88,9 +97,10 @@ class PairTeacher(BaseEstimator):
     scores_ : ndarray of float64, shape (n_near,)
         Probability that each is of the second label, by a teacher that knows neither text.
     folds_ : ndarray of int, shape (n_near,)
-        Fold of each.
-    out_of_fold_ : ndarray of float64, shape (n_pairs,)
+        Fold of each; 0 with a ``corpus``.
+    out_of_fold_ : ndarray of float64, shape (n_pairs,), or None
         The same probability of the labelled pairs: how good the teacher is on what it has not seen.
+        None with a ``corpus``, whose teacher has learned from all of them.
     classes_ : ndarray of shape (2,)
         Labels.
 
@@ -119,6 +129,7 @@ class PairTeacher(BaseEstimator):
         n_neighbors: int = 3,
         n_pairs: Any = None,
         cv: Any = 2,
+        corpus: Any = None,
         checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -128,12 +139,13 @@ class PairTeacher(BaseEstimator):
         self.n_neighbors = n_neighbors
         self.n_pairs = n_pairs
         self.cv = cv
+        self.corpus = corpus
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, pairs: Any, y: Any) -> PairTeacher:
-        """Fit a teacher per fold, and let it score the near pairs of that fold.
+        """Fit a teacher per fold, and let it score the near pairs of that fold or of the corpus.
 
         Parameters
         ----------
@@ -150,8 +162,9 @@ class PairTeacher(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, labels do not fit, a parameter is wrong, a fold lacks a label, or
-            ``checkpoint`` is of other pairs or settings; before any work.
+            If a text is missing, labels do not fit, a parameter is wrong, a fold lacks a label,
+            ``corpus`` has no two texts that labelled pairs do not hold, or ``checkpoint`` is of
+            other pairs or settings; before any work.
         """
         estimator, embedder = self._checked()
         rows = check_pairs(pairs, encodable=True)
@@ -160,14 +173,19 @@ class PairTeacher(BaseEstimator):
         targets = (labels == classes[1]).astype(np.int64)
         store = None if self.checkpoint is None else Path(self.checkpoint)
         seed = _seed(self.random_state, store)
-        folds = list(splitter_of(self.cv, seed).split(rows, targets))
+        unlabelled = None if self.corpus is None else _unlabelled(self.corpus, rows)
+        if unlabelled is None:
+            folds = list(splitter_of(self.cv, seed).split(rows, targets))
+        else:
+            folds = [(np.arange(len(rows)), np.arange(0))]
         for train, _ in folds:
             if len(set(targets[train].tolist())) < 2:
                 raise ValueError(
                     f"cv={self.cv!r} leaves a teacher pairs of one label only; give fewer folds, "
                     "or more pairs"
                 )
-        digest = _digest(rows, targets, estimator, embedder, self._settings())
+        of_corpus = [] if unlabelled is None else [unlabelled]
+        digest = _digest(rows, targets, estimator, embedder, self._settings(), *of_corpus)
         found: list[FoldScores] = []
         with progress_bar(self.verbose, "teacher", len(folds)) as show, finished_fits_only():
             for number, (train, test) in enumerate(folds):
@@ -176,17 +194,20 @@ class PairTeacher(BaseEstimator):
                 if kept is None:
                     if show is not None:
                         show(what, 0)
-                    kept = self._of_fold(
-                        estimator, embedder, rows, targets, train, test, number, len(folds), seed
-                    )
+                    texts = rows[test].ravel().tolist() if unlabelled is None else unlabelled
+                    near = self._near(embedder, texts, rows[test], number, len(folds), seed)
+                    learned = rows[train], targets[train]
+                    kept = self._scored(estimator, *learned, rows[test], near, number)
                     if store is not None:
                         _write(store, number, digest, seed, kept)
                 found.append(kept)
                 if show is not None:
                     show(what)
-        self.out_of_fold_ = np.empty(len(rows))
-        for (_, test), fold in zip(folds, found, strict=True):
-            self.out_of_fold_[test] = fold.of_labelled
+        self.out_of_fold_ = None
+        if unlabelled is None:
+            self.out_of_fold_ = np.empty(len(rows))
+            for (_, test), fold in zip(folds, found, strict=True):
+                self.out_of_fold_[test] = fold.of_labelled
         self.pairs_ = np.concatenate([fold.pairs for fold in found])
         self.scores_ = np.concatenate([fold.scores for fold in found])
         self.folds_ = np.repeat(np.arange(len(found)), [len(fold.pairs) for fold in found])
@@ -227,41 +248,68 @@ class PairTeacher(BaseEstimator):
     def _settings(self) -> dict[str, Any]:
         return {name: repr(getattr(self, name)) for name in ("n_neighbors", "n_pairs", "cv")}
 
-    def _of_fold(
-        self, estimator: Any, embedder: Any, rows: np.ndarray, targets: np.ndarray,
-        train: np.ndarray, test: np.ndarray, number: int, n_folds: int, seed: int,
-    ) -> FoldScores:  # fmt: skip
-        teacher: Any = clone(estimator)
-        if self.checkpoint is not None and teacher.get_params().get("checkpoint", "") is None:
-            teacher.set_params(checkpoint=Path(self.checkpoint) / f"run-{number}")
-        near = _near(clone(embedder), rows[test], self.n_neighbors)
+    def _near(
+        self, embedder: Any, texts: list[str], known: np.ndarray, number: int, n_folds: int,
+        seed: int,
+    ) -> np.ndarray:  # fmt: skip
+        """Give the near pairs of a fold that are scored, without its known ones."""
+        near = _near(clone(embedder), texts, known, self.n_neighbors)
         if self.n_pairs is not None:
             room = self.n_pairs // n_folds + (number < self.n_pairs % n_folds)
             rng = np.random.default_rng([seed, number])
             near = near[np.sort(rng.permutation(len(near))[:room])]
+        return near
+
+    def _scored(
+        self, estimator: Any, pairs: np.ndarray, targets: np.ndarray, held: np.ndarray,
+        near: np.ndarray, number: int,
+    ) -> FoldScores:  # fmt: skip
+        """Fit the teacher of a fold, and let it score pairs that it has not seen."""
+        teacher: Any = clone(estimator)
+        if self.checkpoint is not None and teacher.get_params().get("checkpoint", "") is None:
+            teacher.set_params(checkpoint=Path(self.checkpoint) / f"run-{number}")
         with showing_progress(teacher, self.verbose):
-            teacher.fit(rows[train], targets[train])
-            verdicts = _verdicts(teacher, np.concatenate([rows[test], near]))
-        return FoldScores(near, verdicts[len(test) :], verdicts[: len(test)])
+            teacher.fit(pairs, targets)
+            verdicts = _verdicts(teacher, np.concatenate([held, near]))
+        return FoldScores(near, verdicts[len(held) :], verdicts[: len(held)])
+
+
+def _unlabelled(corpus: Any, pairs: np.ndarray) -> list[str]:
+    """Give the texts of a corpus that labelled pairs do not hold, one spelling of each."""
+    labelled = {normalize_text(text) for text in pairs.ravel().tolist()}
+    spelt = _one_spelling(check_texts(corpus, "corpus", encodable=True))
+    found = [text for reading, text in spelt.items() if reading not in labelled]
+    if len(found) < 2:
+        raise ValueError(
+            f"corpus has {len(found)} texts that no labelled pair holds; give the unlabelled texts "
+            "that are to be judged, or corpus=None to pair those of the labelled pairs"
+        )
+    return found
 
 
 def _tf_idf() -> Any:
     return TfidfVectorizer(preprocessor=normalize_text, token_pattern=r"\S+", sublinear_tf=True)
 
 
-def _near(embedder: Any, pairs: np.ndarray, n_neighbors: int) -> np.ndarray:
-    """Give pairs of near texts of some pairs, shape (n, 2), without these pairs."""
+def _one_spelling(texts: list[str]) -> dict[str, str]:
+    """Give the first spelling of each text that has words, by how it reads."""
     spelt: dict[str, str] = {}
-    for text in pairs.ravel().tolist():
+    for text in texts:
         spelt.setdefault(normalize_text(text), text)
     spelt.pop("", None)
+    return spelt
+
+
+def _near(embedder: Any, texts: list[str], pairs: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """Give pairs of near texts, shape (n, 2), without those that are known."""
+    spelt = _one_spelling(texts)
     number = {reading: place for place, reading in enumerate(spelt)}
-    texts = as_texts(list(spelt.values()))
-    if len(texts) < 2:
+    each = as_texts(list(spelt.values()))
+    if len(each) < 2:
         return np.empty((0, 2), dtype=object)
     known = [[number.get(normalize_text(text), -1) for text in pair] for pair in pairs.tolist()]
     known = np.array([pair for pair in known if min(pair) >= 0], dtype=np.intp).reshape(-1, 2)
-    return texts[near_pairs(embedder.fit_transform(texts), n_neighbors, known)[0]]
+    return each[near_pairs(embedder.fit_transform(each), n_neighbors, known)[0]]
 
 
 def _verdicts(teacher: Any, pairs: np.ndarray) -> np.ndarray:

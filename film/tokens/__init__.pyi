@@ -1,3 +1,4 @@
+from .alignment_score import link_weights as link_weights
 from .alignment_score import score_alignments as score_alignments
 from .alignments import AlignedPair as AlignedPair
 from .alignments import Alignment as Alignment

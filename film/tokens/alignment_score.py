@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from film.tokens.alignments import AlignedPair, Alignment
 
 _PUNCTUATION = frozenset(".,:'`?;\"-")
@@ -14,6 +17,7 @@ _RELATED = frozenset(("spe1", "spe2", "simi", "rel"))
 _NEARLY_EQUAL = _RELATED - {"rel"}
 _LEAST_CLRCMD_SCORE = 3
 
+Protocol = Literal["official", "clrcmd"]
 _Link = tuple[int, int]
 
 
@@ -60,7 +64,7 @@ class _Label:
 def score_alignments(
     gold: Sequence[AlignedPair],
     system: Sequence[AlignedPair],
-    protocol: Literal["official", "clrcmd"] = "official",
+    protocol: Protocol = "official",
 ) -> AlignmentScores:
     """Compare alignments with the gold standard, word by word.
 
@@ -120,6 +124,71 @@ def score_alignments(
     >>> scores.score.precision, scores.both.precision, scores.both_strict.precision
     (0.8, 0.8, 0.0)
     """
+    gold_links, system_links = _links_of_both(gold, system, protocol)
+
+    def measure(agreement: Callable[[_Label, _Label], float]) -> AlignmentMeasure:
+        precision = _share(_weights(system_links, gold_links, agreement))
+        recall = _share(_weights(gold_links, system_links, agreement))
+        total = precision + recall
+        f1 = 2 * precision * recall / total if total else 0.0
+        return AlignmentMeasure(precision, recall, f1)
+
+    return AlignmentScores(
+        alignment=measure(lambda a, b: 1.0),
+        type=measure(_type_agreement),
+        score=measure(_score_agreement),
+        both=measure(lambda a, b: _forgiving_type_agreement(a, b) * _score_agreement(a, b)),
+        both_strict=measure(lambda a, b: _type_agreement(a, b) * _score_agreement(a, b)),
+    )
+
+
+def link_weights(
+    gold: Sequence[AlignedPair], system: Sequence[AlignedPair], protocol: Protocol = "official"
+) -> NDArray[np.float64]:
+    """Give what each pair adds to the sums of `AlignmentScores.alignment`.
+
+    Summed over pairs, precision is the second column over the first, and recall the fourth over the
+    third, so that pairs may be drawn again, or left out, without comparing alignments anew.
+
+    Parameters
+    ----------
+    gold, system, protocol
+        As in `score_alignments`.
+
+    Returns
+    -------
+    weights : ndarray of float64, shape (n_pairs, 4)
+        Weight of the system's links, and of those that are in the gold; of the gold's links, and
+        of those that are in the system.
+
+    Raises
+    ------
+    ValueError
+        As in `score_alignments`.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from film.tokens import AlignedPair, Alignment, link_weights
+    >>> one_to_two = Alignment((0,), (0, 1), "EQUI", 5.0)
+    >>> gold = AlignedPair("1", ("cats",), ("the", "cats"), alignments=(one_to_two,))
+    >>> system = replace(gold, alignments=(Alignment((0,), (1,), "SPE2", 4.0),))
+    >>> link_weights([gold], [system])
+    array([[1. , 1. , 1. , 0.5]])
+    """
+    gold_links, system_links = _links_of_both(gold, system, protocol)
+
+    def alike(a: _Label, b: _Label) -> float:
+        return 1.0
+
+    sides = (system_links, gold_links), (gold_links, system_links)
+    return np.hstack([_weights(own, other, alike) for own, other in sides])
+
+
+def _links_of_both(
+    gold: Sequence[AlignedPair], system: Sequence[AlignedPair], protocol: Protocol
+) -> tuple[list[dict[_Link, _Label]], list[dict[_Link, _Label]]]:
+    """Check both sides, and give the links of each pair."""
     if protocol not in ("official", "clrcmd"):
         raise ValueError(f"protocol must be 'official' or 'clrcmd', got {protocol!r}")
     if len(gold) != len(system):
@@ -137,21 +206,7 @@ def score_alignments(
         kept = (each for each in right.alignments if protocol == "official" or _is_close(each))
         gold_links.append(_links(right, kept))
         system_links.append(_links(found, found.alignments))
-
-    def measure(agreement: Callable[[_Label, _Label], float]) -> AlignmentMeasure:
-        precision = _share(system_links, gold_links, agreement)
-        recall = _share(gold_links, system_links, agreement)
-        total = precision + recall
-        f1 = 2 * precision * recall / total if total else 0.0
-        return AlignmentMeasure(precision, recall, f1)
-
-    return AlignmentScores(
-        alignment=measure(lambda a, b: 1.0),
-        type=measure(_type_agreement),
-        score=measure(_score_agreement),
-        both=measure(lambda a, b: _forgiving_type_agreement(a, b) * _score_agreement(a, b)),
-        both_strict=measure(lambda a, b: _type_agreement(a, b) * _score_agreement(a, b)),
-    )
+    return gold_links, system_links
 
 
 def _is_close(alignment: Alignment) -> bool:
@@ -170,22 +225,30 @@ def _links(pair: AlignedPair, alignments: Iterable[Alignment]) -> dict[_Link, _L
     return links
 
 
-def _share(
+def _weights(
     own: Sequence[dict[_Link, _Label]],
     other: Sequence[dict[_Link, _Label]],
     agreement: Callable[[_Label, _Label], float],
-) -> float:
-    """Weight of own links that the other has too, scaled by agreement, over that of all own."""
-    shared = total = 0.0
-    for links, others in zip(own, other, strict=True):
+) -> NDArray[np.float64]:
+    """Weight of the own links of each pair, and of those that the other has, scaled by agreement.
+
+    Shape (n_pairs, 2).
+    """
+    found = np.zeros((len(own), 2))
+    for row, links, others in zip(found, own, other, strict=True):
         partners1 = Counter(first for first, _ in links)
         partners2 = Counter(second for _, second in links)
         for (first, second), label in links.items():
             weight = 1 / max(partners1[first], partners2[second])
-            total += weight
+            row[0] += weight
             if (first, second) in others:
-                shared += weight * agreement(label, others[first, second])
-    return shared / total if total else 0.0
+                row[1] += weight * agreement(label, others[first, second])
+    return found
+
+
+def _share(weights: NDArray[np.float64]) -> float:
+    total, shared = weights.sum(axis=0)
+    return float(shared / total) if total else 0.0
 
 
 def _type_agreement(a: _Label, b: _Label) -> float:

@@ -98,6 +98,10 @@ def test_candidates_stand_on_the_encoder_of_the_preset():
         ValueError, match=r"--candidates \['nobody'\]: give some of vectors, tokens"
     ):
         with_candidates(accurate_duplicates(), ["nobody"])
+    name, origin = with_candidates(model, ["origin"], "a/folder").members[-1]
+    assert (name, origin.context_model) == ("origin", "a/folder")
+    with pytest.raises(ValueError, match="--candidates origin needs --contexts FOLDER"):
+        with_candidates(accurate_duplicates(), ["origin"])
 
 
 def test_a_candidate_has_a_row_and_its_seconds():

@@ -1,6 +1,8 @@
 """Recalls against a loop, one spelling for all texts, and a quick run from end to end."""
 
+import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from benchmarks import frozen_film
+from benchmarks.one_encoder import tenth
 from benchmarks.support.quora_data import generated
 
 TINY = str(Path(__file__).parents[1] / "golden" / "tiny")
@@ -99,10 +102,42 @@ def test_a_quick_run_records_every_row(tmp_path, monkeypatch):
     assert done == 0
     rows = [json.loads(line) for line in (tmp_path / "frozen_film.jsonl").read_text().splitlines()]
     kinds = {row["case"].split(": ")[0] for row in rows}
-    assert kinds == {"cosine", "rule", "retrieval"}
+    assert kinds == {"cosine", "rule", "retrieval", "classifier"}
     cosines = [row for row in rows if row["case"].startswith("cosine")]
     assert len(cosines) == len(frozen_film.CASES) + 5
     assert {row["case"] for row in rows if row["case"].startswith("rule")} == rule_titles()
     assert all(0 <= row["value"] <= 1 for row in cosines)
     kept = (tmp_path / "pairs" / "frozen_film.jsonl").read_text().splitlines()
-    assert {json.loads(line).get("case") for line in kept} >= {row["case"] for row in cosines}
+    judged = [row for row in rows if row["case"].startswith("classifier")]
+    spaces = ("cosine", *(f", {case}" for case in frozen_film.CLASSIFIER_CASES))
+    assert {row["case"] for row in judged} == {
+        f"classifier: generated: MiniLM{space if space[0] == ',' else f' {space}'}, {mode}"
+        for space in spaces
+        for mode in ("collection", "inductive")
+    }
+    judged += cosines
+    assert {json.loads(line).get("case") for line in kept} >= {row["case"] for row in judged}
+
+
+def test_a_space_that_is_judged_by_a_regression_knows_no_question_of_its_pairs(monkeypatch):
+    """The pairs that fit the regression, and further duplicates of theirs, train no FILM."""
+    data = frozen_film.normalised(generated(400, 0))
+    held, _ = tenth(data)
+    linked = np.array([[held[0, 0], "a text"], ["a text", "another"], ["x", "y"]], dtype=object)
+    data = replace(data, similar=linked)
+    fits, regressions = [], []
+    monkeypatch.setattr(frozen_film, "fitted", lambda *given: fits.append(given) or None)
+    monkeypatch.setattr(frozen_film, "FrozenEstimator", lambda space: space)
+    monkeypatch.setattr(
+        frozen_film,
+        "probabilities",
+        lambda space, data, mode: regressions.append(mode) or np.zeros(len(data.dev)),
+    )
+    options = argparse.Namespace(seed=0, quick=True, out=None)
+    rows = frozen_film.classifier_rows(data, options)
+    assert len(rows) == len(regressions) == 2 * (len(fits) + 1)
+    questions = set(held.ravel())
+    for _, pairs, y, similar, _ in fits:
+        assert not questions & set(pairs.ravel())
+        assert len(pairs) == len(y) == len(data.train) - len(held)
+        assert similar.tolist() == [["x", "y"]]

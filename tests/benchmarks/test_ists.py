@@ -8,8 +8,9 @@ from scipy.optimize import linear_sum_assignment
 from benchmarks import ists
 from benchmarks.ists import RCMD, SOURCES, VECTORS, alignments, main
 from benchmarks.support import records
+from benchmarks.support.significance import F1_DIFFERENCE
 from film.tokens import AlignedPair, Alignment
-from film.tokens.alignment_score import score_alignments
+from film.tokens.alignment_score import link_weights, score_alignments
 from film.tokens.ragged import Ragged
 from tests.film.datasets.wa_files import write_wa
 
@@ -73,16 +74,55 @@ def test_quick_run_records_each_method_beside_rcmd(tiny_model, tmp_path, capsys)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["ists.jsonl"]
     found = rows_of(tmp_path / "out" / "ists.jsonl")
     assert set(found) == {
-        (f"tiny: {source}: {method}", f"f1_{protocol}")
+        (f"tiny: {source}: {method}", metric)
         for source in SOURCES
         for method in METHODS
-        for protocol in ("clrcmd", "official")
+        for metric in ("f1_clrcmd", "f1_official", *(F1_DIFFERENCE if method != RCMD else ()))
     }
     for (case, metric), row in found.items():
         source = case.split(": ")[1]
+        reference = f"tiny: {source}: {RCMD}"
+        if metric in F1_DIFFERENCE:
+            low, value, high = (found[case, F1_DIFFERENCE[i]]["value"] for i in (1, 0, 2))
+            assert low <= value <= high and row["rival"] == reference
+            gap = found[case, "f1_clrcmd"]["value"] - found[reference, "f1_clrcmd"]["value"]
+            assert value == pytest.approx(gap, abs=2e-5)
+            continue
         assert 0 <= row["value"] <= 1 and row["rival"] == RCMD
-        assert row["rival_value"] == found[f"tiny: {source}: {RCMD}", metric]["value"]
+        assert row["rival_value"] == found[reference, metric]["value"]
     assert f"tiny: images: {RCMD} {{'f1_clrcmd': " in capsys.readouterr().out
+
+
+def test_a_draw_of_pairs_has_the_f1_of_these_pairs():
+    gold = [replace(GOLD[i % 2], id=str(i)) for i in range(6)]
+    found = [replace(pair, alignments=pair.alignments[: i % 3]) for i, pair in enumerate(gold)]
+    weights = link_weights(gold, found, "clrcmd")
+    draws = np.array([[1] * 6, [2, 0, 1, 0, 1, 2], [0] * 6])
+    expected = []
+    for draw in draws:
+        rows = np.repeat(np.arange(6), draw)
+        picked = [[side[i] for i in rows] for side in (gold, found)]
+        expected.append(score_alignments(*picked, "clrcmd").alignment.f1)
+    assert ists.f1_of(weights, draws) == pytest.approx(expected)
+    assert len({round(each, 3) for each in expected}) == 3
+
+
+def test_a_difference_is_of_the_same_draws():
+    # Sentences of their own, so that pairs are drawn one by one.
+    gold = [
+        AlignedPair(
+            str(i), (f"a{i}",), (f"b{i}",), ((0,),), ((0,),), (Alignment((0,), (0,), "EQUI", 5.0),)
+        )
+        for i in range(40)
+    ]
+    half = [replace(pair, alignments=pair.alignments[: i % 2]) for i, pair in enumerate(gold)]
+    methods = {RCMD: half, "same": half, "all": gold}
+    found = ists.differences(gold, methods, RCMD, n_draws=500)
+    assert set(found) == {"same", "all"}
+    assert found["same"] == (0, 0, 0)
+    # All of precision, half of the recall: F1 is 2/3.
+    assert found["all"].value == pytest.approx(1 / 3)
+    assert 0.15 < found["all"].low < 0.28 and 0.4 < found["all"].high < 0.6
 
 
 def test_both_protocols_are_scored_against_the_gold(tiny_model, tmp_path, monkeypatch):

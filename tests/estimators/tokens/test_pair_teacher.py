@@ -234,3 +234,54 @@ def test_a_fold_without_a_label_is_refused_before_any_work():
     with pytest.raises(ValueError):
         teacher().fit(DATA.pairs, y)
     assert not SEEN
+
+
+def test_texts_of_a_corpus_are_paired_in_place_of_the_labelled_ones():
+    """One teacher of all labelled pairs scores them; it has learned from none of their texts."""
+    train, test = next(DisjointPairsKFold(3, random_state=1).split(DATA.pairs, DATA.y))
+    labelled, others = DATA.pairs[train], DATA.pairs[test].ravel().tolist()
+    corpus = [labelled[0, 0].upper(), *others, others[0], others[1].upper(), "?"]
+    model = teacher(corpus=iter(corpus), cv=2).fit(labelled, DATA.y[train])
+    (record,) = SEEN
+    np.testing.assert_array_equal(record["fitted"], labelled)
+    np.testing.assert_array_equal(np.concatenate(record["asked"]), model.pairs_)
+    assert len(model.pairs_) and readings(model.pairs_) <= readings([others])
+    assert not readings(model.pairs_) & readings(labelled)
+    # Pairs of the corpus that a file lists as labelled elsewhere are unknown here: they may stand.
+    unique = {frozenset(map(normalize_text, pair)) for pair in model.pairs_}
+    assert len(unique) == len(model.pairs_) and all(len(pair) == 2 for pair in unique)
+    assert set(model.folds_) == {0} and model.out_of_fold_ is None
+    expected = [0.01 * sum(map(len, pair)) for pair in model.pairs_]
+    assert model.scores_ == pytest.approx(np.clip(expected, 0, 1))
+    few = teacher(corpus=corpus, n_pairs=5).fit(labelled, DATA.y[train])
+    assert len(few.pairs_) == 5
+    assert {tuple(pair) for pair in few.pairs_} <= {tuple(pair) for pair in model.pairs_}
+
+
+def test_a_run_of_one_corpus_does_not_go_on_with_another(tmp_path):
+    corpus = [f"a text of {number}" for number in range(6)]
+    kept = tmp_path / "run"
+    first = teacher(corpus=corpus, checkpoint=kept).fit(DATA.pairs, DATA.y)
+    SEEN.clear()
+    again = teacher(corpus=corpus, checkpoint=kept).fit(DATA.pairs, DATA.y)
+    assert not SEEN
+    np.testing.assert_array_equal(again.scores_, first.scores_)
+    for other in (corpus[:-1], None):
+        with pytest.raises(ValueError, match="is of other pairs, labels or settings"):
+            teacher(corpus=other, checkpoint=kept).fit(DATA.pairs, DATA.y)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "error", "message"),
+    [
+        ("one text", TypeError, "corpus is one string"),
+        ([], ValueError, "corpus is empty"),
+        (["a", None], TypeError, r"corpus\[1\] = None is NoneType"),
+        (["a text", "A text!"], ValueError, "corpus has 1 texts that no labelled pair holds"),
+        (DATA.pairs.ravel().tolist(), ValueError, "corpus has 0 texts that no labelled pair"),
+    ],
+)
+def test_a_corpus_that_leaves_nothing_to_score_is_refused_before_any_work(corpus, error, message):
+    with pytest.raises(error, match=message):
+        teacher(corpus=corpus).fit(DATA.pairs, DATA.y)
+    assert not SEEN

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from film.tokens.alignment_score import score_alignments
+from film.tokens.alignment_score import link_weights, score_alignments
 from film.tokens.alignments import AlignedPair, Alignment
 
 WORDS1 = ("the", "black", "cat", "sat", ".")
@@ -215,3 +215,19 @@ def test_pairs_must_be_the_same():
         scores(gold, replace(gold, words2=("A", *WORDS2[1:])))
     with pytest.raises(ValueError, match="protocol must be 'official' or 'clrcmd', got 'CLRCMD'"):
         scores(gold, gold, protocol="CLRCMD")
+
+
+def test_weights_of_links_add_up_to_precision_and_recall():
+    gold = [pair(link((0,), (0, 1))), pair(link((1, 2), (2,)), link((3,), (3,), score=2.0), id="2")]
+    system = [pair(link((0,), (1,))), pair(link((1,), (2,)), link((0,), (3,)), id="2")]
+    for protocol in ("official", "clrcmd"):
+        weights = link_weights(gold, system, protocol)
+        for row, one, other in zip(weights, gold, system, strict=True):
+            alone = score_alignments([one], [other], protocol).alignment
+            assert row[1] / row[0] == pytest.approx(alone.precision)
+            assert row[3] / row[2] == pytest.approx(alone.recall)
+        links, found, known, covered = weights.sum(axis=0)
+        both = score_alignments(gold, system, protocol).alignment
+        assert (found / links, covered / known) == pytest.approx(both[:2])
+    with pytest.raises(ValueError, match="protocol must be"):
+        link_weights(gold, system, "other")
