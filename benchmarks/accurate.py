@@ -114,11 +114,12 @@ def main(arguments: list[str] | None = None) -> int:
             model.set_params(memory=cache)
             if options.inside:
                 model.set_params(corpus=_corpus(data, mode))
-                model.fit(data.train, data.y_train, data.similar)
+                # Before the whole: what is in the cache costs nothing any more.
                 added = [name for name, _ in model.members if name not in preset]
                 costs = {
                     name: _cost(name, model, data, new_pairs(data, NEW_PAIRS)) for name in added
                 }
+                model.fit(data.train, data.y_train, data.similar)
                 rows, said = compared_inside(model, data, costs)
                 on, labels, place = data.train, data.y_train, f"{mode}, inside train"
             else:
