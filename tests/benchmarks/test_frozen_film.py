@@ -97,7 +97,6 @@ def test_the_rule_runs_and_is_searched_alone(tmp_path, monkeypatch, capsys):
 def test_a_quick_run_records_every_row(tmp_path, monkeypatch):
     pytest.importorskip("transformers", reason="needs the extra neural")
     monkeypatch.delenv("FILM_DATA", raising=False)
-    monkeypatch.setattr(frozen_film, "QUICK_PAIRS", 80)
     done = frozen_film.main(["--quick", "--model", TINY, "--out", str(tmp_path)])
     assert done == 0
     rows = [json.loads(line) for line in (tmp_path / "frozen_film.jsonl").read_text().splitlines()]
