@@ -57,10 +57,10 @@ class PairTeacher(BaseEstimator):
     its teacher has learned from. `RCMDRegressor` takes it as ``teacher`` and learns from labels and
     scores together: "Augmented SBERT" (Thakur et al., 2021).
 
-    With a ``corpus``, the unlabelled texts that are to be judged later, such as the collection
-    whose duplicates are looked for, near pairs are of these texts in place of the labelled ones.
-    What the teacher reads off the collection, how densely texts lie there, is then learned by a
-    similarity of two texts; it holds for this collection.
+    A ``corpus`` are unlabelled texts that are to be judged later, such as the collection whose
+    duplicates are looked for: near pairs are then of these texts in place of the labelled ones.
+    What the teacher knows of the collection, such as how densely texts lie there, is learned by a
+    similarity of two texts, and holds for this collection.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class PairTeacher(BaseEstimator):
         Most near pairs in all folds together, drawn at random. None: all.
     cv : int or splitter, default=2
         Folds, as in `DisjointPairsKFold`, so many teachers are fitted; one with a ``corpus``.
-    corpus : iterable of str, default=None
+    corpus : array-like of str, default=None
         Texts whose near pairs are scored. Those that a labelled pair holds, whatever their
         spelling, are left out: one teacher of all labelled pairs scores the others.
     checkpoint : str or path-like, default=None

@@ -3,14 +3,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.accurate import candidates, compared_inside, main, with_candidates
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import NEW_PAIRS, generated, new_pairs
-from estimators import FILM, accurate_duplicates, question_groups
+from estimators import FILM, DuplicateClassifier, accurate_duplicates, question_groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -51,6 +51,26 @@ def test_members_and_trees_are_compared_inside_train(tmp_path, monkeypatch):
     assert all(len(row.on.labels) == len(generated(200, 0).train) for row in kept.values())
     row = kept[start + "all"]
     assert roc_auc_score(row.on.labels, row.values[None]) > 0.7
+
+
+def test_a_candidate_is_timed_before_the_whole_has_put_its_fits_into_the_cache(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("benchmarks.accurate.generated", lambda n, seed: generated(200, seed))
+    fit, fitted = DuplicateClassifier.fit, []
+
+    def with_another(model, names, contexts):
+        return model.set_params(members=[*model.members, ("again", clone(model.members[-1][1]))])
+
+    def spy(self, *given):
+        fitted.append([name for name, _ in self.members])
+        return fit(self, *given)
+
+    monkeypatch.setattr("benchmarks.accurate.with_candidates", with_another)
+    monkeypatch.setattr(DuplicateClassifier, "fit", spy)
+    options = ["--quick", "--inside", "--modes", "inductive", "--out", str(tmp_path)]
+    assert main(options) == 0
+    assert fitted == [["again"], ["film", "characters", "words", "again"]]
 
 
 class ByQuestion(ClassifierMixin, BaseEstimator):

@@ -93,6 +93,23 @@ def test_quick_run_records_each_method_beside_rcmd(tiny_model, tmp_path, capsys)
     assert f"tiny: images: {RCMD} {{'f1_clrcmd': " in capsys.readouterr().out
 
 
+def test_another_reference_is_told_and_leaves_the_table_alone(
+    tiny_model, tmp_path, monkeypatch, capsys
+):
+    """One table has one reference."""
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    put_sources(tmp_path)
+    options = ["--data", str(tmp_path), "--model", str(tiny_model), "--against", VECTORS[0]]
+    assert main(options) == 0
+    assert not (tmp_path / "results").exists()
+    told = capsys.readouterr().out.splitlines()
+    assert all(("f1_ahead" in line) == (f": {VECTORS[0]} {{" not in line) for line in told)
+    assert main([*options, "--out", str(tmp_path / "out")]) == 0
+    found = rows_of(tmp_path / "out" / "ists.jsonl")
+    row = found[f"tiny: images: {RCMD}", "f1_ahead"]
+    assert row["rival"] == f"tiny: images: {VECTORS[0]}"
+
+
 def test_a_draw_of_pairs_has_the_f1_of_these_pairs():
     gold = [replace(GOLD[i % 2], id=str(i)) for i in range(6)]
     found = [replace(pair, alignments=pair.alignments[: i % 3]) for i, pair in enumerate(gold)]

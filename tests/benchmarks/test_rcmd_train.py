@@ -13,6 +13,7 @@ from benchmarks.support.bootstrap import spearman
 from benchmarks.support.judges import DEV, Judges
 from benchmarks.support.pair_rows import parts_of_rows, read_pair_rows
 from benchmarks.support.quora_data import read_folder
+from benchmarks.support.training_recipes import quora_folds
 from benchmarks.support.training_rows import (
     caption_triplets,
     nearest_pairs,
@@ -264,6 +265,22 @@ def test_a_teacher_and_learned_weights(data, tiny_model, tmp_path, monkeypatch, 
     monkeypatch.setattr("estimators.training.loop.training.Training._take_step", None)
     assert main(arguments) == 0
     assert "teacher, learned weights: rcmd, seed 0" in capsys.readouterr().out
+
+
+def test_a_collection_is_learned_without_its_labels(data, tiny_model, tmp_path):
+    arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--plan", "rcmd"]
+    arguments += ["--recipe", "collection", "--trained-only", "--out", str(tmp_path / "out")]
+    checkpoint = tmp_path / "runs"
+    assert main([*arguments, "--checkpoint", str(checkpoint)]) == 0
+    lines = (tmp_path / "out" / "rcmd_train.jsonl").read_text().splitlines()
+    assert {row["case"] for row in map(json.loads, lines)} == {
+        f"{tiny_model.name}: collection: rcmd, mean of 1 seeds"
+    }
+    told = json.loads((checkpoint / "collection" / "fold-0.json").read_text(encoding="utf-8"))
+    train, held, _, _ = quora_folds(Judges(data, quick=True))
+    known, learned = set(held.ravel()), set(train.ravel())
+    assert told["pairs"] and not told["of_labelled"]
+    assert {text for pair in told["pairs"] for text in pair} <= known - learned
 
 
 def test_the_first_token_is_trained_and_aligns_nothing(data, tiny_model, tmp_path):
