@@ -89,6 +89,8 @@ class Settings:
     with_similar: bool = False
     words: float = 0.0
     """Weight of TF-IDF beside the vectors; 0 leaves it out."""
+    copies: float | None = None
+    """Of the Pairwise kNN rule."""
 
     def metric(self, seed: int) -> FILM:
         """Make the unfitted FILM."""
@@ -119,7 +121,12 @@ CLASSIFIER_CASES = {
 }
 """The cases whose neighbourhoods are read too: what was chosen without and with duplicates."""
 RULE = Settings(d=12, whitening=0.75)
-RULE_CASES = {"FILM, threshold": CHOSEN, "FILM, threshold, d=12": RULE}
+ONCE = replace(RULE, copies=0.9)
+RULE_CASES = {
+    "FILM, threshold": CHOSEN,
+    "FILM, threshold, d=12": RULE,
+    "FILM, threshold, d=12, copies once": ONCE,
+}
 """The cases of the Pairwise kNN rule: the best cosine, and what was chosen for the rule."""
 CANDIDATES = (
     PLAIN,
@@ -143,6 +150,9 @@ RULE_CANDIDATES = (
     replace(RULE, n_random=3),
     replace(RULE, words=0.5),
     replace(PLAIN, d=16),
+    ONCE,
+    *(replace(RULE, copies=copies) for copies in (0.85, 0.88, 0.93, 0.95)),
+    *(replace(ONCE, d=16, copies=copies) for copies in (0.8, 0.85)),
 )
 VECTORS: dict[str, np.ndarray] = {}
 """Vector of each text, so that folds and fits do not cut and look up the same texts again."""
@@ -378,6 +388,7 @@ def rules(
             corpus=corpus,
             cv=3,
             count="questions",
+            copies=settings.copies,
             n_random=settings.n_random,
             memory=str(Path(options.cache) / "fits"),
             random_state=options.seed,

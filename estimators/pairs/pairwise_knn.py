@@ -13,22 +13,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
-    Fold,
     check_choice,
     check_integer,
     check_pair_labels,
     check_pairs,
+    check_real,
     checked_memory,
     cloned,
     splitter_of,
     tags_of_texts,
 )
 from estimators.metric import FILM
-from estimators.pairs.pair_problem import PairProblem, checked_problem, digest, folds_of
-from estimators.pairs.stack.members import embed, fit_embedder
+from estimators.pairs.pair_problem import checked_problem, digest, folds_of
+from estimators.pairs.pair_ranks import counted_texts, out_of_fold_ranks, points_of, ranks_of
+from estimators.pairs.stack.members import fit_embedder
 from estimators.pairs.stack.plans import check_encoders
 from estimators.persistence import savable
-from film.pairs import Rates, effective_ranks, neighbour_ranks, rates_over_k
+from film.pairs import Rates, effective_ranks, rates_over_k
 
 MODES = ("both", "either")
 # Ranks are counted up to a power of two past k, this one at least, so that many k share a search.
@@ -67,6 +68,10 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         What ranks count: unique texts, as in the paper, or questions, where the texts of a
         cluster of known duplicates count once, so that a question with many copies does not push
         a new copy out of its neighbourhood.
+    copies : float, default=None
+        Cosine in the embedder's space, from 0 to 1, above which texts of the corpus are copies that
+        count once (`film.corpus.leaders`). Nobody lists all copies of a question; uncounted, they
+        push each other out of its neighbourhood. None counts every text.
     n_random : int, default=5
         Random dissimilar texts per anchor, in mining.
     memory : str or joblib.Memory, default=None
@@ -126,6 +131,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         corpus: Any = None,
         cv: Any = 5,
         count: str = "texts",
+        copies: Any = None,
         n_random: int = 5,
         memory: Any = None,
         random_state: int = 0,
@@ -136,6 +142,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         self.corpus = corpus
         self.cv = cv
         self.count = count
+        self.copies = copies
         self.n_random = n_random
         self.memory = memory
         self.random_state = random_state
@@ -174,14 +181,16 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         classes, problem, embedder, (out_of_fold, counted), fitted = self._cross_fitted(
             pairs, y, similar, whole=True, n_folds=None
         )
-        points = self._cache(_points_of, ignore=["problem", "fitted"])
+        points = self._cache(points_of, ignore=["problem", "fitted"])
         self._points = points(embedder, problem.key, problem=problem, fitted=fitted)
+        # A corpus as large, and as free of a new question's duplicates, as those that the rates are
+        # measured over: all rows would make ranks 1 / (1 - 1/cv) times as high.
+        count = self._cache(counted_texts, ignore=["problem", "points"])
+        given = embedder, problem.key, counted, self.copies
+        self._counted = count(*given, problem=problem, points=self._points)
         self.classes_ = classes
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
-        # A corpus as large, and as free of a new question's duplicates, as those that the rates are
-        # measured over: all rows would make ranks 1 / (1 - 1/cv) times as high.
-        self._counted_rows = counted
         rates = rates_over_k(effective_ranks(out_of_fold, self.mode), problem.labels, [self.k])
         self.inside_rate_ = float(rates.inside_rate[0])
         self.outside_rate_ = float(rates.outside_rate[0])
@@ -251,14 +260,16 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     def _ranks(self, pairs: Any, k_max: int | None) -> np.ndarray:
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        ranks = self._cache(_ranks_of, ignore=["problem", "pairs", "fitted", "points"])
+        ranks = self._cache(ranks_of, ignore=["problem", "pairs", "fitted", "points"])
         key = self._problem.key, digest(pairs.ravel().tolist())
-        # Models saved by earlier versions counted all fitted texts.
-        rows = getattr(self, "_counted_rows", np.arange(len(self._problem.labels)))
+        counted = getattr(self, "_counted", None)
+        if counted is None:  # saved by an earlier version, the first of which counted all rows
+            every = np.arange(len(self._problem.labels))
+            counted = self._problem.counted(getattr(self, "_counted_rows", every))
         return ranks(
             self._unfitted,
             key,
-            rows,
+            counted,
             k_max,
             problem=self._problem,
             pairs=pairs,
@@ -327,6 +338,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         """Check everything, rank pairs out of fold, and as a whole fit an embedder to all pairs."""
         k_max = max(_OUT_OF_FOLD_COUNT, _count_past(check_integer("k", self.k, 1)))
         check_choice("mode", self.mode, MODES)
+        copies = None if self.copies is None else check_real("copies", self.copies, 0, 1)
         given = pairs, y, similar, self.corpus, self.random_state
         classes, problem = checked_problem(*given, n_random=self.n_random, count=self.count)
         splitter = splitter_of(self.cv, self.random_state)
@@ -341,8 +353,10 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         fit = delayed(self._cache(fit_embedder, ignore=["problem"]).call_and_shelve)
         learned = [*parts, np.arange(len(problem.labels))] if whole else parts
         fitted: Any = Parallel()(fit(embedder, key, rows, problem=problem) for rows in learned)
-        rank = self._cache(_out_of_fold_ranks, ignore=["problem", "folds", "fitted"])
-        found = rank(embedder, (problem.key, len(parts)), splitter, k_max, problem, folds, fitted)
+        rank = self._cache(out_of_fold_ranks, ignore=["problem", "folds", "fitted"])
+        found = rank(
+            embedder, (problem.key, len(parts)), splitter, k_max, copies, problem, folds, fitted
+        )
         return classes, problem, embedder, (found, parts[0]), fitted[-1]
 
     def _inside(self, pairs: Any) -> np.ndarray:
@@ -357,44 +371,3 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
 def _count_past(k: Any) -> int:
     """Give the power of two that ranks are counted up to where k is asked."""
     return max(_LEAST_COUNT, 1 << (int(k) - 1).bit_length() if k > 0 else 0)
-
-
-def _out_of_fold_ranks(
-    embedder: Any,
-    key: tuple[str, int],
-    splitter: Any,
-    k_max: int,
-    problem: PairProblem,
-    folds: list[Fold],
-    fitted: list[Any],
-) -> np.ndarray:
-    """Rank the pairs of each fold by the embedder that was fitted to the others; -1 without."""
-    ranks = np.full(problem.codes.shape, -1, dtype=np.int64)
-    for (train, test), own in zip(folds, fitted, strict=False):
-        points = embed(own.get(), problem.texts)
-        ranks[test] = neighbour_ranks(
-            points, problem.codes[test], problem.counted(train), k_max=k_max
-        )
-    return ranks
-
-
-def _points_of(embedder: Any, key: str, problem: PairProblem, fitted: Any) -> np.ndarray:
-    return embed(fitted.get(), problem.texts)
-
-
-def _ranks_of(
-    embedder: Any,
-    key: tuple[str, str],
-    rows: np.ndarray,
-    k_max: int | None,
-    problem: PairProblem,
-    pairs: np.ndarray,
-    fitted: Any,
-    points: np.ndarray | None,
-) -> np.ndarray:
-    new, codes = problem.placed(pairs)
-    if points is None:
-        points = _points_of(embedder, key[0], problem, fitted)
-    if new:
-        points = np.vstack([points, embed(fitted.get(), new)])
-    return neighbour_ranks(points, codes, problem.counted(rows), k_max=k_max)

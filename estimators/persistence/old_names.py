@@ -17,6 +17,7 @@ _ADDED = {
     "DuplicateFinder": {"device": None},
     "FILM": {"device": None, "memory": None, "threshold": None, "similar_weight": 1.0},
     "PairTeacher": {"corpus": None},
+    "PairwiseKNNClassifier": {"copies": None},
     "RCMDRegressor": {"teacher": None},
 }
 """By class: parameters that older files lack, and the values at which models are as they were."""

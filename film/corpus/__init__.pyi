@@ -5,6 +5,7 @@ from .cells import NearestSearch as NearestSearch
 from .cells import learn_centres as learn_centres
 from .clusters import cut as cut
 from .clusters import link_scores as link_scores
+from .copies import leaders as leaders
 from .devices import checked_device as checked_device
 from .devices import whole_float32 as whole_float32
 from .groups import connected_groups as connected_groups

@@ -59,7 +59,7 @@ def near_pairs(
     """
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be 1 or more")
-    blocks = points if isinstance(points, RowBlocks) else _InMemory(_unit_rows(points))
+    blocks = points if isinstance(points, RowBlocks) else _InMemory(unit_rows(points))
     left_out = _both_ways(np.empty((0, 2), np.intp) if known is None else known, blocks.edges[-1])
     work: Any = Parallel()(
         delayed(_block_pairs)(blocks, number, n_neighbors, left_out)
@@ -86,12 +86,12 @@ def _block_pairs(
     blocks: RowBlocks | _InMemory, number: int, k: int, left_out: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Pair the points of one block with their nearest in all blocks."""
-    rows = _unit_rows(blocks.block(number))
+    rows = unit_rows(blocks.block(number))
     start, n = int(blocks.edges[number]), rows.shape[0]
     near = np.full((n, k), -np.inf, dtype=rows.dtype)
     place = np.zeros((n, k), dtype=np.intp)
     for other in range(blocks.n_blocks):
-        others = rows if other == number else _unit_rows(blocks.block(other))
+        others = rows if other == number else unit_rows(blocks.block(other))
         offset, stop = int(blocks.edges[other]), int(blocks.edges[other + 1])
         size = max(1, BLOCK_NUMBERS // others.shape[0])
         for low in range(0, n, size):
@@ -116,7 +116,8 @@ def _block_pairs(
     return np.sort(pairs, axis=1), near[kept].astype(np.float64)
 
 
-def _unit_rows(points: Any) -> Any:
+def unit_rows(points: Any) -> Any:
+    """Scale dense or sparse rows to length one; a row of zeros stays as it is."""
     rows: Any = sp.csr_array(points) if sp.issparse(points) else np.asarray(points)
     if rows.ndim != 2 or rows.shape[0] < 1:
         raise ValueError(f"points has shape {rows.shape}; it must be (n, d) with n >= 1")

@@ -61,10 +61,11 @@ def rule_titles():
 
 
 def test_the_rule_is_shown_in_few_dimensions_beside_the_metric_of_the_best_cosine():
-    full, few = frozen_film.RULE_CASES.values()
+    full, few, once = frozen_film.RULE_CASES.values()
     assert full in frozen_film.CASES.values()
     assert few.d == min(case.d for case in (full, few, *frozen_film.CASES.values()))
-    assert {full, few} <= set(frozen_film.RULE_CANDIDATES)
+    assert {full, few, once} <= set(frozen_film.RULE_CANDIDATES)
+    assert few.copies is None and replace(once, copies=None) == few
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from estimators import FILM, PairwiseKNNClassifier, SentenceEncoder
 from estimators.inputs import DisjointPairsKFold
-from estimators.pairs import pairwise_knn
+from estimators.pairs import pair_ranks
 from estimators.pairs.pair_problem import PairProblem
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
@@ -105,8 +105,8 @@ def clusters_of(links):
 class ByHand:
     """The estimator written as its definition, with dictionaries and float64 loops."""
 
-    def __init__(self, embedder, pairs, y, *, corpus=None, similar=(), count="texts"):
-        self.embedder, self.corpus, self.count = embedder, corpus, count
+    def __init__(self, embedder, pairs, y, *, corpus=None, similar=(), count="texts", copies=None):
+        self.embedder, self.corpus, self.count, self.copies = embedder, corpus, count, copies
         self.spelling = {}
         for text in sorted({*np.ravel(pairs), *np.ravel(similar)}):
             self.spelling.setdefault(normalize_text(text), text)
@@ -166,6 +166,17 @@ class ByHand:
         for text, point in points.items():
             norm = np.sqrt(np.sum(np.asarray(point, dtype=float) ** 2))
             unit[text] = point / norm if norm > 0 else None
+        if self.copies is not None:
+            kept = []
+            for text in [text for text in self.spelling if text in counted]:
+                close = [
+                    unit[text] is not None
+                    and unit[other] is not None
+                    and unit[text] @ unit[other] > self.copies
+                    for other in kept
+                ]
+                kept += [] if any(close) else [text]
+            counted = kept
 
         def rank(x, other):
             if x == other:
@@ -186,14 +197,17 @@ EXTRA = [(pair[0], f"{pair[0]} please") for pair in PAIRS[:60:2]] + [
 
 
 @pytest.mark.parametrize("similar", [None, EXTRA], ids=["pairs", "similar"])
-@pytest.mark.parametrize("count", ["texts", "questions"])
+@pytest.mark.parametrize(
+    ("count", "copies"), [("texts", None), ("questions", None), ("texts", 0.8), ("questions", 0.6)]
+)
 @pytest.mark.parametrize("collection", [False, True], ids=["inductive", "collection"])
-def test_ranks_are_those_of_the_definition(collection, count, similar):
+def test_ranks_are_those_of_the_definition(collection, count, copies, similar):
     corpus = list(np.ravel(NEW)) if collection else None
     pairs, y, judged = PAIRS[:150], Y[:150], np.vstack([NEW[:25], PAIRS[:25]])
-    knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, corpus=corpus, count=count)
+    counting = {"corpus": corpus, "count": count, "copies": copies}
+    knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, **counting)
     knn.fit(pairs, y, similar=similar)
-    hand = ByHand(pipeline(), pairs, y, corpus=corpus, similar=similar or (), count=count)
+    hand = ByHand(pipeline(), pairs, y, similar=similar or (), **counting)
     if collection:
         for text in sorted(corpus):
             hand.spelling.setdefault(normalize_text(text), text)
@@ -206,6 +220,28 @@ def test_ranks_are_those_of_the_definition(collection, count, similar):
     wanted = hand.ranks(range(150), judged, folds[0][0].tolist())
     assert np.array_equal(knn.rank(judged), wanted)
     assert len(np.unique(wanted)) > 20
+
+
+def test_copies_push_nothing_out_of_a_neighbourhood(fitted, tmp_path):
+    """Twice as many spellings of one question make no rank higher where copies count once."""
+    copies = [f"{text} {'please ' * n}" for text in PAIRS[:40, 0] for n in (1, 2)]
+    knn = {}
+    for name, corpus in (("few", copies[::2]), ("many", copies)):
+        for share in (None, 0.5):
+            one = PairwiseKNNClassifier(WordSum(), k=3, cv=2, corpus=corpus, copies=share)
+            knn[name, share] = one.fit(PAIRS, Y).rank(PAIRS[40:80])
+    more = {share: np.mean(knn["many", share] > knn["few", share]) for share in (None, 0.5)}
+    assert more[None] > 0.5 and more[0.5] < 0.1
+
+
+def test_a_saved_rule_counts_the_same_texts_and_an_older_one_as_it_did(fitted, tmp_path):
+    knn = clone(fitted).set_params(copies=0.8).fit(PAIRS, Y)
+    assert not np.array_equal(knn.rank(NEW), fitted.rank(NEW))
+    assert np.array_equal(pickle.loads(pickle.dumps(knn)).rank(NEW), knn.rank(NEW))
+    older = pickle.loads(pickle.dumps(fitted))
+    older._counted_rows = next(iter(DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)))[0]
+    del older._counted
+    assert np.array_equal(older.rank(NEW), fitted.rank(NEW))
 
 
 @pytest.mark.parametrize("mode", ["both", "either"])
@@ -498,6 +534,8 @@ def test_the_default_embedder_is_film_over_tfidf():
         ({"cv": 1}, ValueError, "cv=1 must be 2 or more"),
         ({"mode": "all"}, ValueError, "mode='all' must be one of 'both', 'either'"),
         ({"count": "words"}, ValueError, "count='words' must be one of 'texts', 'questions'"),
+        ({"copies": 1.5}, ValueError, "copies=1.5 must be a finite number from 0 to 1"),
+        ({"copies": "most"}, TypeError, "copies='most' must be a number from 0 to 1"),
         ({"corpus": "one text"}, TypeError, "corpus is one string; give a list of texts"),
         ({"corpus": ["a", None]}, TypeError, "corpus[1] = None is NoneType, not a string"),
         ({"corpus": []}, ValueError, "corpus is empty"),
@@ -720,7 +758,7 @@ def test_what_asks_for_the_rule_alone_counts_little_past_k(fitted, monkeypatch):
         counted.append(k_max)
         return neighbour_ranks(*arguments, k_max=k_max)
 
-    monkeypatch.setattr(pairwise_knn, "neighbour_ranks", spy)
+    monkeypatch.setattr(pair_ranks, "neighbour_ranks", spy)
     knn = clone(fitted).set_params(k=7, cv=2).fit(PAIRS, Y)
     knn.predict(NEW)
     knn.set_params(k=65).predict_proba(NEW)
