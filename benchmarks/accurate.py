@@ -4,8 +4,10 @@
 duplicates, and judges ``DIR/dev.csv``, in collection and in inductive mode. Each member is fitted
 alone first, for its seconds, and read from the folder for the whole, so that the command may be
 interrupted and goes on. ``--members`` names those that take part: without "rcmd" no transformers
-model is trained. ``--encoder none`` is without any encoder. Without ``--data`` it runs on pairs
-that it generates itself, without an encoder. ``--quick`` records only where ``--out`` says so.
+model is trained. With ``--teacher`` that member also learns from 20,000 near pairs, which stacks of
+the other members score, those of a fold by stacks of its own. ``--encoder none`` is without any
+encoder. Without ``--data`` it runs on pairs that it generates itself, without an encoder.
+``--quick`` records only where ``--out`` says so.
 
 ``--inside`` judges no dev pair: members, candidates beside them (``--candidates``, `candidates`),
 and trees of the final model are compared in question-disjoint folds of the training pairs, by what
@@ -44,6 +46,7 @@ from benchmarks.support.quora_data import (
 from benchmarks.support.recipes import CROSS_ENCODER
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
+from benchmarks.support.training_recipes import near_pair_teacher
 from benchmarks.triplet_network import FROM_MEANS, MANY
 from estimators import (
     FILM,
@@ -65,6 +68,8 @@ MODES = ("collection", "inductive")
 UNITS = {"fit": "s", "predict": "s"}
 CANDIDATES = ("vectors",)
 """Those of `candidates` that are compared where none are named."""
+TAUGHT_ROWS = 20_000
+"""Near pairs that a teacher scores, beside the labelled ones of train."""
 SMALLER_TREES: dict[str, Any] = {
     "max_leaf_nodes": 15,
     "min_samples_leaf": 60,
@@ -90,6 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--contexts", metavar="DIR", help="a saved ContextModel, for origin")
     parser.add_argument("--device", help="of the encoder")
+    parser.add_argument("--teacher", action="store_true", help="of the member rcmd")
     parser.add_argument("--inside", action="store_true", help="compare inside train, not on dev")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args(arguments)
@@ -108,6 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Only of the default encoder is it known what it saw.
     encodes = any(member not in LIGHT for member, _ in model.members)
     saw = ", MiniLM saw Quora" if encodes and options.encoder is None else ""
+    saw += ", with a teacher" if options.teacher else ""
     with tempfile.TemporaryDirectory() as scratch:
         cache = options.cache or scratch
         for mode in options.modes.split(","):
@@ -150,6 +157,13 @@ def chosen(options: argparse.Namespace, encoder: Any) -> DuplicateClassifier:
         cache=place,
         **small,
     )
+    if options.teacher:
+        if "rcmd" not in dict(model.members):
+            raise ValueError("--teacher is of the member rcmd: give an encoder, and epochs above 0")
+        reads = {"device": options.device, "dtype": options.dtype}
+        n = 20 if options.quick else TAUGHT_ROWS
+        taught = near_pair_teacher(encoder, n, reads, place and str(place), **small)
+        model.set_params(rcmd__teacher=taught)
     if options.members is None:
         return model
     wanted = options.members.split(",")

@@ -97,7 +97,9 @@ def _taught(
     place = options.checkpoint and f"{options.checkpoint}/{name}"
     small = {"d": 2, "rank": 2, "cv": 2} if options.quick else {}
     n = 20 if options.quick else NEAR_ROWS
-    made = near_pair_teacher(options.model, n, common, place, corpus, **small)
+    cache = place and f"{place}/encodings"
+    made = near_pair_teacher(options.model, n, common, cache, corpus, **small)
+    made.set_params(checkpoint=place)
     settings = SETTINGS["teacher"] | {"teacher": made}
     return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
 
@@ -106,7 +108,7 @@ def near_pair_teacher(
     model: str | None,
     n_pairs: int,
     settings: dict[str, Any],
-    folder: str | None,
+    cache: str | None,
     corpus: list[str] | None = None,
     **stack: Any,
 ) -> PairTeacher:
@@ -116,7 +118,6 @@ def near_pair_teacher(
     negations, and how densely texts lie around a pair. With a corpus, one stack that knows it
     scores the near pairs of its texts.
     """
-    cache = folder and f"{folder}/encodings"
     teacher = accurate_duplicates(
         encoder=model, epochs=0, cache=cache, corpus=corpus, **settings, **stack
     )
@@ -129,7 +130,6 @@ def near_pair_teacher(
         cv=3,
         corpus=corpus,
         random_state=0,
-        checkpoint=folder,
         verbose=1,
     )
 
