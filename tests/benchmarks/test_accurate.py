@@ -10,7 +10,13 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.accurate import candidates, compared_inside, main, with_candidates
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import NEW_PAIRS, generated, new_pairs
-from estimators import FILM, DuplicateClassifier, accurate_duplicates, question_groups
+from estimators import (
+    FILM,
+    DuplicateClassifier,
+    PairTeacher,
+    accurate_duplicates,
+    question_groups,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -71,6 +77,30 @@ def test_a_candidate_is_timed_before_the_whole_has_put_its_fits_into_the_cache(
     options = ["--quick", "--inside", "--modes", "inductive", "--out", str(tmp_path)]
     assert main(options) == 0
     assert fitted == [["again"], ["film", "characters", "words", "again"]]
+
+
+def test_a_teacher_scores_near_pairs_of_what_the_member_learns_from(
+    tiny_model, tmp_path, monkeypatch
+):
+    data, taught = generated(200, 0), []
+    fit = PairTeacher.fit
+
+    def spy(self, pairs, y, **given):
+        taught.append({*np.ravel(pairs)})
+        return fit(self, pairs, y, **given)
+
+    monkeypatch.setattr("benchmarks.accurate.NEW_PAIRS", 20)
+    monkeypatch.setattr("benchmarks.accurate._data", lambda options: data)
+    monkeypatch.setattr(PairTeacher, "fit", spy)
+    options = ["--quick", "--teacher", "--data", str(tmp_path), "--encoder", str(tiny_model)]
+    options += ["--members", "words,rcmd", "--modes", "inductive", "--epochs", "0.3"]
+    assert main([*options, "--out", str(tmp_path / "out")]) == 0
+    lines = (tmp_path / "out" / "accurate.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = {row["case"] for row in map(json.loads, lines)}
+    assert "quora, with a teacher: inductive: without rcmd" in cases
+    assert all(case.startswith("quora, with a teacher: ") for case in cases)
+    one, other, whole = taught
+    assert not one & other and one | other == whole == {*data.train.ravel()}
 
 
 class ByQuestion(ClassifierMixin, BaseEstimator):
@@ -152,5 +182,7 @@ def test_timed_pairs_are_new():
 def test_what_cannot_run_is_named(tmp_path, capsys):
     assert main(["--quick", "--members", "nobody"]) == 2
     assert "--members ['nobody']: give some of film, characters, words" in capsys.readouterr().err
+    assert main(["--quick", "--teacher"]) == 2
+    assert "--teacher is of the member rcmd: give an encoder" in capsys.readouterr().err
     assert main(["--data", str(tmp_path)]) == 2
     assert "holds no train.csv" in capsys.readouterr().err
