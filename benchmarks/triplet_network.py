@@ -48,7 +48,7 @@ JUDGED = ("calibration", "y_calibration", "judged", "y_judged")
 BASELINE = "mean of token vectors"
 LEARNED = {"d": 100, "rank": 384, "whitening": 0.5, "margin": 1.0}
 FEW, MANY = 2_000, 20_000
-"""Triplets that a core learns from in a few minutes: by 3 × 3 kernels, and along length."""
+"""Triplets that a core learns from in a minute: by 3 × 3 kernels, and along length."""
 ALONG = {"axes": "length", "train_batch_size": 64}
 WIDE = ALONG | {"channels": [256, 256, 256], "readout": "mean"}
 FROM_MEANS = ALONG | {"residual": True, "width": 384, "channels": [64, 64, 64]}
@@ -67,6 +67,7 @@ CASES: dict[str, tuple[int, dict[str, Any] | None]] = {
     f"{FEW} triplets: 3 × 3, hinge": (FEW, {}),
     f"{MANY} triplets: along length, hinge": (MANY, ALONG),
     f"{FEW} triplets: 3 × 3, N-pair": (FEW, {"objective": "n_pair"}),
+    f"{MANY} triplets: 3 × 3, N-pair": (MANY, {"objective": "n_pair"}),
     f"{MANY} triplets: along length, wider, mean readout, N-pair": (
         MANY,
         WIDE | {"objective": "n_pair"},
