@@ -39,7 +39,7 @@ from sklearn.preprocessing import Normalizer, normalize
 from benchmarks.one_encoder import MODES, probabilities
 from benchmarks.support.folders import film_data
 from benchmarks.support.pair_rows import record_pairs
-from benchmarks.support.quora_data import Splits, generated, read_folder
+from benchmarks.support.quora_data import Splits, apart, generated, read_folder
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
 from estimators import (
@@ -52,7 +52,6 @@ from estimators import (
     TokenFILM,
     TokenMatchingRegressor,
     disjoint_pairs_split,
-    question_groups,
 )
 from estimators.inputs import TextIndex, as_texts
 from film.metric import triplets_from_pairs
@@ -324,14 +323,6 @@ def search(data: Splits, options: argparse.Namespace) -> None:
             scores = cosine(embed.transform, data.train[held])
             found.append(roc_auc_score(data.y_train[held], scores))
         say(f"search: {settings or BASELINE}: {np.mean(found):.4f} ± {np.std(found):.4f}")
-
-
-def apart(similar: np.ndarray | None, held: np.ndarray) -> np.ndarray | None:
-    """Give the further duplicates that link no question to one of held pairs."""
-    if similar is None:
-        return None
-    groups = question_groups(np.vstack([held, similar]))
-    return similar[~np.isin(groups[len(held) :], groups[: len(held)])]
 
 
 def search_rule(data: Splits, options: argparse.Namespace) -> None:

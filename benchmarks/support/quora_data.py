@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from estimators import disjoint_pairs_split
+from estimators import disjoint_pairs_split, question_groups
 from film.datasets import (
     QuestionPairs,
     drop_excluded,
@@ -96,6 +96,14 @@ def read_folder(folder: Path, *, on_error: str, limit: int | None, seed: int) ->
 def _shortened(data: QuestionPairs, limit: int | None) -> tuple[np.ndarray, np.ndarray]:
     assert data.y is not None
     return data.pairs[: limit or None], data.y[: limit or None]
+
+
+def apart(similar: np.ndarray | None, held: np.ndarray) -> np.ndarray | None:
+    """Give the further duplicates that link no question to one of held pairs."""
+    if similar is None:
+        return None
+    groups = question_groups(np.vstack([held, similar]))
+    return similar[~np.isin(groups[len(held) :], groups[: len(held)])]
 
 
 def new_pairs(data: Splits, n: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.support.judges import Judges
+from benchmarks.support.quora_data import apart
 from benchmarks.support.recipes import SETTINGS
 from benchmarks.support.training_rows import (
     caption_triplets,
@@ -90,13 +91,31 @@ def collection(folder: Path, judges: Judges, options: argparse.Namespace) -> Rec
     return _taught(recipe, options, "collection", texts)
 
 
+def further(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """Labelled pairs, and near pairs of the texts of further duplicates, scored by a teacher.
+
+    Twice as many questions as are labelled, none of them linked to one of the tenth held out. That
+    they are duplicates of each other is not told.
+    """
+    recipe = quora(folder, judges, options)
+    similar = apart(judges.quora.similar, recipe.eval_set[0])
+    if similar is None:
+        raise ValueError("the recipe further needs extra_duplicates.csv beside Quora's train.csv")
+    texts = sorted(set(similar[: 64 if options.quick else None].ravel()))
+    return _taught(recipe, options, "further", texts, FURTHER_ROWS)
+
+
 def _taught(
-    recipe: Recipe, options: argparse.Namespace, name: str, corpus: list[str] | None = None
+    recipe: Recipe,
+    options: argparse.Namespace,
+    name: str,
+    corpus: list[str] | None = None,
+    n_pairs: int | None = None,
 ) -> Recipe:
     common = {"device": options.device, "dtype": options.dtype}
     place = options.checkpoint and f"{options.checkpoint}/{name}"
     small = {"d": 2, "rank": 2, "cv": 2} if options.quick else {}
-    n = 20 if options.quick else NEAR_ROWS
+    n = 20 if options.quick else n_pairs or NEAR_ROWS
     cache = place and f"{place}/encodings"
     made = near_pair_teacher(options.model, n, common, cache, corpus, **small)
     made.set_params(checkpoint=place)
@@ -189,6 +208,8 @@ HERE_ROWS = 4_000
 """Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
 NEAR_ROWS = 40_000
 """Near pairs that a teacher scores."""
+FURTHER_ROWS = 100_000
+"""Those of the texts of further duplicates: nearly three times as many as are labelled."""
 LARGER_ROWS = 10_000
 """Pairs of each kind that a larger model scores."""
 NEAREST_ROWS = 5_000
@@ -199,6 +220,7 @@ RECIPES = {
     "labels": labels,
     "teacher": teacher,
     "collection": collection,
+    "further": further,
     "larger": larger,
     "sts": sts,
     "paper": paper,

@@ -283,6 +283,29 @@ def test_a_collection_is_learned_without_its_labels(data, tiny_model, tmp_path):
     assert {text for pair in told["pairs"] for text in pair} <= known - learned
 
 
+def test_questions_of_further_duplicates_are_learned_without_what_is_held_out(
+    data, tiny_model, tmp_path, capsys
+):
+    arguments = ["--quick", "--model", str(tiny_model), "--plan", "rcmd", "--recipe", "further"]
+    arguments += ["--trained-only", "--checkpoint", str(tmp_path / "runs")]
+    assert main([*arguments, "--data", str(data)]) == 2
+    assert "needs extra_duplicates.csv" in capsys.readouterr().err
+    folder = tmp_path / "data"
+    (folder / "quora").mkdir(parents=True)
+    for place in [*data.iterdir(), *(data / "quora").iterdir()]:
+        if place.name != "quora":
+            (folder / place.relative_to(data)).symlink_to(place)
+    held = quora_folds(Judges(data, quick=True))[1].ravel()
+    further = [(f"where is the {noun}", f"the {noun} is where") for noun in NOUNS]
+    further += [(held[0], "a link"), ("a link", "a link of a link"), (LISTED, "listed")]
+    lines = ["question1,question2", *(",".join(pair) for pair in further)]
+    (folder / "quora" / "extra_duplicates.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert main([*arguments, "--data", str(folder)]) == 0
+    told = json.loads((tmp_path / "runs" / "further" / "fold-0.json").read_text(encoding="utf-8"))
+    used = {text for pair in told["pairs"] for text in pair}
+    assert used and used <= {text for pair in further[:-3] for text in pair}
+
+
 def test_the_first_token_is_trained_and_aligns_nothing(data, tiny_model, tmp_path):
     arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--recipe", "here"]
     kept = tmp_path / "kept"
