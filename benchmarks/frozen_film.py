@@ -85,7 +85,8 @@ class Settings:
     threshold: float | None = 0.75
     similar_weight: float = 1.0
     n_random: int = 1
-    with_similar: bool = False
+    n_similar: int | None = 0
+    """Further duplicates that are used, of a random order; None for all."""
     words: float = 0.0
     """Weight of TF-IDF beside the vectors; 0 leaves it out."""
     copies: float | None = None
@@ -106,13 +107,15 @@ class Settings:
 
 PLAIN = Settings(d=200, whitening=0.5, margin=1.0, threshold=None, n_random=5)
 CHOSEN = Settings()
-FURTHER = Settings(with_similar=True, similar_weight=0.3)
+FURTHER = Settings(n_similar=None, similar_weight=0.3)
+SOME = Settings(n_similar=5_000, similar_weight=0.8)
 UNION = Settings(words=0.5)
 CASES = {
     "FILM": PLAIN,
-    "FILM, further duplicates": replace(PLAIN, with_similar=True),
+    "FILM, further duplicates": replace(PLAIN, n_similar=None),
     "FILM, threshold": CHOSEN,
     "FILM, threshold, further duplicates": FURTHER,
+    "FILM, threshold, 5,000 further duplicates": SOME,
     "FILM, threshold, TF-IDF beside": UNION,
 }
 CLASSIFIER_CASES = {
@@ -129,7 +132,7 @@ RULE_CASES = {
 """The cases of the Pairwise kNN rule: the best cosine, and what was chosen for the rule."""
 CANDIDATES = (
     PLAIN,
-    replace(PLAIN, with_similar=True),
+    replace(PLAIN, n_similar=None),
     CHOSEN,
     replace(CHOSEN, d=300),
     replace(CHOSEN, threshold=0.85),
@@ -137,6 +140,10 @@ CANDIDATES = (
     replace(CHOSEN, similar_weight=1.5),
     FURTHER,
     replace(FURTHER, similar_weight=0.5),
+    replace(FURTHER, similar_weight=0.2),
+    SOME,
+    replace(SOME, similar_weight=1.0),
+    *(replace(SOME, n_similar=n, similar_weight=w) for n in (10_000, 20_000) for w in (0.5, 0.8)),
     UNION,
 )
 RULE_CANDIDATES = (
@@ -281,7 +288,9 @@ def fitted(
     settings: Settings, pairs: np.ndarray, y: np.ndarray, similar: Any, seed: int
 ) -> Pipeline:
     """Fit an embedder on labelled pairs, and further duplicates where the settings use them."""
-    if settings.with_similar and similar is not None:
+    if settings.n_similar != 0 and similar is not None:
+        order = np.random.default_rng(0).permutation(len(similar))
+        similar = similar[order[: settings.n_similar]]
         pairs, y = np.vstack([pairs, similar]), np.append(y, np.ones(len(similar), dtype=int))
     return embedder(settings, seed).fit(*mined(pairs, y, settings.n_random, seed))
 

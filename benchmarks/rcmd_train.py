@@ -10,7 +10,7 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``labels``: the same rows, twice over at four times the rate.
 - ``teacher``: the same once, and near pairs of their texts, scored by stacks of three folds.
 - ``collection``: the same once, and near pairs of the held-out tenth's texts, scored by one stack.
-- ``further``: the same once, and 100,000 near pairs of further duplicates' texts, scored likewise.
+- ``further``: the same once, and 60,000 near pairs of further duplicates' texts, scored likewise.
 - ``larger``: captions and questions, each with others from the nearest to the farthest, scored by
   the mean vectors of a larger model (``--larger FOLDER``), as it is. Transfer protocol.
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.

@@ -208,8 +208,8 @@ HERE_ROWS = 4_000
 """Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
 NEAR_ROWS = 40_000
 """Near pairs that a teacher scores."""
-FURTHER_ROWS = 100_000
-"""Those of the texts of further duplicates: nearly three times as many as are labelled."""
+FURTHER_ROWS = 60_000
+"""Those of the texts of further duplicates: nearly twice as many as are labelled."""
 LARGER_ROWS = 10_000
 """Pairs of each kind that a larger model scores."""
 NEAREST_ROWS = 5_000
