@@ -1,8 +1,8 @@
 """One encoder alone on Quora, without and with the neighbourhoods of its own vectors.
 
 ``python -m benchmarks.one_encoder --trained DIR [--trained DIR ...] [--data DIR] [--dtype NAME]
-[--cache DIR] [--out DIR] [--quick]`` judges Quora dev by models that ``benchmarks.rcmd_train
---save`` kept, and by the packaged one as it is:
+[--cache DIR] [--out DIR] [--quick] [--similarity]`` judges Quora dev by models that
+``benchmarks.rcmd_train --save`` kept, and by the packaged one as it is:
 
 - "similarity": that of the plan it was trained for, and of the packaged one the mean of RCMD and
   the cosine of mean vectors; beside it that of the question-disjoint tenth of the train file that
@@ -14,7 +14,8 @@
 
 Models of one recipe that differ in their seed alone, whose folders end in it, have a mean.
 DIR of ``--data`` holds Quora's train.csv and dev.csv; without it ``$FILM_DATA/quora`` is taken.
-``--quick`` takes few pairs and records only where ``--out`` says so.
+``--quick`` takes few pairs and records only where ``--out`` says so; ``--similarity`` leaves the
+classifiers out.
 
 all-MiniLM-L6-v2 saw Quora's duplicates, and so did what starts from it.
 """
@@ -24,6 +25,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", metavar="DIR", help="keep encodings of texts here")
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--quick", action="store_true", help="few pairs")
+    parser.add_argument("--similarity", action="store_true", help="without the classifiers")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     reads = {"device": options.device, "dtype": options.dtype}
@@ -74,8 +77,8 @@ def main(arguments: list[str] | None = None) -> int:
     found: dict[str, dict[str, float]] = {}
     for name, model in models.items():
         embedder = SentenceEncoder(folders[name], cache=options.cache, **reads)
-        held_out = held_out_auc(model, data)
-        for case, said in judgements(model, embedder, data).items():
+        held_out, modes = held_out_auc(model, data), () if options.similarity else MODES
+        for case, said in judgements(model, embedder, data, modes).items():
             more = {"held_out_auc": held_out} if case == SIMILARITY else {}
             found[f"{name}: {case}"] = _tell(name, case, said, more, data, options)
     for case, row in means_over_seeds(found).items():
@@ -87,10 +90,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def judgements(model: RCMDRegressor, embedder: Any, data: Splits) -> dict[str, np.ndarray]:
+def judgements(
+    model: RCMDRegressor, embedder: Any, data: Splits, modes: Sequence[str]
+) -> dict[str, np.ndarray]:
     """Similarities of dev's pairs by a model, and probabilities by the classifier of each mode."""
     said = {SIMILARITY: model.similarity(data.dev)}
-    for mode in MODES:
+    for mode in modes:
         said[f"classifier, {mode}"] = probabilities(embedder, data, mode)
     return said
 

@@ -74,6 +74,12 @@ def test_every_model_has_a_row_of_each_kind_and_seeds_their_mean(
     assert all({*map(tuple, pairs)} < known for _, pairs in fitted)
     assert all(len(pairs) < len(data.train) / 5 for _, pairs in fitted)
     assert not (tmp_path / "results").exists()
+    options = ["--quick", "--similarity", "--out", str(tmp_path / "alone"), "--trained", names[0]]
+    assert main(options) == 0
+    assert len(fitted) == 6
+    assert {case for case in read_pair_rows("one_encoder", tmp_path / "alone")} == {
+        f"{name}: {SIMILARITY}" for name in (str(tiny_model), "tried-0")
+    }
 
 
 def test_means_are_of_models_that_differ_in_the_seed_alone():
