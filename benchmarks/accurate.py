@@ -45,7 +45,7 @@ from benchmarks.support.quora_data import (
 )
 from benchmarks.support.recipes import CROSS_ENCODER
 from benchmarks.support.records import record
-from benchmarks.support.significance import record_differences
+from benchmarks.support.significance import TAUGHT, record_differences
 from benchmarks.support.training_recipes import near_pair_teacher
 from benchmarks.triplet_network import FROM_MEANS, MANY
 from estimators import (
@@ -114,7 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Only of the default encoder is it known what it saw.
     encodes = any(member not in LIGHT for member, _ in model.members)
     saw = ", MiniLM saw Quora" if encodes and options.encoder is None else ""
-    saw += ", with a teacher" if options.teacher else ""
+    saw += TAUGHT if options.teacher else ""
     with tempfile.TemporaryDirectory() as scratch:
         cache = options.cache or scratch
         for mode in options.modes.split(","):

@@ -21,6 +21,9 @@ F1_DIFFERENCE = (F1_AHEAD, "f1_ahead_low", "f1_ahead_high")
 DIFFERENCES = ((AHEAD, LOW, HIGH), (MEAN_AHEAD, MEAN_LOW, MEAN_HIGH), F1_DIFFERENCE)
 """Metrics that tables show in one column, under the first of them."""
 
+TAUGHT = ", with a teacher"
+"""In the names of rows of `benchmarks.accurate` whose member "rcmd" had one."""
+_ACCURATE = "quora, MiniLM saw Quora"
 REFERENCES = {
     "duplicates": (
         (
@@ -29,10 +32,16 @@ REFERENCES = {
         ),
         ("quora: ", "quora: fast_duplicates, collection"),
     ),
-    "accurate": tuple(
-        (f"{start}{mode}: ", f"{start}{mode}: all")
-        for start in ("quora, MiniLM saw Quora: ", "quora: ")
-        for mode in ("collection", "inductive", "collection, inside train")
+    "accurate": (
+        *(
+            (f"{_ACCURATE}{TAUGHT}: {mode}: all", f"{_ACCURATE}: {mode}: all")
+            for mode in ("collection", "inductive")
+        ),
+        *(
+            (f"{start}: {mode}: ", f"{start}: {mode}: all")
+            for start in (_ACCURATE + TAUGHT, _ACCURATE, "quora")
+            for mode in ("collection", "inductive", "collection, inside train")
+        ),
     ),
     "cross_encoder": (
         (
