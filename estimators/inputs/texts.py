@@ -1,11 +1,13 @@
-"""Unique texts of pairs, numbered alike on every side."""
+"""Unique texts of pairs, numbered alike on every side, and short numbers to know them by."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimators.persistence import savable
 from film.text import normalize_text, token_text
@@ -172,3 +174,17 @@ def _remedy(value: Any) -> str:
     if is_missing or (isinstance(value, float) and value != value):
         return "drop missing texts first"
     return "convert it with str()"
+
+
+def fingerprints(texts: Iterable[str]) -> NDArray[np.uint64]:
+    """Give a number for each text, equal for texts that are equal after normalisation.
+
+    It is the first 8 bytes of BLAKE2b of the normalised text. Among a million remembered texts,
+    one new text in 18 million million is taken for a known one.
+    """
+    digests = [_eight_bytes(normalize_text(text)) for text in texts]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _eight_bytes(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

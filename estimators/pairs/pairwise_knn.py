@@ -25,8 +25,13 @@ from estimators.inputs import (
 )
 from estimators.metric import FILM
 from estimators.pairs.pair_problem import checked_problem, digest, folds_of
-from estimators.pairs.pair_ranks import counted_texts, out_of_fold_ranks, points_of, ranks_of
 from estimators.pairs.stack.members import fit_embedder
+from estimators.pairs.stack.pair_ranks import (
+    counted_texts,
+    out_of_fold_ranks,
+    points_of,
+    ranks_of,
+)
 from estimators.pairs.stack.plans import check_encoders
 from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, rates_over_k

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import check_pairs, checked_memory
+from estimators.inputs import check_pairs, checked_memory, fingerprints
 from estimators.pairs.familiarity.familiar_texts import FamiliarTexts
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.cross_fitting import (
@@ -21,7 +21,6 @@ from estimators.pairs.stack.cross_fitting import (
     nested_inputs,
 )
 from estimators.pairs.stack.final_model import fit_final, prior_of, reaching_weights
-from estimators.pairs.stack.fingerprints import fingerprints
 from estimators.pairs.stack.members import (
     member_diagram,
     members_replaced,

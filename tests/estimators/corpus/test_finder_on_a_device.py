@@ -34,10 +34,25 @@ def _answers(finder, new):
 
 
 def _agree(one, other):
-    _same(one[0], other[0])
+    _same_up_to_ties(one[0], other[0])
     assert one[0].recall == pytest.approx(other[0].recall)
     np.testing.assert_array_equal(one[1].labels, other[1].labels)
-    _same(one[2], other[2])
+    _same_up_to_ties(one[2], other[2])
+
+
+def _same_up_to_ties(one, other):
+    """Products round in another way, so that of equally near last neighbours either may be kept."""
+    ours, theirs = (
+        dict(zip(map(tuple, found.pairs.tolist()), found.scores, strict=True))
+        for found in (one, other)
+    )
+    for pair in ours.keys() & theirs.keys():
+        assert ours[pair] == pytest.approx(theirs[pair], abs=1e-6)
+    for only, rest in ((ours, theirs), (theirs, ours)):
+        for pair in only.keys() - rest.keys():
+            rivals = [score for other, score in rest.items() if {*other} & {*pair}]
+            assert min(abs(np.array(rivals) - only[pair])) < 1e-6
+    assert len(ours.keys() ^ theirs.keys()) <= 0.01 * len(ours)
 
 
 @pytest.mark.parametrize("index", ["exact", "approximate"])

@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 
 from estimators import FILM, PairwiseKNNClassifier, SentenceEncoder
 from estimators.inputs import DisjointPairsKFold
-from estimators.pairs import pair_ranks
 from estimators.pairs.pair_problem import PairProblem
+from estimators.pairs.stack import pair_ranks
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
