@@ -94,8 +94,8 @@ def collection(folder: Path, judges: Judges, options: argparse.Namespace) -> Rec
 def further(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """Labelled pairs, and near pairs of the texts of further duplicates, scored by a teacher.
 
-    Twice as many questions as are labelled, none of them linked to one of the tenth held out. That
-    they are duplicates of each other is not told.
+    None of these questions is linked to one of the tenth held out. That they are duplicates of each
+    other is not told.
     """
     recipe = quora(folder, judges, options)
     similar = apart(judges.quora.similar, recipe.eval_set[0])

@@ -6,12 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from film.corpus.neighbour_pairs import unit_rows
+from film.corpus.neighbour_pairs import BLOCK_NUMBERS, unit_rows
 
 __all__ = ["leaders"]
-
-BLOCK_NUMBERS = 2**24
-"""Cosines held at once: 64 MB in float32."""
 
 
 def leaders(points: ArrayLike, similarity: float) -> NDArray[np.intp]:

@@ -43,15 +43,22 @@ def _agree(one, other):
 def _same_up_to_ties(one, other):
     """Products round in another way, so that of equally near last neighbours either may be kept."""
     ours, theirs = (
-        dict(zip(map(tuple, found.pairs.tolist()), found.scores, strict=True))
+        dict(
+            zip(
+                map(tuple, found.pairs.tolist()),
+                zip(found.scores, found.kind, strict=True),
+                strict=True,
+            )
+        )
         for found in (one, other)
     )
     for pair in ours.keys() & theirs.keys():
-        assert ours[pair] == pytest.approx(theirs[pair], abs=1e-6)
+        assert ours[pair][0] == pytest.approx(theirs[pair][0], abs=1e-6)
+        assert ours[pair][1] == theirs[pair][1]
     for only, rest in ((ours, theirs), (theirs, ours)):
         for pair in only.keys() - rest.keys():
-            rivals = [score for other, score in rest.items() if {*other} & {*pair}]
-            assert min(abs(np.array(rivals) - only[pair])) < 1e-6
+            rivals = [score for other, (score, _) in rest.items() if {*other} & {*pair}]
+            assert min(abs(np.array(rivals) - only[pair][0])) < 1e-6
     assert len(ours.keys() ^ theirs.keys()) <= 0.01 * len(ours)
 
 
