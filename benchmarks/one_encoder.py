@@ -2,11 +2,11 @@
 
 ``python -m benchmarks.one_encoder --trained DIR [--trained DIR ...] [--data DIR] [--dtype NAME]
 [--cache DIR] [--out DIR] [--quick] [--similarity]`` judges Quora dev by models that
-``benchmarks.rcmd_train --save`` kept, and by the packaged one as it is:
+``benchmarks.rcmd_train --save`` kept, averages among them, and by the packaged one as it is:
 
-- "similarity": that of the plan it was trained for, and of the packaged one the mean of RCMD and
-  the cosine of mean vectors; beside it that of the question-disjoint tenth of the train file that
-  trained no model;
+- "similarity": that of the plan it was trained for, and of an average and the packaged one the mean
+  of RCMD and the cosine of mean vectors; beside it that of the question-disjoint tenth of the train
+  file that trained no model;
 - "classifier": `DuplicateClassifier` with the model's mean vectors as its only member and a
   logistic regression on what it says of them, among which is how near other texts of the corpus
   lie; fitted on that tenth, which is as small as what a user with few labels has. In collection
@@ -39,6 +39,7 @@ from benchmarks.support.quora_data import Splits, read_folder
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
 from estimators import DuplicateClassifier, RCMDRegressor, SentenceEncoder, disjoint_pairs_split
+from estimators.persistence.archive import REGRESSOR
 
 MODES = ("collection", "inductive")
 PACKAGED = "all-MiniLM-L6-v2"
@@ -68,12 +69,12 @@ def main(arguments: list[str] | None = None) -> int:
                 f"--trained {' '.join(options.trained)} holds two folders of one name, which names "
                 "rows: rename one"
             )
-        models = {name: RCMDRegressor.load(place, **reads) for name, place in folders.items()}
+        models = {name: read_model(place, reads) for name, place in folders.items()}
     except (OSError, ValueError) as error:
         print(f"benchmarks.one_encoder: {error}", file=sys.stderr)
         return 2
     folders[PACKAGED] = None
-    models = {PACKAGED: RCMDRegressor(plan="rcmd+avg", **reads).fit(data.train[:1])} | models
+    models = {PACKAGED: untrained(None, reads)} | models
     found: dict[str, dict[str, float]] = {}
     for name, model in models.items():
         embedder = SentenceEncoder(folders[name], cache=options.cache, **reads)
@@ -88,6 +89,17 @@ def main(arguments: list[str] | None = None) -> int:
     if _records(options):
         record_differences("one_encoder", options.out)
     return 0
+
+
+def read_model(place: str, reads: dict[str, Any]) -> RCMDRegressor:
+    """Read a model, which has a plan of its own unless it is an average."""
+    is_average = Path(place).is_dir() and not Path(place, REGRESSOR).exists()
+    return untrained(place, reads) if is_average else RCMDRegressor.load(place, **reads)
+
+
+def untrained(place: str | None, reads: dict[str, Any]) -> RCMDRegressor:
+    """Give a model as it is, by the mean of RCMD and the cosine of mean vectors."""
+    return RCMDRegressor(place, plan="rcmd+avg", **reads).fit([("a text", "another")])
 
 
 def judgements(

@@ -10,12 +10,15 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``labels``: the same rows, twice over at four times the rate.
 - ``teacher``: the same once, and near pairs of their texts, scored by stacks of three folds.
 - ``collection``: the same once, and near pairs of the held-out tenth's texts, scored by one stack.
-- ``further``: the same once, and 60,000 near pairs of further duplicates' texts, scored likewise.
+- ``further``: the same once, and 60,000 near pairs of further duplicates' texts, scored likewise,
+  or with ``--larger FOLDER`` by that model, trained on the same labels.
 - ``larger``: captions and questions, each with others from the nearest to the farthest, scored by
   the mean vectors of a larger model (``--larger FOLDER``), as it is. Transfer protocol.
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.
   With ``--larger FOLDER``, a model fitted on that file, near pairs of its sentences beside them,
   scored by that model.
+- ``augmented``: the same file, and 50,000 pairs of its sentences, captions and questions, scored by
+  a larger model that learned the file (``--larger FOLDER``). Supervised protocol.
 - ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
   hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
 
@@ -63,10 +66,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, metavar="N", help="runs of each; 3, of paper 4")
     parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="of the runs; 0")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
-    parser.add_argument("--larger", metavar="FOLDER", help="the teacher of larger, or of sts")
+    parser.add_argument("--larger", metavar="FOLDER", help="a model that scores rows")
     parser.add_argument("--device", metavar="NAME")
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
+    parser.add_argument("--rate", type=float, metavar="N", help="of learning, likewise")
     parser.add_argument(
         "--weights",
         choices=["learned", "words"],
@@ -116,6 +120,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         label = f"{label}, {options.dtype}"
     seeds = _seeds(name, options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
+    run = run if options.rate is None else f"{run}, rate {options.rate:g}"
     run = run if options.weights is None else f"{run}, {options.weights} weights"
     pairs = "near pairs by" if name == "sts" else "by"
     run = run if options.larger is None else f"{run}, {pairs} {Path(options.larger).name}"
@@ -136,6 +141,8 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             settings |= {"epochs": 1, "train_batch_size": 16}
         if options.epochs is not None:
             settings["epochs"] = options.epochs
+        if options.rate is not None:
+            settings["learning_rate"] = options.rate
         own = []
         for seed in seeds:
             if options.checkpoint:
@@ -189,8 +196,11 @@ def _kept(
 ) -> Path:
     """Give the folder in which a trained model is kept, or another one of that name."""
     passes = "" if options.epochs is None else f"-{options.epochs:g}-epochs"
+    rate = "" if options.rate is None else f"-rate-{options.rate:g}"
     weighed = "" if options.weights is None else f"-{options.weights}"
-    return Path(folder or options.save, f"{name}{passes}{weighed}-{plan}-{seed}")
+    teacher = "" if options.larger is None else f"-by-{Path(options.larger).name}"
+    kind = f"{name}{passes}{rate}{weighed}{teacher}"
+    return Path(folder or options.save, f"{kind}-{plan}-{seed}")
 
 
 def _check_kept(name: str, options: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
 from benchmarks.support.judges import Judges
 from benchmarks.support.quora_data import apart
@@ -95,14 +96,18 @@ def further(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe
     """Labelled pairs, and near pairs of the texts of further duplicates, scored by a teacher.
 
     None of these questions is linked to one of the tenth held out. That they are duplicates of each
-    other is not told.
+    other is not told. With ``--larger``, the teacher is that model, trained on the same labels.
     """
     recipe = quora(folder, judges, options)
     similar = apart(judges.quora.similar, recipe.eval_set[0])
     if similar is None:
         raise ValueError("the recipe further needs extra_duplicates.csv beside Quora's train.csv")
     texts = sorted(set(similar[: 64 if options.quick else None].ravel()))
-    return _taught(recipe, options, "further", texts, FURTHER_ROWS)
+    name, larger = "further", None
+    if options.larger is not None:
+        name = f"further-by-{Path(options.larger).name}"
+        larger = FrozenEstimator(RCMDRegressor.load(options.larger, **_reads(options)))
+    return _taught(recipe, options, name, texts, FURTHER_ROWS, larger)
 
 
 def _taught(
@@ -111,14 +116,16 @@ def _taught(
     name: str,
     corpus: list[str] | None = None,
     n_pairs: int | None = None,
+    larger: Any = None,
 ) -> Recipe:
-    common = {"device": options.device, "dtype": options.dtype}
     place = options.checkpoint and f"{options.checkpoint}/{name}"
     small = {"d": 2, "rank": 2, "cv": 2} if options.quick else {}
     n = 20 if options.quick else n_pairs or NEAR_ROWS
     cache = place and f"{place}/encodings"
-    made = near_pair_teacher(options.model, n, common, cache, corpus, **small)
+    made = near_pair_teacher(options.model, n, _reads(options), cache, corpus, **small)
     made.set_params(checkpoint=place)
+    if larger is not None:
+        made.set_params(estimator=larger)
     settings = SETTINGS["teacher"] | {"teacher": made}
     return Recipe(recipe.rows, recipe.y, recipe.eval_set, settings, is_transfer=True)
 
@@ -185,6 +192,38 @@ def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
 
 
+def augmented(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
+    """STS-B's train file, and unlabelled pairs scored by a larger model that learned it.
+
+    Near pairs of its own sentences, and captions and questions, each with others from the nearest
+    to the farthest.
+    """
+    if options.larger is None:
+        raise ValueError(
+            "the recipe augmented needs --larger FOLDER, a model that learned STS-B's train file"
+        )
+    n = 64 if options.quick else AUGMENTED_ROWS
+    pairs, scores = (part[: 64 if options.quick else None] for part in sts_file(folder, "train"))
+    dev, y_dev = (part[: 64 if options.quick else None] for part in sts_file(folder, "dev"))
+    judged = {*judges.sets["STS-B"].pairs.ravel(), *dev.ravel()}
+    captions = read_captions(folder / "multi30k", judges.excluded).texts
+    rows = np.concatenate(
+        [
+            nearest_pairs(pairs, n, options.model, judged, seed=0),
+            pairs_of_all_ranks(captions[:, :2].ravel(), n, options.model, seed=0),
+            pairs_of_all_ranks(judges.quora.train.ravel(), n // 2, options.model, seed=0),
+        ]
+    )
+    reader = RCMDRegressor.load(options.larger, **_of_means(options))
+    return Recipe(
+        np.concatenate([pairs, rows]),
+        np.append(scores, reader.predict(rows)),
+        (dev, y_dev),
+        SETTINGS["augmented"],
+        is_transfer=False,
+    )
+
+
 def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """SNLI and MNLI, with the settings of the paper; STS-B's dev file chooses, as it does there."""
     if options.nli is None:
@@ -214,6 +253,8 @@ LARGER_ROWS = 10_000
 """Pairs of each kind that a larger model scores."""
 NEAREST_ROWS = 5_000
 """Near pairs of STS-B's sentences that it scores: fewer than are labelled."""
+AUGMENTED_ROWS = 20_000
+"""Near pairs of STS-B's sentences, pairs of captions, and twice the pairs of questions."""
 RECIPES = {
     "here": here,
     "quora": quora,
@@ -223,6 +264,7 @@ RECIPES = {
     "further": further,
     "larger": larger,
     "sts": sts,
+    "augmented": augmented,
     "paper": paper,
 }
 
@@ -252,7 +294,11 @@ def quora_folds(judges: Judges) -> list[np.ndarray]:
 
 
 def _of_means(options: argparse.Namespace) -> dict[str, Any]:
-    return {"plan": "avg", "device": options.device, "dtype": options.dtype}
+    return {"plan": "avg", **_reads(options)}
+
+
+def _reads(options: argparse.Namespace) -> dict[str, Any]:
+    return {"device": options.device, "dtype": options.dtype}
 
 
 def sts_file(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:

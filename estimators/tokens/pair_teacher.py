@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 
 from estimators.inputs import (
     as_texts,
@@ -185,7 +187,9 @@ class PairTeacher(BaseEstimator):
                     "or more pairs"
                 )
         of_corpus = [] if unlabelled is None else [unlabelled]
-        digest = _digest(rows, targets, estimator, embedder, self._settings(), *of_corpus)
+        digest = ""
+        if store is not None:
+            digest = _digest(rows, targets, estimator, embedder, self._settings(), *of_corpus)
         found: list[FoldScores] = []
         with progress_bar(self.verbose, "teacher", len(folds)) as show, finished_fits_only():
             for number, (train, test) in enumerate(folds):
@@ -309,7 +313,7 @@ def _near(embedder: Any, texts: list[str], pairs: np.ndarray, n_neighbors: int) 
         return np.empty((0, 2), dtype=object)
     known = [[number.get(normalize_text(text), -1) for text in pair] for pair in pairs.tolist()]
     known = np.array([pair for pair in known if min(pair) >= 0], dtype=np.intp).reshape(-1, 2)
-    return each[near_pairs(embedder.fit_transform(each), n_neighbors, known)[0]]
+    return each[near_pairs(embedder.fit(each, None).transform(each), n_neighbors, known)[0]]
 
 
 def _verdicts(teacher: Any, pairs: np.ndarray) -> np.ndarray:
@@ -338,9 +342,20 @@ def _digest(rows: np.ndarray, targets: np.ndarray, *what: Any) -> str:
         if hasattr(each, "get_params"):
             params = each.get_params(deep=True)
             said = {k: _told(v) for k, v in params.items() if k.split("__")[-1] not in PLACES}
-            each = type(each).__name__, sorted(said.items())
+            frozen = [_learned(v) for v in (each, *params.values()) if _is_frozen(v)]
+            each = type(each).__name__, sorted(said.items()), *frozen
         digest.update(repr(each).encode())
     return digest.hexdigest()
+
+
+def _is_frozen(value: Any) -> bool:
+    return isinstance(value, FrozenEstimator)
+
+
+def _learned(frozen: FrozenEstimator) -> str:
+    """Tell what a frozen estimator has learned, which its parameters do not say."""
+    fitted = {name: value for name, value in vars(frozen.estimator).items() if name.endswith("_")}
+    return str(joblib.hash(fitted))
 
 
 def _told(value: Any) -> str:

@@ -3,6 +3,7 @@ import shutil
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import one_encoder
@@ -10,7 +11,7 @@ from benchmarks.one_encoder import MODES, SIMILARITY, main, means_over_seeds, te
 from benchmarks.support import records
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import generated
-from estimators import DuplicateClassifier, RCMDRegressor
+from estimators import DuplicateClassifier, RCMDRegressor, average_models
 
 
 @pytest.fixture
@@ -74,12 +75,18 @@ def test_every_model_has_a_row_of_each_kind_and_seeds_their_mean(
     assert all({*map(tuple, pairs)} < known for _, pairs in fitted)
     assert all(len(pairs) < len(data.train) / 5 for _, pairs in fitted)
     assert not (tmp_path / "results").exists()
+    # An average has no plan of its own.
+    average_models(names, tmp_path / "average")
     options = ["--quick", "--similarity", "--out", str(tmp_path / "alone"), "--trained", names[0]]
-    assert main(options) == 0
+    assert main([*options, "--trained", str(tmp_path / "average")]) == 0
     assert len(fitted) == 6
-    assert {case for case in read_pair_rows("one_encoder", tmp_path / "alone")} == {
-        f"{name}: {SIMILARITY}" for name in (str(tiny_model), "tried-0")
+    alone = read_pair_rows("one_encoder", tmp_path / "alone")
+    assert set(alone) == {
+        f"{name}: {SIMILARITY}" for name in (str(tiny_model), "tried-0", "average")
     }
+    model = RCMDRegressor(str(tmp_path / "average"), plan="rcmd+avg").fit(data.train[:1])
+    said = alone[f"average: {SIMILARITY}"].values[None]
+    assert spearmanr(said, model.similarity(data.dev)).statistic == pytest.approx(1, abs=1e-4)
 
 
 def test_means_are_of_models_that_differ_in_the_seed_alone():

@@ -223,6 +223,7 @@ def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsy
     for name, model, rows in (
         ("larger", tiny_model, 2 * 64),
         ("sts", kept / "sts-avg-0", 9 + len(near)),
+        ("augmented", kept / "sts-avg-0", 9 + len(near) + 64 + 32),
     ):
         learned = [*common, "--recipe", name, "--plan", "rcmd", "--larger", str(model)]
         assert main([*learned, "--out", str(tmp_path / name)]) == 0
@@ -237,6 +238,16 @@ def test_a_larger_model_scores_what_is_learned(data, tiny_model, tmp_path, capsy
     assert np.array_equal(pairs[9:], near) and scores[:9].max() == 5
     said = RCMDRegressor.load(kept / "sts-avg-0", plan="avg").predict(near)
     assert scores[9:] == pytest.approx(said, abs=1e-6) and said.mean() > 1.5
+    # Beside them captions and questions, none of which an evaluation set lists.
+    pairs, scores = learned_from[9 + len(near) + 64 + 32]
+    assert np.array_equal(pairs[: 9 + len(near)], learned_from[9 + len(near)][0])
+    captions = set(read_captions(data / "multi30k", excluded()).texts.ravel())
+    questions = {text for pair in ASKED + OTHERS for text in pair}
+    assert set(pairs[-96:-32].ravel()) <= captions and set(pairs[-32:].ravel()) <= questions
+    said = RCMDRegressor.load(kept / "sts-avg-0", plan="avg").predict(pairs[-96:])
+    assert scores[-96:] == pytest.approx(said, abs=1e-6)
+    assert main([*common, "--recipe", "augmented"]) == 2
+    assert "needs --larger FOLDER" in capsys.readouterr().err
     assert main([*common, "--recipe", "sts", "--larger", str(tiny_model)]) == 2
     assert "film_regressor.json" in capsys.readouterr().err
     assert main([*common, "--recipe", "larger"]) == 2
@@ -304,6 +315,25 @@ def test_questions_of_further_duplicates_are_learned_without_what_is_held_out(
     told = json.loads((tmp_path / "runs" / "further" / "fold-0.json").read_text(encoding="utf-8"))
     used = {text for pair in told["pairs"] for text in pair}
     assert used and used <= {text for pair in further[:-3] for text in pair}
+    # A larger model that learned from labels scores the same pairs.
+    kept = str(tmp_path / "kept")
+    labels = ["--recipe", "labels", "--rate", "0.01", "--plan", "avg", "--save", kept]
+    common = ["--quick", "--data", str(folder), "--model", str(tiny_model), "--trained-only"]
+    assert main([*common, *labels, "--out", kept]) == 0
+    larger = Path(kept, "labels-rate-0.01-avg-0")
+    assert main([*arguments, "--data", str(folder), "--larger", str(larger), "--save", kept]) == 0
+    assert Path(kept, f"further-by-{larger.name}-rcmd-0").is_dir()
+    place = tmp_path / "runs" / f"further-by-{larger.name}" / "fold-0.json"
+    scored = json.loads(place.read_text(encoding="utf-8"))
+    assert scored["pairs"] == told["pairs"]
+    reader = RCMDRegressor.load(larger)
+    assert reader.objective == "binary" and reader.learning_rate == 0.01
+    said = reader.predict(np.array(scored["pairs"], dtype=object))
+    assert scored["scores"] == pytest.approx(said.tolist(), abs=1e-6)
+    rows = [json.loads(line) for line in Path(kept, "rcmd_train.jsonl").read_text().splitlines()]
+    assert {row["case"] for row in rows} == {
+        f"{tiny_model.name}: labels, rate 0.01: avg, mean of 1 seeds"
+    }
 
 
 def test_the_first_token_is_trained_and_aligns_nothing(data, tiny_model, tmp_path):

@@ -133,6 +133,34 @@ def test_a_frozen_teacher_is_not_fitted_again():
     assert not SEEN and len(model.scores_)
 
 
+class Share(RegressorMixin, BaseEstimator):
+    """Scores every pair by the share of ones that it was fitted on."""
+
+    def fit(self, pairs, y):
+        self.share_ = float(np.mean(y))
+        return self
+
+    def predict(self, pairs):
+        return np.full(len(pairs), self.share_)
+
+
+def test_scores_of_another_frozen_teacher_are_not_taken_for_its_own(tmp_path):
+    ones, none = (FrozenEstimator(Share().fit(DATA.pairs, y)) for y in ([1, 1], [0, 0]))
+
+    def by(frozen):
+        return teacher(estimator=frozen, checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
+
+    assert set(by(ones).scores_) == set(by(clone(ones)).scores_) == {1.0}
+    with pytest.raises(ValueError, match="of other pairs, labels or settings"):
+        by(none)
+    frozen_embedder = FrozenEstimator(TfidfVectorizer().fit(["one", "two"]))
+    kept = teacher(embedder=frozen_embedder, checkpoint=tmp_path / "near")
+    assert len(kept.fit(DATA.pairs, DATA.y).scores_)
+    more = FrozenEstimator(TfidfVectorizer().fit(["one", "two", "three"]))
+    with pytest.raises(ValueError, match="of other pairs, labels or settings"):
+        kept.set_params(embedder=more).fit(DATA.pairs, DATA.y)
+
+
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     whole = teacher().fit(DATA.pairs, DATA.y)
     SEEN.clear()
