@@ -39,11 +39,12 @@ from benchmarks.support.quora_data import Splits, read_folder
 from benchmarks.support.records import record
 from benchmarks.support.significance import record_differences
 from estimators import DuplicateClassifier, RCMDRegressor, SentenceEncoder, disjoint_pairs_split
-from estimators.persistence.archive import REGRESSOR
 
 MODES = ("collection", "inductive")
 PACKAGED = "all-MiniLM-L6-v2"
 SIMILARITY = "similarity"
+PARAMETERS = "film_regressor.json"
+"""What `RCMDRegressor.save` writes beside a model, and `average_models` does not."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -93,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def read_model(place: str, reads: dict[str, Any]) -> RCMDRegressor:
     """Read a model, which has a plan of its own unless it is an average."""
-    is_average = Path(place).is_dir() and not Path(place, REGRESSOR).exists()
+    is_average = Path(place).is_dir() and not Path(place, PARAMETERS).exists()
     return untrained(place, reads) if is_average else RCMDRegressor.load(place, **reads)
 
 
