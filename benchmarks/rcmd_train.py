@@ -71,6 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", metavar="NAME")
     parser.add_argument("--epochs", type=float, metavar="N", help="in place of the recipe's")
     parser.add_argument("--rate", type=float, metavar="N", help="of learning, likewise")
+    parser.add_argument("--near", type=int, metavar="N", help="pairs that a teacher scores")
     parser.add_argument(
         "--weights",
         choices=["learned", "words"],
@@ -121,6 +122,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
     seeds = _seeds(name, options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
     run = run if options.rate is None else f"{run}, rate {options.rate:g}"
+    run = run if options.near is None else f"{run}, {options.near} near pairs"
     run = run if options.weights is None else f"{run}, {options.weights} weights"
     pairs = "near pairs by" if name == "sts" else "by"
     run = run if options.larger is None else f"{run}, {pairs} {Path(options.larger).name}"
@@ -197,9 +199,10 @@ def _kept(
     """Give the folder in which a trained model is kept, or another one of that name."""
     passes = "" if options.epochs is None else f"-{options.epochs:g}-epochs"
     rate = "" if options.rate is None else f"-rate-{options.rate:g}"
+    near = "" if options.near is None else f"-{options.near}-near"
     weighed = "" if options.weights is None else f"-{options.weights}"
     teacher = "" if options.larger is None else f"-by-{Path(options.larger).name}"
-    kind = f"{name}{passes}{rate}{weighed}{teacher}"
+    kind = f"{name}{passes}{rate}{near}{weighed}{teacher}"
     return Path(folder or options.save, f"{kind}-{plan}-{seed}")
 
 

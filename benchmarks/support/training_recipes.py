@@ -118,9 +118,10 @@ def _taught(
     n_pairs: int | None = None,
     larger: Any = None,
 ) -> Recipe:
-    place = options.checkpoint and f"{options.checkpoint}/{name}"
+    near = f"-{options.near}-near" if options.near else ""
+    place = options.checkpoint and f"{options.checkpoint}/{name}{near}"
     small = {"d": 2, "rank": 2, "cv": 2} if options.quick else {}
-    n = 20 if options.quick else n_pairs or NEAR_ROWS
+    n = options.near or (20 if options.quick else n_pairs or NEAR_ROWS)
     cache = place and f"{place}/encodings"
     made = near_pair_teacher(options.model, n, _reads(options), cache, corpus, **small)
     made.set_params(checkpoint=place)

@@ -330,9 +330,14 @@ def test_questions_of_further_duplicates_are_learned_without_what_is_held_out(
     assert reader.objective == "binary" and reader.learning_rate == 0.01
     said = reader.predict(np.array(scored["pairs"], dtype=object))
     assert scored["scores"] == pytest.approx(said.tolist(), abs=1e-6)
+    few = ["--near", "3", "--larger", str(larger), "--out", kept]
+    assert main([*arguments, "--data", str(folder), *few]) == 0
+    place = tmp_path / "runs" / f"further-by-{larger.name}-3-near" / "fold-0.json"
+    assert len(json.loads(place.read_text(encoding="utf-8"))["pairs"]) == 3 < len(told["pairs"])
     rows = [json.loads(line) for line in Path(kept, "rcmd_train.jsonl").read_text().splitlines()]
     assert {row["case"] for row in rows} == {
-        f"{tiny_model.name}: labels, rate 0.01: avg, mean of 1 seeds"
+        f"{tiny_model.name}: labels, rate 0.01: avg, mean of 1 seeds",
+        f"{tiny_model.name}: further, 3 near pairs, by {larger.name}: rcmd, mean of 1 seeds",
     }
 
 
