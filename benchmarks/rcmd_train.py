@@ -17,8 +17,6 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.
   With ``--larger FOLDER``, a model fitted on that file, near pairs of its sentences beside them,
   scored by that model.
-- ``augmented``: the same file, and 50,000 pairs of its sentences, captions and questions, scored by
-  a larger model that learned the file (``--larger FOLDER``). Supervised protocol.
 - ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
   hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
 

@@ -24,7 +24,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {"objective": "contrastive", "epochs": 3},
 }
 """Parameters of `RCMDRegressor` by the name of the recipe in `benchmarks.rcmd_train`."""
-SETTINGS["augmented"] = SETTINGS["sts"] | {"epochs": 1, "eval_steps": 150}
 SETTINGS["teacher"] = SETTINGS["labels"] | {"epochs": 1, "eval_steps": 150}
 CROSS_ENCODER: dict[str, Any] = {
     "objective": "binary",

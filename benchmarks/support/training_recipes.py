@@ -193,38 +193,6 @@ def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
 
 
-def augmented(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """STS-B's train file, and unlabelled pairs scored by a larger model that learned it.
-
-    Near pairs of its own sentences, and captions and questions, each with others from the nearest
-    to the farthest.
-    """
-    if options.larger is None:
-        raise ValueError(
-            "the recipe augmented needs --larger FOLDER, a model that learned STS-B's train file"
-        )
-    n = 64 if options.quick else AUGMENTED_ROWS
-    pairs, scores = (part[: 64 if options.quick else None] for part in sts_file(folder, "train"))
-    dev, y_dev = (part[: 64 if options.quick else None] for part in sts_file(folder, "dev"))
-    judged = {*judges.sets["STS-B"].pairs.ravel(), *dev.ravel()}
-    captions = read_captions(folder / "multi30k", judges.excluded).texts
-    rows = np.concatenate(
-        [
-            nearest_pairs(pairs, n, options.model, judged, seed=0),
-            pairs_of_all_ranks(captions[:, :2].ravel(), n, options.model, seed=0),
-            pairs_of_all_ranks(judges.quora.train.ravel(), n // 2, options.model, seed=0),
-        ]
-    )
-    reader = RCMDRegressor.load(options.larger, **_of_means(options))
-    return Recipe(
-        np.concatenate([pairs, rows]),
-        np.append(scores, reader.predict(rows)),
-        (dev, y_dev),
-        SETTINGS["augmented"],
-        is_transfer=False,
-    )
-
-
 def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     """SNLI and MNLI, with the settings of the paper; STS-B's dev file chooses, as it does there."""
     if options.nli is None:
@@ -254,8 +222,6 @@ LARGER_ROWS = 10_000
 """Pairs of each kind that a larger model scores."""
 NEAREST_ROWS = 5_000
 """Near pairs of STS-B's sentences that it scores: fewer than are labelled."""
-AUGMENTED_ROWS = 20_000
-"""Near pairs of STS-B's sentences, pairs of captions, and twice the pairs of questions."""
 RECIPES = {
     "here": here,
     "quora": quora,
@@ -265,7 +231,6 @@ RECIPES = {
     "further": further,
     "larger": larger,
     "sts": sts,
-    "augmented": augmented,
     "paper": paper,
 }
 
