@@ -25,9 +25,10 @@ _CURVE, _COST = ("roc_auc", "accuracy"), ("seconds", "peak")
 _TOKENS = {"roc_auc": "quora_auc"}
 _TAUGHT = "all-MiniLM-L6-v2, bfloat16: teacher: rcmd+avg, mean of 2 seeds"
 TRAINED = (
-    "start + 0.2 here-rcmd-0 + 0.2 here-avg-0 + 0.25 quora-learned-rcmd-0"
-    " + 0.25 quora-3-epochs-rcmd+avg-0 + 0.25 labels-1.5-epochs-rcmd+avg-0"
-    " + 0.25 teacher-rcmd+avg-0, bfloat16, weights of words: rcmd+avg"
+    "start + 0.3 here-rcmd-0 + 0.3 here-avg-0 + 0.16 further-by-mpnet-labels-rcmd+avg-0"
+    " + 0.16 further-by-mpnet-labels-rcmd+avg-1"
+    " + 0.16 further-150000-near-by-mpnet-labels-rcmd+avg-0"
+    " + 0.16 further-rcmd+avg-0 + 0.16 collection-rcmd+avg-0, bfloat16, weights of words: rcmd+avg"
 )
 """The average of trained models whose shares and plan were chosen outside of the test sets."""
 
