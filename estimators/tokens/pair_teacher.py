@@ -342,20 +342,21 @@ def _digest(rows: np.ndarray, targets: np.ndarray, *what: Any) -> str:
         if hasattr(each, "get_params"):
             params = each.get_params(deep=True)
             said = {k: _told(v) for k, v in params.items() if k.split("__")[-1] not in PLACES}
-            frozen = [_learned(v) for v in (each, *params.values()) if _is_frozen(v)]
+            parts = (each, *params.values())
+            frozen = [_learned(v.estimator) for v in parts if isinstance(v, FrozenEstimator)]
             each = type(each).__name__, sorted(said.items()), *frozen
         digest.update(repr(each).encode())
     return digest.hexdigest()
 
 
-def _is_frozen(value: Any) -> bool:
-    return isinstance(value, FrozenEstimator)
-
-
-def _learned(frozen: FrozenEstimator) -> str:
-    """Tell what a frozen estimator has learned, which its parameters do not say."""
-    fitted = {name: value for name, value in vars(frozen.estimator).items() if name.endswith("_")}
-    return str(joblib.hash(fitted))
+def _learned(estimator: Any) -> str:
+    """Tell what an estimator and those in it have learned, which their parameters do not say."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    parts = [part for part in parts if hasattr(part, "get_params")]
+    states: list[dict[str, Any]] = [part.__getstate__() for part in parts]
+    given = [part.get_params(deep=False) for part in parts]
+    learned = [{k: own[k] for k in own if k not in p} for own, p in zip(states, given, strict=True)]
+    return str(joblib.hash(learned))
 
 
 def _told(value: Any) -> str:

@@ -153,12 +153,14 @@ def test_scores_of_another_frozen_teacher_are_not_taken_for_its_own(tmp_path):
     assert set(by(ones).scores_) == set(by(clone(ones)).scores_) == {1.0}
     with pytest.raises(ValueError, match="of other pairs, labels or settings"):
         by(none)
-    frozen_embedder = FrozenEstimator(TfidfVectorizer().fit(["one", "two"]))
-    kept = teacher(embedder=frozen_embedder, checkpoint=tmp_path / "near")
-    assert len(kept.fit(DATA.pairs, DATA.y).scores_)
-    more = FrozenEstimator(TfidfVectorizer().fit(["one", "two", "three"]))
-    with pytest.raises(ValueError, match="of other pairs, labels or settings"):
-        kept.set_params(embedder=more).fit(DATA.pairs, DATA.y)
+    for name, plain in (("plain", TfidfVectorizer()), ("within", make_pipeline(TfidfVectorizer()))):
+        frozen = FrozenEstimator(clone(plain).fit(["one", "two"]))
+        kept = teacher(embedder=frozen, checkpoint=tmp_path / name)
+        assert len(kept.fit(DATA.pairs, DATA.y).scores_)
+        # The same words, of another rarity.
+        more = FrozenEstimator(clone(plain).fit(["one", "two one"]))
+        with pytest.raises(ValueError, match="of other pairs, labels or settings"):
+            kept.set_params(embedder=more).fit(DATA.pairs, DATA.y)
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
