@@ -52,6 +52,10 @@ from estimators import RCMDRegressor, average_models
 from estimators.encoders import check_new_folder
 
 DEFAULT_PLANS = ("rcmd", "avg")
+DEFAULT_RECIPES = ["here", "quora", "sts"]
+TAKE_LARGER = ("larger", "sts", "further")
+TAKE_NEAR = ("teacher", "collection", "further")
+"""Recipes that read these options; rows of others would be named by what did nothing."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -89,6 +93,18 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--share is the share of an --average; give both or neither")
     if options.weights == "learned" and options.average:
         parser.error("--weights learned trains, and an --average is judged as it is; give words")
+    asked = options.recipe or DEFAULT_RECIPES
+    for name, value, users in (
+        ("larger", options.larger, TAKE_LARGER),
+        ("near", options.near, TAKE_NEAR),
+    ):
+        if value is not None and not set(asked) <= set(users):
+            parser.error(
+                f"--{name} is of the recipes {', '.join(users)} alone, not of {', '.join(asked)}: "
+                "leave it out, or run the others by themselves"
+            )
+    if options.near is not None and options.near < 1:
+        parser.error(f"--near {options.near} must be at least 1 pair")
     try:
         folder = data_folder(options.data)
     except FileNotFoundError as error:
@@ -101,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"benchmarks.rcmd_train: {error}", file=sys.stderr)
             return 2
         return 0
-    for name in options.recipe or ["here", "quora", "sts"]:
+    for name in asked:
         try:
             _check_kept(name, options)
             judges = Judges(folder, options.quick)

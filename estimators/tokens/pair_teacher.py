@@ -353,7 +353,7 @@ def _learned(estimator: Any) -> str:
     """Tell what an estimator and those in it have learned, which their parameters do not say."""
     parts = [estimator, *estimator.get_params(deep=True).values()]
     parts = [part for part in parts if hasattr(part, "get_params")]
-    states: list[dict[str, Any]] = [part.__getstate__() for part in parts]
+    states: list[dict[str, Any]] = [part.__getstate__() or {} for part in parts]
     given = [part.get_params(deep=False) for part in parts]
     learned = [{k: own[k] for k in own if k not in p} for own, p in zip(states, given, strict=True)]
     return str(joblib.hash(learned))

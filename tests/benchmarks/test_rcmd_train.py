@@ -330,6 +330,21 @@ def test_questions_of_further_duplicates_are_learned_without_what_is_held_out(
     }
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--recipe", "labels", "--near", "5"], "--near is of the recipes teacher"),
+        (["--recipe", "quora", "--larger", "x"], "--larger is of the recipes larger"),
+        (["--larger", "x"], "not of here, quora, sts"),
+        (["--recipe", "further", "--near", "0"], "--near 0 must be at least 1"),
+    ],
+)
+def test_options_that_a_recipe_does_not_read_are_refused(options, message, data, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--quick", "--data", str(data), *options])
+    assert message in capsys.readouterr().err
+
+
 def test_the_first_token_is_trained_and_aligns_nothing(data, tiny_model, tmp_path):
     arguments = ["--quick", "--data", str(data), "--model", str(tiny_model), "--recipe", "here"]
     kept = tmp_path / "kept"
