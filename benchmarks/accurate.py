@@ -68,6 +68,8 @@ MODES = ("collection", "inductive")
 UNITS = {"fit": "s", "predict": "s"}
 CANDIDATES = ("vectors",)
 """Those of `candidates` that are compared where none are named."""
+CONTEXTS = 50
+"""Contexts a text of the candidate "origin": a pair costs four times as many scorings."""
 TAUGHT_ROWS = 20_000
 """Near pairs that a teacher scores, beside the labelled ones of train."""
 SMALLER_TREES: dict[str, Any] = {
@@ -219,7 +221,8 @@ def candidates(model: DuplicateClassifier, contexts: str | None = None) -> dict[
     - "untrained": RCMD as it is, "matching": token matching;
     - "network": `TripletNetwork` along the length, from the mean vectors, 20,000 triplets;
     - "cross": `CrossEncoderRegressor`, by the settings of `benchmarks.cross_encoder`;
-    - "origin", where a folder is given: similarity by the contexts of the `ContextModel` in it.
+    - "origin", where a folder is given: similarity by `CONTEXTS` contexts a text, of the
+      `ContextModel` in it.
     """
     encoder = dict(model.members).get("cosine")
     if not isinstance(encoder, SentenceEncoder):
@@ -239,7 +242,9 @@ def candidates(model: DuplicateClassifier, contexts: str | None = None) -> dict[
         max_iter=20,
         random_state=seed,
     )
-    by_contexts = {} if contexts is None else {"origin": ContextRegressor(contexts)}
+    by_contexts = (
+        {} if contexts is None else {"origin": ContextRegressor(contexts, n_contexts=CONTEXTS)}
+    )
     along = FROM_MEANS | {"max_triplets": MANY, "margin": 1.0, "random_state": seed}
     return {
         "vectors": make_pipeline(clone(encoder), metric),
