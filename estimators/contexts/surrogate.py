@@ -86,8 +86,9 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     encoder_ : TokenEncoder
         Gives the token vectors.
     slope_, intercept_ : float
-        Line from similarity to the y of `fit`, by least squares, or to log-odds for labels; 1 and 0
-        without y and for "nli". Where ``fit`` was given an ``eval_set`` with y, it is fitted there.
+        Line from similarity to y, by least squares, or to log-odds for labels; 1 and 0 without y
+        and for "nli". Fitted on ``eval_set`` where that has y, and on 10,000 rows, evenly by y, of
+        more.
     classes_ : ndarray of shape (2,)
         Labels, for "binary"; `predict` is the probability of the second.
     token_weights_ : None

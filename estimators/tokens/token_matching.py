@@ -10,7 +10,7 @@ from estimators.inputs import check_bool, check_choice, check_pair_scores, check
 from estimators.persistence import savable
 from estimators.tokens.blocks import vocabulary_table
 from estimators.tokens.token_regressor import TokenRegressor
-from estimators.training import fitted_line
+from estimators.training import units_of
 from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
 
 
@@ -50,7 +50,8 @@ class TokenMatchingRegressor(TokenRegressor):
     encoder_ : TokenEncoder or TokenFILM
         Gives the token vectors.
     slope_, intercept_ : float
-        Least squares line from similarity to the y of `fit`; 1 and 0 without y.
+        Least squares line from similarity to the y of `fit`; 1 and 0 without y. Fitted on 10,000
+        pairs, evenly by y, of more.
     token_weights_ : ndarray of float64, shape (n_vocabulary,), or None
         Weight of each entry of the vocabulary.
 
@@ -130,7 +131,8 @@ class TokenMatchingRegressor(TokenRegressor):
         self._check_parameters()
         encoder = self._fitted_encoder(pairs, y)
         table = vocabulary_table(encoder, self.weights, pairs)
-        line = (1.0, 0.0) if y is None else fitted_line(self._scores(encoder, table, pairs), y)
+        shown, fit_line = units_of("regression", (pairs, y), None)
+        line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, table, shown))
         self.encoder_, self.token_weights_ = encoder, table
         self.slope_, self.intercept_ = line
         return self

@@ -87,8 +87,8 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     head_ : dict of ndarray
         Weights of the network that scores [CLS].
     slope_, intercept_ : float
-        Line from similarity to the y of `fit`, by least squares, or to log-odds for labels. Where
-        ``fit`` was given an ``eval_set``, it is fitted there.
+        Line from similarity to y, by least squares, or to log-odds for labels. Fitted on
+        ``eval_set`` where there is one, and on 10,000 rows, evenly by y, of more.
     classes_ : ndarray of shape (2,)
         Labels, for "binary"; `predict` is the probability of the second.
     loss_curve_ : list of float

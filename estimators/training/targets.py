@@ -15,6 +15,8 @@ RELATIONS = ("entailment", "neutral", "contradiction")
 WITHOUT_Y = ("contrastive", "triplet")
 ROUNDING = 1e-6
 """Similarities of float32 tokens that differ by less, of the largest, are taken for equal."""
+LINE_ROWS = 10_000
+"""Rows that show the units of y: more would cost their similarities and move the line by little."""
 Held = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -165,15 +167,25 @@ def as_cosines(y: np.ndarray, score_range: Any) -> np.ndarray:
 def units_of(
     objective: str, given: Held, held: Held | None
 ) -> tuple[np.ndarray | None, Callable[[np.ndarray], tuple[float, float]]]:
-    """Choose rows whose similarities show the units of y, and what fits a line to them.
+    """Choose rows whose similarities show the units of y, and what fits a line to these.
 
     ``given`` are the rows and y of a fit, ``held`` those of its eval_set, which go before. Rows are
-    None where y has no units.
+    None where y has no units, and at most `LINE_ROWS`.
     """
     rows, y = given if held is None or held[1] is None else held
-    known = None if objective == "nli" or y is None else rows
+    if objective == "nli" or y is None:
+        return None, lambda similarity: (1.0, 0.0)
+    chosen = rows_of_line(y)
     fitted = fitted_curve if objective == "binary" else fitted_line
-    return known, lambda similarity: fitted(similarity, np.asarray(y))
+    return rows[chosen], lambda similarity: fitted(similarity, y[chosen])
+
+
+def rows_of_line(y: np.ndarray) -> np.ndarray:
+    """Choose at most `LINE_ROWS` rows, evenly by the rank of their y, the extremes among them."""
+    if len(y) <= LINE_ROWS:
+        return np.arange(len(y))
+    ranks = np.linspace(0, len(y) - 1, LINE_ROWS).round().astype(np.intp)
+    return np.sort(np.argsort(y, kind="stable")[ranks])
 
 
 def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:

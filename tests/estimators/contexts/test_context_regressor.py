@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from estimators.contexts import ContextModel, ContextRegressor, harvest, read_harvest
 from estimators.contexts.origin import pair_terms as streaming
 from estimators.contexts.origin.parameter_checks import corpus_sentences
+from estimators.training import targets
 from film.contexts import write_corpus
 from tests.estimators.contexts.stand_in import N_CONTEXTS, WORDS, Corpus, StandIn
 from tests.estimators.tiny_documents import tiny_documents
@@ -192,6 +193,14 @@ def test_the_line_to_the_units_of_y(model):
         spearmanr(regressor.predict(PAIRS), SCORES).statistic
     )
     assert fitted(model).predict(PAIRS).tolist() == similarity.tolist()
+
+
+def test_of_many_pairs_some_show_the_line(model, monkeypatch):
+    monkeypatch.setattr(targets, "LINE_ROWS", 4)
+    regressor, chosen = fitted(model).fit(PAIRS, SCORES), targets.rows_of_line(np.array(SCORES))
+    similarity = regressor.similarity(PAIRS)
+    slope, intercept = np.polyfit(similarity[chosen], np.array(SCORES)[chosen], 1)
+    np.testing.assert_allclose(regressor.predict(PAIRS), slope * similarity + intercept)
 
 
 def test_cross_validation_does_not_fit_the_contexts_again(model, monkeypatch):

@@ -13,7 +13,8 @@ from sklearn.model_selection import cross_val_score
 from estimators import DisjointPairsKFold, RCMDRegressor, TokenMatchingRegressor
 from estimators.tokens import blocks
 from estimators.tokens.token_regressor import TokenRegressor
-from estimators.training.targets import fitted_line
+from estimators.training import targets
+from estimators.training.targets import fitted_line, rows_of_line
 from film.tokens import chunk_membership, joined_chunks, mutual_maxima
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
@@ -136,6 +137,23 @@ def test_predict_is_the_least_squares_line(make, weights):
     assert isinstance(model.slope_, float) and isinstance(model.intercept_, float)
     expected = line.intercept + line.slope * similarity
     np.testing.assert_allclose(model.predict(PAIRS), expected, rtol=1e-6)
+
+
+def test_of_many_pairs_some_show_the_line_and_no_others_are_encoded(make, monkeypatch):
+    monkeypatch.setattr(targets, "LINE_ROWS", 4)
+    chosen, scored = rows_of_line(np.array(Y)), TokenRegressor._scores
+    n_scored = []
+
+    def counted(self, encoder, table, pairs):
+        n_scored.append(len(pairs))
+        return scored(self, encoder, table, pairs)
+
+    monkeypatch.setattr(TokenRegressor, "_scores", counted)
+    model = make().fit(PAIRS, Y)
+    assert n_scored == [4]
+    similarity = model.similarity(PAIRS)
+    line = linregress(similarity[chosen], np.array(Y)[chosen])
+    np.testing.assert_allclose([model.slope_, model.intercept_], [line.slope, line.intercept])
 
 
 def test_without_y_predict_is_the_similarity_and_nothing_is_encoded(make, monkeypatch):
