@@ -9,9 +9,9 @@ the other members score, those of a fold by stacks of its own. ``--encoder none`
 encoder. Without ``--data`` it runs on pairs that it generates itself, without an encoder.
 ``--quick`` records only where ``--out`` says so.
 
-``--inside`` judges no dev pair: members, candidates beside them (``--candidates``, `candidates`),
-and trees of the final model are compared in question-disjoint folds of the training pairs, by what
-each member says of them out of fold. By this the preset is chosen.
+``--candidates`` are members beside those of the preset (`candidates`). ``--inside`` judges no dev
+pair: members, candidates, and trees of the final model are compared in question-disjoint folds of
+the training pairs, by what each member says of them out of fold. By this the preset is chosen.
 
 all-MiniLM-L6-v2, the default encoder, saw Quora's duplicates, and so did what is built on it.
 """
@@ -64,10 +64,12 @@ from estimators import (
 )
 from estimators.pairs import LIGHT, NO_ENCODER
 
+Cases = dict[str, tuple[list[str], dict[str, float]]]
+"""The members of each row, and its seconds."""
+Rows = tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]
+"""The figures of each row, and what it says of each pair."""
 MODES = ("collection", "inductive")
 UNITS = {"fit": "s", "predict": "s"}
-CANDIDATES = ("vectors",)
-"""Those of `candidates` that are compared where none are named."""
 CONTEXTS = 50
 """Contexts a text of the candidate "origin": a pair costs four times as many scorings."""
 TAUGHT_ROWS = 20_000
@@ -92,9 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", help="of the encoders, such as bfloat16")
     parser.add_argument("--members", help="those that take part, with commas between")
     parser.add_argument("--modes", default=",".join(MODES), help="with commas between")
-    parser.add_argument(
-        "--candidates", default=",".join(CANDIDATES), help="of --inside, with commas between"
-    )
+    parser.add_argument("--candidates", default="", help="beside, with commas between")
     parser.add_argument("--contexts", metavar="DIR", help="a saved ContextModel, for origin")
     parser.add_argument("--device", help="of the encoder")
     parser.add_argument("--teacher", action="store_true", help="of the member rcmd")
@@ -106,9 +106,8 @@ def main(arguments: list[str] | None = None) -> int:
         data = _data(options)
         model = chosen(options, options.encoder if options.data else NO_ENCODER)
         preset = [name for name, _ in model.members]
-        if options.inside:
-            names = [name for name in options.candidates.split(",") if name]
-            model = with_candidates(model, names, options.contexts)
+        added = [name for name in options.candidates.split(",") if name]
+        model = with_candidates(model, added, options.contexts)
     except (OSError, ValueError) as error:
         print(f"benchmarks.accurate: {error}", file=sys.stderr)
         return 2
@@ -120,20 +119,12 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         cache = options.cache or scratch
         for mode in options.modes.split(","):
-            model.set_params(memory=cache)
-            if options.inside:
-                model.set_params(corpus=_corpus(data, mode))
-                # Before the whole: what is in the cache costs nothing any more.
-                added = [name for name, _ in model.members if name not in preset]
-                costs = {
-                    name: _cost(name, model, data, new_pairs(data, NEW_PAIRS)) for name in added
-                }
-                model.fit(data.train, data.y_train, data.similar)
-                rows, said = compared_inside(model, data, costs)
-                on, labels, place = data.train, data.y_train, f"{mode}, inside train"
-            else:
-                rows, said = measured(data, model, mode)
-                on, labels, place = data.dev, data.y_dev, mode
+            model.set_params(memory=cache, corpus=_corpus(data, mode))
+            cases = fitted(model, data, preset)
+            judge = compared_inside if options.inside else measured
+            rows, said = judge(model, data, cases)
+            on, labels = (data.train, data.y_train) if options.inside else (data.dev, data.y_dev)
+            place = f"{mode}, inside train" if options.inside else mode
             for case, row in rows.items():
                 print(f"{place}: {case}", {k: round(v, 4) for k, v in row.items()}, flush=True)
                 title = f"{name}{saw}: {place}: {case}"
@@ -177,40 +168,41 @@ def chosen(options: argparse.Namespace, encoder: Any) -> DuplicateClassifier:
     return model.set_params(members=members, member_cv=own or None)
 
 
-def measured(
-    data: Splits, model: DuplicateClassifier, mode: str
-) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
-    """Fit in one mode; judge dev by all members, without each, and by the light ones.
+def fitted(model: DuplicateClassifier, data: Splits, preset: list[str]) -> Cases:
+    """Fit each member alone, for its seconds, then all; name the rows and the members of each.
 
-    Gives the figures of each row, and its probabilities of dev's pairs. "fit" and "predict" of a
-    member are the seconds of a classifier of this member alone, the latter for 10,000 pairs of new
-    texts, on this machine as it is.
+    The rows are all members of the preset, without each of them, with each other one, and the light
+    ones. Each has the seconds of the member by which it differs: "fit", and "predict" for 10,000
+    pairs of new texts, on this machine as it is.
     """
-    model.set_params(corpus=_corpus(data, mode))
-    share, groups = float(data.y_train.mean()), question_groups(data.dev)
-    new = new_pairs(data, NEW_PAIRS)
-    rows: dict[str, dict[str, float]] = {}
-    said: dict[str, np.ndarray] = {}
-
-    def judge(case: str, less: DuplicateClassifier) -> dict[str, float]:
-        said[case] = less.probabilities_of(less.inputs(data.dev), data.dev)[:, 1]
-        return judged(said[case], data.y_dev, share, groups)
-
-    costs = {name: _cost(name, model, data, new) for name, _ in model.members}
+    # Before the whole: what is in the cache costs nothing any more.
+    costs = {name: _cost(name, model, data) for name, _ in model.members}
     started = time.perf_counter()
     model.fit(data.train, data.y_train, data.similar)
-    last = time.perf_counter() - started
-    total = {"fit": last + sum(cost["fit"] for cost in costs.values())}
-    rows["all"] = judge("all", model) | total | {"predict": _seconds(model, new)}
-    names = [name for name, _ in model.members]
-    for name in names:
-        if len(names) > 1:
-            rest = model.pruned([other for other in names if other != name])
-            rows[f"without {name}"] = judge(f"without {name}", rest) | costs[name]
-    light = [name for name in names if name in LIGHT]
-    if light and light != names:
-        less = model.pruned(light)
-        rows["light"] = judge("light", less) | {"predict": _seconds(less, new)}
+    whole = sum((costs[name]["fit"] for name in preset), time.perf_counter() - started)
+    cases: Cases = {"all": (preset, {"fit": whole})}
+    for name in preset if len(preset) > 1 else []:
+        cases[f"without {name}"] = [other for other in preset if other != name], costs[name]
+    for name, _ in model.members[len(preset) :]:
+        cases[f"with {name}"] = [*preset, name], costs[name]
+    light = [name for name in preset if name in LIGHT]
+    return cases | ({"light": (light, {})} if light and light != preset else {})
+
+
+def measured(model: DuplicateClassifier, data: Splits, cases: Cases) -> Rows:
+    """Judge dev by a final model of the members of each row.
+
+    Gives the figures of each row, and its probabilities of dev's pairs.
+    """
+    share, groups = float(data.y_train.mean()), question_groups(data.dev)
+    rows: dict[str, dict[str, float]] = {}
+    said: dict[str, np.ndarray] = {}
+    for case, (names, seconds) in cases.items():
+        less = model if len(names) == len(model.members) else model.pruned(names)
+        said[case] = less.probabilities_of(less.inputs(data.dev), data.dev)[:, 1]
+        rows[case] = judged(said[case], data.y_dev, share, groups) | seconds
+        if "predict" not in seconds:
+            rows[case]["predict"] = _seconds(less, new_pairs(data, NEW_PAIRS))
     return rows, said
 
 
@@ -276,41 +268,31 @@ def with_candidates(
     return model.set_params(members=members, member_cv={**(model.member_cv or {}), **own} or None)
 
 
-def compared_inside(
-    model: DuplicateClassifier, data: Splits, costs: dict[str, dict[str, float]]
-) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
+def compared_inside(model: DuplicateClassifier, data: Splits, cases: Cases) -> Rows:
     """Judge training pairs by final models of other folds; rows as `measured` gives them.
 
-    "all" are the members of the preset. The others are without one of them, with each candidate,
-    whose seconds ``costs`` has, and with smaller trees.
+    One row more is of smaller trees, and there is none of the light members.
     """
     share, groups = float(data.y_train.mean()), question_groups(data.train)
     splits = StratifiedGroupKFold(4, shuffle=True, random_state=0)
     folds = list(splits.split(data.train, data.y_train, groups))
-    names = [name for name, _ in model.members if name not in costs]
-    kept = {"all": names}
-    if len(names) > 1:
-        kept |= {f"without {name}": [n for n in names if n != name] for name in names}
-    kept |= {f"with {name}": [*names, name] for name in costs}
-    finals = {case: (model.pruned(of), {}) for case, of in kept.items()}
+    finals = {case: (*row, {}) for case, row in cases.items() if case != "light"}
     if isinstance(model.final_estimator_, HistGradientBoostingClassifier):
-        finals["smaller trees"] = finals["all"][0], SMALLER_TREES
+        finals["smaller trees"] = cases["all"][0], {}, SMALLER_TREES
     rows: dict[str, dict[str, float]] = {}
     said: dict[str, np.ndarray] = {}
-    for case, (less, trees) in finals.items():
+    for case, (names, seconds, trees) in finals.items():
+        less = model.pruned(names)
         p = np.empty(len(data.train))
         for train, test in folds:
             final = clone(less.final_estimator_).set_params(**trees)
             final.fit(less.out_of_fold_[train], data.y_train[train])
             p[test] = final.predict_proba(less.out_of_fold_[test])[:, 1]
-        rows[case] = judged(p, data.y_train, share, groups) | costs.get(
-            case.removeprefix("with "), {}
-        )
-        said[case] = p
+        rows[case], said[case] = judged(p, data.y_train, share, groups) | seconds, p
     return rows, said
 
 
-def _cost(name: str, model: DuplicateClassifier, data: Splits, new: np.ndarray) -> dict[str, float]:
+def _cost(name: str, model: DuplicateClassifier, data: Splits) -> dict[str, float]:
     """Give the seconds of one member, from the cache where an interrupted run took them."""
     member = dict(model.members)[name]
     own = {one: n for one, n in (model.member_cv or {}).items() if one == name}
@@ -322,7 +304,8 @@ def _cost(name: str, model: DuplicateClassifier, data: Splits, new: np.ndarray) 
         return json.loads(place.read_text(encoding="utf8"))
     started = time.perf_counter()
     alone.fit(data.train, data.y_train, data.similar)
-    cost = {"fit": time.perf_counter() - started, "predict": _seconds(alone, new)}
+    cost = {"fit": time.perf_counter() - started}
+    cost["predict"] = _seconds(alone, new_pairs(data, NEW_PAIRS))
     place.write_text(json.dumps(cost), encoding="utf8")
     return cost
 

@@ -59,9 +59,11 @@ def test_members_and_trees_are_compared_inside_train(tmp_path, monkeypatch):
     assert roc_auc_score(row.on.labels, row.values[None]) > 0.7
 
 
-def test_a_candidate_is_timed_before_the_whole_has_put_its_fits_into_the_cache(
-    tmp_path, monkeypatch
+@pytest.mark.parametrize(("inside", "place"), [([], ""), (["--inside"], ", inside train")])
+def test_members_are_timed_before_the_whole_has_put_its_fits_into_the_cache(
+    inside, place, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr("benchmarks.accurate.NEW_PAIRS", 50)
     monkeypatch.setattr("benchmarks.accurate.generated", lambda n, seed: generated(200, seed))
     fit, fitted = DuplicateClassifier.fit, []
 
@@ -74,9 +76,12 @@ def test_a_candidate_is_timed_before_the_whole_has_put_its_fits_into_the_cache(
 
     monkeypatch.setattr("benchmarks.accurate.with_candidates", with_another)
     monkeypatch.setattr(DuplicateClassifier, "fit", spy)
-    options = ["--quick", "--inside", "--modes", "inductive", "--out", str(tmp_path)]
-    assert main(options) == 0
-    assert fitted == [["again"], ["film", "characters", "words", "again"]]
+    options = ["--quick", "--members", "film,words", "--modes", "inductive", *inside]
+    assert main([*options, "--out", str(tmp_path)]) == 0
+    assert fitted == [["film"], ["words"], ["again"], ["film", "words", "again"]]
+    cases = ("all", "without film", "without words", "with again")
+    kept = read_pair_rows("accurate", tmp_path)
+    assert {case.partition(": ")[2] for case in kept} == {f"inductive{place}: {c}" for c in cases}
 
 
 def test_a_teacher_scores_near_pairs_of_what_the_member_learns_from(
@@ -125,7 +130,7 @@ def test_a_final_model_inside_train_never_saw_the_questions_that_it_judges():
         members=[("words", None)], final_estimator_=ByQuestion(), out_of_fold_=numbers
     )
     model.pruned = lambda names: model
-    _, said = compared_inside(model, data, {})
+    _, said = compared_inside(model, data, {"all": (["words"], {})})
     np.testing.assert_array_equal(said["all"], numbers[:, 0] / 1000)
 
 
@@ -165,7 +170,8 @@ def test_a_candidate_has_a_row_and_its_seconds():
         return SimpleNamespace(final_estimator_=LogisticRegression(), out_of_fold_=columns[:, used])
 
     model.pruned, model.final_estimator_ = pruned, LogisticRegression()
-    rows, said = compared_inside(model, data, {"candidate": {"fit": 3.0, "predict": 1.0}})
+    cases = {"all": (["words"], {}), "with candidate": (["words", "candidate"], {"fit": 3.0})}
+    rows, said = compared_inside(model, data, cases)
     assert list(rows) == ["all", "with candidate"] == list(said)
     assert rows["with candidate"]["roc_auc"] == 1 > rows["all"]["roc_auc"]
     assert rows["with candidate"]["fit"] == 3 and "fit" not in rows["all"]
