@@ -53,6 +53,10 @@ def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:
         raise ValueError(f"ids has {len(names)} entries for {n_rows} texts; give one per text")
     place = {name: row for row, name in enumerate(known)}
     for row, name in enumerate(names, start=len(known)):
+        if name is None or name != name:
+            raise ValueError(
+                f"ids[{row - len(known)}] is missing ({name!r}); give every text an id, or none"
+            )
         if place.setdefault(name, row) != row:
             raise ValueError(
                 f"ids[{row - len(known)}] is {name!r}, the id of row {place[name]} already; ids "

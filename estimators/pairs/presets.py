@@ -54,6 +54,7 @@ def fast_duplicates(
     >>> [name for name, _ in fast_duplicates(prior=0.17).members]
     ['film', 'words']
     """
+    rank, d = check_integer("rank", rank, 1), check_integer("d", d, 1)
     single: Any = np.float32
     vectorizer = TfidfVectorizer(
         preprocessor=token_text, token_pattern=r"\S+", sublinear_tf=True, dtype=single

@@ -328,6 +328,9 @@ def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
         for name in _PLACES:
             if state.get(name) is not None:
                 setattr(part, name, None)
+        if state.get("device") not in (None, "cpu"):
+            # A GPU of the machine that saved it; None takes what there is here.
+            part.device = None
         if isinstance(part, BSpline):
             # The constructor checks knots against coefficients, which evaluation does not.
             # scipy before 1.17 names them without the underscore.

@@ -133,7 +133,7 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype")
     type=click.IntRange(3),
     default=128,
     show_default=True,
-    help="With --surrogate or --accurate: tokens of a text that are read, in training at most 64.",
+    help="With --surrogate or --accurate: tokens of a text that are read, 64 or 32 in training.",
 )
 @click.option(
     "--dtype",
@@ -241,8 +241,6 @@ def train(
     similar = _similar(more_duplicates, text1, text2, label, encoding)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
     classifier.fit(texts, y, similar)
-    judged = _out_of_fold(classifier, y)
-    note("out of fold, on questions that were not learned from:\n" + as_text(judged).rstrip())
     more = 0 if similar is None else len(similar)
     files = [os.path.basename(path) for path in (pairs, more_duplicates, corpus) if path]
     metadata = {
@@ -252,10 +250,16 @@ def train(
         "share of duplicates": float(y.mean()),
         "more duplicates": more,
         "options": {"rank": rank, "folds": folds, "seed": seed, "accurate": accurate},
-        "out of fold": judged,
     }
-    classifier.set_params(memory=None, verbose=0)
-    save_model(classifier, model, metadata=metadata, self_contained=folder)
+    leaves(f"the model is in {model}, without figures out of fold")
+    try:
+        judged = _out_of_fold(classifier, y)
+        note("out of fold, on questions that were not learned from:\n" + as_text(judged).rstrip())
+        metadata["out of fold"] = judged
+    finally:
+        # A fit is not lost with its figures.
+        classifier.set_params(memory=None, verbose=0)
+        save_model(classifier, model, metadata=metadata, self_contained=folder)
     note_written(model, f"a model of {len(y) + more} pairs")
 
 

@@ -298,8 +298,8 @@ class JudgedTraining(FamiliarTexts):
                     )
             except ValueError as error:
                 warnings.warn(
-                    "probabilities out of fold may flatter a little, since folds are too small to "
-                    f"be nested ({error}): train on more pairs",
+                    "probabilities out of fold may flatter a little, since no member could be "
+                    f"fitted without two folds at once ({error}): train on more pairs",
                     UserWarning,
                     stacklevel=3,
                 )

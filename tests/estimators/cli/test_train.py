@@ -4,7 +4,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from estimators import DisjointPairsKFold, fast_duplicates, load_model
+from estimators import DisjointPairsKFold, DuplicateClassifier, fast_duplicates, load_model
 from estimators.cli.tables import read_table
 from estimators.inputs import usable_folds
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -175,3 +175,20 @@ def test_options_that_do_not_fit(shelf, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     assert "file" in refused("train", train, "-m", out, "--cache", tmp_path / "file")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no folds today"), KeyboardInterrupt()])
+def test_a_fit_is_not_lost_with_its_figures(shelf, tmp_path, monkeypatch, error):
+    def fails(self):
+        raise error
+
+    monkeypatch.setattr(DuplicateClassifier, "out_of_fold_probabilities", fails)
+    arguments = ["train", shelf / "train.csv", "-m", tmp_path / "model.skops", *SMALL]
+    if isinstance(error, KeyboardInterrupt):
+        ran = run(*arguments)
+        assert ran.code == 130 and "the model is in" in ran.err
+    else:
+        with pytest.raises(RuntimeError, match="no folds today"):
+            run(*arguments)
+    saved = load_model(tmp_path / "model.skops")
+    assert saved.predict_proba([("how old is it", "what is its age")]).shape == (1, 2)

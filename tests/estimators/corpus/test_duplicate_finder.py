@@ -937,3 +937,11 @@ def test_planted_copies_are_found():
     right = planted[:, 1] - n == planted[:, 0]
     assert right.mean() >= 0.9
     assert right.sum() >= 0.9 * 60
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_an_id_that_is_missing_is_named(missing):
+    with pytest.raises(
+        ValueError, match=r"ids\[1\] is missing \((None|nan)\); give every text an id"
+    ):
+        DuplicateFinder().fit(["a b", "a c"], ids=["x", missing])

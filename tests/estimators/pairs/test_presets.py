@@ -150,3 +150,11 @@ def test_neighbourhoods_are_left_out_where_pairs_are_few(make, monkeypatch):
         names = clone(model).fit(data.pairs, data.y).feature_names_out_
         added.append({f"film: {name}" for name in NEIGHBOURHOOD_NAMES}.intersection(names))
     assert [len(each) for each in added] == [0, len(NEIGHBOURHOOD_NAMES)]
+
+
+@pytest.mark.parametrize("name", ["d", "rank"])
+def test_what_a_preset_is_given_wrongly_has_its_name(name):
+    with pytest.raises(ValueError, match=f"^{name}=0 must be 1 or more"):
+        fast_duplicates(**{name: 0})
+    with pytest.raises(TypeError, match=f"^{name}='a' must be an integer"):
+        fast_duplicates(**{name: "a"})
