@@ -17,7 +17,7 @@ from film.text import token_text
 
 
 @savable
-class WordDifferences(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class WordDifferences(TransformerMixin, BaseEstimator):
     """Turn pairs into sparse features "in both texts" and "in one text only".
 
     A logistic regression on them learns which words matter when they are missing on one side,

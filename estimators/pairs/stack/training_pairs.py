@@ -298,8 +298,9 @@ class JudgedTraining(FamiliarTexts):
                     )
             except ValueError as error:
                 warnings.warn(
-                    "probabilities out of fold may flatter a little, since no member could be "
-                    f"fitted without two folds at once ({error}): train on more pairs",
+                    "probabilities out of fold may flatter a little, since members could not be "
+                    f"fitted without two folds at once ({error}); folds that are too small to be "
+                    "nested need more pairs",
                     UserWarning,
                     stacklevel=3,
                 )

@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -134,10 +133,3 @@ def test_what_cannot_be_fitted_is_named(pairs, error, message):
     with pytest.raises(error, match=message):
         differences.fit(pairs)
     assert differences.transform(PAIRS).nnz > 0
-
-
-@pytest.mark.parametrize("output", ["pandas", "polars"])
-def test_features_stay_sparse_whatever_scikit_learn_is_told_to_put_out(output):
-    with config_context(transform_output=output):
-        features = WordDifferences().fit(PAIRS[:20]).transform(PAIRS[:20])
-    assert sp.issparse(features)
