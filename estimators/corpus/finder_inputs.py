@@ -13,6 +13,7 @@ from estimators.inputs import (
     check_real,
     check_texts,
     check_verbose,
+    is_missing,
 )
 from film.corpus import checked_device, must_link_path
 from film.text import copy_key
@@ -53,7 +54,7 @@ def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:
         raise ValueError(f"ids has {len(names)} entries for {n_rows} texts; give one per text")
     place = {name: row for row, name in enumerate(known)}
     for row, name in enumerate(names, start=len(known)):
-        if name is None or name != name:
+        if is_missing(name) or name != name:
             raise ValueError(
                 f"ids[{row - len(known)}] is missing ({name!r}); give every text an id, or none"
             )
@@ -75,7 +76,7 @@ def checked_blocks(blocks: Any, n_rows: int) -> list[Hashable] | None:
     if len(given) != n_rows:
         raise ValueError(f"blocks has {len(given)} entries for {n_rows} texts; give one per text")
     for row, block in enumerate(given):
-        if block is None or block != block or not isinstance(block, Hashable):
+        if is_missing(block) or block != block or not isinstance(block, Hashable):
             raise ValueError(
                 f"blocks[{row}] is {block!r}; give a value that equals itself and can be a key, "
                 "or drop that row"

@@ -11,6 +11,7 @@ from .pairs import check_pair_labels as check_pair_labels
 from .pairs import check_pair_scores as check_pair_scores
 from .pairs import check_pairs as check_pairs
 from .pairs import conflicting_pairs as conflicting_pairs
+from .pairs import is_missing as is_missing
 from .parameters import Advance as Advance
 from .parameters import bars_stay as bars_stay
 from .parameters import check_bool as check_bool

@@ -115,7 +115,7 @@ duplicates and non-duplicates.
         raise ValueError(f"y has {len(labels)} labels for {n} pairs: give one label per pair.")
     if labels.dtype.kind in "fOT":
         for row, label in enumerate(labels.tolist()):
-            if _is_missing(label):
+            if is_missing(label):
                 raise ValueError(f"y row {row} is missing ({label!r}): label the pair or drop it.")
     if labels.dtype == object and all(isinstance(label, Integral) for label in labels):
         # scikit-learn knows no object arrays of numbers; mixed types it should refuse.
@@ -241,7 +241,7 @@ def _check_row(row: Any, n_columns: int, where: str) -> None:
     wanted = f"where a tuple of {n_columns} texts is needed, for example from zip(first, second)."
     if isinstance(row, (str, bytes)):
         raise TypeError(f"{where} is one text, {_short(row)}, {wanted}")
-    if _is_missing(row):
+    if is_missing(row):
         raise ValueError(f"{where} is missing ({row!r}): drop the row.")
     if not isinstance(row, (tuple, list)) and not (isinstance(row, np.ndarray) and row.ndim):
         raise TypeError(f"{where} is {_short(row)} ({type(row).__name__}), {wanted}")
@@ -251,7 +251,7 @@ def _check_row(row: Any, n_columns: int, where: str) -> None:
 
 def _raise_first_bad_text(table: NDArray[np.object_], place_of: Callable[[int], str]) -> None:
     for place, value in enumerate(table.ravel().tolist()):
-        if _is_missing(value):
+        if is_missing(value):
             raise ValueError(
                 f'{place_of(place)} is missing ({value!r}): drop the row or put "" in its place.'
             )
@@ -263,7 +263,7 @@ def _raise_first_bad_text(table: NDArray[np.object_], place_of: Callable[[int], 
             )
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a scalar is None, NaN or a frame library's NA, without importing that library."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True

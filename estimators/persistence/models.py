@@ -173,7 +173,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
     -------
     model : estimator
         As it was saved, except that every ``memory``, ``cache`` and ``checkpoint`` in it is None:
-        a model from someone else must not say which folders to read and write.
+        a model from someone else must not say which folders to read and write. So is a ``device``
+        other than the CPU, which need not be there.
 
     Raises
     ------
@@ -328,7 +329,7 @@ def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
         for name in _PLACES:
             if state.get(name) is not None:
                 setattr(part, name, None)
-        if state.get("device") not in (None, "cpu"):
+        if str(state.get("device")) not in ("None", "cpu"):
             # A GPU of the machine that saved it; None takes what there is here.
             part.device = None
         if isinstance(part, BSpline):

@@ -298,9 +298,8 @@ class JudgedTraining(FamiliarTexts):
                     )
             except ValueError as error:
                 warnings.warn(
-                    "probabilities out of fold may flatter a little, since members could not be "
-                    f"fitted without two folds at once ({error}); folds that are too small to be "
-                    "nested need more pairs",
+                    "probabilities out of fold may flatter a little, since folds are too small to "
+                    f"be nested, or a member refuses them: {error}. Train on more pairs",
                     UserWarning,
                     stacklevel=3,
                 )

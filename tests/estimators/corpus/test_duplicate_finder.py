@@ -939,9 +939,13 @@ def test_planted_copies_are_found():
     assert right.sum() >= 0.9 * 60
 
 
-@pytest.mark.parametrize("missing", [None, float("nan")])
-def test_an_id_that_is_missing_is_named(missing):
-    with pytest.raises(
-        ValueError, match=r"ids\[1\] is missing \((None|nan)\); give every text an id"
-    ):
-        DuplicateFinder().fit(["a b", "a c"], ids=["x", missing])
+@pytest.mark.parametrize("name", [None, "nan", "NA", "NaT"])
+@pytest.mark.parametrize("of", ["ids", "blocks"])
+def test_an_id_or_a_block_that_is_missing_is_named(of, name):
+    if name in ("NA", "NaT"):
+        missing = getattr(pytest.importorskip("pandas"), name)
+    else:
+        missing = name and float(name)
+    said = r"ids\[1\] is missing \((None|nan|<NA>|NaT)\)" if of == "ids" else r"blocks\[1\] is"
+    with pytest.raises((TypeError, ValueError), match=said):
+        DuplicateFinder().fit(["a b", "a c"], **{of: ["x", missing]})
