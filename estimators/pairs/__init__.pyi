@@ -11,10 +11,11 @@ from .lexical import LexicalFeatures as LexicalFeatures
 from .pairwise_knn import PairwiseKNNClassifier as PairwiseKNNClassifier
 from .presets import fast_duplicates as fast_duplicates
 from .presets import few_label_duplicates as few_label_duplicates
+from .stack.encodings import Encodings as Encodings
 from .stack.members import is_predictor as is_predictor
 from .submission import duplicate_probabilities as duplicate_probabilities
 from .submission import keep_pairs as keep_pairs
-from .submission import pair_familiarities as pair_familiarities
+from .submission import probabilities_and_familiarities as probabilities_and_familiarities
 from .submission import write_kept_predictions as write_kept_predictions
 from .submission import write_predictions as write_predictions
 from .suggestion import suggest_pairs as suggest_pairs

@@ -273,13 +273,15 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         self._learn_texts(problem)
         return self
 
-    def inputs(self, pairs: Any) -> np.ndarray:
+    def inputs(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
         """Columns of members and features: the final model's inputs.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
+        encodings : Encodings, default=None
+            What encoders that learn nothing have given already, and where more of it is kept.
 
         Returns
         -------
@@ -287,11 +289,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             Columns `feature_names_out_`; after `adapt` similarity within its collection too.
         """
         check_is_fitted(self)
-        pairs, near, encodings = (
-            check_pairs(pairs),
-            getattr(self, "_neighbourhood", None),
-            Encodings(),
-        )
+        pairs, near = check_pairs(pairs), getattr(self, "_neighbourhood", None)
+        encodings = encodings or Encodings()
         found = inputs_of(self.members_, self._collections, self.features_, pairs, near, encodings)
         return self._beside(found, pairs, encodings)
 
@@ -380,19 +379,19 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         from estimators.inspection import explain_verdicts
 
         check_is_fitted(self)
-        pairs = check_pairs(pairs)
+        pairs, encodings = check_pairs(pairs), Encodings()
         members = with_columns(self.members_, getattr(self, "_neighbourhood", None))
         names = self.feature_names_out_ + self._beside_names()
         return explain_verdicts(
             pairs,
             lambda inputs, of=None: self.probabilities_of(inputs, of)[:, 1],
-            self.inputs(pairs),
-            self.inputs(pairs[:, [0, 0]]),
+            self.inputs(pairs, encodings),
+            self.inputs(pairs[:, [0, 0]], encodings),
             [how.value for how in samenesses(pairs)],
             typical=self._typical_inputs(),
             members=members,
             feature_names=names[sum(len(of) for _, _, of in members) :],
-            familiarities=self.familiarity(pairs) if self.has_familiarity else None,
+            familiarities=self.familiarity(pairs, encodings) if self.has_familiarity else None,
         )
 
     def __sklearn_tags__(self) -> Any:

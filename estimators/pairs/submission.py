@@ -15,6 +15,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from estimators.inputs import check_pairs
+from estimators.pairs.stack.encodings import Encodings
 from film.corpus import RowBlocks, cut_rows, map_blocks, shared_with, write_blocks
 from film.datasets import atomic_writer, write_submission
 from film.pairs import shift_prior
@@ -66,8 +67,14 @@ def duplicate_probabilities(
     return probabilities
 
 
-def pair_familiarities(model: Any, pairs: Any) -> NDArray[np.float64]:
-    """Familiarity of pairs, `BLOCK` pairs at a time.
+def probabilities_and_familiarities(
+    model: Any,
+    pairs: Any,
+    encodings: Encodings | None = None,
+    *,
+    advance: Callable[[int], Any] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probability and familiarity of pairs, `BLOCK` at a time, each text of a block encoded once.
 
     Parameters
     ----------
@@ -75,16 +82,28 @@ def pair_familiarities(model: Any, pairs: Any) -> NDArray[np.float64]:
         Fitted.
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
+    encodings : Encodings, default=None
+        What `DuplicateClassifier.adapt` encoded of the pairs. The first block takes it, and no
+        later one, since it grows with the texts.
+    advance : callable, optional
+        As for `duplicate_probabilities`.
 
     Returns
     -------
-    familiarity : ndarray of float64, shape (n_pairs,)
-        As `DuplicateClassifier.familiarity` tells it.
+    probabilities, familiarities : ndarrays of float64, shape (n_pairs,)
+        As `duplicate_probabilities` and `DuplicateClassifier.familiarity` give them.
     """
     pairs = check_pairs(pairs)
-    starts = range(0, len(pairs), BLOCK)
-    found = [model.familiarity(pairs[start : start + BLOCK]) for start in starts]
-    return np.concatenate([np.empty(0), *found])
+    found = np.empty((2, len(pairs)))
+    for start in range(0, len(pairs), BLOCK):
+        some = pairs[start : start + BLOCK]
+        encodings = encodings or Encodings()
+        p = model.probabilities_of(model.inputs(some, encodings), some)[:, 1]
+        found[:, start : start + BLOCK] = p, model.familiarity(some, encodings)
+        encodings = None
+        if advance:
+            advance(len(some))
+    return found[0], found[1]
 
 
 def write_predictions(

@@ -80,7 +80,11 @@ def score(
         raise click.UsageError("--adapt is for a model file")
     classifier: Any = None if folder else reading.open_model(model)
     # Loaded after the model: skops loads faster before scikit-learn.
-    from estimators.pairs import duplicate_probabilities, pair_familiarities
+    from estimators.pairs import (
+        Encodings,
+        duplicate_probabilities,
+        probabilities_and_familiarities,
+    )
 
     table = reading.open_table(pairs, encoding)
     decision = "duplicate" if name is None else f"{name}_duplicate"
@@ -97,16 +101,23 @@ def score(
             f"{table.source} has a column {taken[0]!r} already; name the new one by --as NAME"
         )
     texts = reading.pairs_of(table, text1, text2)
+    familiar = None
     if folder:
         scores = FolderModel(model, texts, contexts).similarity()
     else:
+        encodings = Encodings()
         if adapt:
-            classifier = copy(classifier).adapt([text for pair in texts for text in pair])
+            given = [text for pair in texts for text in pair]
+            classifier = copy(classifier).adapt(given, encodings)
             share = classifier.untrained_share_
             note(f"untrained similarity has a share of {share:.0%} in the log-odds")
         with progress(len(texts), "score") as advance:
-            scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
-    familiar = pair_familiarities(classifier, texts) if knows else None
+            if knows:
+                judge = probabilities_and_familiarities
+                found, familiar = judge(classifier, texts, encodings, advance=advance)
+            else:
+                found = duplicate_probabilities(classifier, texts, advance=advance)
+        scores = found.tolist()
     if familiar is not None:
         _note_on_unfamiliar(familiar, adapt)
     rows = (

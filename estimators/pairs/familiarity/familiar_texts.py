@@ -54,13 +54,15 @@ class FamiliarTexts(BaseEstimator):
         check_is_fitted(self)
         return hasattr(self, "_familiarity")
 
-    def familiarity(self, pairs: Any) -> np.ndarray:
+    def familiarity(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
         """Tell how like the fitted texts those of pairs are.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
+        encodings : Encodings, default=None
+            As in `DuplicateClassifier.inputs`.
 
         Returns
         -------
@@ -91,9 +93,10 @@ class FamiliarTexts(BaseEstimator):
         array([0., 0.])
         """
         check_is_fitted(self)
-        return self._known_texts().of_pairs(check_pairs(pairs), self._embed(Encodings()))
+        embed = self._embed(encodings or Encodings())
+        return self._known_texts().of_pairs(check_pairs(pairs), embed)
 
-    def adapt(self, texts: Any) -> Any:
+    def adapt(self, texts: Any, encodings: Encodings | None = None) -> Any:
         """Let untrained similarity judge the more, the less a collection is like the fitted texts.
 
         Log-odds become ``(1 − λ) · logit p + λ · u``, λ being `film.pairs.untrained_share` of the
@@ -108,6 +111,8 @@ class FamiliarTexts(BaseEstimator):
         texts : iterable of str, or None
             An unlabelled collection, at least one text: of the kind that pairs will be judged of.
             None goes back to the model as it was fitted.
+        encodings : Encodings, default=None
+            As in `DuplicateClassifier.inputs`.
 
         Returns
         -------
@@ -148,7 +153,7 @@ class FamiliarTexts(BaseEstimator):
             self.untrained_share_ = 0.0
             return self
         given = check_texts(texts, "texts")
-        encodings = Encodings()
+        encodings = encodings or Encodings()
         reading = next(iter(self._readings(encodings)), None)
         verdicts = self._untrained_verdicts()
         if self.final_estimator is not None or (reading is None and not verdicts):

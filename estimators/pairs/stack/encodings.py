@@ -30,7 +30,7 @@ def frozen_start(member: Any) -> tuple[Any, Any]:
 class Encodings:
     """Vectors of texts by frozen encoders, each text encoded once by each of them.
 
-    They are kept as long as this object is: the length of a fit, or of one call that predicts.
+    They are kept as long as this object is: the length of a fit, or of calls that predict.
     """
 
     def __init__(self) -> None:

@@ -99,6 +99,7 @@ def test_help_names_the_commands():
 
 def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
     arguments = ["score", shelf / "dev.csv", "-m", shelf / "model.skops"]
+    judge = "probabilities_and_familiarities"
 
     def raising(error):
         def read(*args, **kwargs):
@@ -107,17 +108,17 @@ def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
         return read
 
     # What is raised here comes from the module of the tests, as it would from a library.
-    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(ValueError("of a library")))
+    monkeypatch.setattr(pairs, judge, raising(ValueError("of a library")))
     with pytest.raises(ValueError, match="of a library"):
         run(*arguments)
     # No frame of the library tells that this one is not our own.
-    monkeypatch.setattr(pairs, "duplicate_probabilities", lambda *args, **kwargs: np.ones(7))
+    monkeypatch.setattr(pairs, judge, lambda *args, **kwargs: (np.ones(7),) * 2)
     with pytest.raises(ValueError, match="zip"):
         run(*arguments)
-    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(TypeError("a bug")))
+    monkeypatch.setattr(pairs, judge, raising(TypeError("a bug")))
     with pytest.raises(TypeError, match="a bug"):
         run(*arguments)
-    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(MemoryError()))
+    monkeypatch.setattr(pairs, judge, raising(MemoryError()))
     assert "not enough memory" in refused(*arguments)
     # What a check of ours says is kept, and the notes of any error.
     failed = "member 'rcmd' failed in fold 2 of 2"
@@ -128,11 +129,11 @@ def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
         error.add_note(failed)
         made: dict = {"__name__": "estimators.made", "error": error}
         exec("def fail(*_, **__):\n    raise error", made)
-        monkeypatch.setattr(pairs, "duplicate_probabilities", made["fail"])
+        monkeypatch.setattr(pairs, judge, made["fail"])
         assert text in refused(*arguments)
-    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(OSError(5, "no way")))
+    monkeypatch.setattr(pairs, judge, raising(OSError(5, "no way")))
     assert "no way" in refused(*arguments)
-    monkeypatch.setattr(pairs, "duplicate_probabilities", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(pairs, judge, raising(KeyboardInterrupt()))
     ran = run(*arguments)
     assert ran.code == 130 and "film: interrupted; nothing was written" in ran.err
 

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from estimators import load_model
+from estimators import DuplicateClassifier, SentenceEncoder, load_model, save_model
 from estimators.cli.tables import read_table
 from tests.estimators.cli.commands import refused, run, write_csv
 
@@ -230,6 +230,38 @@ def test_familiarity_is_that_of_the_model(shelf):
     found = [float(row["familiarity"]) for row in ran.rows]
     np.testing.assert_allclose(found, expected, atol=5.1e-5)
     assert "familiarity below" not in ran.err
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_encoder_meets_each_text_once(shelf, tiny_model, tmp_path, monkeypatch):
+    table = read_table(shelf / "train.csv")
+    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
+    labels = [int(cell) for cell in table.column("is_duplicate")]
+    encoder = SentenceEncoder(str(tiny_model), device="cpu", max_length=32)
+    model = DuplicateClassifier([("cosine", encoder)], cv=2).fit(pairs, labels)
+    save_model(model, tmp_path / "model.film")
+    table = read_table(shelf / "dev.csv")
+    new = np.array([table.column("question1"), table.column("question2")], dtype=object).T
+    apart = model.predict_proba(new)[:, 1], model.familiarity(new)
+    encoded, transform = [], SentenceEncoder.transform
+
+    def counting(self, texts):
+        encoded.extend(texts)
+        return transform(self, texts)
+
+    monkeypatch.setattr(SentenceEncoder, "transform", counting)
+    once = sorted({*new.flat} - {text for pair in pairs for text in pair})
+    score = ["score", shelf / "dev.csv", "--model", tmp_path / "model.film"]
+    ran = run(*score)
+    assert sorted(encoded) == once
+    assert [float(row["probability"]) for row in ran.rows] == apart[0].tolist()
+    assert [float(row["familiarity"]) for row in ran.rows] == np.round(apart[1], 4).tolist()
+    encoded.clear()
+    assert run(*score, "--adapt").code == 0
+    assert sorted(encoded) == once
+    encoded.clear()
+    model.explain(new)
+    assert sorted(encoded) == once
 
 
 def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf):
