@@ -126,6 +126,24 @@ contexts_option = click.option(
 )
 
 
+def _present(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        # Loaded here: torch takes a second.
+        from film.corpus import checked_device
+
+        checked_device(value)
+    return value
+
+
+device_option = click.option(
+    "--device",
+    metavar="DEVICE",
+    callback=_present,
+    help="Where networks compute, a transformers model among them: cpu, cuda, cuda:1. Default: a "
+    "GPU where there is one.",
+)
+
+
 def prior_option(help: str, type: click.ParamType = PRIOR) -> Any:
     """Return an option ``--prior``."""
     return click.option("--prior", type=type, help=help)

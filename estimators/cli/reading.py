@@ -285,9 +285,9 @@ def _lines(table: Table, rows: Sequence[int]) -> str:
     return f"{word} {', '.join(str(table.lines[row]) for row in rows[:_SHOWN])}{more}"
 
 
-def open_model(path: str) -> Any:
+def open_model(path: str, device: str | None = None) -> Any:
     """Load a fitted classifier."""
-    model = load_model(path)
+    model = load_model(path, device)
     from estimators.pairs import DuplicateClassifier
 
     if not isinstance(model, DuplicateClassifier) or not hasattr(model, "members_"):
@@ -298,7 +298,7 @@ def open_model(path: str) -> Any:
     return model
 
 
-def load_model(path: str) -> Any:
+def load_model(path: str, device: str | None = None) -> Any:
     """Load what `estimators.save_model` wrote, with as few imports as it takes."""
     if path == "-":
         raise click.UsageError("--model - : a model is read from a file, not from standard input")
@@ -309,7 +309,7 @@ def load_model(path: str) -> Any:
             f"--model {path} is a folder; give a file, or the folder of film train --accurate"
         )
     _import_skops()
-    return persistence.load_model(path)
+    return persistence.load_model(path, device=device)
 
 
 def _import_skops() -> None:

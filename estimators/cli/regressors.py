@@ -34,7 +34,7 @@ def is_folder(path: str) -> bool:
     return path != "-" and os.path.isdir(path) and not is_bundle(path)
 
 
-def load_folder(path: str) -> Any:
+def load_folder(path: str, device: str | None = None) -> Any:
     """Load the fitted model of a folder, whatever its class."""
     from estimators.persistence import read_metadata
 
@@ -50,10 +50,11 @@ def load_folder(path: str) -> Any:
             f"--model {path} holds a {kind}, which cannot score pairs; give one of "
             f"{', '.join(_ROOMS)}"
         )
-    return getattr(importlib.import_module(f"estimators.{_ROOMS[kind]}"), kind).load(path)
+    room = importlib.import_module(f"estimators.{_ROOMS[kind]}")
+    return getattr(room, kind).load(path, device=device)
 
 
-def load_encoder(name: str) -> Any:
+def load_encoder(name: str, device: str | None = None) -> Any:
     """Load what gives vectors of sentences, fitted.
 
     Parameters
@@ -61,6 +62,8 @@ def load_encoder(name: str) -> Any:
     name : str
         Folder of a model with vectors, such as a `SurrogateRegressor`, or folder or hub name of a
         transformers model, which reads `MOST_TOKENS` of each.
+    device : str, optional
+        Where it computes.
     """
     from estimators.persistence import read_metadata
 
@@ -70,10 +73,11 @@ def load_encoder(name: str) -> Any:
         from estimators.encoders import SentenceEncoder
 
         try:
-            return SentenceEncoder(name, max_length=MOST_TOKENS).fit(["a text"])
+            encoder = SentenceEncoder(name, max_length=MOST_TOKENS, device=device)
+            return encoder.fit(["a text"])
         except (OSError, ValueError) as error:
             raise Failure(str(error).replace("model=", "--encoder ", 1)) from error
-    model = load_folder(name)
+    model = load_folder(name, device)
     if not hasattr(model, "transform"):
         raise Failure(
             f"--encoder {name} holds a {type(model).__name__}, which gives no vectors of sentences;"
@@ -93,10 +97,14 @@ class FolderModel:
         Pairs that are to be scored.
     n_contexts : int, optional
         Contexts per sentence, for a `ContextModel` alone.
+    device : str, optional
+        Where it computes.
     """
 
-    def __init__(self, path: str, pairs: Any, n_contexts: int | None = None) -> None:
-        model = load_folder(path)
+    def __init__(
+        self, path: str, pairs: Any, n_contexts: int | None = None, device: str | None = None
+    ) -> None:
+        model = load_folder(path, device)
         self.kind = type(model).__name__
         self.name = f"{self.kind} of {path}, {WAYS[self.kind]}"
         if self.kind == "ContextModel":

@@ -39,7 +39,8 @@ def check_device(torch: Any, device: Any) -> str:
         own = os.environ.get("LOCAL_RANK")
         gpu = "cuda" if own is None else f"cuda:{own}"
         return gpu if torch.cuda.is_available() else "cpu"
-    return str(checked_device(device))
+    place = checked_device(device)
+    return "cpu" if place.type == "cpu" else str(place)
 
 
 def read_head(path: Path, width: int) -> dict[str, np.ndarray]:

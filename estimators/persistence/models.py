@@ -34,6 +34,7 @@ from estimators.persistence.folders import write_folder
 from estimators.persistence.model_checks import check_content, check_restorable, parts_of
 from estimators.persistence.old_names import parameters_astray, read_as_today
 from estimators.persistence.trusted import audit, listed
+from film.corpus import checked_device
 from film.datasets import atomic_writer
 
 # Settings that name a folder or file to read and write: a model from someone else must not say
@@ -158,7 +159,9 @@ def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, An
             archive.writestr(HEADER, json.dumps(header))
 
 
-def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, max_size: int | None = None, device: str | None = None
+) -> Any:
     """Read a model that `save_model` wrote, without running code from the file.
 
     Parameters
@@ -168,6 +171,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
     max_size : int, default=None
         Most bytes that the file may unpack to. None: 256 MiB, or 100 times the size of the file
         where that is more; of models, 10 to 40 times are usual.
+    device : str, default=None
+        Where all transformers models in it compute from now on: "cpu", "cuda". None is as below.
 
     Returns
     -------
@@ -180,6 +185,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
     ------
     FileNotFoundError
         When there is no file at `path`.
+    ImportError, ValueError
+        When ``device`` is not here; before any work.
     ValueError
         When it is no such file (a pickle among them), is damaged, was written in a later format,
         unpacks to more than it may or than it declares, or holds a type that is not trusted; the
@@ -220,6 +227,8 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
 
     if max_size is not None and not (isinstance(max_size, Integral) and max_size > 0):
         raise ValueError(f"max_size={max_size!r} must be an integer, 1 or more")
+    if device is not None:
+        checked_device(device)
     place = Path(path)
     if place.is_dir():
         path = place / BUNDLE if is_bundle(place) else place
@@ -245,6 +254,9 @@ def load_model(path: str | os.PathLike[str], *, max_size: int | None = None) -> 
         _restore(parts, header["empty"])
     _check_parameters(parts, path, written)
     adopt_folder(model, parts, place)
+    for part in parts:
+        if device is not None and hasattr(type(part), "move_to"):
+            part.device = device
     with _told_as_damage(path, written):
         for part in parts:
             if hasattr(type(part), "check_state"):

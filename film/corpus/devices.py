@@ -51,17 +51,17 @@ def checked_device(device: str) -> Any:
         import torch
     except ImportError as error:
         raise ImportError(
-            f"device={device!r} needs torch: give None, or pip install 'film-metric[neural]'"
+            f"device={device!r} needs torch: give device=None, or pip install 'film-metric[neural]'"
         ) from error
     try:
         place = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise ValueError(
-            f"device={device!r} must be a device of torch such as 'cuda' or 'cpu', or None"
+            f"device={device!r} must be a device of torch such as 'cuda' or 'cpu', or device=None"
         ) from error
     if place.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
-            f"device={device!r} is asked for, but torch sees no GPU: give device=None or 'cpu', or "
+            f"device={device!r} is asked for, but torch sees no GPU: give 'cpu' or device=None, or "
             "install torch for CUDA"
         )
     try:
@@ -71,7 +71,7 @@ def checked_device(device: str) -> Any:
     except Exception as error:  # each backend of torch has its own
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
-            f"device={device!r} does not compute here ({said}); give device=None or 'cpu'"
+            f"device={device!r} does not compute here ({said}); give 'cpu' or device=None"
         ) from error
     return place
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
-from estimators.cli.options import FILE, FOLDER, FiniteRange, seed_option
+from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, seed_option
 
 
 @click.command(
@@ -56,6 +56,7 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, seed_option
     "Default: UTF-8.",
 )
 @seed_option
+@device_option
 @quiet_option
 def contexts(
     docs: tuple[str, ...],
@@ -65,6 +66,7 @@ def contexts(
     seconds: float | None,
     encoding: str | None,
     seed: int,
+    device: str | None,
 ) -> None:
     """Learn from documents, without labels, which sentences fit the same contexts.
 
@@ -90,6 +92,7 @@ def contexts(
         n_contexts=contexts,
         generator=size,
         generator_seconds=seconds,
+        device=device,
         random_state=seed,
         verbose=verbosity(),
     )

@@ -29,6 +29,7 @@ from estimators.cli.options import (
     FILE,
     POSITIVE_SHARE,
     PRIOR,
+    device_option,
     encoding_option,
     html_option,
     id_option,
@@ -161,6 +162,7 @@ class _ShareOrEstimate(click.ParamType):
 @format_option
 @html_option("Write a page of the groups; a table only with --out.")
 @encoding_option
+@device_option
 @quiet_option
 def duplicates(**given: Any) -> None:
     """Find rows of a TABLE that mean the same, without labels or with a model of film train.
@@ -172,7 +174,9 @@ def duplicates(**given: Any) -> None:
     """
     options = SimpleNamespace(**given)
     collection = _checked_collection(options)
-    classifier = None if options.model is None else reading.open_model(options.model)
+    classifier = None
+    if options.model is not None:
+        classifier = reading.open_model(options.model, options.device)
     if collection:
         classifier, options.prior = collection.finder.classifier, collection.finder.prior
         if options.precision is not None and classifier is None:
@@ -330,12 +334,14 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         raise click.UsageError("--linkage is about groups; give --groups or --html too")
     if options.prior is not None and not has_model:
         raise click.UsageError("--prior is about the probabilities of a model; give --model too")
+    if options.device is not None and not has_model:
+        raise click.UsageError("--device is about the encoder of a model; give --model too")
     outputs = {option: getattr(options, option[2:]) for option in _OUTPUTS}
     check_places(outputs, [options.table, options.model, against, options.not_same])
     if against is None or not known:
         return None
     check_places({"--against": against}, [options.table])
-    collection = Collection(against)
+    collection = Collection(against, options.device)
     has_blocks = collection.finder.has_blocks_
     if has_blocks != bool(options.within):
         remedy = "give it here too" if has_blocks else "leave it out, or save it with it"

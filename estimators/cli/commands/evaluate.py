@@ -14,6 +14,7 @@ from estimators.cli.figures import Thresholds, as_text, figures, thresholds_of
 from estimators.cli.options import (
     FILE,
     PRIOR,
+    device_option,
     html_option,
     label_option,
     model_option,
@@ -63,6 +64,7 @@ IMAGES = (".png", ".svg", ".pdf")
 )
 @out_option
 @report_format_option("table", "json", default="table")
+@device_option
 @quiet_option
 def evaluate(
     pairs: str,
@@ -75,6 +77,7 @@ def evaluate(
     html: str | None,
     out: str | None,
     form: str,
+    device: str | None,
     encoding: str | None,
 ) -> None:
     """Measure a model on a table of labelled PAIRS that it was not trained on.
@@ -88,7 +91,7 @@ def evaluate(
     check_places({"--out": out, "--html": html}, [pairs, model])
     if html is not None:
         import_pyplot()
-    classifier = reading.open_model(model)
+    classifier = reading.open_model(model, device)
     labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
     _, _, texts, y = labelled
     if precision is not None or html is not None:

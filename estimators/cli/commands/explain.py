@@ -13,6 +13,7 @@ from estimators.cli.console import examples, progress, quiet_option
 from estimators.cli.options import (
     FILE,
     contexts_option,
+    device_option,
     html_option,
     model_option,
     pair_options,
@@ -51,6 +52,7 @@ BLOCK = 32
     help="Format of the result; jsonl holds all numbers. Default: by the name of --out, else text.",
 )
 @html_option("Write a page; the text result then only with --out.")
+@device_option
 @quiet_option
 def explain(
     pairs: str | None,
@@ -62,6 +64,7 @@ def explain(
     out: str | None,
     form: str | None,
     html: str | None,
+    device: str | None,
     encoding: str | None,
 ) -> None:
     """Explain the probability of each of PAIRS, and show which words match.
@@ -82,7 +85,7 @@ def explain(
     folder = is_folder(model)
     if not folder and contexts is not None:
         raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
-    classifier = None if folder else reading.open_model(model)
+    classifier = None if folder else reading.open_model(model, device)
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
         texts = reading.pairs_of(table, text1, text2)
@@ -90,7 +93,7 @@ def explain(
         texts = np.empty((1, 2), dtype=object)
         texts[0] = _checked(text_pair)
     if classifier is None:
-        verdicts = FolderModel(model, texts, contexts).explain()
+        verdicts = FolderModel(model, texts, contexts, device).explain()
     else:
         verdicts = _verdicts(classifier, texts)
     if html is not None:

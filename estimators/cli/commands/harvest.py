@@ -13,6 +13,7 @@ from estimators.cli.options import (
     SHARE,
     FiniteRange,
     contexts_option,
+    device_option,
     encoding_option,
     model_option,
     seed_option,
@@ -71,6 +72,7 @@ from estimators.pairs import NO_ENCODER
 @contexts_option
 @seed_option
 @encoding_option
+@device_option
 @quiet_option
 def harvest(
     sentences: str,
@@ -84,6 +86,7 @@ def harvest(
     exclude: str | None,
     contexts: int | None,
     seed: int,
+    device: str | None,
     encoding: str | None,
 ) -> None:
     """Pair the texts of a table of SENTENCES, and score each pair by the contexts of both.
@@ -100,10 +103,10 @@ def harvest(
     excluded = frozenset() if exclude is None else read_excluded(exclude)
     table = reading.open_table(sentences, encoding)
     texts = table.column(reading.choose_text_column(table, text))
-    scorer = FolderModel(model, [(texts[0], texts[0])], contexts)
+    scorer = FolderModel(model, [(texts[0], texts[0])], contexts, device)
     vectors: Any = "model"
     if encoder is not None:
-        vectors = None if encoder == NO_ENCODER else load_encoder(encoder)
+        vectors = None if encoder == NO_ENCODER else load_encoder(encoder, device)
     leaves(f"finished pairs are in {out}: run the same command to continue")
     done = harvest_pairs(
         scorer.regressor.set_params(verbose=0),

@@ -9,7 +9,14 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, note, progress, quiet_option
-from estimators.cli.options import FILE, FiniteRange, contexts_option, model_option, pair_options
+from estimators.cli.options import (
+    FILE,
+    FiniteRange,
+    contexts_option,
+    device_option,
+    model_option,
+    pair_options,
+)
 from estimators.cli.regressors import FolderModel, is_folder
 from estimators.cli.writing import check_places, format_option, out_option, write_result
 
@@ -48,6 +55,7 @@ UNFAMILIAR = 0.5
     help="Take the texts of the table for a collection of another kind than the model was trained "
     "on: the less familiar they are, the more untrained similarity counts.",
 )
+@device_option
 @quiet_option
 def score(
     pairs: str,
@@ -60,6 +68,7 @@ def score(
     threshold: float | None,
     name: str | None,
     adapt: bool,
+    device: str | None,
     encoding: str | None,
 ) -> None:
     """Add to a table of PAIRS a score for each.
@@ -78,7 +87,7 @@ def score(
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
     if folder and adapt:
         raise click.UsageError("--adapt is for a model file")
-    classifier: Any = None if folder else reading.open_model(model)
+    classifier: Any = None if folder else reading.open_model(model, device)
     # Loaded after the model: skops loads faster before scikit-learn.
     from estimators.pairs import (
         Encodings,
@@ -103,7 +112,7 @@ def score(
     texts = reading.pairs_of(table, text1, text2)
     familiar = None
     if folder:
-        scores = FolderModel(model, texts, contexts).similarity()
+        scores = FolderModel(model, texts, contexts, device).similarity()
     else:
         encodings = Encodings()
         if adapt:

@@ -12,7 +12,14 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, progress, quiet_option
-from estimators.cli.options import FILE, id_option, model_option, pair_options, prior_option
+from estimators.cli.options import (
+    FILE,
+    device_option,
+    id_option,
+    model_option,
+    pair_options,
+    prior_option,
+)
 from estimators.cli.tables import format_of
 from estimators.cli.writing import check_places, digest_of, is_file, note_written, standard_output
 
@@ -39,6 +46,7 @@ _PAIRS, _JUDGED = "pairs", "judged"
     required=True,
     help="Where the submission goes, always CSV; - is standard output.",
 )
+@device_option
 @quiet_option
 def submit(
     test: str,
@@ -48,6 +56,7 @@ def submit(
     model: str,
     prior: float | None,
     out: str,
+    device: str | None,
     encoding: str | None,
 ) -> None:
     """Judge the pairs of Kaggle's Quora question pairs TEST file and write test_id,is_duplicate.
@@ -58,7 +67,7 @@ def submit(
     if is_file(out) and format_of(out) not in (None, "csv"):
         raise click.UsageError(f"--out {out}: a submission is CSV; end the name in .csv")
     check_places({"--out": out}, [test, model])
-    classifier = reading.open_model(model)
+    classifier = reading.open_model(model, device)
     rows = reading.named_pairs(test, text1, text2, name, encoding)
     from estimators.pairs import keep_pairs, write_kept_predictions
 

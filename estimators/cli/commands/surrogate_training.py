@@ -46,6 +46,7 @@ def train_surrogate(
     epochs: float,
     max_length: int,
     dtype: str | None,
+    device: str | None,
     seed: int,
     cache: str | None,
     encoding: str | None,
@@ -66,7 +67,7 @@ def train_surrogate(
         Whether to start from a random encoder with a vocabulary of the training texts.
     score_range : tuple of (float, float) or None
         Scores that stand for the cosines 0 and 1.
-    epochs, max_length, dtype, seed, cache, encoding
+    epochs, max_length, dtype, device, seed, cache, encoding
         As the options of film train.
     """
     if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
@@ -96,6 +97,7 @@ def train_surrogate(
             max_length=max_length,
             train_max_length=min(max_length, MOST_IN_TRAINING),
             dtype=dtype,
+            device=device,
             checkpoint=cache,
             random_state=seed,
             verbose=verbosity(),

@@ -18,6 +18,7 @@ from estimators.cli.options import (
     FOLDER,
     LABEL_COLUMNS,
     FiniteRange,
+    device_option,
     label_option,
     model_option,
     pair_options,
@@ -34,7 +35,7 @@ from film.pairs import calibration_error, shift_prior
 
 _OF_DUPLICATES = ("more_duplicates", "corpus", "text", "prior", "rank", "folds")
 _OF_SURROGATES = ("scratch", "score_range")
-_OF_TRAINED = ("start", "epochs", "max_length", "dtype")
+_OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 """Options of some kinds of model alone, by their arguments."""
 
 
@@ -141,6 +142,7 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype")
     help="With --surrogate or --accurate: precision inside the encoder; bfloat16 is faster where "
     "the processor or GPU has instructions for it. Default: float32.",
 )
+@device_option
 @quiet_option
 def train(
     pairs: str,
@@ -165,6 +167,7 @@ def train(
     epochs: float | None,
     max_length: int,
     dtype: str | None,
+    device: str | None,
     encoding: str | None,
 ) -> None:
     """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
@@ -187,6 +190,7 @@ def train(
             epochs=1 if epochs is None else epochs,
             max_length=max_length,
             dtype=dtype,
+            device=device,
             seed=seed,
             cache=cache,
             encoding=encoding,
@@ -233,9 +237,8 @@ def train(
     if accurate:
         options |= {} if epochs is None else {"epochs": epochs}
         place = None if cache is None else os.path.join(cache, "encodings")
-        classifier = accurate_duplicates(
-            encoder=start, cache=place, max_length=max_length, dtype=dtype, **options
-        )
+        options |= {"max_length": max_length, "device": device, "dtype": dtype}
+        classifier = accurate_duplicates(encoder=start, cache=place, **options)
     else:
         classifier = fast_duplicates(**options)
     similar = _similar(more_duplicates, text1, text2, label, encoding)

@@ -26,12 +26,14 @@ class Collection:
     ----------
     path : str
         A file of ``film duplicates --save``.
+    device : str, optional
+        Where its classifier computes.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, device: str | None = None) -> None:
         self.path = path
         self._stamp = _stamp(path)
-        self.finder = reading.load_model(path)
+        self.finder = reading.load_model(path, device)
         if (
             type(self.finder).__name__ != "DuplicateFinder"
             or not self.finder.__sklearn_is_fitted__()

@@ -43,5 +43,5 @@ def loaded_once(shelf, monkeypatch):
 
 
 @cache
-def _load(path):
-    return load_model(path)
+def _load(path, device=None):
+    return load_model(path, device=device)

@@ -20,6 +20,7 @@ def accurate(shelf, tiny_model, tmp_path_factory):
     few = "".join((shelf / "train.csv").read_text(encoding="utf-8").splitlines(True)[:101])
     (folder / "train.csv").write_text(few, encoding="utf-8")
     start = ["--start", tiny_model, "--max-length", 32, "--epochs", 0.1, "--dtype", "bfloat16"]
+    start += ["--device", "cpu"]
     ran = run(
         "train", folder / "train.csv", "--accurate", "-m", folder / "model", *start, *SMALL,
         "--cache", folder / "kept",
@@ -41,6 +42,7 @@ def test_every_member_is_trained_and_saved_in_one_folder(accurate):
     assert any((place / "kept" / "encodings").iterdir())
     members = dict(model.members_)
     assert members["rcmd"].dtype == members["cosine"].dtype == "bfloat16"
+    assert members["rcmd"].device == members["cosine"].device == "cpu"
 
 
 def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
@@ -70,7 +72,11 @@ def test_a_light_one_is_a_file_and_trains_no_encoder(shelf, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "option", [("--start", "none"), ("--epochs", 2), ("--max-length", 64), ("--dtype", "float32")]
+    "option",
+    [
+        *(("--start", "none"), ("--epochs", 2), ("--max-length", 64)),
+        *(("--dtype", "float32"), ("--device", "cpu")),
+    ],
 )
 def test_a_light_one_refuses_what_is_of_an_encoder(shelf, tmp_path, option):
     train = ["train", shelf / "train.csv", "-m", tmp_path / "model", "--accurate", "--light"]
@@ -84,6 +90,7 @@ def test_trainings_that_cannot_be(shelf, tmp_path):
     assert "--light needs --accurate" in refused(*train, "--light")
     assert "--start needs --surrogate or --accurate" in refused(*train, "--start", "x")
     assert "--dtype needs --surrogate or --accurate" in refused(*train, "--dtype", "float16")
+    assert "--device needs --surrogate or --accurate" in refused(*train, "--device", "cpu")
     assert "--scratch needs --surrogate" in refused(*train, "--accurate", "--scratch")
     assert "--accurate is not for --surrogate" in refused(*train, "--accurate", "--surrogate")
     assert "give 4 or more, or --start none" in refused(*train, "--accurate", "--folds", 3)

@@ -52,7 +52,7 @@ def contexts(tmp_path, monkeypatch):
     said = {"class": "ContextModel", "date": "2026-01-01", "versions": {"python": "3"}}
     (folder / "context_model.json").write_text(json.dumps(said))
     _Contexts.__name__ = "ContextModel"
-    monkeypatch.setattr(_regressors, "load_folder", lambda path: _Contexts().fit())
+    monkeypatch.setattr(_regressors, "load_folder", lambda path, device=None: _Contexts().fit())
     return folder
 
 

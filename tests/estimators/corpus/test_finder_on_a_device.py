@@ -110,7 +110,7 @@ def test_the_device_is_that_of_now(sent, tmp_path, monkeypatch):
     # As where a finder of a machine with a GPU is loaded on one without.
     found.set_params(device="cuda")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(ValueError, match="torch sees no GPU: give device=None"):
+    with pytest.raises(ValueError, match="torch sees no GPU: give 'cpu' or device=None"):
         found.find(threshold=0)
     _same(found.set_params(device=None).find(threshold=0), expected)
     assert not sent

@@ -271,7 +271,7 @@ def test_a_device_that_is_not_there_is_an_error(tiny_model, device):
 
 def test_a_gpu_that_torch_does_not_see_is_named_with_the_remedy(tiny_model, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    remedy = "torch sees no GPU: give device=None or 'cpu', or install torch for CUDA"
+    remedy = "torch sees no GPU: give 'cpu' or device=None, or install torch for CUDA"
     with pytest.raises(ValueError, match=f"^device='cuda' is asked for, but {remedy}$"):
         load(tiny_model, "cuda")
 

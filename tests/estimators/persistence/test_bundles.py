@@ -24,6 +24,7 @@ from estimators import (
     save_model,
 )
 from estimators.encoders import model_digest
+from estimators.encoders.transformer import Transformer
 from film.datasets import make_question_pairs
 from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import make_tiny_model
@@ -199,6 +200,22 @@ def test_a_folder_of_a_later_version_or_of_another_kind_is_named(saved, tmp_path
         load_model(moved)
     with pytest.raises(FileNotFoundError, match=r"is a folder without model\.film"):
         load_model(tiny_model)
+
+
+def test_all_members_compute_on_the_device_that_is_given(saved, monkeypatch):
+    model, folder, _ = saved
+    asked, load = set(), Transformer.__init__
+
+    def seeing(self, model, device, *args):
+        asked.add(device)
+        load(self, model, device, *args)
+
+    monkeypatch.setattr(Transformer, "__init__", seeing)
+    again = load_model(folder, device="cpu:0")
+    assert np.allclose(again.predict_proba(NEW), model.predict_proba(NEW), rtol=0, atol=1e-5)
+    assert asked == {"cpu:0"}
+    with pytest.raises(ValueError, match="device='gpu' must be a device of torch"):
+        load_model(folder / "nowhere", device="gpu")
 
 
 def test_a_place_outside_of_the_folder_is_not_followed(saved, tmp_path):

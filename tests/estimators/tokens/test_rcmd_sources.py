@@ -249,5 +249,5 @@ def test_the_device_of_a_teacher_is_checked_before_any_model_is_loaded(sober, mo
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(TokenEncoder, "loaded", lambda self: pytest.fail("a model was loaded"))
     teacher = PairTeacher(RCMDRegressor(sober, objective="binary", device="cuda"))
-    with pytest.raises(ValueError, match=r"teacher: device='cuda' .* give device=None or 'cpu'"):
+    with pytest.raises(ValueError, match=r"teacher: device='cuda' .* give 'cpu' or device=None"):
         binary(sober, teacher=teacher).fit(PAIRS, LABELS)

@@ -125,7 +125,7 @@ def test_many_queries_go_to_the_device_in_whole_float32(precision, monkeypatch):
 def test_a_device_that_is_not_there_is_named(monkeypatch):
     search = NearestSearch(np.eye(3, dtype=np.float32))
     for ask in (checked_device, lambda device: search(np.eye(3, dtype=np.float32), 1, device)):
-        with pytest.raises(ValueError, match=r"device='gpu' must be a device of torch .* None"):
+        with pytest.raises(ValueError, match=r"device='gpu' must be .*, or device=None"):
             ask("gpu")
         with pytest.raises(ValueError, match=r"device=1\.5 must be a device of torch"):
             ask(1.5)
