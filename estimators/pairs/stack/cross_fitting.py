@@ -97,8 +97,7 @@ def fit_members(
                     whole, problem, plan.folds[0][0], encodings
                 )
         except Exception as error:
-            memory = getattr(cache, "__self__", None)
-            error.add_note(_what_failed(plan.name, stage, finished + done, memory))
+            error.add_note(_what_failed(plan.name, stage, finished + done, cache))
             raise
         step("all pairs")
         finished.append(done[-1])
@@ -121,9 +120,9 @@ def _steps(member: Any) -> int:
     return NETWORK_STEPS if trains and not learns_nothing(member) else 1
 
 
-def _what_failed(name: str, stage: str, finished: list[str], memory: Any) -> str:
+def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:
     """Say which member failed where, what is kept, and how to go on."""
-    kept = getattr(memory, "location", None)
+    kept = getattr(getattr(cache, "__self__", None), "location", None)
     done = "; ".join(finished) or "nothing"
     where = (
         f"in {kept}: remedy the cause and fit again with memory={str(kept)!r}, which goes on from "
@@ -183,7 +182,7 @@ def nested_inputs(
     fit_params: dict[str, dict[str, Any]],
     out_of_fold: NDArray[np.float64],
     fold_of_row: NDArray[Any],
-    fit_member: Callable[..., Any],
+    cache: Any,
     verbose: int,
 ) -> NDArray[np.float64]:
     """Give the inputs that a final model may learn from to judge each fold.
@@ -201,7 +200,7 @@ def nested_inputs(
     n_folds = int(fold_of_row.max()) + 1
     inputs = np.repeat(out_of_fold[None], n_folds, axis=0)
     tasks = list(_refits(problem, fold_of_row, n_folds))
-    encodings = Encodings()
+    fit_member, encodings, finished = cached_fit(cache), Encodings(), []
     refitted = [
         (name, member, columns)
         for name, member, columns in members_of.with_columns(members, neighbourhood)
@@ -220,16 +219,24 @@ def nested_inputs(
                 what = f"{name}, nested fit {number + 1} of {len(tasks)}"
                 if advance:
                     advance(what, 0)
-                fitted = fit_member(member, problem.training_key, train, **given)
-                for own, rows, held in judged:
-                    # Ranks count the same texts as those out of fold, which come without labels.
-                    counted = np.flatnonzero(fold_of_row != own)
-                    found = judging.judge_fold(
-                        fitted, problem, counted, rows, neighbourhood, encodings
-                    )
-                    inputs[held, rows[:, None], columns] = found
+                try:
+                    fitted = fit_member(member, problem.training_key, train, **given)
+                    for own, rows, held in judged:
+                        # Ranks count the texts of those out of fold, which come without labels.
+                        counted = np.flatnonzero(fold_of_row != own)
+                        found = judging.judge_fold(
+                            fitted, problem, counted, rows, neighbourhood, encodings
+                        )
+                        inputs[held, rows[:, None], columns] = found
+                except Exception as error:
+                    of = " and ".join(f"fold {own + 1}" for own, _, _ in judged)
+                    stage = f"nested fit {number + 1} of {len(tasks)}, which judges {of}"
+                    done = f"{name}, {number} of {len(tasks)} nested fits"
+                    error.add_note(_what_failed(name, stage, [*finished, done], cache))
+                    raise
                 if advance:
                     advance(what, _steps(member))
+            finished.append(f"{name}, {len(tasks)} of {len(tasks)} nested fits")
     return inputs
 
 
@@ -285,8 +292,8 @@ def cross_fitted_probabilities(
         test = np.flatnonzero(fold_of_row == fold)
         if len(np.unique(labels[train])) < 2:
             raise ValueError(
-                f"outside of fold {fold} all {len(train)} training pairs have one label, so that "
-                "nothing can be measured out of fold: train on more pairs, or with fewer folds"
+                f"outside of fold {fold + 1} all {len(train)} training pairs have one label, so "
+                "that nothing can be measured out of fold: train on more pairs, or with fewer folds"
             )
         sliced = {key: members_of.take_rows(value, train, n) for key, value in fit_params.items()}
         with sklearn.config_context(enable_metadata_routing=routing):

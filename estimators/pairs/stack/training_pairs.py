@@ -16,7 +16,6 @@ from estimators.inputs import check_pairs, checked_memory, fingerprints
 from estimators.pairs.familiarity.familiar_texts import FamiliarTexts
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.cross_fitting import (
-    cached_fit,
     cross_fitted_probabilities,
     nested_inputs,
 )
@@ -293,13 +292,14 @@ class JudgedTraining(FamiliarTexts):
                         fit_params,
                         self.out_of_fold_,
                         self._fold_of_row,
-                        cached_fit(checked_memory(self.memory).cache),
+                        checked_memory(self.memory).cache,
                         int(self.verbose),
                     )
             except ValueError as error:
+                told = ". ".join([str(error), *getattr(error, "__notes__", [])])
                 warnings.warn(
                     "probabilities out of fold may flatter a little, since folds are too small to "
-                    f"be nested, or a member refuses them: {error}. Train on more pairs",
+                    f"be nested, or a member refuses them: {told}. Train on more pairs",
                     UserWarning,
                     stacklevel=3,
                 )

@@ -187,6 +187,38 @@ def test_a_failure_names_member_and_fold_and_what_is_kept(tmp_path, memory):
         assert len(fits(log)) == 2 + 3
 
 
+@pytest.mark.parametrize(("cv", "judged"), [(3, "fold 1 and fold 3"), (2, "fold 1")])
+def test_a_failure_in_a_nested_fit_is_named_too(tmp_path, cv, judged):
+    """Of two folds there are four nested fits, each to half a fold."""
+    fails_at = cv + 1 + 2
+    rare = Logged(str(tmp_path / "log"), fails_at=fails_at)
+    members = [("film", film()), ("rare", rare)]
+    model = DuplicateClassifier(members, features=None, cv=cv, memory=str(tmp_path / "kept"))
+    model.fit(PAIRS, Y)
+    n = {3: 3, 2: 4}[cv]
+    said = (
+        f"no convergence. member 'rare' failed in nested fit 2 of {n}, which judges {judged}. "
+        f"Finished: film, {n} of {n} nested fits; rare, 1 of {n} nested fits; kept in {tmp_path}"
+    )
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        model.out_of_fold_probabilities()
+
+
+def test_an_error_in_a_nested_fit_names_member_and_fold(tmp_path, monkeypatch):
+    members = [("film", film()), ("rare", Logged(str(tmp_path / "log")))]
+    model = DuplicateClassifier(members, features=None, cv=3).fit(PAIRS, Y)
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Logged, "fit", fail)
+    with pytest.raises(MemoryError) as caught:
+        model.out_of_fold_probabilities()
+    (note,) = caught.value.__notes__
+    assert "member 'rare' failed in nested fit 1 of 3, which judges fold 1 and fold 2" in note
+    assert "Finished: film, 3 of 3 nested fits; rare, 0 of 3 nested fits; kept nowhere" in note
+
+
 class Counted(TransformerMixin, BaseEstimator):
     """Vectors by letters; counts the texts that it is given."""
 
