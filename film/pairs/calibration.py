@@ -243,7 +243,7 @@ def calibration_band(
     Raises
     ------
     TypeError, ValueError
-        As in `calibration_error`; if confidence lies outside (0, 1), or groups do
+        As in `calibration_error`; if confidence is no number in (0, 1), or groups do
         not have one entry per row.
 
     See Also

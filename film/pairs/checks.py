@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,9 @@ def check_length(name: str, array: NDArray[Any], n: int) -> None:
 
 
 def check_share(name: str, value: float, example: float = 0.95) -> float:
-    """Give a share that lies strictly between 0 and 1, or raise ValueError."""
+    """Give a share that lies strictly between 0 and 1, or raise TypeError or ValueError."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}: give for instance {example}.")
     if not 0 < value < 1:
         raise ValueError(
             f"{name} must lie strictly between 0 and 1, got {value!r}: give for instance {example}."

@@ -92,6 +92,8 @@ def threshold_curve(
 
     Raises
     ------
+    TypeError
+        If confidence is no number.
     ValueError
         If y is not binary or holds one class only, lengths differ, a score, threshold or weight
         is not finite, a weight is not positive, or confidence lies outside (0, 1).
@@ -175,8 +177,8 @@ def threshold_for_precision(curve: ThresholdCurve, precision: float) -> int | No
 
     Raises
     ------
-    ValueError
-        If precision lies outside (0, 1).
+    TypeError, ValueError
+        If precision is no number in (0, 1).
 
     Notes
     -----

@@ -429,6 +429,9 @@ def test_17_a_precision_that_is_not_known_to_be_reached_is_refused(fitted):
         fitted.threshold_for(0.999)
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         fitted.threshold_for(1.5)
+    for wrong in ({"precision": "a"}, {"prior": "a"}, {"confidence": "a"}):
+        with pytest.raises(TypeError, match="must be a number, got 'a': give for instance 0"):
+            fitted.threshold_for(**{"precision": 0.5} | wrong)
 
 
 def test_17_what_thresholds_need_is_saved(tmp_path):

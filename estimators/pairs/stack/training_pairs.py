@@ -325,8 +325,8 @@ class JudgedTraining(FamiliarTexts):
 
         Raises
         ------
-        ValueError
-            As in `out_of_fold_probabilities`, or if a parameter is out of range.
+        TypeError, ValueError
+            As in `out_of_fold_probabilities`, or if a parameter is no number or out of range.
 
         See Also
         --------
@@ -362,7 +362,7 @@ class JudgedTraining(FamiliarTexts):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If no threshold is known to reach the precision, or as in `threshold_curve`.
 
         Notes

@@ -32,6 +32,8 @@ def shift_prior(p: ArrayLike, prior_from: float, prior_to: float) -> NDArray[np.
 
     Raises
     ------
+    TypeError
+        If a prior is no number.
     ValueError
         If a prior lies outside (0, 1) or a probability outside [0, 1].
 
@@ -71,6 +73,8 @@ def prior_weights(y: ArrayLike, prior: float) -> NDArray[np.float64]:
 
     Raises
     ------
+    TypeError
+        If prior is no number.
     ValueError
         If prior lies outside (0, 1), or y is not binary or holds one class only.
 
@@ -110,6 +114,8 @@ def estimate_prior(probabilities: ArrayLike, prior_from: float) -> float:
 
     Raises
     ------
+    TypeError
+        If ``prior_from`` is no number.
     ValueError
         If probabilities are empty, not one-dimensional or outside [0, 1], or ``prior_from`` is
         outside (0, 1).

@@ -31,6 +31,9 @@ def test_bad_input_is_named(changed, message):
 def test_a_wanted_precision_is_a_share():
     with pytest.raises(ValueError, match="precision must lie strictly between 0 and 1"):
         threshold_for_precision(threshold_curve(Y, SCORES), 1.5)
+    for wrong in ("a", None, True):
+        with pytest.raises(TypeError, match=f"precision must be a number, got {wrong!r}: give"):
+            threshold_for_precision(threshold_curve(Y, SCORES), wrong)
 
 
 def test_thresholds_may_be_asked_for_in_any_order_and_one_by_one():
