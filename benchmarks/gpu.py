@@ -5,8 +5,8 @@
 ``out/gpu``, at most 50 MB: MiniLM in half precision and, where ``--data`` or FILM_DATA names the
 public sets, the rows of the recipes. Without these, rows are generated. Cases:
 
-- ``kernel``: RCMD of all pairs of two batches, forward and backward, by the fused kernel and by
-  torch: first whether both give the same in float32, float16 and bfloat16, then memory and time.
+- ``kernel``: RCMD of all pairs of two batches, forward and backward, with the fused kernel and by
+  torch: first whether both give the same in float16 and bfloat16, then memory and time.
 - ``step``: a training step with RCMD beside one with mean pooling, of MiniLM and at width 768.
 - ``encoding``: questions a second, beside a loop over transformers.
 - ``metric``: the matrix K of FILM and its products with a map, beside NumPy on the processor: first
@@ -178,7 +178,7 @@ def agreement(fused: bool, device: str = "cuda") -> Rows:
     """
     import torch
 
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    for dtype in (torch.float16, torch.bfloat16):
         difference, error = 0.0, 0.0
         for shape in ((64, 32, 128, 32, 384), (9, 20, 17, 33, 40), (3, 150, 5, 140, 64)):
             given = _ragged(shape, dtype, device)

@@ -35,14 +35,14 @@ class Rows(NamedTuple):
         return Rows(self.source, self.rows[:n], y, self.held[:n], self.y_held[:n])
 
 
-def prepare(data: Path | None, kit: Path | None = None, model: str | None = None) -> None:
+def prepare(data: Path | None, model: str | None = None, *, quick: bool = False) -> None:
     """Write the packaged model in half precision, and the recipes' rows where there is data."""
     from estimators.encoders import Transformer
 
-    kit = kit or KIT
+    kit = KIT
     kit.mkdir(parents=True, exist_ok=True)
     Transformer(model, "cpu", "float16", 0).save(kit / MODEL)
-    for name, found in (_recipes(data, model) if data else {}).items():
+    for name, found in (_recipes(data, model, quick) if data else {}).items():
         with gzip.open(_file(kit, name), "wt", encoding="utf-8") as file:
             json.dump({key: _plain(value) for key, value in found.items()}, file)
 
@@ -86,12 +86,12 @@ def _file(kit: Path, name: str) -> Path:
     return kit / f"rows_{name}.json.gz"
 
 
-def _recipes(data: Path, model: str | None) -> dict[str, dict[str, Any]]:
+def _recipes(data: Path, model: str | None, quick: bool) -> dict[str, dict[str, Any]]:
     # What reads the sets needs more packages than a run on a GPU does.
     from benchmarks.support import training_recipes
 
-    options = argparse.Namespace(quick=False, model=model)
-    judges = training_recipes.Judges(data, quick=False)
+    options = argparse.Namespace(quick=quick, model=model, larger=None)
+    judges = training_recipes.Judges(data, quick)
     found = {}
     for name in RECIPES:
         recipe = training_recipes.RECIPES[name](data, judges, options)

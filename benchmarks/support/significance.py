@@ -38,6 +38,11 @@ REFERENCES = {
             for mode in ("collection", "inductive")
         ),
         *(
+            (f"quora, {encoder} saw Quora, on a GPU: {mode}: all", f"{_ACCURATE}: {mode}: all")
+            for encoder in ("MiniLM", "mpnet")
+            for mode in ("collection", "inductive")
+        ),
+        *(
             (f"{start}: {mode}: ", f"{start}: {mode}: all")
             for start in (_ACCURATE + TAUGHT, _ACCURATE, "quora")
             for mode in ("collection", "inductive", "collection, inside train")

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from film.training.text_batches import (
+    Operand,
     Side,
     Trainable,
     checked_sides,
@@ -21,8 +22,8 @@ from film.training.text_batches import (
     unit,
 )
 
-TILE = 2**22
-"""Cosines held at once: 16 MB in float32."""
+TILE, TILE_ON_CUDA = 2**22, 2**25
+"""Cosines held at once: 16 MB in float32, and 128 MB on a GPU, which makes many at a time."""
 
 
 def allpairs_similarity(
@@ -61,12 +62,11 @@ def allpairs_similarity(
     weights2 : tensor of float, shape (C, L2), default=None
         The same for ``x2``.
     tile : int, default=None
-        Cosines held at once, but those of one pair at least; None: 4,194,304. It changes
-        memory and speed alone, and nothing where the kernel works.
+        Cosines held at once, but those of one pair at least; None: 4,194,304, on CUDA eight times
+        as many. It changes memory and speed alone.
     kernel : bool, default=None
-        Whether one fused Triton kernel does the work of the maxima on CUDA; None: where Triton is
-        there, the tensors are on CUDA in float32, bfloat16 or float16, and no weight asks for a
-        gradient.
+        Whether one fused Triton kernel finds the maxima on CUDA; None: where Triton is there, and
+        the tensors are on CUDA in bfloat16 or float16.
 
     Returns
     -------
@@ -84,8 +84,10 @@ def allpairs_similarity(
     One product of B L1 by C L2 cosines is done tile by tile. Kept for the gradient are one byte a
     token and text, B C (L1 + L2) bytes for texts of up to 256 tokens (two bytes above), so memory
     is O(B C L) without the width h. The gradient is two products a tile and deterministic: every
-    sum has a fixed order. Cosines are in float32 under autocast too. The gradient of weights is one
-    product a tile more, and the kernel, which has none, leaves such tensors to torch.
+    sum has a fixed order. Cosines are in float32 under autocast too. Those of tokens of 16 bits on
+    CUDA are products of these, summed in float32; there the plan is rounded to 16 bits as well
+    before the gradient multiplies by it, but not where weights ask for one, which costs a product
+    a tile more.
 
     Examples
     --------
@@ -101,28 +103,23 @@ def allpairs_similarity(
     side1, side2 = checked_sides(x1, x2, mask1, mask2, method, weights1, weights2)
     if tile is not None and (isinstance(tile, bool) or not isinstance(tile, int) or tile < 1):
         raise ValueError(f"tile={tile!r} must be an integer of at least 1, or None")
-    learns = torch.is_grad_enabled() and (
-        side1.weights.requires_grad or side2.weights.requires_grad
-    )
-    fused = _uses_kernel(kernel, x1, learns)
+    fused = _uses_kernel(kernel, x1)
     with torch.autocast(x1.device.type, enabled=False):
         if method == "cls":
             return unit(firsts(side1)) @ unit(firsts(side2)).T
         if method == "avg":
             return _of_means(side1, side2)
-        if method == "rcmd+avg" and not fused:
+        if method == "rcmd+avg" and not x1.is_cuda:
             # So that the sum of two gradients is rounded once.
             side1, side2 = side1.as_exact(), side2.as_exact()
         share = 0.5 if method in ("rcmd", "rcmd+avg") else 1.0
         mass1 = masses(side1) * (0.0 if method == "rcmd2" else share)
         mass2 = masses(side2) * (0.0 if method == "rcmd1" else share)
-        arguments = side1.x, side2.x, side1.mask, side2.mask, mass1, mass2
-        if fused:
-            from film.training.allpairs_kernel import fused_allpairs
-
-            relaxed = fused_allpairs(*arguments)
-        else:
-            relaxed = _function().apply(*arguments, TILE if tile is None else tile)
+        if tile is None:
+            tile = TILE_ON_CUDA if x1.is_cuda else TILE
+        relaxed = _function().apply(
+            side1.x, side2.x, side1.mask, side2.mask, mass1, mass2, tile, fused
+        )
         return (relaxed + _of_means(side1, side2)) / 2 if method == "rcmd+avg" else relaxed
 
 
@@ -130,24 +127,19 @@ def _of_means(side1: Side, side2: Side) -> Any:
     return unit(means(side1)) @ unit(means(side2)).T
 
 
-def _uses_kernel(kernel: bool | None, x: Any, learns: bool = False) -> bool:
+def _uses_kernel(kernel: bool | None, x: Any) -> bool:
     if kernel is False:
-        return False
-    if learns:
-        if kernel:
-            raise ValueError(
-                "kernel=True gives weights no gradient, and some ask for one; give kernel=None"
-            )
         return False
     import importlib.util
 
     import torch
 
-    fits = x.is_cuda and x.dtype != torch.float64
+    # Torch is the faster one of float32: there are no products of these on a GPU's tensor cores.
+    fits = x.is_cuda and x.dtype in (torch.bfloat16, torch.float16)
     there = importlib.util.find_spec("triton") is not None
     if kernel and not (fits and there):
         raise ValueError(
-            f"kernel=True needs Triton and tensors on CUDA in float32, bfloat16 or float16, got "
+            f"kernel=True needs Triton and tensors on CUDA in bfloat16 or float16, got "
             f"{kind_of(x)} on {x.device}{'' if there else ' and no Triton'}; give kernel=None"
         )
     return fits and there
@@ -158,40 +150,21 @@ def _function() -> Any:
     """Make the autograd function when it is first used, since its base class needs torch."""
     import torch
 
-    class TiledTransport(torch.autograd.Function):
-        """Weighted maxima of cosines, both ways."""
-
+    class Transport(torch.autograd.Function):
         @staticmethod
         def forward(
-            ctx: Any, x1: Any, x2: Any, mask1: Any, mask2: Any, mass1: Any, mass2: Any, tile: int
-        ) -> Any:
-            scale1, scale2 = scales(x1, mask1), scales(x2, mask2)
-            u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
-            (B, L1, _), (C, L2, _) = u1.shape, u2.shape
-            padded1, padded2 = not bool(mask1.all()), not bool(mask2.all())
-            similarity = u1.new_empty(B, C)
-            # The place of each maximum is all that the gradient needs to know of the cosines.
-            best1 = torch.empty(B, L1, C, dtype=place_type(L2), device=u1.device)
-            best2 = torch.empty(B, C, L2, dtype=place_type(L1), device=u1.device)
-            for rows, columns in _tiles(B, L1, C, L2, tile):
-                S = _cosines(u1[rows], u2[columns])
-                # Padding must not beat a negative cosine.
-                if padded1:
-                    S.masked_fill_(~mask1[rows][:, :, None, None], -torch.inf)
-                if padded2:
-                    S.masked_fill_(~mask2[columns], -torch.inf)
-                most1, place1 = S.max(dim=3)
-                most2, place2 = S.max(dim=1)
-                best1[rows, :, columns], best2[rows, columns] = place1, place2
-                # Maxima over padding alone are infinite, and their mass is zero.
-                if padded1:
-                    most1.masked_fill_(~mask1[rows][:, :, None], 0)
-                if padded2:
-                    most2.masked_fill_(~mask2[columns], 0)
-                similarity[rows, columns] = torch.einsum(
-                    "bic,bi->bc", most1, mass1[rows]
-                ) + torch.einsum("bcj,cj->bc", most2, mass2[columns])
-            ctx.save_for_backward(x1, x2, scale1, scale2, mass1, mass2, best1, best2)
+            ctx: Any, x1: Any, x2: Any, mask1: Any, mask2: Any, mass1: Any, mass2: Any, tile: int,
+            fused: bool,
+        ) -> Any:  # fmt: skip
+            side1 = Operand(x1, scales(x1, mask1), mask1, mass1)
+            side2 = Operand(x2, scales(x2, mask2), mask2, mass2)
+            if fused:
+                from film.training.allpairs_kernel import fused_maxima
+
+                similarity, best1, best2 = fused_maxima(side1, side2)
+            else:
+                similarity, best1, best2 = _maxima(side1, side2, tile)
+            ctx.save_for_backward(x1, x2, side1.scale, side2.scale, mass1, mass2, best1, best2)
             ctx.tile = tile
             return similarity
 
@@ -199,12 +172,17 @@ def _function() -> Any:
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, gradient: Any) -> Any:
             x1, x2, scale1, scale2, mass1, mass2, best1, best2 = ctx.saved_tensors
+            learns = ctx.needs_input_grad[4] or ctx.needs_input_grad[5]
             u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
             (B, L1, h), (C, L2, _) = u1.shape, u2.shape
             d1, d2 = torch.zeros_like(u1), torch.zeros_like(u2)
-            learns = ctx.needs_input_grad[4] or ctx.needs_input_grad[5]
             of_mass1: Any = torch.zeros_like(mass1) if learns else None
             of_mass2: Any = torch.zeros_like(mass2) if learns else None
+            short, size = _has_short_products(x1) and not learns, 1.0
+            if short:
+                # So that no weight of the plan is too small for float16.
+                size = gradient.abs().amax().clamp_min(torch.finfo(gradient.dtype).tiny)
+                gradient, u1, u2 = gradient / size, u1.to(x1.dtype), u2.to(x2.dtype)
             for rows, columns in _tiles(B, L1, C, L2, ctx.tile):
                 if learns:
                     S, g = _cosines(u1[rows], u2[columns]), gradient[rows, columns]
@@ -218,15 +196,56 @@ def _function() -> Any:
                     mass2[columns],
                     best1[rows, :, columns].long(),
                     best2[rows, columns].long(),
+                    u1.dtype,
                 )
                 W = W.view(-1, W.shape[2] * L2)
-                d1[rows].view(-1, h).addmm_(W, u2[columns].view(-1, h))
-                d2[columns].view(-1, h).addmm_(W.T, u1[rows].view(-1, h))
-            found1 = through_unit(d1, u1, scale1).to(x1.dtype)
-            found2 = through_unit(d2, u2, scale2).to(x2.dtype)
-            return found1, found2, None, None, of_mass1, of_mass2, None
+                d1[rows].view(-1, h).add_(_product(W, u2[columns].view(-1, h)))
+                d2[columns].view(-1, h).add_(_product(W.T, u1[rows].view(-1, h)))
+            if short:
+                u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
+            found1 = through_unit(d1.mul_(size), u1, scale1).to(x1.dtype)
+            found2 = through_unit(d2.mul_(size), u2, scale2).to(x2.dtype)
+            return found1, found2, None, None, of_mass1, of_mass2, None, None
 
-    return TiledTransport
+    return Transport
+
+
+def _maxima(side1: Operand, side2: Operand, tile: int) -> tuple[Any, Any, Any]:
+    """Similarities, (B, C), and the places of all maxima, (B, L1, C) and (B, C, L2)."""
+    import torch
+
+    mask1, mask2, mass1, mass2 = side1.mask, side2.mask, side1.mass, side2.mass
+    (B, L1, _), (C, L2, _) = side1.x.shape, side2.x.shape
+    padded1, padded2 = not bool(mask1.all()), not bool(mask2.all())
+    short = _has_short_products(side1.x)
+    rows1, rows2 = (
+        _known(side) if short else scaled(side.x, side.scale) for side in (side1, side2)
+    )
+    similarity = side1.scale.new_empty(B, C)
+    # The place of each maximum is all that the gradient needs to know of the cosines.
+    best1 = mask1.new_empty(B, L1, C, dtype=place_type(L2))
+    best2 = mask1.new_empty(B, C, L2, dtype=place_type(L1))
+    for rows, columns in _tiles(B, L1, C, L2, tile):
+        S = _cosines(rows1[rows], rows2[columns])
+        if short:
+            S.mul_(side1.scale[rows][:, :, None, None]).mul_(side2.scale[columns])
+        # Padding must not beat a negative cosine.
+        if padded1:
+            S.masked_fill_(~mask1[rows][:, :, None, None], -torch.inf)
+        if padded2:
+            S.masked_fill_(~mask2[columns], -torch.inf)
+        most1, place1 = S.max(dim=3)
+        most2, place2 = S.max(dim=1)
+        best1[rows, :, columns], best2[rows, columns] = place1, place2
+        # Maxima over padding alone are infinite, and their mass is zero.
+        if padded1:
+            most1.masked_fill_(~mask1[rows][:, :, None], 0)
+        if padded2:
+            most2.masked_fill_(~mask2[columns], 0)
+        similarity[rows, columns] = torch.einsum("bic,bi->bc", most1, mass1[rows]) + torch.einsum(
+            "bcj,cj->bc", most2, mass2[columns]
+        )
+    return similarity, best1, best2
 
 
 def _tiles(B: int, L1: int, C: int, L2: int, tile: int) -> list[tuple[slice, slice]]:
@@ -240,16 +259,42 @@ def _tiles(B: int, L1: int, C: int, L2: int, tile: int) -> list[tuple[slice, sli
     ]
 
 
-def _cosines(u1: Any, u2: Any) -> Any:
-    """Cosines (b, L1, c, L2) of a tile."""
-    (b, L1, h), (c, L2, _) = u1.shape, u2.shape
-    return (u1.view(-1, h) @ u2.view(-1, h).T).view(b, L1, c, L2)
-
-
-def _chosen(gradient: Any, mass1: Any, mass2: Any, place1: Any, place2: Any) -> Any:
+def _chosen(gradient: Any, mass1: Any, mass2: Any, place1: Any, place2: Any, dtype: Any) -> Any:
     """Gradient for the cosines of a tile: mass at the place of each maximum."""
     (b, L1, c), L2 = place1.shape, place2.shape[2]
-    W = gradient.new_zeros(b, L1, c, L2)
-    W.scatter_(3, place1[..., None], (gradient[:, None] * mass1[:, :, None])[..., None])
+    W = gradient.new_zeros(b, L1, c, L2, dtype=dtype)
+    of1 = (gradient[:, None] * mass1[:, :, None])[..., None].to(dtype)
+    W.scatter_(3, place1[..., None], of1)
     # No two sums fall on one place within a call, so their order is fixed.
-    return W.scatter_add_(1, place2[:, None], (gradient[..., None] * mass2)[:, None])
+    return W.scatter_add_(1, place2[:, None], (gradient[..., None] * mass2)[:, None].to(dtype))
+
+
+def _known(side: Operand) -> Any:
+    """Tokens as they are, and zeros where the scale is 0, whatever they hold."""
+    return side.x.masked_fill((side.scale == 0)[..., None], 0)
+
+
+def _has_short_products(x: Any) -> bool:
+    """Whether tokens of 16 bits are multiplied as such, and summed in float32."""
+    import torch
+
+    # `torch.mm` gives no other type than that of its matrices before, nor on a processor.
+    version = tuple(map(int, torch.__version__.split(".")[:2]))
+    return x.is_cuda and x.dtype in (torch.bfloat16, torch.float16) and version >= (2, 8)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """Product of two matrices; of those of 16 bits in float32, as exact as its sums are."""
+    import torch
+
+    # Autocast would round it.
+    with torch.autocast(a.device.type, enabled=False):
+        if a.dtype in (torch.float32, torch.float64):
+            return a @ b
+        return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else a.float() @ b.float()
+
+
+def _cosines(u1: Any, u2: Any) -> Any:
+    """Products of all tokens (b, L1, c, L2) of texts (b, L1, h) and (c, L2, h)."""
+    (b, L1, h), (c, L2, _) = u1.shape, u2.shape
+    return _product(u1.reshape(-1, h), u2.reshape(-1, h).T).view(b, L1, c, L2)

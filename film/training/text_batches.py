@@ -24,6 +24,15 @@ class Side(NamedTuple):
         return Side(self.x.to(self.weights.dtype), self.mask, self.weights)
 
 
+class Operand(NamedTuple):
+    """One batch of texts, with 1/‖x‖ of each token and what its maximum counts."""
+
+    x: Any
+    scale: Any
+    mask: Any
+    mass: Any
+
+
 def checked_sides(
     x1: Any, x2: Any, mask1: Any, mask2: Any, method: Any, weights1: Any, weights2: Any
 ) -> tuple[Side, Side]:

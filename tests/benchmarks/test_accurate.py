@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.accurate import candidates, compared_inside, main, with_candidates
+from benchmarks.accurate import SAW, candidates, compared_inside, main, with_candidates
 from benchmarks.support.pair_rows import read_pair_rows
 from benchmarks.support.quora_data import NEW_PAIRS, generated, new_pairs
 from estimators import (
@@ -82,6 +82,25 @@ def test_members_are_timed_before_the_whole_has_put_its_fits_into_the_cache(
     cases = ("all", "without film", "without words", "with again")
     kept = read_pair_rows("accurate", tmp_path)
     assert {case.partition(": ")[2] for case in kept} == {f"inductive{place}: {c}" for c in cases}
+
+
+def test_the_whole_alone_is_timed_where_nothing_was_kept(tiny_model, tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.accurate.NEW_PAIRS", 20)
+    monkeypatch.setattr("benchmarks.accurate._data", lambda options: generated(200, 0))
+    monkeypatch.setitem(SAW, tiny_model.name, "it")
+    options = ["--quick", "--whole", "--data", str(tmp_path), "--encoder", str(tiny_model)]
+    options += ["--members", "words,cosine", "--modes", "inductive", "--device", "cpu"]
+    options += ["--cache", str(tmp_path / "cache"), "--out"]
+    rows = []
+    for place in (tmp_path / "first", tmp_path / "second"):
+        assert main([*options, str(place)]) == 0
+        lines = (place / "accurate.jsonl").read_text(encoding="utf-8").splitlines()
+        rows.append({row["metric"]: row for row in map(json.loads, lines)})
+    for found in rows:
+        assert {row["case"] for row in found.values()} == {"quora, it saw Quora: inductive: all"}
+        assert found["predict"]["value"] >= 0 and found["roc_auc"]["value"] > 0.5
+    assert rows[0]["fit"]["value"] > 0 and "fit" not in rows[1]
+    assert rows[0]["roc_auc"]["value"] == rows[1]["roc_auc"]["value"]
 
 
 def test_a_teacher_scores_near_pairs_of_what_the_member_learns_from(

@@ -390,11 +390,40 @@ def test_weights_have_the_gradients_of_the_dense_form(method, tile, learns):
         assert (one[~mask] == 0).all()
 
 
-def test_the_kernel_leaves_weights_that_learn_to_torch():
-    x, mask = batch(0, 2, 3)
-    weights = weights_of(mask).requires_grad_()
-    with pytest.raises(ValueError, match="kernel=True gives weights no gradient"):
-        allpairs_similarity(x, x, weights1=weights, kernel=True)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("size", [1.0, 1e-7])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_products_of_tokens_of_16_bits_are_as_exact_as_these_are(dtype, size, ragged, monkeypatch):
+    x1, mask1 = batch(0, 9, 7, 48, dtype, ragged=ragged)
+    x2, mask2 = batch(1, 11, 5, 48, dtype, ragged=ragged)
+    x1[~mask1], x2[~mask2] = torch.nan, torch.inf
+    weight = size * torch.randn(9, 11, generator=torch.Generator().manual_seed(2))
+
+    def gradients():
+        a, b = x1.float().requires_grad_(), x2.float().requires_grad_()
+        found = allpairs_similarity(a.to(dtype), b.to(dtype), mask1, mask2, tile=200)
+        (found * weight).sum().backward()
+        return found.detach(), a.grad / size, b.grad / size
+
+    expected = gradients()
+    asked = []
+    monkeypatch.setattr(module, "_has_short_products", lambda x: asked.append(x.dtype) or True)
+    found = gradients()
+    assert set(asked) == {dtype}
+    torch.testing.assert_close(found[0], expected[0], atol=1e-6, rtol=0)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        # Of float16, gradients below 6e-8 are nothing in any case.
+        if size == 1 or dtype == torch.bfloat16:
+            assert (one - other).norm() < torch.finfo(dtype).eps * other.norm()
+    if size == 1e-7:
+        # The plan has 1e-9 of these, and is not lost on the way to the sums.
+        monkeypatch.setattr(module, "through_unit", lambda d, u, scale: sums.append(d) or d)
+        sums: list[torch.Tensor] = []
+        gradients()
+        assert all(
+            (d != 0).any(dim=-1).sum() == mask.sum()
+            for d, mask in zip(sums, (mask1, mask2), strict=True)
+        )
 
 
 def test_nothing_given_is_changed():
@@ -487,7 +516,7 @@ def test_a_text_that_is_padding_alone_is_named():
 def test_the_kernel_is_used_where_it_can_be(triton, is_cuda, dtype, monkeypatch):
     x = SimpleNamespace(is_cuda=is_cuda, dtype=dtype, shape=(1, 2, 3), device="somewhere")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: object() if triton else None)
-    possible = triton and is_cuda and dtype != torch.float64
+    possible = triton and is_cuda and dtype == torch.bfloat16
     assert module._uses_kernel(None, x) is possible
     assert module._uses_kernel(False, x) is False
     if possible:
@@ -502,8 +531,9 @@ def test_the_kernel_gets_masses_that_add_up_to_the_plan(method, monkeypatch):
     x1, mask1 = batch(0, 4, 5, ragged=True)
     x2, mask2 = batch(1, 7, 3, ragged=True)
     asked = []
+    places = torch.zeros(4, 5, 7, dtype=torch.uint8), torch.zeros(4, 7, 3, dtype=torch.uint8)
     stand_in = SimpleNamespace(
-        fused_allpairs=lambda *given: asked.append(given) or torch.tensor(7.0)
+        fused_maxima=lambda *given: asked.append(given) or (torch.full((4, 7), 7.0), *places)
     )
     monkeypatch.setitem(sys.modules, "film.training.allpairs_kernel", stand_in)
     monkeypatch.setattr(module, "_uses_kernel", lambda *_: True)
@@ -513,10 +543,13 @@ def test_the_kernel_gets_masses_that_add_up_to_the_plan(method, monkeypatch):
         assert not asked
         return
     of_means = allpairs_similarity(x1, x2, mask1, mask2, "avg")
-    assert torch.equal(found, (7 + of_means) / 2 if method == "rcmd+avg" else torch.tensor(7.0))
-    ((a, b, one, other, mass1, mass2),) = asked
+    of_kernel = torch.full((4, 7), 7.0)
+    assert torch.equal(found, (7 + of_means) / 2 if method == "rcmd+avg" else of_kernel)
+    (((a, scale1, one, mass1), (b, scale2, other, mass2)),) = asked
     assert torch.equal(a, x1) and a.is_contiguous()
-    assert b is x2 and one is mask1 and other is mask2
+    assert torch.equal(b, x2) and torch.equal(one, mask1) and torch.equal(other, mask2)
+    for x, mask, scale in ((x1, mask1, scale1), (x2, mask2, scale2)):
+        torch.testing.assert_close(scale, mask / x.norm(dim=-1))
     share1, share2 = {"rcmd1": (1, 0), "rcmd2": (0, 1)}.get(method, (0.5, 0.5))
     for mass, mask, share in ((mass1, mask1, share1), (mass2, mask2, share2)):
         torch.testing.assert_close(mass, share * mask.double() / mask.sum(1, keepdim=True))

@@ -13,11 +13,9 @@ if not CUDA and not INTERPRETED:
 
 from film.training import allpairs_kernel as module  # noqa: E402
 from film.training.allpairs import _function, allpairs_similarity, place_type  # noqa: E402
-from film.training.allpairs_kernel import fused_allpairs  # noqa: E402
 
 DEVICE = "cpu" if INTERPRETED else "cuda"
 DTYPES = [
-    torch.float32,
     torch.float16,
     pytest.param(
         torch.bfloat16,
@@ -73,8 +71,12 @@ def gradients(function, x1, x2, *rest):
     return similarity.detach(), x1.grad, x2.grad
 
 
+def fused(*arguments):
+    return _function().apply(*arguments, 2**18, True)
+
+
 def tiled(*arguments):
-    return _function().apply(*arguments, 2**18)
+    return _function().apply(*arguments, 2**18, False)
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
@@ -82,11 +84,11 @@ def tiled(*arguments):
 @pytest.mark.parametrize("ragged", [False, True])
 def test_the_kernel_gives_what_torch_gives(sizes, dtype, ragged):
     arguments = sides(sizes, dtype, ragged)
-    found, expected = gradients(fused_allpairs, *arguments), gradients(tiled, *arguments)
+    found, expected = gradients(fused, *arguments), gradients(tiled, *arguments)
     assert [part.dtype for part in found] == [torch.float32, dtype, dtype]
     torch.testing.assert_close(found[0], expected[0], atol=1e-6, rtol=0)
-    # Short floats are rounded at the end, and the plan to 11 bits on a GPU.
-    relative = {torch.float32: 1e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}[dtype]
+    # Short floats are rounded at the end, and the plan too on a GPU.
+    relative = {torch.float16: 3e-3, torch.bfloat16: 2e-2}[dtype]
     for one, other in zip(found[1:], expected[1:], strict=True):
         size = float(other.abs().max())
         torch.testing.assert_close(one, other, atol=relative * size, rtol=0)
@@ -96,11 +98,13 @@ def test_the_kernel_gives_what_torch_gives(sizes, dtype, ragged):
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_places_are_those_of_the_maxima(sizes):
-    x1, x2, mask1, mask2, mass1, mass2 = sides(sizes, torch.float32, ragged=True)
-    kept = fused_allpairs(x1.requires_grad_(), x2, mask1, mask2, mass1, mass2)
+    x1, x2, mask1, mask2, mass1, mass2 = sides(sizes, torch.float16, ragged=True)
+    kept = fused(x1.requires_grad_(), x2, mask1, mask2, mass1, mass2)
     best1, best2 = kept.grad_fn.saved_tensors[-2:]
+    assert best1.shape == (sizes[0], sizes[1], sizes[2]) and best2.shape[:2] == best1.shape[::2]
+    best1 = best1.transpose(1, 2)
     assert best1.dtype == place_type(sizes[3]) and best2.dtype == place_type(sizes[1])
-    unit1, unit2 = (torch.nn.functional.normalize(x.detach(), dim=-1) for x in (x1, x2))
+    unit1, unit2 = (torch.nn.functional.normalize(x.detach().float(), dim=-1) for x in (x1, x2))
     S = torch.einsum("bih,cjh->bcij", unit1, unit2)
     S = S.masked_fill(~(mask1[:, None, :, None] & mask2[None, :, None]), -torch.inf)
     assert torch.equal(S.argmax(3)[mask1[:, None].expand_as(best1)], _real(best1, mask1[:, None]))
@@ -112,26 +116,27 @@ def _real(best, mask):
 
 
 def test_of_equal_cosines_the_first_counts():
-    x1 = torch.ones(2, 3, 4, device=DEVICE)
-    x2 = torch.ones(5, 150, 4, device=DEVICE)
+    x1 = torch.ones(2, 3, 4, device=DEVICE, dtype=torch.float16)
+    x2 = torch.ones(5, 150, 4, device=DEVICE, dtype=torch.float16)
     masks = [torch.ones(x.shape[:2], dtype=torch.bool, device=DEVICE) for x in (x1, x2)]
-    similarity = fused_allpairs(x1.requires_grad_(), x2, *masks, *(m.float() for m in masks))
+    similarity = fused(x1.requires_grad_(), x2, *masks, *(m.float() for m in masks))
     assert not any(best.any() for best in similarity.grad_fn.saved_tensors[-2:])
 
 
 def test_padding_does_not_beat_a_negative_cosine():
-    x1, x2, mask1, mask2, mass1, mass2 = sides(SIZES[3], torch.float32, ragged=True)
+    x1, x2, mask1, mask2, mass1, mass2 = sides(SIZES[3], torch.float16, ragged=True)
     x1, x2 = x1.abs() + 1, -x2.abs() - 1
-    found = fused_allpairs(x1, x2, mask1, mask2, mass1, mass2)
+    found = fused(x1, x2, mask1, mask2, mass1, mass2)
     assert (found < 0).all()
-    torch.testing.assert_close(found, tiled(x1, x2, mask1, mask2, mass1, mass2))
+    expected = tiled(x1, x2, mask1, mask2, mass1, mass2)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
 
 
 def test_a_repeated_run_is_the_same_to_the_bit():
     arguments = sides((9, 20, 17, 33, 40), torch.float16, ragged=True)
-    first = gradients(fused_allpairs, *arguments)
+    first = gradients(fused, *arguments)
     for _ in range(2):
-        again = gradients(fused_allpairs, *arguments)
+        again = gradients(fused, *arguments)
         assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
 
 
@@ -139,11 +144,10 @@ def test_a_repeated_run_is_the_same_to_the_bit():
 @pytest.mark.parametrize("method", ["rcmd", "rcmd1", "rcmd2", "rcmd+avg"])
 def test_on_a_gpu_the_kernel_is_used_and_changes_nothing(method):
     x1, x2, mask1, mask2, _, _ = (
-        part.to("cuda") for part in sides((64, 32, 128, 32, 384), torch.float32, ragged=True)
+        part.to("cuda") for part in sides((64, 32, 128, 32, 384), torch.bfloat16, ragged=True)
     )
     assert (
-        type(allpairs_similarity(x1.requires_grad_(), x2).grad_fn).__name__
-        == "FusedTransportBackward"
+        type(allpairs_similarity(x1.requires_grad_(), x2).grad_fn).__name__ == "TransportBackward"
     )
     results = [
         gradients(
@@ -153,5 +157,8 @@ def test_on_a_gpu_the_kernel_is_used_and_changes_nothing(method):
         )
         for used in (True, False)
     ]
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    (found, *gradients1), (expected, *gradients2) = results
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    # One of half a million maxima may be a near tie, which sums of other order decide otherwise.
+    for one, other in zip(gradients1, gradients2, strict=True):
+        assert (one.float() - other.float()).norm() < 2e-3 * other.float().norm()
