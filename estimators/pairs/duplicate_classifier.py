@@ -102,7 +102,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         corpus as those of the training pairs do.
     memory : str or joblib.Memory, default=None
         Where to cache fitted members and their judgements. It must be a folder of your own. After
-        an interruption, a fit with the same folder continues from the last finished fold.
+        an interruption, a fit with the same folder continues from the last finished fold, and in a
+        member that trains a network from the last ``eval_steps`` steps.
     random_state : int, default=0
         Seeds mining, folds and the default final model.
     verbose : int, default=0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,7 +124,7 @@ def _steps(member: Any) -> int:
 
 def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:
     """Say which member failed where, what is kept, and how to go on."""
-    kept = getattr(getattr(cache, "__self__", None), "location", None)
+    kept = _location_of(cache)
     done = "; ".join(finished) or "nothing"
     where = (
         f"in {kept}: remedy the cause and fit again with memory={str(kept)!r}, which goes on from "
@@ -134,8 +136,15 @@ def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:
 
 
 def cached_fit(cache: Any) -> Callable[..., Any]:
-    """Give `members.fit_member` with a cache."""
-    return cache(members_of.fit_member, ignore=["problem", "encodings", "verbose"])
+    """Give `members.fit_member` with a cache, beside which runs that go on are kept."""
+    fit_member = cache(members_of.fit_member, ignore=["problem", "encodings", "verbose", "runs"])
+    kept = _location_of(cache)
+    return partial(fit_member, runs=None if kept is None else Path(kept) / "runs")
+
+
+def _location_of(cache: Any) -> Any:
+    """Give the folder of the `joblib.Memory` whose method ``cache`` is, None where it has none."""
+    return getattr(getattr(cache, "__self__", None), "location", None)
 
 
 def _fit_and_judge(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
@@ -104,24 +106,39 @@ def fit_member(
     fit_params: dict[str, Any],
     encodings: Encodings | None = None,
     verbose: int = 0,
+    runs: Path | None = None,
 ) -> Any:
     """Fit a clone to some of the pairs; one that learns nothing is given no labels.
 
-    ``key`` names the problem for a cache that ignores ``problem``, ``encodings`` and ``verbose``.
+    A member that can keep its run does so in a folder of its own below ``runs`` until it has ended.
+    ``key`` names the problem for a cache that ignores ``problem``, ``encodings``, ``verbose`` and
+    ``runs``.
     """
     if not is_predictor(member):
         return fit_embedder(member, key, rows, problem, encodings, verbose)
     fresh: Any = clone(member)
     if learns_nothing(member):
         return fresh.fit(problem.pairs[rows], None)
-    if getattr(member, "checkpoint", None) is not None:
-        # Each fit is a run of its own, and a folder keeps one.
-        run = digest(key, rows.tolist())[:16]
-        fresh.set_params(checkpoint=Path(member.checkpoint) / run)
+    run = _place_of_run(member, key, rows, runs)
+    if run is not None:
+        fresh.set_params(checkpoint=run)
     n = len(problem.pairs)
     sliced = {name: take_rows(value, rows, n) for name, value in fit_params.items()}
     with finished_fits_only(), showing_progress(fresh, verbose):
-        return fresh.fit(problem.pairs[rows], problem.labels[rows], **sliced)
+        fresh.fit(problem.pairs[rows], problem.labels[rows], **sliced)
+    if run is not None and member.checkpoint is None:
+        fresh.set_params(checkpoint=None)
+        shutil.rmtree(run, ignore_errors=True)
+    return fresh
+
+
+def _place_of_run(member: Any, key: str, rows: np.ndarray, runs: Path | None) -> Path | None:
+    """Give the folder in which a fit keeps its run, one for each."""
+    if not hasattr(member, "checkpoint"):
+        return None
+    if member.checkpoint is not None:
+        return Path(member.checkpoint) / digest(key, rows.tolist())[:16]
+    return None if runs is None else runs / digest(key, rows.tolist(), joblib.hash(member))[:16]
 
 
 def named_members(members: Any) -> list[tuple[str, Any]]:

@@ -32,6 +32,7 @@ from estimators.pairs.stack.cross_fitting import rows_to_learn_from
 from estimators.pairs.stack.final_model import make_logistic
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS
 from estimators.pairs.stack.plans import learns_nothing, parts_of_folds
+from estimators.training.loop.training import Training
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, neighbour_ranks, neighbourhood_features
 from film.text import token_text
@@ -542,6 +543,35 @@ def test_each_fit_has_a_checkpoint_of_its_own(tiny_model, tmp_path):
     )
     DuplicateClassifier([("rcmd", trained)], cv=2).fit(PAIRS, Y)
     assert len(list((tmp_path / "runs").iterdir())) == 3
+
+
+def test_an_interrupted_network_goes_on_from_its_last_steps(tiny_model, tmp_path, monkeypatch):
+    trained = RCMDRegressor(
+        str(tiny_model), objective="binary", epochs=1, train_batch_size=8, eval_steps=2,
+        random_state=0, device="cpu", max_length=32,
+    )  # fmt: skip
+    settings = {"cv": 2, "final_estimator": LogisticRegression()}
+    expected = DuplicateClassifier([("rcmd", trained)], **settings).fit(PAIRS, Y)
+    take_step, taken = Training._take_step, []
+
+    def interrupted_once(self):
+        taken.append(self.step)
+        if taken == [0, 1, 2, 3]:
+            raise KeyboardInterrupt
+        take_step(self)
+
+    monkeypatch.setattr(Training, "_take_step", interrupted_once)
+    model = DuplicateClassifier([("rcmd", trained)], memory=str(tmp_path), **settings)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(PAIRS, Y)
+    (run,) = (tmp_path / "runs").iterdir()
+    assert list(run.iterdir())
+    model.fit(PAIRS, Y)
+    assert taken[4] == 2 and taken.count(0) == 3
+    # Nothing is left of runs that ended, and the members are as they were given.
+    assert not list((tmp_path / "runs").iterdir())
+    assert model.members_[0][1].checkpoint is None
+    assert np.array_equal(model.predict_proba(NEW), expected.predict_proba(NEW))
 
 
 def test_empty_texts_are_judged(neural):
