@@ -144,6 +144,14 @@ device_option = click.option(
 )
 
 
+adapt_option = click.option(
+    "--adapt",
+    is_flag=True,
+    help="Take the texts of the table for a collection of another kind than the model was trained "
+    "on: the less familiar they are, the more untrained similarity counts.",
+)
+
+
 def prior_option(help: str, type: click.ParamType = PRIOR) -> Any:
     """Return an option ``--prior``."""
     return click.option("--prior", type=type, help=help)

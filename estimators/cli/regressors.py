@@ -6,6 +6,8 @@ import importlib
 import os
 from typing import Any
 
+import click
+
 from estimators.cli.console import Failure, note, verbosity
 
 _ROOMS = {
@@ -32,6 +34,16 @@ def is_folder(path: str) -> bool:
     from estimators.persistence import is_bundle
 
     return path != "-" and os.path.isdir(path) and not is_bundle(path)
+
+
+def checked_folder(path: str, contexts: int | None, adapt: bool) -> bool:
+    """Whether a model is a folder, with the options that are for such a model."""
+    folder = is_folder(path)
+    if not folder and contexts is not None:
+        raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
+    if folder and adapt:
+        raise click.UsageError("--adapt is for a model file")
+    return folder
 
 
 def load_folder(path: str, device: str | None = None) -> Any:

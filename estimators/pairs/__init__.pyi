@@ -15,6 +15,7 @@ from .stack.encodings import Encodings as Encodings
 from .stack.members import is_predictor as is_predictor
 from .submission import duplicate_probabilities as duplicate_probabilities
 from .submission import keep_pairs as keep_pairs
+from .submission import kept_texts as kept_texts
 from .submission import probabilities_and_familiarities as probabilities_and_familiarities
 from .submission import write_kept_predictions as write_kept_predictions
 from .submission import write_predictions as write_predictions

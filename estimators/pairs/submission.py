@@ -15,6 +15,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from estimators.inputs import check_pairs
+from estimators.pairs.familiarity.familiar_texts import sampled_rows
 from estimators.pairs.stack.encodings import Encodings
 from film.corpus import RowBlocks, cut_rows, map_blocks, shared_with, write_blocks
 from film.datasets import atomic_writer, write_submission
@@ -189,6 +190,32 @@ def keep_pairs(rows: Iterable[tuple[Any, str, str]], folder: str | os.PathLike[s
     """
     made_by = {"what": "named pairs"}
     return write_blocks(folder, cut_rows(map(json.dumps, rows), BLOCK), made_by=made_by)
+
+
+def kept_texts(pairs: RowBlocks) -> list[str]:
+    """Texts of pairs on disk that `DuplicateClassifier.adapt` would look at, were it given all.
+
+    Parameters
+    ----------
+    pairs : RowBlocks
+        From `keep_pairs`.
+
+    Returns
+    -------
+    texts : list of str
+        At most 5,000.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from estimators.pairs import keep_pairs, kept_texts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept_texts(keep_pairs([("7", "a", "b")], f"{folder}/pairs"))
+    ['a', 'b']
+    """
+    numbers, sides = np.divmod(sampled_rows(2 * pairs.shape[0]), 2)
+    rows = pairs.rows(numbers)
+    return [json.loads(row)[1 + side] for row, side in zip(rows, sides, strict=True)]
 
 
 def write_kept_predictions(

@@ -29,6 +29,7 @@ from estimators.cli.options import (
     FILE,
     POSITIVE_SHARE,
     PRIOR,
+    adapt_option,
     device_option,
     encoding_option,
     html_option,
@@ -50,6 +51,7 @@ from estimators.inspection import duplicates_page, write_page
 
 PROBABILITY, SIMILARITY = 0.5, 0.8
 LEAST = 0.01
+_LOOKED_AT_TEXTS = 500
 _OUTPUTS = ("--out", "--html", "--save", "--mapping")
 
 
@@ -162,6 +164,7 @@ class _ShareOrEstimate(click.ParamType):
 @format_option
 @html_option("Write a page of the groups; a table only with --out.")
 @encoding_option
+@adapt_option
 @device_option
 @quiet_option
 def duplicates(**given: Any) -> None:
@@ -181,6 +184,12 @@ def duplicates(**given: Any) -> None:
         classifier, options.prior = collection.finder.classifier, collection.finder.prior
         if options.precision is not None and classifier is None:
             raise click.UsageError(f"--precision: {options.against} was saved without a --model")
+    if options.precision is not None and (
+        options.adapt or getattr(classifier, "untrained_share_", 0)
+    ):
+        raise click.UsageError(
+            "--precision is of a model as trained, not adapted; give --threshold"
+        )
     if options.precision is not None and options.prior != "estimate":
         options.threshold = _threshold_for(options.precision, classifier, options.prior)
     rows = reading.open_table(options.table, options.encoding)
@@ -205,14 +214,17 @@ def duplicates(**given: Any) -> None:
     if collection:
         finder = collection.finder.set_params(verbose=verbosity())
     else:
+        known = (texts, ids, blocks) if options.against is None else _other_table(options)
+        if options.adapt:
+            classifier = reading.adapted(classifier, known[0])
+        elif getattr(classifier, "has_familiarity", False):
+            _note_on_unfamiliar(classifier, known[0])
         finder = DuplicateFinder(
             classifier, prior=options.prior, index=options.index, verbose=verbosity()
         )
+        finder.fit(*known)
         if options.against is None:
-            finder.fit(texts, ids, blocks)
             _note_on_texts(finder)
-        else:
-            finder.fit(*_other_table(options))
     if options.precision is not None and options.prior == "estimate":
         prior = finder.find(threshold=1.0).prior
         options.threshold = _threshold_for(options.precision, classifier, prior)
@@ -312,6 +324,7 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         ("--model", options.model is not None),
         ("--prior", options.prior is not None),
         ("--index", options.index != "auto"),
+        ("--adapt", options.adapt),
     ):
         if known and fixed:
             raise click.UsageError(f"{option} is part of a collection; give it with --save instead")
@@ -334,6 +347,8 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         raise click.UsageError("--linkage is about groups; give --groups or --html too")
     if options.prior is not None and not has_model:
         raise click.UsageError("--prior is about the probabilities of a model; give --model too")
+    if options.adapt and not has_model:
+        raise click.UsageError("--adapt is for a model file; give --model too")
     if options.device is not None and not has_model:
         raise click.UsageError("--device is about the encoder of a model; give --model too")
     outputs = {option: getattr(options, option[2:]) for option in _OUTPUTS}
@@ -348,6 +363,14 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         state = "with" if has_blocks else "without"
         raise click.UsageError(f"--within: {against} was saved {state} it; {remedy}")
     return collection
+
+
+def _note_on_unfamiliar(classifier: Any, texts: list[str]) -> None:
+    """Warn by a sample, since an encoder reads its texts once more."""
+    rows = np.random.default_rng(0).permutation(len(texts))[:_LOOKED_AT_TEXTS]
+    sample = np.array([texts[row] for row in rows], dtype=object)
+    familiarity = classifier.familiarity(np.column_stack([sample, sample]))
+    reading.note_on_unfamiliar(familiarity, "texts looked at")
 
 
 def _note_on_texts(finder: Any) -> None:

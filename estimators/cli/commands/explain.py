@@ -12,6 +12,7 @@ from estimators.cli import reading
 from estimators.cli.console import examples, progress, quiet_option
 from estimators.cli.options import (
     FILE,
+    adapt_option,
     contexts_option,
     device_option,
     html_option,
@@ -19,7 +20,7 @@ from estimators.cli.options import (
     pair_options,
     report_format_option,
 )
-from estimators.cli.regressors import FolderModel, is_folder
+from estimators.cli.regressors import FolderModel, checked_folder
 from estimators.cli.tables import format_of
 from estimators.cli.writing import check_places, note_written, out_option, write_text
 from estimators.inspection import (
@@ -52,6 +53,7 @@ BLOCK = 32
     help="Format of the result; jsonl holds all numbers. Default: by the name of --out, else text.",
 )
 @html_option("Write a page; the text result then only with --out.")
+@adapt_option
 @device_option
 @quiet_option
 def explain(
@@ -64,6 +66,7 @@ def explain(
     out: str | None,
     form: str | None,
     html: str | None,
+    adapt: bool,
     device: str | None,
     encoding: str | None,
 ) -> None:
@@ -80,11 +83,11 @@ def explain(
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
+    if text_pair is not None and adapt:
+        raise click.UsageError("--adapt is about the texts of a table; give PAIRS")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
-    folder = is_folder(model)
-    if not folder and contexts is not None:
-        raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
+    folder = checked_folder(model, contexts, adapt)
     classifier = None if folder else reading.open_model(model, device)
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
@@ -95,6 +98,8 @@ def explain(
     if classifier is None:
         verdicts = FolderModel(model, texts, contexts, device).explain()
     else:
+        if adapt:
+            classifier = reading.adapted(classifier, texts.ravel())
         verdicts = _verdicts(classifier, texts)
     if html is not None:
         by_contexts = isinstance(verdicts[0], ContextExplanation)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import click
 
 from estimators.cli import reading
-from estimators.cli.console import Failure, examples, note, progress, quiet_option
+from estimators.cli.console import Failure, examples, progress, quiet_option
 from estimators.cli.options import (
     FILE,
     FiniteRange,
+    adapt_option,
     contexts_option,
     device_option,
     model_option,
     pair_options,
 )
-from estimators.cli.regressors import FolderModel, is_folder
+from estimators.cli.regressors import FolderModel, checked_folder
 from estimators.cli.writing import check_places, format_option, out_option, write_result
-
-UNFAMILIAR = 0.5
-"""Familiarity below which a pair counts as unlike the texts of the training."""
 
 
 @click.command(
@@ -49,12 +46,7 @@ UNFAMILIAR = 0.5
     metavar="NAME",
     help="Name of the column of scores; the decision is then NAME_duplicate.",
 )
-@click.option(
-    "--adapt",
-    is_flag=True,
-    help="Take the texts of the table for a collection of another kind than the model was trained "
-    "on: the less familiar they are, the more untrained similarity counts.",
-)
+@adapt_option
 @device_option
 @quiet_option
 def score(
@@ -80,13 +72,9 @@ def score(
     where a --threshold is given; which model it is stands on standard error.
     """
     check_places({"--out": out}, [pairs, model])
-    folder = is_folder(model)
-    if not folder and contexts is not None:
-        raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
+    folder = checked_folder(model, contexts, adapt)
     if not folder and threshold is not None and threshold < 0:
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
-    if folder and adapt:
-        raise click.UsageError("--adapt is for a model file")
     classifier: Any = None if folder else reading.open_model(model, device)
     # Loaded after the model: skops loads faster before scikit-learn.
     from estimators.pairs import (
@@ -116,10 +104,7 @@ def score(
     else:
         encodings = Encodings()
         if adapt:
-            given = [text for pair in texts for text in pair]
-            classifier = copy(classifier).adapt(given, encodings)
-            share = classifier.untrained_share_
-            note(f"untrained similarity has a share of {share:.0%} in the log-odds")
+            classifier = reading.adapted(classifier, texts.ravel(), encodings)
         with progress(len(texts), "score") as advance:
             if knows:
                 judge = probabilities_and_familiarities
@@ -128,7 +113,7 @@ def score(
                 found = duplicate_probabilities(classifier, texts, advance=advance)
         scores = found.tolist()
     if familiar is not None:
-        _note_on_unfamiliar(familiar, adapt)
+        reading.note_on_unfamiliar(familiar, "pairs", adapt)
     rows = (
         [
             *row,
@@ -139,14 +124,3 @@ def score(
         for number, (row, p) in enumerate(zip(table.rows, scores, strict=True))
     )
     write_result(out, form, [*table.columns, *added], rows, like=table)
-
-
-def _note_on_unfamiliar(familiar: Any, adapted: bool) -> None:
-    """Warn where most texts are of another kind than those of the training."""
-    low = int((familiar < UNFAMILIAR).sum())
-    if len(familiar) and low > len(familiar) / 2:
-        remedy = "" if adapted else "; --adapt lets untrained similarity count the more"
-        note(
-            f"warning: {low} of {len(familiar)} pairs have a familiarity below {UNFAMILIAR}: their "
-            f"texts are unlike those that the model was trained on{remedy}"
-        )

@@ -14,6 +14,7 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, progress, quiet_option
 from estimators.cli.options import (
     FILE,
+    adapt_option,
     device_option,
     id_option,
     model_option,
@@ -46,6 +47,7 @@ _PAIRS, _JUDGED = "pairs", "judged"
     required=True,
     help="Where the submission goes, always CSV; - is standard output.",
 )
+@adapt_option
 @device_option
 @quiet_option
 def submit(
@@ -56,6 +58,7 @@ def submit(
     model: str,
     prior: float | None,
     out: str,
+    adapt: bool,
     device: str | None,
     encoding: str | None,
 ) -> None:
@@ -69,10 +72,14 @@ def submit(
     check_places({"--out": out}, [test, model])
     classifier = reading.open_model(model, device)
     rows = reading.named_pairs(test, text1, text2, name, encoding)
-    from estimators.pairs import keep_pairs, write_kept_predictions
+    from estimators.pairs import keep_pairs, kept_texts, write_kept_predictions
 
     with _kept(out) as keep:
         pairs = keep_pairs(rows, keep / _PAIRS)
+        digest = digest_of(model)
+        if adapt:
+            classifier = reading.adapted(classifier, kept_texts(pairs))
+            digest += ", adapted"
         target = out if is_file(out) else standard_output()
         with progress(pairs.shape[0], "submit") as advance:
             mean = write_kept_predictions(
@@ -80,7 +87,7 @@ def submit(
                 pairs,
                 target,
                 keep / _JUDGED,
-                model_digest=digest_of(model),
+                model_digest=digest,
                 prior=prior,
                 advance=advance,
             )

@@ -161,8 +161,7 @@ class FamiliarTexts(BaseEstimator):
                 "this model has no untrained similarity to fall back to: fit it with "
                 "final_estimator=None, and features='lexical' or a member such as SentenceEncoder()"
             )
-        rows = np.random.default_rng(0).permutation(len(given))[:MOST_TEXTS]
-        sample = as_texts([given[row] for row in np.sort(rows)])
+        sample = as_texts([given[row] for row in sampled_rows(len(given))])
         weights = reaching_weights(self.final_estimator_, self._final_fit_params)
         collection = None
         if reading is not None:
@@ -266,6 +265,11 @@ def _vectors_of(member: Any, collection: Any, encodings: Encodings) -> Embed:
         return vectors
 
     return embed
+
+
+def sampled_rows(n_texts: int) -> np.ndarray:
+    """Rows of a collection that `FamiliarTexts.adapt` looks at, in their order."""
+    return np.sort(np.random.default_rng(0).permutation(n_texts)[:MOST_TEXTS])
 
 
 def is_encoder(member: Any) -> bool:
