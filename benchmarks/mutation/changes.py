@@ -23,7 +23,7 @@ NEUTRAL = frozenset(
 )
 """Arguments that change no result, only what is spent or what is refused."""
 SIZES = re.compile(
-    "_?BLOCK_(BYTES|ROWS|CELLS|PAIRS|QUERIES)|_LEAST_QUERIES|_TILE_BYTES|TILE|_GROUP_CELLS|_ROWS"
+    "_?BLOCK_(BYTES|ROWS|CELLS|PAIRS|QUERIES)|_LEAST_QUERIES|_TILE_BYTES|TILE(_ON_CUDA)?|_GROUP_CELLS|_ROWS"
     "|_TRIPLETS|SENT"
 )
 """Names of constants that say how much is done at once; tests set them to sizes of their own."""

@@ -22,8 +22,10 @@ from film.training.text_batches import (
     unit,
 )
 
-TILE, TILE_ON_CUDA = 2**22, 2**25
-"""Cosines held at once: 16 MB in float32, and 128 MB on a GPU, which makes many at a time."""
+TILE = 2**22
+"""Cosines held at once: 16 MB in float32."""
+TILE_ON_CUDA = 2**25
+"""The same on a GPU, which makes many at a time."""
 
 
 def allpairs_similarity(
@@ -218,9 +220,8 @@ def _maxima(side1: Operand, side2: Operand, tile: int) -> tuple[Any, Any, Any]:
     (B, L1, _), (C, L2, _) = side1.x.shape, side2.x.shape
     padded1, padded2 = not bool(mask1.all()), not bool(mask2.all())
     short = _has_short_products(side1.x)
-    rows1, rows2 = (
-        _known(side) if short else scaled(side.x, side.scale) for side in (side1, side2)
-    )
+    # What padding holds makes cosines that are overwritten below.
+    rows1, rows2 = (side.x if short else scaled(side.x, side.scale) for side in (side1, side2))
     similarity = side1.scale.new_empty(B, C)
     # The place of each maximum is all that the gradient needs to know of the cosines.
     best1 = mask1.new_empty(B, L1, C, dtype=place_type(L2))
@@ -267,11 +268,6 @@ def _chosen(gradient: Any, mass1: Any, mass2: Any, place1: Any, place2: Any, dty
     W.scatter_(3, place1[..., None], of1)
     # No two sums fall on one place within a call, so their order is fixed.
     return W.scatter_add_(1, place2[:, None], (gradient[..., None] * mass2)[:, None].to(dtype))
-
-
-def _known(side: Operand) -> Any:
-    """Tokens as they are, and zeros where the scale is 0, whatever they hold."""
-    return side.x.masked_fill((side.scale == 0)[..., None], 0)
 
 
 def _has_short_products(x: Any) -> bool:

@@ -527,6 +527,7 @@ def test_verbose_is_checked_alike(law):
 
 @pytest.mark.parametrize("name", ["memory", "cache"])
 def test_folders_that_keep_work_are_spelled_alike(name, tmp_path):
+    # A text that is kept is not encoded once more beside others, which rounds otherwise.
     for law in LAWS.values():
         if name not in params_of(law.model):
             continue
@@ -534,7 +535,11 @@ def test_folders_that_keep_work_are_spelled_alike(name, tmp_path):
         folder = tmp_path / type(law.model).__name__
         expected = shown(law, fitted_once(law))
         for given in (str(folder), folder):
-            assert_equal(shown(law, fitted(law, **{name: given})), expected)
+            found = shown(law, fitted(law, **{name: given}))
+            if name == "memory":
+                assert_equal(found, expected)
+            else:
+                assert_close(law, found, expected)
         assert any(folder.iterdir())
 
 

@@ -120,7 +120,8 @@ def test_contributions_sum_to_the_similarity(fitted):
     x1, x2 = (fitted.encoder_.transform([text])[0].astype(float) for text in PAIRS[0])
     shares = x1 @ x2.T / len(x1) / len(x2)
     shares /= np.linalg.norm(x1.mean(axis=0)) * np.linalg.norm(x2.mean(axis=0))
-    np.testing.assert_allclose(explained[0].contributions, shares, rtol=0, atol=1e-9)
+    # Texts alone are encoded as beside others up to the rounding of float32.
+    np.testing.assert_allclose(explained[0].contributions, shares, rtol=0, atol=1e-7)
 
 
 def test_fit_takes_pairs_and_transform_texts_so_that_both_at_once_are_refused(tiny_model):

@@ -510,6 +510,24 @@ def test_a_text_that_is_padding_alone_is_named():
         allpairs_similarity(X, X, None, mask, weights2=torch.ones(2, 3))
 
 
+@pytest.mark.parametrize(
+    ("is_cuda", "dtype", "version", "expected"),
+    [
+        (True, torch.bfloat16, "2.8.0", True),
+        (True, torch.float16, "2.13.0+cu130", True),
+        (True, torch.float16, "3.0.1", True),
+        (True, torch.bfloat16, "2.7.1", False),
+        (True, torch.float32, "2.8.0", False),
+        (False, torch.bfloat16, "2.8.0", False),
+    ],
+)
+def test_16_bits_are_multiplied_as_such_where_torch_can(
+    is_cuda, dtype, version, expected, monkeypatch
+):
+    monkeypatch.setattr(torch, "__version__", version)
+    assert module._has_short_products(SimpleNamespace(is_cuda=is_cuda, dtype=dtype)) is expected
+
+
 @pytest.mark.parametrize("triton", [False, True])
 @pytest.mark.parametrize("is_cuda", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
