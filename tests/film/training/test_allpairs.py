@@ -510,6 +510,22 @@ def test_a_text_that_is_padding_alone_is_named():
         allpairs_similarity(X, X, None, mask, weights2=torch.ones(2, 3))
 
 
+def test_weights_that_learn_have_exact_gradients_of_tokens_of_16_bits(monkeypatch):
+    x1, mask1 = batch(0, 4, 5, 32, torch.bfloat16, ragged=True)
+    x2, mask2 = batch(1, 7, 3, 32, torch.bfloat16, ragged=True)
+
+    def gradients():
+        weights = [weights_of(mask).float().requires_grad_() for mask in (mask1, mask2)]
+        found = allpairs_similarity(x1, x2, mask1, mask2, weights1=weights[0], weights2=weights[1])
+        (found * torch.arange(28.0).view(4, 7)).sum().backward()
+        return [each.grad for each in weights]
+
+    expected = gradients()
+    monkeypatch.setattr(module, "_has_short_products", lambda _: True)
+    for one, other in zip(gradients(), expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("is_cuda", "dtype", "version", "expected"),
     [
