@@ -180,8 +180,8 @@ def _function() -> Any:
             d1, d2 = torch.zeros_like(u1), torch.zeros_like(u2)
             of_mass1: Any = torch.zeros_like(mass1) if learns else None
             of_mass2: Any = torch.zeros_like(mass2) if learns else None
-            short, size = _has_short_products(x1) and not learns, 1.0
-            if short:
+            size: Any = None
+            if _has_short_products(x1) and not learns:
                 # So that no weight of the plan is too small for float16.
                 size = gradient.abs().amax().clamp_min(torch.finfo(gradient.dtype).tiny)
                 gradient, u1, u2 = gradient / size, u1.to(x1.dtype), u2.to(x2.dtype)
@@ -201,12 +201,13 @@ def _function() -> Any:
                     u1.dtype,
                 )
                 W = W.view(-1, W.shape[2] * L2)
-                d1[rows].view(-1, h).add_(_product(W, u2[columns].view(-1, h)))
-                d2[columns].view(-1, h).add_(_product(W.T, u1[rows].view(-1, h)))
-            if short:
+                _add_product(d1[rows].view(-1, h), W, u2[columns].view(-1, h))
+                _add_product(d2[columns].view(-1, h), W.T, u1[rows].view(-1, h))
+            if size is not None:
+                d1, d2 = d1.mul_(size), d2.mul_(size)
                 u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
-            found1 = through_unit(d1.mul_(size), u1, scale1).to(x1.dtype)
-            found2 = through_unit(d2.mul_(size), u2, scale2).to(x2.dtype)
+            found1 = through_unit(d1, u1, scale1).to(x1.dtype)
+            found2 = through_unit(d2, u2, scale2).to(x2.dtype)
             return found1, found2, None, None, of_mass1, of_mass2, None, None
 
     return Transport
@@ -288,6 +289,13 @@ def _product(a: Any, b: Any) -> Any:
         if a.dtype in (torch.float32, torch.float64):
             return a @ b
         return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else a.float() @ b.float()
+
+
+def _add_product(d: Any, a: Any, b: Any) -> None:
+    if a.dtype == d.dtype:
+        d.addmm_(a, b)
+    else:
+        d.add_(_product(a, b))
 
 
 def _cosines(u1: Any, u2: Any) -> Any:
