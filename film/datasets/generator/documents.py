@@ -7,95 +7,18 @@ import numpy as np
 from film.datasets.generator.draws import Draws, generator_of
 from film.datasets.generator.lexicon import (
     AIDS,
+    ASIDES,
     NUMBER_WORDS,
+    PEOPLE,
     PLACES,
     QUALITIES,
+    SCENE,
+    TOPICS,
     UNITS,
     VERBS,
-    table,
 )
-from film.datasets.generator.topics import TOPICS
 from film.datasets.generator.wording import qualified
 
-# In the order in which a scene tells them. {verb} and {thing} are worded anew in each sentence.
-_STEPS: tuple[tuple[str, ...], ...] = (
-    (
-        "In {place} {name} wanted to {verb} {thing}.",
-        "For years {name} had hoped to {verb} {thing}.",
-        "One day {name} made up {their} mind to {verb} {thing}.",
-        '"I would like to {verb} {thing}," said {name}.',
-        "{name} asked {friend} how to {verb} {thing}.",
-        "It was {friend} who told {name} to {verb} {thing}.",
-        "Few people in {place} knew how to {verb} {thing}, but {name} had to.",
-        "Was it time to {verb} {thing}?",
-    ),
-    (
-        "{They} had read all about {thing}, above all what was {quality}.",
-        "{friend} warned {them} about {thing}.",
-        "What {they} had in mind was {qualified}.",
-        "{They} talked of nothing but {thing} for {number} days.",
-        '"Look for {qualified}," said {friend}.',
-        "In {place} {they} had once seen {qualified}.",
-        "With {thing} everything would be different.",
-        "It had to be {quality}, {they} thought.",
-    ),
-    (
-        "Without {aid} it could not be done.",
-        "{They} needed {aid} for it.",
-        "With {aid} it seemed easier.",
-        "{friend} said that {aid} would help.",
-        "Then {they} thought of {aid}.",
-        '"Have you tried it with {aid}?" asked {friend}.',
-        "There was no hope without {aid}, and {they} knew it.",
-        "How was {they} to get {aid}?",
-    ),
-    (
-        "So {they} began to {verb} {thing} {limit}.",
-        "It took {name} a long time to {verb} {thing}.",
-        "{They} spent {number} days in {place} trying to {verb} {thing}.",
-        "To {verb} {thing} was harder than {they} had thought.",
-        "{friend} helped {them} to {verb} {thing}.",
-        "{name} had promised to {verb} {thing} {limit}.",
-        "Again and again {they} tried to {verb} {thing}.",
-    ),
-    (
-        "At last {name} managed to {verb} {thing}.",
-        "In the end {they} failed to {verb} {thing}, and that was that.",
-        "{name} was happy, and {thing} had made {them} so.",
-        '"Who would have thought that I could {verb} {thing}?" said {name}.',
-        "When {friend} heard of {thing}, {name} only smiled.",
-        "It was {quality} enough for {them}.",
-        "{They} never tried to {verb} {thing} again.",
-    ),
-)
-_BETWEEN = (
-    "It rained all night.",
-    "{friend} laughed.",
-    "Nobody said a word.",
-    "The next morning was bright and cold.",
-    "{They} slept badly.",
-    "A letter from {place} came too late.",
-)
-_PEOPLE = table("""
-Anna|she|her|her
-Ben|he|his|him
-Clara|she|her|her
-David|he|his|him
-Emma|she|her|her
-Felix|he|his|him
-Grace|she|her|her
-Henry|he|his|him
-Irma|she|her|her
-Jonas|he|his|him
-Laura|she|her|her
-Martin|he|his|him
-Nora|she|her|her
-Oscar|he|his|him
-Paula|she|her|her
-Robert|he|his|him
-Sarah|she|her|her
-Thomas|he|his|him
-""")
 _LIMITS = ("hours", "days", "weeks", "months", "dollars", "people")
 
 
@@ -152,7 +75,7 @@ def make_documents(
 
 
 def _document(n_scenes: int, draws: Draws) -> str:
-    names = tuple(_PEOPLE)
+    names = tuple(PEOPLE)
     name = draws.one(names)
     friend = draws.one([other for other in names if other != name])
     topic = draws.one(tuple(TOPICS))
@@ -165,7 +88,7 @@ def _scene(name: str, friend: str, topic: str, draws: Draws) -> str:
     verb, wordings = draws.common(room.verbs), draws.common(room.things)
     quality, aid = draws.common(room.qualities), draws.common(room.aids)
     place = draws.common(tuple(PLACES))
-    _, they, their, them = _PEOPLE[name]
+    _, they, their, them = PEOPLE[name]
 
     def told(template: str) -> str:
         thing = draws.one(wordings)
@@ -179,8 +102,8 @@ def _scene(name: str, friend: str, topic: str, draws: Draws) -> str:
         return template.format(**words, number=NUMBER_WORDS[2 + draws.below(9)])
 
     sentences = []
-    for k, step in enumerate(_STEPS):
+    for k, step in enumerate(SCENE):
         sentences.append(told(draws.one(step)))
         if len(sentences) - k < 3 and draws.chance(0.15):
-            sentences.append(told(draws.one(_BETWEEN)))
+            sentences.append(told(draws.one(ASIDES)))
     return " ".join(sentences)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from film.datasets.generator.draws import Draws
-from film.datasets.generator.lexicon import AUDIENCES, INTENTS, PLACES, UNITS
-from film.datasets.generator.topics import TOPICS
+from film.datasets.generator.lexicon import AUDIENCES, INTENTS, PLACES, TOPICS, UNITS
 
 SWITCH = "switch"
 

@@ -14,11 +14,11 @@ from film.datasets.generator.lexicon import (
     PLACES,
     QUALITIES,
     SWITCHES,
+    TOPICS,
     UNITS,
     VERBS,
 )
 from film.datasets.generator.meanings import SWITCH, Meaning
-from film.datasets.generator.topics import TOPICS
 
 _Pick = Callable[[object, Sequence[str]], str]
 

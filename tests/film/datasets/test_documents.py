@@ -8,8 +8,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from film.contexts import plain_text, split_sentences, write_corpus
 from film.datasets import make_documents
-from film.datasets.generator.documents import _PEOPLE
-from film.datasets.generator.topics import TOPICS
+from film.datasets.generator.lexicon import PEOPLE, TOPICS
 
 
 def test_documents_have_the_paragraphs_and_sentences_that_were_asked_for():
@@ -45,7 +44,7 @@ def test_neighbouring_sentences_speak_of_one_thing():
     rows = [split_sentences(plain_text(document)) for document in documents]
     texts = [text for sentences in rows for text in sentences]
     homes = np.repeat(np.arange(len(rows)), [len(sentences) for sentences in rows])
-    names = {name.lower() for name in _PEOPLE}
+    names = {name.lower() for name in PEOPLE}
     tfidf = TfidfVectorizer(stop_words=list(names), sublinear_tf=True).fit_transform(texts)
     following = np.asarray(tfidf[:-1].multiply(tfidf[1:]).sum(axis=1)).ravel()
     same = homes[:-1] == homes[1:]

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from film.datasets import make_question_pairs
 from film.datasets.generator import lexicon, meanings, wording
-from film.datasets.generator.topics import TOPICS, Topic
+from film.datasets.generator.lexicon import TOPICS, Topic
 from film.text import normalize_text
 
 
