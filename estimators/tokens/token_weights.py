@@ -25,7 +25,7 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.persistence import savable
-from film.training import contrastive_loss, weighted_mean
+from film.training import contrastive_loss, unit_rows, weighted_mean
 
 TEXTS_AT_ONCE = 32
 """Texts of like length that go through the model together, for little padding."""
@@ -285,7 +285,6 @@ class TokenWeights(BaseEstimator):
     ) -> tuple[np.ndarray, np.ndarray, list[float]]:
         """Give the logs of weights, which entries were learned from, and the losses."""
         import torch
-        from torch.nn.functional import normalize
         from tqdm.auto import tqdm
 
         device, steps = transformer.device, self.steps
@@ -302,7 +301,7 @@ class TokenWeights(BaseEstimator):
                 features, mask = transformer.forward(tokens, part)
             ids = torch.zeros(mask.shape, dtype=torch.long, device=device)
             ids[mask] = torch.from_numpy(_ids(tokens, part)).to(device)
-            return normalize(weighted_mean(features, (logs * is_learned).exp()[ids], mask), dim=1)
+            return unit_rows(weighted_mean(features, (logs * is_learned).exp()[ids], mask))
 
         transformer.module.train()
         try:

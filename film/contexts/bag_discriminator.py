@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from film.contexts.discriminator import Interaction
+from film.training import unit_rows
 
 __all__ = ["BagDiscriminator"]
 
@@ -105,7 +106,7 @@ class BagDiscriminator(torch.nn.Module):
         # Squares keep weights from turning negative.
         weights = self.roots[ids].square() * inside
         found = (weights[:, None] @ self.embedding(ids)).squeeze(1)
-        return torch.nn.functional.normalize(found, dim=1) * self.length
+        return unit_rows(found) * self.length
 
     def centre(self, states: Any) -> Any:
         """Vectors of centre sentences: ``logit = <centre(s), left(l) + right(r)>``."""

@@ -9,3 +9,4 @@ from .losses import triplet_loss as triplet_loss
 from .pooling import weighted_mean as weighted_mean
 from .rowpairs import rowpairs_similarity as rowpairs_similarity
 from .text_batches import Trainable as Trainable
+from .text_batches import unit_rows as unit_rows

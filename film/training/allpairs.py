@@ -15,11 +15,12 @@ from film.training.text_batches import (
     kind_of,
     masses,
     means,
+    moderate,
     place_type,
     scaled,
     scales,
     through_unit,
-    unit,
+    unit_rows,
 )
 
 TILE = 2**22
@@ -91,6 +92,8 @@ def allpairs_similarity(
     before the gradient multiplies by it, but not where weights ask for one, which costs a product
     a tile more.
 
+    A vector of length 1e-12 or less, of a token or a mean, has cosines of 0 and no gradient.
+
     Examples
     --------
     >>> import torch
@@ -108,7 +111,7 @@ def allpairs_similarity(
     fused = _uses_kernel(kernel, x1)
     with torch.autocast(x1.device.type, enabled=False):
         if method == "cls":
-            return unit(firsts(side1)) @ unit(firsts(side2)).T
+            return unit_rows(firsts(side1)) @ unit_rows(firsts(side2)).T
         if method == "avg":
             return _of_means(side1, side2)
         if method == "rcmd+avg" and not x1.is_cuda:
@@ -120,13 +123,13 @@ def allpairs_similarity(
         if tile is None:
             tile = TILE_ON_CUDA if x1.is_cuda else TILE
         relaxed = _function().apply(
-            side1.x, side2.x, side1.mask, side2.mask, mass1, mass2, tile, fused
+            moderate(side1.x), moderate(side2.x), side1.mask, side2.mask, mass1, mass2, tile, fused
         )
         return (relaxed + _of_means(side1, side2)) / 2 if method == "rcmd+avg" else relaxed
 
 
 def _of_means(side1: Side, side2: Side) -> Any:
-    return unit(means(side1)) @ unit(means(side2)).T
+    return unit_rows(means(side1)) @ unit_rows(means(side2)).T
 
 
 def _uses_kernel(kernel: bool | None, x: Any) -> bool:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from film.training.text_batches import Side, Trainable, checked_sides, firsts, masses, means, unit
+from film.training.text_batches import (
+    Side,
+    Trainable,
+    checked_sides,
+    firsts,
+    masses,
+    means,
+    unit_rows,
+)
 
 
 def rowpairs_similarity(
@@ -58,7 +66,7 @@ def rowpairs_similarity(
     # Not rounded under autocast, as in `allpairs_similarity`.
     with torch.autocast(x1.device.type, enabled=False):
         if method == "cls":
-            return (unit(firsts(side1)) * unit(firsts(side2))).sum(dim=1)
+            return (unit_rows(firsts(side1)) * unit_rows(firsts(side2))).sum(dim=1)
         if method == "avg":
             return _of_means(side1, side2)
         exact = side1.weights.dtype
@@ -76,9 +84,9 @@ def rowpairs_similarity(
 
 
 def _of_means(side1: Side, side2: Side) -> Any:
-    return (unit(means(side1)) * unit(means(side2))).sum(dim=1)
+    return (unit_rows(means(side1)) * unit_rows(means(side2))).sum(dim=1)
 
 
 def _unit_tokens(side: Side, dtype: Any) -> Any:
     # Padding may hold anything, NaN included.
-    return unit(side.x.to(dtype).masked_fill(~side.mask[..., None], 0))
+    return unit_rows(side.x.to(dtype).masked_fill(~side.mask[..., None], 0))

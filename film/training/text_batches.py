@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple, get_args
 
 Trainable = Literal["rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"]
@@ -9,7 +10,7 @@ TRAINABLE: tuple[Trainable, ...] = get_args(Trainable)
 """Plans with a gradient here, as `film.tokens.transport_plan` defines them."""
 
 EPSILON = 1e-12
-"""Token vectors shorter than this have cosines of 0 and no gradient."""
+"""Vectors of this length or less have cosines of 0 and no gradient."""
 
 
 class Side(NamedTuple):
@@ -74,7 +75,7 @@ def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
                 f"mask{side} must be of bool, True at tokens, got {kind_of(mask)}; turn an "
                 "attention mask into one by mask.bool()"
             )
-    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
+    exact = _exact_type(x)
     if weights is None:
         weights = mask.to(exact)
     else:
@@ -130,11 +131,55 @@ def firsts(side: Side) -> Any:
     return side.x[texts, first].to(side.weights.dtype)
 
 
-def unit(x: Any) -> Any:
-    """Rows of length 1; rows of zeros stay as they are."""
+def unit_rows(x: Any) -> Any:
+    """Divide vectors by their lengths, differentiably; one without a direction becomes zeros.
+
+    Parameters
+    ----------
+    x : tensor of float, shape (..., h)
+        Vectors.
+
+    Returns
+    -------
+    unit : tensor, shape (..., h)
+        Rows of length 1. A row of length 1e-12 or less is zeros, and its gradient is zero: one of
+        ``1 / length`` would be that of rounding errors. Lengths do not overflow.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.training import unit_rows
+    >>> x = torch.tensor([[3.0, 4.0], [0.0, 0.0]], requires_grad=True)
+    >>> unit_rows(x).sum().backward()
+    >>> unit_rows(x.detach()), x.grad[1]
+    (tensor([[0.6000, 0.8000],
+            [0.0000, 0.0000]]), tensor([0., 0.]))
+    """
     import torch
 
-    return torch.nn.functional.normalize(x, dim=-1, eps=EPSILON)
+    x = moderate(x)
+    lengths = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    short = lengths <= EPSILON
+    return x.masked_fill(short, 0) / lengths.masked_fill(short, 1)
+
+
+def moderate(x: Any) -> Any:
+    """Scale vectors down whose squares would overflow, which changes no cosine."""
+    import torch
+
+    exact = _exact_type(x)
+    exponent = math.frexp(torch.finfo(exact).max)[1] // 2
+    lengths = torch.linalg.vector_norm(x.detach(), dim=-1, keepdim=True, dtype=exact)
+    great = lengths > 2.0 ** (exponent - 12)
+    # By a power of 2, which rounds nothing.
+    return torch.where(great, x * 2.0 ** -(exponent + 12), x) if bool(great.any()) else x
+
+
+def _exact_type(x: Any) -> Any:
+    """Type that tokens are summed in."""
+    import torch
+
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
 def kind_of(x: Any) -> str:
@@ -151,9 +196,9 @@ def scales(x: Any, mask: Any) -> Any:
     """Give 1/‖x‖ of each token; 0 for padding and tokens without a direction."""
     import torch
 
-    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
+    exact = _exact_type(x)
     norms = torch.linalg.vector_norm(x, dim=-1, dtype=exact)
-    # A token that is too long shows in the result, as one of NaN does.
+    # A token of infinity shows in the result, as one of NaN does.
     found = norms.reciprocal().masked_fill_(norms.isinf(), torch.nan)
     return found.masked_fill_(~mask | (norms <= EPSILON), 0)
 

@@ -18,6 +18,7 @@ from film.training import (
     pairwise_logistic_loss,
     rowpairs_similarity,
     triplet_loss,
+    unit_rows,
     weighted_mean,
 )
 
@@ -159,7 +160,7 @@ class NPairs(Objective):
         import torch
 
         processes, groups = batch.processes, self.groups[batch.codes]
-        unit = torch.nn.functional.normalize(batch.x[:, :, 0], dim=-1)
+        unit = unit_rows(batch.x[:, :, 0])
         scaled = unit / batch.settings.temperature**0.5
         others = [part for j in range(1, len(scaled)) for part in processes.gather(scaled[j])]
         left_out = excluded(

@@ -3,6 +3,7 @@
 import pickle
 import shutil
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -183,6 +184,18 @@ def test_n_pairs_leaves_out_partners_of_its_own_group():
     # Groups that an estimator finds are those that its triplets link.
     linked = objective_of("n_pair", Examples(states, np.array([[0, 3, 1], [3, 6, 2]]), None, None))
     assert len(set(linked.groups[[0, 3, 6]])) == 1 and len(set(linked.groups)) == 10
+
+
+def test_n_pairs_of_a_text_without_a_vector_move_it_nowhere():
+    x = torch.tensor([[[[0.0, 0.0]], [[1.0, 0.0]]], [[[0.0, 1.0]], [[1.0, 0.0]]]])
+    batch = SimpleNamespace(
+        x=x.requires_grad_(),
+        codes=np.array([[0, 1], [2, 3]]),
+        settings=SimpleNamespace(temperature=0.05),
+        processes=SimpleNamespace(rank=0, size=1, order=[0], gather=lambda part: [part]),
+    )
+    NPairs(np.arange(4)).loss(batch).backward()
+    assert not x.grad[0, 0].any() and x.grad.abs().max() < 100
 
 
 def test_the_null_text_links_no_groups(model):

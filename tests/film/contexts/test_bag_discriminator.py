@@ -69,3 +69,9 @@ def test_all_of_it_learns(interaction):
 def test_arguments_are_checked(given, message):
     with pytest.raises(ValueError, match=message):
         BagDiscriminator(**{"n_tokens": 9, "width": 4} | given)
+
+
+def test_tokens_of_zeros_move_by_no_more_than_others():
+    model = BagDiscriminator(3, width=2, vectors=[[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
+    model.states([[0, 0], [1, 2]], [2, 2]).sum().backward()
+    assert not model.embedding.weight.grad.any() and not model.roots.grad.any()

@@ -11,6 +11,8 @@ from film.training import allpairs as module
 from film.training.text_batches import TRAINABLE
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
+from tests.film.training.gradients import gradients  # noqa: E402
+
 allpairs_similarity = module.allpairs_similarity
 
 RELAXED = ("rcmd", "rcmd1", "rcmd2")
@@ -74,16 +76,6 @@ def dense(x1, x2, mask1, mask2, method, weights1=None, weights2=None):
     rows, columns = rows.sum(1), columns.sum(2)
     relaxed = {"rcmd1": rows, "rcmd2": columns}.get(method, (rows + columns) / 2)
     return (relaxed + of_means) / 2 if method == "rcmd+avg" else relaxed
-
-
-def gradients(function, x1, x2, *arguments, **options):
-    """Similarities, and gradients of a sum of them with fixed weights."""
-    x1, x2 = x1.clone().requires_grad_(), x2.clone().requires_grad_()
-    similarity = function(x1, x2, *arguments, **options)
-    g = torch.Generator().manual_seed(9)
-    weight = torch.randn(similarity.shape, generator=g, dtype=torch.float64)
-    (similarity * weight.to(similarity.dtype)).sum().backward()
-    return similarity.detach(), x1.grad, x2.grad
 
 
 @pytest.mark.parametrize(
@@ -298,6 +290,15 @@ def test_tokens_in_another_order_of_memory_get_their_gradient():
     found = gradients(turned, x1, x2, mask1, mask2)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-14, rtol=1e-12)
+
+
+def test_tokens_that_are_no_leaves_are_tested_as_ones():
+    # As those are that ask for a gradient and are moved to a GPU.
+    x = batch(0, 4, 5)[0].requires_grad_().to(torch.float32)
+    assert not x.is_leaf
+    plain = gradients(allpairs_similarity, x.detach(), x.detach())
+    found = gradients(allpairs_similarity, x, x)
+    assert all(torch.equal(one, other) for one, other in zip(found, plain, strict=True))
 
 
 @pytest.mark.parametrize("method", TRAINABLE)

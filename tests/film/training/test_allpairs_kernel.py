@@ -13,6 +13,7 @@ if not CUDA and not INTERPRETED:
 
 from film.training import allpairs_kernel as module  # noqa: E402
 from film.training.allpairs import _function, allpairs_similarity, place_type  # noqa: E402
+from tests.film.training.gradients import gradients  # noqa: E402
 
 DEVICE = "cpu" if INTERPRETED else "cuda"
 DTYPES = [
@@ -60,15 +61,6 @@ def sides(sizes, dtype, ragged):
         found.append([part.to(DEVICE) for part in (x, mask, mass / mass.sum(1, keepdim=True))])
     (x1, mask1, mass1), (x2, mask2, mass2) = found
     return x1, x2, mask1, mask2, mass1, mass2
-
-
-def gradients(function, x1, x2, *rest):
-    x1, x2 = x1.clone().requires_grad_(), x2.clone().requires_grad_()
-    similarity = function(x1, x2, *rest)
-    g = torch.Generator().manual_seed(9)
-    weight = torch.randn(similarity.shape, generator=g).to(similarity)
-    (similarity * weight).sum().backward()
-    return similarity.detach(), x1.grad, x2.grad
 
 
 def fused(*arguments):
