@@ -1,13 +1,25 @@
-"""Compressed data of strangers: how much it may unpack to, so that no file fills the memory."""
+"""Data of strangers: how much it may unpack to, and arrays that compiled code may follow."""
 
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 import zlib
 from typing import Any, Protocol
 
-__all__ = ["LEAST_LIMIT", "MOST_TIMES", "check_member", "size_limit", "unpacking"]
+import numpy as np
+from numpy.lib import format as npy
+
+__all__ = [
+    "LEAST_LIMIT",
+    "MOST_TIMES",
+    "check_array",
+    "check_member",
+    "check_sparse",
+    "size_limit",
+    "unpacking",
+]
 
 LEAST_LIMIT = 2**28
 """Bytes that every file may unpack to."""
@@ -103,6 +115,71 @@ def check_member(info: zipfile.ZipInfo, data: bytes) -> None:
         raise ValueError(f"{info.filename!r} is packed by another method than deflation")
     if size != info.file_size:
         raise ValueError(f"{info.filename!r} is not of the {info.file_size} bytes it declares")
+
+
+def check_array(stream: Any, size: int, source: Any) -> None:
+    """Raise unless an array in NumPy's format is as large as its header says, before it is read.
+
+    Parameters
+    ----------
+    stream : binary stream
+        At the start of the array; the header is read from it.
+    size : int
+        Bytes of the array, header included.
+    source : path or str
+        What messages call it.
+
+    Raises
+    ------
+    ValueError
+        Where the size is another, or the array holds pickled objects.
+    """
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    version = npy.read_magic(stream)
+    if version not in readers:
+        raise ValueError(f"{source} is an array of format {version}, which is not read")
+    shape, _, dtype = readers[version](stream)
+    if dtype.hasobject:
+        raise ValueError(f"{source} holds pickled objects")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size - stream.tell():
+        raise ValueError(f"{source} is not of the size that its header says")
+
+
+def check_sparse(matrix: Any) -> Any:
+    """Give a sparse matrix back, or raise where compiled code would follow an index out of it.
+
+    Parameters
+    ----------
+    matrix : sparse array or matrix
+        In one of the formats CSR and CSC, of any numbers.
+
+    Returns
+    -------
+    matrix : sparse array or matrix
+        The same.
+
+    Raises
+    ------
+    ValueError
+        Where an index lies outside of the shape, the rows do not follow each other, or the format
+        is another.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from film.unpacking import check_sparse
+    >>> check_sparse(sp.csr_array(np.eye(2))).nnz
+    2
+    """
+    if matrix.format not in ("csr", "csc"):
+        raise ValueError(f"sparse format {matrix.format!r} is not supported; use 'csr' or 'csc'")
+    # Where the last of them says that there are no entries, scipy looks at none.
+    if (np.diff(matrix.indptr) < 0).any():
+        raise ValueError("indptr of a sparse matrix must not fall")
+    if matrix.data.dtype.kind not in "biufc":
+        raise ValueError(f"entries of a sparse matrix are {matrix.data.dtype}, not numbers")
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _inflated_size(packed: memoryview, most: int) -> int:

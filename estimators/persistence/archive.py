@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import io
 import json
-import math
 import os
 import pickle
 import platform
@@ -15,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from film.unpacking import check_member, size_limit
+from film.unpacking import check_array, check_member, size_limit
 
 FORMAT = 1
 HEADER = "film-metric.json"
@@ -173,7 +172,8 @@ def _check_sizes(archive: zipfile.ZipFile, data: bytes, limit: int) -> None:
         check_member(info, data)
     for info in infos:
         if info.filename.endswith(".npy"):
-            _check_array(archive, info)
+            with archive.open(info) as stream:
+                check_array(stream, info.file_size, repr(info.filename))
         elif info.filename.endswith(".npz"):
             # A sparse matrix is an archive in the archive.
             inner = archive.read(info)
@@ -183,20 +183,8 @@ def _check_sizes(archive: zipfile.ZipFile, data: bytes, limit: int) -> None:
                     raise _TooLarge(f"{total:,}")
                 for each in arrays.infolist():
                     check_member(each, inner)
-                    _check_array(arrays, each)
-
-
-def _check_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """Raise unless an array in NumPy's format is as large as its header says."""
-    from numpy.lib import format as npy
-
-    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    with archive.open(info) as handle:
-        shape, _, dtype = readers[npy.read_magic(handle)](handle)
-        if dtype.hasobject:
-            raise ValueError(f"{info.filename!r} holds pickled objects")
-        if math.prod(shape) * dtype.itemsize != info.file_size - handle.tell():
-            raise ValueError(f"{info.filename!r} is not of the size that its header says")
+                    with arrays.open(each) as stream:
+                        check_array(stream, each.file_size, repr(each.filename))
 
 
 def _metadata(header: dict[str, Any], name: Any) -> dict[str, Any]:

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 
+from film.unpacking import check_sparse
+
 LEAVES = (str, bytes, int, float, type(None), np.generic)
 _KEYS = (str, int, float, np.number)
 # What predictions are made of. Others may hold NaN: losses of a run, means of empty columns.
@@ -70,9 +72,7 @@ def check_content(part: Any) -> None:
     """Raise where weights are not finite, or compiled code would follow an index out of range."""
     _check_weights(part)
     if sp.issparse(part):
-        if part.format not in ("csc", "csr"):
-            raise ValueError(f"sparse format {part.format!r} is not supported; use 'csr' or 'csc'")
-        part.check_format(full_check=True)
+        check_sparse(part)
     elif isinstance(part, CountVectorizer) and "vocabulary_" in vars(part):
         columns = set(part.vocabulary_.values())
         if columns != set(range(len(part.vocabulary_))):

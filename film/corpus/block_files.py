@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +17,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from film.unpacking import check_array, check_sparse
+
+NAME = re.compile(r"block-\d{6}\.(json|npz|npy)", re.ASCII)
+"""A block lies in the folder of its manifest, under such a name."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,12 @@ class Entry:
     dtype: str
     size: int
     hash: str
+
+    def __post_init__(self) -> None:
+        """Raise where a manifest names a file of another place, or says what cannot be."""
+        counts = self.n_rows, self.n_columns, self.size
+        if not NAME.fullmatch(self.file) or not all(type(n) is int and n >= 0 for n in counts):
+            raise ValueError(f"{self.file!r} with {counts} is no block")
 
 
 def encode(rows: Any) -> tuple[str, bytes, tuple[int, int], str]:
@@ -59,29 +72,66 @@ def encode(rows: Any) -> tuple[str, bytes, tuple[int, int], str]:
 
 
 def decode(entry: Entry, content: bytes) -> Any:
-    """Rows of a block from its bytes."""
-    if entry.file.endswith(".json"):
-        return json.loads(content)
+    """Rows of a block from its bytes.
+
+    Raises
+    ------
+    ValueError
+        Where they are not the rows that the entry names, or would unpack to more than they are.
+    """
+    try:
+        rows = _decoded(entry.file, content)
+        is_text = isinstance(rows, list)
+        shape = (len(rows), 1) if is_text else rows.shape
+        dtype = "|O" if is_text else rows.dtype.str
+        if (*shape, dtype) != (entry.n_rows, entry.n_columns, entry.dtype):
+            raise ValueError(f"it holds {shape} of {dtype}")
+    except (ValueError, TypeError, KeyError, RecursionError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{entry.file} is not the block that blocks.json names ({error}); remove the folder "
+            "and make it again"
+        ) from error
+    return rows
+
+
+def _decoded(name: str, content: bytes) -> Any:
+    if name.endswith(".json"):
+        texts = json.loads(content)
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError("it holds other things than texts")
+        return texts
+    if name.endswith(".npy"):
+        stream = io.BytesIO(content)
+        check_array(stream, len(content), name)
+        return np.load(io.BytesIO(content), allow_pickle=False)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for info in archive.infolist():
+            # NumPy stores arrays as they are, so that none can unpack to more.
+            if info.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"{info.filename!r} is packed")
+            with archive.open(info) as stream:
+                check_array(stream, info.file_size, info.filename)
     parts: Any = np.load(io.BytesIO(content), allow_pickle=False)
-    if entry.file.endswith(".npy"):
-        return parts
     shape = tuple(parts["shape"].tolist())
-    return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+    return check_sparse(
+        sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+    )
 
 
 def read_block(folder: Path, entry: Entry) -> bytes:
     """Bytes of a block, or OSError where they are not those that were written."""
     path = folder / entry.file
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
+    if not path.exists():
         raise FileNotFoundError(
             f"{path} is missing; call the function that wrote the blocks again: it makes this one"
-        ) from error
+        )
+    # Of what is no file, or of another size, nothing is read: a device has no end.
+    size = path.stat().st_size
+    content = path.read_bytes() if path.is_file() and size == entry.size else b""
     if len(content) != entry.size or content_hash(content) != entry.hash:
         raise OSError(
-            f"{path} is torn or was changed: its {len(content)} bytes are not the {entry.size} "
-            "that were written; call the function that wrote the blocks again: it makes this one"
+            f"{path} is torn or was changed: its {size} bytes are not the {entry.size} that were "
+            "written; call the function that wrote the blocks again: it makes this one"
         )
     return content
 

@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import ArrayLike
 
 from film.corpus.block_files import (
+    NAME,
     Entry,
     content_hash,
     decode,
@@ -35,7 +36,7 @@ MANIFEST = "blocks.json"
 """Written last: a folder without it holds an unfinished set of blocks."""
 _FORMAT = 1
 _LOCK = ".lock"
-_FILES = re.compile(r"block-\d{6}\.(json|npz|npy)|block-\d{6}\.entry")
+_FILES = re.compile(rf"{NAME.pattern}|block-\d{{6}}\.entry")
 _LEFT = re.compile(r"\.block.*\.[0-9a-f]{12}\.part|\.\.?shared-.*")
 
 
@@ -87,7 +88,7 @@ class RowBlocks:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).absolute()
         path = self.folder / MANIFEST
-        if not path.exists():
+        if not path.is_file():
             raise FileNotFoundError(
                 f"folder: {self.folder} holds no finished row blocks; call the function that "
                 "writes them again, which goes on where it stopped"
@@ -140,6 +141,8 @@ class RowBlocks:
         ------
         OSError
             When its file is missing, torn or was changed, with what to do.
+        ValueError
+            When it holds other rows than the manifest names, or indices that lead out of them.
         """
         entry = self.entries[number]
         return decode(entry, read_block(self.folder, entry))

@@ -239,9 +239,40 @@ def test_zero_vectors_have_cosine_zero(method, dtype, zeros):
         assert found.similarity == streamed[0] == 0
 
 
+NOTHING, ONE, TWO = np.zeros((1, 3)), np.array([[1.0, 2.0, 2.0]]), np.array([[0.0, -3.0, 4.0]])
+DEGENERATE = {
+    "one token of zeros": NOTHING,
+    "zeros alone": np.vstack([NOTHING, NOTHING]),
+    "zeros first": np.vstack([NOTHING, ONE, TWO]),
+    "zeros between": np.vstack([ONE, NOTHING, NOTHING, TWO]),
+    "no mean": np.vstack([ONE, -ONE]),
+    "no mean, and zeros": np.vstack([ONE, NOTHING, 2 * ONE, -3 * ONE]),
+    "no zeros": np.vstack([ONE, TWO, -TWO, 5 * ONE]),
+}
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("first", DEGENERATE)
+@pytest.mark.parametrize("second", DEGENERATE)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_costs_and_contributions_give_the_similarity_of_any_text(method, first, second, weighted):
+    x1, x2 = DEGENERATE[first], DEGENERATE[second]
+    weights = {}
+    if weighted and method != "cls":
+        # All of it may be that of tokens of zeros.
+        weights = {"weights1": np.arange(len(x1))[::-1] + (len(x1) == 1), "weights2": None}
+    found = transport_plan(x1, x2, method, **weights)
+    assert all(np.isfinite(part).all() for part in found) and (found.plan >= 0).all()
+    assert 1 - (found.plan * found.cost).sum() == pytest.approx(found.similarity, abs=1e-12)
+    assert found.contributions.sum() == pytest.approx(found.similarity, abs=1e-12)
+    flat = {name: w for name, w in weights.items() if w is not None}
+    streamed = ragged_similarities(Ragged.from_rows([x1]), Ragged.from_rows([x2]), method, **flat)
+    assert streamed[0] == pytest.approx(float(found.similarity), abs=1e-12)
+
+
 def test_a_text_whose_tokens_cancel_has_no_average():
     found = transport_plan([[1.0, 2.0], [-1.0, -2.0]], [[1.0, 0.0]], "avg")
-    assert found.similarity == 0 and not found.plan.any()
+    assert found.similarity == 0 and found.plan.tolist() == [[0.5], [0.5]]
     np.testing.assert_allclose(found.cost, [[1 - 1 / np.sqrt(5)], [1 + 1 / np.sqrt(5)]])
     texts = Ragged.from_rows([[[1.0, 2.0], [-1.0, -2.0]], [[1.0, 0.0]]])
     assert ragged_similarities(texts, texts, "avg", pairs=[[0, 1]])[0] == 0
