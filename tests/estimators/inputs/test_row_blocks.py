@@ -44,6 +44,14 @@ def test_a_vectorizer_is_fitted_as_to_all_texts_at_once(texts, tmp_path, paramet
     assert abs(blocks.to_memory() - X).max() <= 4 * eps
 
 
+def test_one_text_is_enough_to_fit(tmp_path):
+    one = ["tea or tea"]
+    fitted = fit_vectorizer(TfidfVectorizer(), write_blocks(tmp_path / "one", [one]))
+    expected = TfidfVectorizer().fit(one)
+    assert fitted.vocabulary_ == expected.vocabulary_
+    np.testing.assert_allclose(fitted.idf_, expected.idf_, rtol=1e-15)
+
+
 def test_what_cannot_be_fitted_is_told(texts, tmp_path):
     with pytest.raises(TypeError, match="must be a TfidfVectorizer"):
         fit_vectorizer(HashingVectorizer(), texts)

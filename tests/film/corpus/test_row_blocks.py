@@ -1,4 +1,5 @@
 import errno
+import io
 import json
 import pickle
 import shutil
@@ -318,3 +319,88 @@ def test_a_manifest_of_another_form_is_named(tmp_path, content):
     (tmp_path / "blocks.json").write_text(content)
     with pytest.raises(ValueError, match=r"blocks\.json is no manifest of row blocks"):
         RowBlocks(tmp_path)
+
+
+def forged(folder, rows, content=None, **changed):
+    """Blocks of one file whose bytes or entry are others, with every hash made again."""
+    write_blocks(folder, [rows])
+    manifest = folder / "blocks.json"
+    record = json.loads(manifest.read_text())
+    del record["digest"]
+    entry = record["blocks"][0]
+    if content is not None:
+        (folder / entry["file"]).write_bytes(content)
+        entry |= {"size": len(content), "hash": block_files.content_hash(content)}
+    entry |= changed
+    digest = block_files.content_hash(json.dumps(record, sort_keys=True).encode())
+    manifest.write_text(json.dumps(record | {"digest": digest}))
+
+
+def sparse_file(save=np.savez, **changed):
+    buffer = io.BytesIO()
+    X = _sparse()
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    save(buffer, **parts | changed)
+    return buffer.getvalue()
+
+
+def moved(name, at, value):
+    array = getattr(_sparse(), name).copy()
+    array[at] = value
+    return {name: array}
+
+
+def array_file(rows, **header):
+    buffer = io.BytesIO()
+    npy = np.lib.format
+    npy.write_array_header_1_0(buffer, npy.header_data_from_array_1_0(rows) | header)
+    return buffer.getvalue() + rows.tobytes()
+
+
+HOSTILE = {
+    "a column too far": (_sparse(), sparse_file(**moved("indices", 3, 2_000_000_000))),
+    "a negative column": (_sparse(), sparse_file(**moved("indices", 3, -1))),
+    "rows that end before they begin": (_sparse(), sparse_file(**moved("indptr", 2, -9))),
+    "no entries, and rows of many": (
+        _sparse(),
+        sparse_file(**moved("indptr", -1, 0)),
+    ),
+    "objects": (_sparse(), sparse_file(data=np.array(["a"] * _sparse().nnz))),
+    "zeros that unpack": (
+        _sparse(),
+        sparse_file(np.savez_compressed, data=np.zeros(9_000_000)),
+    ),
+    "another shape": (_sparse(), sparse_file(shape=(23, 9))),
+    "rows that are not there": (
+        np.eye(3),
+        array_file(np.eye(3), shape=(10**10, 3)),
+    ),
+    "another type": (np.eye(3), array_file(np.eye(3), descr="<i8")),
+    "no text": (TEXTS, json.dumps([*TEXTS[1:], {}]).encode()),
+    "too few texts": (TEXTS, b'["a"]'),
+    "a nest": (TEXTS, b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_block_of_a_stranger_is_refused_before_compiled_code_follows_it(tmp_path, case):
+    forged(tmp_path, *HOSTILE[case])
+    blocks = RowBlocks(tmp_path)
+    with pytest.raises(ValueError, match=r"block-000000\.\w+ is not the block that blocks\.json"):
+        blocks.to_memory()
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "../secret", "block-000000.npy/../x", "blocks.json"])
+def test_a_block_lies_in_its_folder(tmp_path, file):
+    forged(tmp_path, np.eye(2), file=file)
+    with pytest.raises(ValueError, match=r"blocks\.json is no manifest of row blocks"):
+        RowBlocks(tmp_path)
+
+
+def test_a_device_is_not_read_as_a_block(tmp_path):
+    forged(tmp_path, np.eye(2))
+    path = tmp_path / "block-000000.npy"
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(OSError, match="is torn or was changed: its 0 bytes"):
+        RowBlocks(tmp_path).block(0)
