@@ -106,9 +106,11 @@ def transport_plan(
     -----
     The papers' plans have no weights, and "rcmd+avg" is ours.
 
-    A zero vector has cosine 0 with every other. Under "avg" such tokens take no part, and a text
-    whose mean is zero has plan and similarity 0; their M is set to 1 − S, since the definition
-    divides by zero. So it is under "rcmd+avg" where nothing is sent.
+    A zero vector has cosine 0 with every other. Under "avg" such tokens take no part: nothing is
+    sent, M is set to 1 − S, since the definition divides by zero, and the masses of the others sum
+    to 1. A text whose mean is zero has similarity 0: it sends a_i ‖x_i‖ / Σ a_k ‖x_k‖, or a_i where
+    all its tokens are zero, and its factor of M + S is 1. Under "rcmd+avg" M is 1 − S where nothing
+    is sent.
 
     The displayed matrix of section 4.3 of the paper has T ∘ M where T ∘ S, its (1 − M) ∘ T, is
     meant. The latter holds for all methods but "avg" and "rcmd+avg", where 1 − M is not S; T ∘ S
@@ -277,12 +279,18 @@ def _joint_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
 
 
 def _mean_factors(x: Floats, weights: Any) -> tuple[Floats, Floats]:
-    """Of each token a ‖x‖ / ‖s‖ and ‖s‖ / ‖x‖; 0 where the definition divides by zero."""
+    """Of each token a ‖x‖ / ‖s‖ and ‖s‖ / ‖x‖, with masses and mean of those that take part."""
     norms = row_norms(x)
-    length = row_norms(_sums(x, weights)) / weights.sum()
-    sent = np.divide(norms, length, out=np.zeros_like(norms), where=length > 0)
-    ratios = np.divide(length, norms, out=np.zeros_like(norms), where=norms > 0)
-    return sent * masses(weights), ratios
+    taking_part = np.where(norms > 0, weights, 0)
+    if not taking_part.any():
+        return masses(weights), np.ones_like(norms)
+    shares = masses(taking_part)
+    length = row_norms(_sums(x, shares))
+    if not length:
+        return masses(shares * norms), np.ones_like(norms)
+    return shares * norms / length, np.divide(
+        length, norms, out=np.zeros_like(norms), where=norms > 0
+    )
 
 
 def _pair_score(method: Method) -> Callable[[Rows], float]:
