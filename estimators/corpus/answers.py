@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,39 +15,42 @@ from estimators.corpus.found_duplicates import (
     DuplicatePairs,
     Matches,
 )
+from estimators.corpus.growth import Scored, Wanted
 from estimators.corpus.pair_scores import PairScores, kinds
 from estimators.inputs import as_texts
-from film.corpus import cut, link_scores, merges_of_rows, weakest_links
+from film.corpus import cut, link_scores, merges_of_rows, missing_pairs, weakest_links
 from film.text import copy_key
-
-Limits = tuple[float, int | None]
-"""Lowest score, and most pairs."""
 
 
 def find_pairs(
-    rows: CorpusRows, scores: PairScores, limits: Limits, cannot: np.ndarray, verbose: int
+    rows: CorpusRows, scores: PairScores, wanted: Wanted, cannot: np.ndarray, verbose: int
 ) -> DuplicatePairs:
     """List the best pairs of rows, but those of texts that are known to differ in meaning."""
-    candidates, values, same_vector, prior = scores.of_candidates(verbose)
+    found = scores.of_wanted(wanted, cannot, verbose)
     # Of a million texts most candidates are too far, and all that follows is made of what is left.
-    free = ~are_among(candidates, cannot) & (values >= limits[0])
+    free = ~are_among(found.pairs, cannot) & (found.scores >= wanted.lowest)
     first_rows, copies = rows.first_and_copies()
     pairs = np.concatenate(
-        [np.column_stack([first_rows[rows.codes[copies]], copies]), first_rows[candidates[free]]]
+        [np.column_stack([first_rows[rows.codes[copies]], copies]), first_rows[found.pairs[free]]]
     )
     is_copy = np.arange(len(pairs)) < len(copies)
     ones = np.ones(len(copies))
-    kind = kinds(is_copy, np.concatenate([ones.astype(bool), same_vector[free]]))
+    kind = kinds(is_copy, np.concatenate([ones.astype(bool), found.answers[1][free]]))
     side = rows.ids, rows.texts
     return _ranked(
-        pairs, np.concatenate([ones, values[free]]), kind, limits, [side] * 2, scores, prior
+        pairs,
+        np.concatenate([ones, found.scores[free]]),
+        kind,
+        wanted,
+        [side] * 2,
+        _provenance(scores, found),
     )
 
 
 def match_rows(
     rows: CorpusRows,
     scores: PairScores,
-    limits: Limits,
+    wanted: Wanted,
     new: tuple[list[str], np.ndarray, list[int]],
     n_neighbors: int,
     verbose: int,
@@ -54,12 +58,13 @@ def match_rows(
     """List the best pairs of a new row, given by texts, ids and blocks, with one of the corpus."""
     texts, names, blocks = new
     spelt, inside, unit_of = distinct_texts(texts, blocks)
-    pairs, values, kind, prior = scores.of_matches(spelt, inside, n_neighbors, verbose)
+    found, kind = scores.of_matches(spelt, inside, n_neighbors, wanted, verbose)
     first_rows, _ = rows.first_and_copies()
-    pair, row = rows_of_pairs(pairs[:, 0], unit_of, len(spelt))
-    both = np.column_stack([row, first_rows[pairs[pair, 1]]])
+    pair, row = rows_of_pairs(found.pairs[:, 0], unit_of, len(spelt))
+    both = np.column_stack([row, first_rows[found.pairs[pair, 1]]])
     sides = [(names, as_texts(texts)), (rows.ids, rows.texts)]
-    return _ranked(both, values[pair], kind[pair], limits, sides, scores, prior)
+    provenance = _provenance(scores, found)
+    return _ranked(both, found.scores[pair], kind[pair], wanted, sides, provenance)
 
 
 def group_rows(
@@ -71,24 +76,46 @@ def group_rows(
     verbose: int,
 ) -> DuplicateGroups:
     """Group rows by the links of their texts."""
-    pairs, values, _, prior = scores.of_candidates(verbose)
+    found = scores.of_wanted(Wanted(threshold), known.cannot, verbose)
+    pairs, values = found.pairs, found.scores
     first_rows, copies = rows.first_and_copies()
-    links = np.empty((0, 3))
+    links, n_incomplete = np.empty((0, 3)), 0
     if len(first_rows):
-        constraints = {"must_link": known.must, "cannot_link": known.cannot}
+        n = len(first_rows)
+        unscored = known.must[~are_among(known.must, pairs)]
+        missing, n_incomplete = missing_pairs(
+            np.concatenate([pairs, unscored]),
+            np.concatenate([values, np.zeros(len(unscored))]),
+            n,
+            threshold=threshold,
+            must_link=known.must,
+        )
+        more = np.concatenate([unscored, missing])
+        pairs = np.concatenate([pairs, more])
+        values = np.concatenate([values, scores.of_more(more, found.prior, verbose)[0]])
         links = link_scores(
-            pairs, values, len(first_rows), method=linkage, threshold=threshold, **constraints
+            pairs,
+            values,
+            n,
+            method=linkage,
+            threshold=threshold,
+            must_link=known.must,
+            cannot_link=known.cannot,
         )
     merges = merges_of_rows(links, rows.codes, first_rows, copies)
-    unscored = known.must[~are_among(known.must, pairs)]
-    groups, labels = _described(
-        merges,
-        np.concatenate([pairs, unscored]),
-        np.concatenate([values, scores.of_pairs(unscored, prior)]),
-        rows,
-        first_rows,
+    groups, labels = _described(merges, pairs, values, rows, first_rows)
+    if n_incomplete:
+        warnings.warn(
+            f"{n_incomplete} of {len(first_rows)} different texts are in parts too large to "
+            "compare each text with all others, so that some groups may come in pieces; give a "
+            "higher threshold, or blocks",
+            UserWarning,
+            stacklevel=3,
+        )
+    provenance = _provenance(scores, found)
+    return DuplicateGroups(
+        groups, labels, merges, threshold, linkage, n_incomplete=n_incomplete, **provenance
     )
-    return DuplicateGroups(groups, labels, merges, threshold, linkage, **_provenance(scores, prior))
 
 
 def nearest_rows(
@@ -99,8 +126,8 @@ def nearest_rows(
     if copy_key(text):
         # Scores order texts otherwise than the lookup does, so more of them are looked up.
         width = max(2 * k, n_neighbors)
-        pairs, values, kind, _ = scores.of_matches([text], None, width, verbose)
-        near = pairs[:, 1]
+        found, kind = scores.of_matches([text], None, width, Wanted(0), verbose)
+        near, values = found.pairs[:, 1], found.scores
     order = np.lexsort((near, kind != "copy", -values))[:k]
     holders = [np.flatnonzero(rows.codes == code) for code in near[order].tolist()]
     members = np.concatenate([np.empty(0, dtype=np.intp), *holders])[:k]
@@ -119,30 +146,28 @@ def _ranked(
     pairs: np.ndarray,
     values: np.ndarray,
     kind: np.ndarray,
-    limits: Limits,
+    wanted: Wanted,
     sides: list[tuple[np.ndarray, np.ndarray]],
-    scores: PairScores,
-    prior: float | None,
+    provenance: dict[str, Any],
 ) -> DuplicatePairs:
     """Keep the best pairs, of equal ones copies first; sides are ids and texts of each end."""
-    lowest, most = limits
     order = np.lexsort((pairs[:, 1], pairs[:, 0], kind != "copy", -values))
-    kept = order[values[order] >= lowest][:most]
+    kept = order[values[order] >= wanted.lowest][: wanted.most]
     pairs = pairs[kept]
     ids, texts = (
         np.column_stack([side[part][ends] for side, ends in zip(sides, pairs.T, strict=True)])
         for part in (0, 1)
     )
-    provenance = _provenance(scores, prior)
     return DuplicatePairs(pairs, values[kept], ids, texts, kind[kept], **provenance)
 
 
-def _provenance(scores: PairScores, prior: float | None) -> dict[str, Any]:
+def _provenance(scores: PairScores, found: Scored) -> dict[str, Any]:
     return {
         "score_name": scores.name,
         "index": scores.index.name,
         "recall": scores.index.recall(),
-        "prior": prior,
+        "prior": found.prior,
+        "n_cut": found.n_cut,
     }
 
 

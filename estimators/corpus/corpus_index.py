@@ -137,50 +137,13 @@ class CorpusIndex:
         """
         return _similarities(self._vectors, self._vectors, pairs)
 
-    def near(
-        self, texts: list[str], k: int, blocks: list[int] | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Find the unique texts nearest to each of some texts that are not empty.
+    def others(self, rows: np.ndarray | None = None, k: int = 0) -> np.ndarray:
+        """Give the unique texts nearest to each, as `NeighbourTable.neighbours` does."""
+        return self._table.neighbours(rows, k, self.device)
 
-        Parameters
-        ----------
-        texts : list of str
-            Any texts, at least one.
-        k : int
-            Neighbours per text.
-        blocks : list of int or None
-            Block that each is looked for in, −1 for none of those here; None for all of them.
-
-        Returns
-        -------
-        pairs : ndarray of int, shape (m, 2)
-            Position in ``texts`` and number of a unique text, sorted.
-        similarities, same_vector : ndarray of shape (m,)
-            As `similarities` gives them.
-        copies : ndarray of bool, shape (m,)
-            Whether the two are copies; a copy is there whatever k.
-        """
-        keys = [copy_key(text) for text in texts]
-        nothing = np.empty((0, 2), dtype=np.intp)
-        if not self.texts:
-            return nothing, np.empty(0), np.empty(0, bool), np.empty(0, bool)
-        vectors, points = self._space.transform(texts)
-        inside = None if blocks is None else np.array(blocks, dtype=np.intp)
-        k = min(k, len(self.texts))
-        found = self._table.nearest(points, k, inside, self.device)
-        if blocks is None:
-            places = range(int(self._table.blocks.max()) + 1)
-            held = [[self._numbers.get((block, key), -1) for block in places] for key in keys]
-        else:
-            units = zip(blocks, keys, strict=True)
-            held = [[self._numbers.get(unit, -1)] for unit in units]
-        same = np.array(held, dtype=np.intp)
-        wide = np.concatenate([found, same], axis=1)
-        asked, place = np.nonzero(wide >= 0)
-        pairs = np.unique(np.column_stack([asked, wide[asked, place]]), axis=0)
-        similarities, same_vector = _similarities(vectors, self._vectors, pairs)
-        copies = (same[pairs[:, 0]] == pairs[:, 1:]).any(axis=1)
-        return pairs, np.where(copies, 1.0, similarities), same_vector, copies
+    def asked(self, texts: list[str], blocks: list[int] | None) -> AskedTexts:
+        """Read texts that unique texts are to be found for; see `AskedTexts`."""
+        return AskedTexts(self, texts, blocks)
 
     def recall(self) -> float:
         """Share of the exact nearest neighbours that were found, measured on a sample."""
@@ -213,6 +176,52 @@ class CorpusIndex:
     def _is_approximate(self, blocks: np.ndarray) -> bool:
         largest = int(np.bincount(blocks).max())
         return self._index == "approximate" or (self._index == "auto" and largest > EXACT_LIMIT)
+
+
+class AskedTexts:
+    """Texts that are not empty, and the unique texts of a corpus near to them.
+
+    Parameters
+    ----------
+    index : CorpusIndex
+        Of the corpus, which has a text.
+    texts : list of str
+        Any texts, at least one.
+    blocks : list of int or None
+        Block that each is looked for in, −1 for none of those there; None for all of them.
+
+    Attributes
+    ----------
+    copies : ndarray of int, shape (n, n_blocks)
+        Unique texts that are copies of each, −1 for none.
+    """
+
+    def __init__(self, index: CorpusIndex, texts: list[str], blocks: list[int] | None) -> None:
+        self._index = index
+        self._vectors, self._points = index._space.transform(texts)
+        self._blocks = None if blocks is None else np.array(blocks, dtype=np.intp)
+        places = range(int(index._table.blocks.max()) + 1)
+        every = [places] * len(texts) if blocks is None else [[block] for block in blocks]
+        self.copies = np.array(
+            [
+                [index._numbers.get((block, key), -1) for block in inside]
+                for key, inside in zip(map(copy_key, texts), every, strict=True)
+            ],
+            dtype=np.intp,
+        )
+
+    def nearest(self, rows: np.ndarray, k: int) -> np.ndarray:
+        """Give the unique texts nearest to some texts, (n_rows, k), −1 where there are no more."""
+        inside = None if self._blocks is None else self._blocks[rows]
+        return self._index._table.nearest(self._points[rows], k, inside, self._index.device)
+
+    def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `CorpusIndex.similarities`, of pairs of a text and a unique text."""
+        return _similarities(self._vectors, self._index._vectors, pairs)
+
+    def are_copies(self, pairs: np.ndarray) -> np.ndarray:
+        """Whether the two of each pair are copies."""
+        return (self.copies[pairs[:, 0]] == pairs[:, 1:]).any(axis=1)
 
 
 def _similarities(rows: Any, others: Any, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

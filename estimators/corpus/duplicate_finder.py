@@ -44,10 +44,13 @@ class DuplicateFinder(BaseEstimator):
         Texts → vectors, dense or sparse, that make candidates by their cosine, and scores where
         there is no classifier. None is the mean of two TF-IDF cosines, of words and of character
         trigrams, with neighbours looked up in the 256 leading dimensions of the trigrams. It sees
-        words and symbols (`film.text.words_and_symbols`).
+        words and symbols (`film.text.words_and_symbols`). What is rare is learned from the corpus,
+        in which near copies count once where they are ten or more, and one in a hundred texts.
     n_neighbors : int, default=10
-        Candidates of each unique text; all others where there are fewer. Groups of many more texts
-        than that come in parts. More than 100 million in all are refused.
+        Candidates of each unique text; all others where there are fewer. For a threshold above 0
+        or a budget a text gets twice as many while one of the last half of them has a score that
+        the answer lists, or .05 less, until 200,000 were looked up besides the first
+        (`DuplicatePairs.n_cut`). More than 100 million at first are refused.
     prior : "estimate", float or None, default=None
         Share of duplicates among candidate pairs that the classifier's probabilities are shifted
         to: estimated from them (`film.pairs.estimate_prior`), given, or None for no shift. It
@@ -273,9 +276,9 @@ class DuplicateFinder(BaseEstimator):
             is unknown, or a pair of ``cannot_link`` are copies.
         """
         rows, scores = self._corpus()
-        limits = checked_limits("find", threshold, budget)
+        wanted = checked_limits("find", threshold, budget)
         known = self.known_pairs(None, cannot_link)
-        return find_pairs(rows, scores, limits, known.cannot, self.verbose)
+        return find_pairs(rows, scores, wanted, known.cannot, self.verbose)
 
     def match(
         self,
@@ -307,12 +310,12 @@ class DuplicateFinder(BaseEstimator):
         Errors are those of `fit` and `find`.
         """
         rows, scores = self._corpus()
-        limits = checked_limits("match", threshold, budget)
+        wanted = checked_limits("match", threshold, budget)
         new = checked_corpus(texts)
         names = checked_ids(ids, len(new), [])
         numbers = rows.block_numbers(checked_blocks(blocks, len(new)), len(new))
         return match_rows(
-            rows, scores, limits, (new, names, numbers), self.n_neighbors, self.verbose
+            rows, scores, wanted, (new, names, numbers), self.n_neighbors, self.verbose
         )
 
     def groups(
@@ -330,8 +333,9 @@ class DuplicateFinder(BaseEstimator):
         threshold : float in (0, 1], default=0.8
             Lowest link of two parts of a group.
         linkage : {"average", "complete"}, default="average"
-            Link of two sets of texts: the mean or the lowest score of their pairs, where a pair
-            that is no candidate counts as 0. Copies of one text are one text.
+            Link of two sets of texts: the mean or the lowest score of their pairs. Copies of one
+            text are one text. Texts that a chain of good pairs connects are all compared with each
+            other, so that ``n_neighbors`` parts no group; see `DuplicateGroups.n_incomplete`.
         must_link, cannot_link : iterable of (id, id), optional
             Rows that are known to belong together, whatever their score, and rows that no group
             may hold together; so for all copies of their texts. See `film.corpus.link_scores`.
@@ -346,6 +350,11 @@ class DuplicateFinder(BaseEstimator):
         ValueError
             If a parameter is out of range, an id is unknown, or the known pairs contradict each
             other, copies or blocks; the message names the rows.
+
+        Warns
+        -----
+        UserWarning
+            If texts could not be compared with all others that they are connected with.
         """
         rows, scores = self._corpus()
         check_choice("linkage", linkage, ("average", "complete"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from estimators.corpus.growth import Wanted
 from estimators.inputs import (
     check_choice,
     check_integer,
@@ -84,17 +85,15 @@ def checked_blocks(blocks: Any, n_rows: int) -> list[Hashable] | None:
     return given
 
 
-def checked_limits(
-    method: str, threshold: float | None, budget: int | None
-) -> tuple[float, int | None]:
-    """Lowest score and largest number of pairs, one of which is asked for."""
+def checked_limits(method: str, threshold: float | None, budget: int | None) -> Wanted:
+    """Lowest score or largest number of pairs, one of which is asked for."""
     if (threshold is None) == (budget is None):
         raise ValueError(
             f"{method}() takes either threshold or budget, got threshold={threshold!r} and "
             f"budget={budget!r}: give the lowest score, or the number of pairs"
         )
     lowest = 0.0 if threshold is None else check_real("threshold", threshold, 0, 1)
-    return lowest, None if budget is None else check_integer("budget", budget, 1)
+    return Wanted(lowest, None if budget is None else check_integer("budget", budget, 1))
 
 
 def distinct_texts(rows: list[str], blocks: list[int]) -> tuple[list[str], list[int], np.ndarray]:

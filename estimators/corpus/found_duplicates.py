@@ -56,6 +56,9 @@ class DuplicatePairs(_Table):
         Share of the nearest neighbours that the index found, measured on a sample; 1 if exact.
     prior : float or None
         Share of duplicates among candidate pairs that probabilities hold at.
+    n_cut : int
+        Different texts that may have more pairs as good as these: their candidates stopped growing
+        when 200,000 had been looked up besides the first.
     """
 
     pairs: np.ndarray
@@ -67,6 +70,7 @@ class DuplicatePairs(_Table):
     index: str
     recall: float
     prior: float | None
+    n_cut: int
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -108,7 +112,8 @@ class DuplicateGroup:
     weakest_score : float
         Their score.
     n_unscored : int
-        Pairs of different texts in the group that were no candidates; they count as 0 in links.
+        Pairs of different texts in the group that have no score; they count as 0 in links. See
+        `DuplicateGroups.n_incomplete`.
     """
 
     members: np.ndarray
@@ -145,8 +150,12 @@ class DuplicateGroups(_Table):
         Lowest score of a merge.
     linkage : str
         "average" or "complete".
-    score_name, index, recall, prior
+    score_name, index, recall, prior, n_cut
         As in `DuplicatePairs`.
+    n_incomplete : int
+        Different texts in parts too large to compare each text with all others, where a pair that
+        is no candidate counts as 0: more than 1000 texts connected by pairs of at least the
+        threshold, or what is left when a million pairs were added.
     """
 
     groups: list[DuplicateGroup]
@@ -158,6 +167,8 @@ class DuplicateGroups(_Table):
     index: str
     recall: float
     prior: float | None
+    n_cut: int
+    n_incomplete: int
 
     def __len__(self) -> int:
         return len(self.groups)

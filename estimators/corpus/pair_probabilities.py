@@ -15,6 +15,8 @@ BLOCK_PAIRS = 2**20
 """Pairs that a classifier is asked about at once: so many share texts, each of which it reads once
 a block. An interruption loses the work on one block."""
 
+Progress = Callable[[str], None] | None
+
 
 @savable
 class PairProbabilities:
@@ -67,7 +69,7 @@ class PairProbabilities:
         self,
         pairs: np.ndarray,
         texts: np.ndarray,
-        progress: Callable[[str], None] | None = None,
+        progress: Progress = None,
     ) -> tuple[np.ndarray, float | None]:
         """Give the probabilities of all candidate pairs, and the prior they hold at.
 
@@ -80,6 +82,20 @@ class PairProbabilities:
         progress : callable, optional
             Called with a short text after each block.
         """
+        answers = self._kept(pairs, texts, progress)
+        prior: Any = self.prior
+        if prior == "estimate":
+            prior = estimate_prior(answers, self._start or 0.0) if len(answers) else self._start
+        return self._carried(answers, prior), prior
+
+    def of_more(
+        self, pairs: np.ndarray, texts: np.ndarray, prior: float | None, progress: Progress = None
+    ) -> np.ndarray:
+        """Give those of further pairs of the same texts, at the prior of the candidates."""
+        return self._carried(self._kept(pairs, texts, progress), prior)
+
+    def _kept(self, pairs: np.ndarray, texts: np.ndarray, progress: Progress) -> np.ndarray:
+        """Give what the classifier says of pairs, which is kept as it comes."""
         asked = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
         new = np.flatnonzero(~np.isin(asked, self._merged()[0]))
         for first in range(0, len(new), BLOCK_PAIRS):
@@ -88,17 +104,13 @@ class PairProbabilities:
             if progress is not None:
                 progress(f"scores {first + len(block)}/{len(new)}")
         known, answers = self._merged()
-        answers = answers[np.searchsorted(known, asked)]
-        prior: Any = self.prior
-        if prior == "estimate":
-            prior = estimate_prior(answers, self._start or 0.0) if len(answers) else self._start
-        return self._carried(answers, prior), prior
+        return answers[np.searchsorted(known, asked)]
 
     def of_pairs(
         self,
         pairs: np.ndarray,
         prior: float | None,
-        progress: Callable[[str], None] | None = None,
+        progress: Progress = None,
     ) -> np.ndarray:
         """Give the probabilities of pairs of texts, at the prior of the candidates."""
         parts = [np.empty(0)]

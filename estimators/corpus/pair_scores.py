@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimators.corpus.corpus_index import CorpusIndex
+from estimators.corpus.growth import Scored, Wanted
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.inputs import as_texts, progress_bar
 from estimators.persistence import savable
@@ -33,71 +34,112 @@ class PairScores:
         """What a score is."""
         return "similarity" if self.probabilities is None else "probability"
 
-    def of_candidates(
-        self, verbose: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
-        """Score all candidate pairs of the corpus.
-
-        Returns
-        -------
-        pairs : ndarray of int, shape (m, 2)
-            Numbers of unique texts.
-        scores : ndarray of float64, shape (m,)
-            Their scores.
-        same_vector : ndarray of bool, shape (m,)
-            Whether the similarity cannot tell the two apart; False where a classifier judges.
-        prior : float or None
-            Share of duplicates that probabilities hold at.
-        """
+    def of_candidates(self, verbose: int) -> Scored:
+        """Score the candidate pairs of the corpus: of each unique text its nearest others."""
         with progress_bar(verbose, "DuplicateFinder") as progress:
             pairs = self.index.candidates(progress)
             if self.probabilities is None:
-                return pairs, *self.index.similarities(pairs), None
+                return Scored(pairs, self.index.similarities(pairs))
             texts = as_texts(self.index.texts)
             scores, prior = self.probabilities.of_candidates(pairs, texts, progress)
-        return pairs, scores, np.zeros(len(pairs), dtype=bool), prior
+        return Scored(pairs, (scores, np.zeros(len(pairs), dtype=bool)), prior=prior)
+
+    def of_wanted(self, wanted: Wanted, left_out: np.ndarray, verbose: int) -> Scored:
+        """Score candidate pairs, and more of the texts whose last ones are still wanted.
+
+        Parameters
+        ----------
+        wanted : Wanted
+            Which pairs are listed.
+        left_out : ndarray of int, shape (l, 2)
+            Pairs that are not.
+        verbose : int
+            Whether to show progress.
+        """
+        found = self.of_candidates(verbose)
+        if not wanted.is_all:
+
+            def ask(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+                return self.of_more(pairs, found.prior, verbose)
+
+            found.grow(self.index.others(), wanted, self.index.others, ask, left_out=left_out)
+        return found
+
+    def of_more(
+        self, pairs: np.ndarray, prior: float | None, verbose: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Score listed pairs of unique texts, as `Scored` has their answers."""
+        if self.probabilities is None:
+            return self.index.similarities(pairs)
+        with progress_bar(verbose, "DuplicateFinder") as progress:
+            texts = as_texts(self.index.texts)
+            scores = self.probabilities.of_more(pairs, texts, prior, progress)
+        return scores, np.zeros(len(pairs), dtype=bool)
 
     def of_matches(
-        self, texts: list[str], blocks: list[int] | None, k: int, verbose: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
-        """Score other texts with those of the corpus that are near, as `CorpusIndex.near` does.
+        self,
+        texts: list[str],
+        blocks: list[int] | None,
+        k: int,
+        wanted: Wanted,
+        verbose: int,
+    ) -> tuple[Scored, np.ndarray]:
+        """Score other texts, none of them empty, with those of the corpus that are near.
+
+        Parameters
+        ----------
+        texts, blocks
+            As `CorpusIndex.asked` takes them.
+        k : int
+            Candidates of each, at first.
+        wanted : Wanted
+            Which pairs are listed.
+        verbose : int
+            Whether to show progress.
 
         Returns
         -------
-        pairs : ndarray of int, shape (m, 2)
-            Position in ``texts``, number of a unique text.
-        scores : ndarray of float64, shape (m,)
-            Their scores, 1 for copies.
+        found : Scored
+            Pairs of a position in ``texts`` and the number of a unique text; copies, which are
+            there whatever k, have score 1. A prior that is estimated is that of the corpus, so it
+            needs all candidates.
         kind : ndarray of object, shape (m,)
             As in `DuplicatePairs`.
-        prior : float or None
-            Share of duplicates that probabilities hold at; an estimate is that of the corpus, so
-            it needs all candidates.
         """
-        pairs, scores, same_vector, copies = self.index.near(texts, k, blocks)
-        if self.probabilities is None:
-            return pairs, scores, kinds(copies, same_vector), None
-        prior: Any = self.probabilities.prior
-        if prior == "estimate":
-            prior = self.of_candidates(verbose)[3]
-        asked = np.column_stack(
-            [as_texts(texts)[pairs[:, 0]], as_texts(self.index.texts)[pairs[:, 1]]]
-        )
-        with progress_bar(verbose, "DuplicateFinder") as progress:
-            given = self.probabilities.of_pairs(asked, prior, progress)
-        return pairs, np.where(copies, 1.0, given), kinds(copies, None), prior
+        if not self.index.texts or not texts:
+            nothing = np.empty((0, 2), dtype=np.intp)
+            return Scored(nothing, (np.empty(0), np.empty(0, bool))), np.empty(0, dtype=object)
+        asked = self.index.asked(texts, blocks)
+        prior: Any = None
+        if self.probabilities is not None:
+            prior = self.probabilities.prior
+            if prior == "estimate":
+                prior = self.of_candidates(verbose).prior
 
-    def of_pairs(self, pairs: np.ndarray, prior: float | None) -> np.ndarray:
-        """Score listed pairs of unique texts."""
-        if self.probabilities is None:
-            return self.index.similarities(pairs)[0]
-        return self.probabilities.of_pairs(as_texts(self.index.texts)[pairs], prior)
+        def ask(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            if self.probabilities is None:
+                scores, same_vector = asked.similarities(pairs)
+            else:
+                spelt = (as_texts(texts)[pairs[:, 0]], as_texts(self.index.texts)[pairs[:, 1]])
+                with progress_bar(verbose, "DuplicateFinder") as progress:
+                    scores = self.probabilities.of_pairs(np.column_stack(spelt), prior, progress)
+                same_vector = np.zeros(len(pairs), dtype=bool)
+            return np.where(asked.are_copies(pairs), 1.0, scores), same_vector
+
+        near = asked.nearest(np.arange(len(texts)), min(k, len(self.index.texts)))
+        wide = np.concatenate([near, asked.copies], axis=1)
+        row, place = np.nonzero(wide >= 0)
+        pairs = np.unique(np.column_stack([row, wide[row, place]]), axis=0)
+        found = Scored(pairs, ask(pairs), prior=prior)
+        if not wanted.is_all:
+            nothing = np.empty((0, 2), dtype=np.intp)
+            found.grow(near, wanted, asked.nearest, ask, left_out=nothing, is_directed=True)
+        return found, kinds(asked.are_copies(found.pairs), found.answers[1])
 
 
-def kinds(copies: np.ndarray, same_vector: np.ndarray | None) -> np.ndarray:
+def kinds(copies: np.ndarray, same_vector: np.ndarray) -> np.ndarray:
     """Name what each pair is, as `DuplicatePairs.kind` says it."""
     named = np.full(len(copies), "similar", dtype=object)
-    if same_vector is not None:
-        named[same_vector] = "indistinct"
+    named[same_vector] = "indistinct"
     named[copies] = "copy"
     return named

@@ -33,6 +33,12 @@ Of few texts the last dimensions are noise.
 BLOCK_TEXTS = 65_536
 """Texts whose terms are counted at once: some 100 MB."""
 
+FAMILY_COSINE = 0.8
+FAMILY_TEXTS = 10
+FAMILY_SHARE = 0.01
+FAMILY_SAMPLE = 1000
+"""Texts that families are looked for among: 10 of one that is just large enough."""
+
 _Block = tuple[int, list[str], np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -64,8 +70,9 @@ class TextSpace:
         """Learn vocabularies and the dense space of sparse vectors; give what `transform` does."""
         read = self._read(texts)
         if self.embedder is None:
-            self._words.fit(read)
-            self._trigrams.fit(read)
+            weights = family_weights(read)
+            self._words.fit(read, weights)
+            self._trigrams.fit(read, weights)
         vectors, wide = self._vectors(read)
         self.n_fitted = int(np.count_nonzero(_lengths(wide)))
         if sp.issparse(wide):
@@ -186,16 +193,18 @@ class Terms:
         """State whose terms are arrays, which files hold and read much faster."""
         return {**self.__dict__, "_columns": None, "_packed": pack(list(self._column))}
 
-    def fit(self, texts: list[str]) -> Terms:
-        """Learn the terms of texts, and what each weighs."""
+    def fit(self, texts: list[str], weights: np.ndarray) -> Terms:
+        """Learn the terms of texts, and what each weighs; a text counts as much as its weight."""
         n_texts_with: Counter[str] = Counter()
-        for _, terms, _, term, _ in self._blocks(texts):
-            counts = np.bincount(term, minlength=len(terms)).tolist()
+        first = 0
+        for n_rows, terms, row, term, _ in self._blocks(texts):
+            counts = np.bincount(term, weights[first + row], minlength=len(terms)).tolist()
             n_texts_with.update(dict(zip(terms, counts, strict=True)))
+            first += n_rows
         self._columns = {term: column for column, term in enumerate(sorted(n_texts_with))}
         # The last entry is that of a term in no text.
         known = np.array([*(n_texts_with[term] for term in self._column), 0])
-        self._idf = (np.log((1 + len(texts)) / (1 + known)) + 1).astype(np.float32)
+        self._idf = (np.log((1 + weights.sum()) / (1 + known)) + 1).astype(np.float32)
         return self
 
     def extended(self, texts: list[str]) -> Terms:
@@ -273,6 +282,53 @@ def _trigrams_of(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
     spelled = np.stack([distinct >> 42, distinct >> 21, distinct], axis=1) & (1 << 21) - 1
     joined = spelled.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
     return [joined[i : i + 3] for i in range(0, len(joined), 3)], row, term
+
+
+def family_weights(texts: list[str]) -> np.ndarray:
+    """Weigh texts so that a large family of near copies counts as one text.
+
+    Else what its texts share would be common, and what little they differ in rare. A family is what
+    is alike by its trigrams, none of them rarer than another. It is large with ten texts of which
+    the corpus has no more than a hundred times as many.
+
+    Parameters
+    ----------
+    texts : list of str
+        As `words_and_symbols` reads them.
+
+    Returns
+    -------
+    weights : ndarray of float64, shape (n_texts,)
+        1 over the size of the family, so 1 for most.
+    """
+    weights = np.ones(len(texts))
+    rng = np.random.default_rng(0)
+    sample = rng.permutation(len(texts))[:FAMILY_SAMPLE]
+    sampled = [texts[row] for row in sample]
+    trigrams = Terms("trigrams").extended(sampled)
+    vectors = trigrams.transform(sampled)
+    near = (vectors @ vectors.T).tocoo()
+    alike = sp.csr_array((near.data >= FAMILY_COSINE, near.coords), shape=near.shape)
+    least = max(FAMILY_TEXTS, FAMILY_SHARE * len(sample))
+    heads: list[int] = []
+    free = np.ones(len(sample), dtype=bool)
+    while len(sample):
+        n_alike = np.where(free, alike @ free.astype(np.int32), 0)
+        head = int(n_alike.argmax())
+        if n_alike[head] < least:
+            break
+        heads.append(head)
+        free[alike[[head]].indices] = False
+    if heads:
+        every = np.full(len(texts), -1)
+        for first in range(0, len(texts), BLOCK_TEXTS):
+            block = trigrams.transform(texts[first : first + BLOCK_TEXTS])
+            cosines = (block @ vectors[heads].T).toarray()
+            family = np.where(cosines.max(axis=1) >= FAMILY_COSINE, cosines.argmax(axis=1), -1)
+            every[first : first + BLOCK_TEXTS] = family
+        inside = every >= 0
+        weights[inside] = 1 / np.bincount(every[inside])[every[inside]]
+    return weights
 
 
 _FORMS: dict[str, tuple[dict[str, Any], Callable[[list[str]], Any]]] = {

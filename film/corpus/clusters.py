@@ -33,7 +33,8 @@ def link_scores(
     UPGMA), or the lowest of them (``"complete"``). A pair that is not listed counts as score 0:
     one that was not even a candidate is no duplicate. So one false link cannot chain two groups,
     as it does in connected components. Where candidates are each point's k nearest neighbours, a
-    dense group of many more than k points comes in parts: raise k where groups are that large.
+    dense group of many more than k points comes in parts, unless the pairs that `missing_pairs`
+    gives are listed too.
 
     Parameters
     ----------

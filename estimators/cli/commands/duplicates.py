@@ -392,6 +392,11 @@ def _note_on(found: Any, lowest: float, n_rows: int) -> None:
         n_duplicates = sum(group.size - 1 for group in found)
         text += f"; {n_duplicates} of {n_rows} rows repeat another"
     note(text)
+    if found.n_cut:
+        note(
+            f"{found.n_cut} texts may have more pairs from {lowest:g} than were looked for; give a "
+            "higher --threshold, or a smaller --budget"
+        )
     n_indistinct = int((getattr(found, "kind", np.empty(0)) == "indistinct").sum())
     if n_indistinct:
         note(

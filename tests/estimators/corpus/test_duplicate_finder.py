@@ -14,9 +14,12 @@ from sklearn.frozen import FrozenEstimator
 
 from estimators import load_model, save_model
 from estimators.corpus import corpus_index as _corpus_index
+from estimators.corpus import growth as _growth
 from estimators.corpus import neighbour_table as _neighbour_table
 from estimators.corpus import pair_probabilities as _pair_probabilities
+from estimators.corpus import text_space as _text_space
 from estimators.corpus.duplicate_finder import DuplicateFinder
+from film.corpus import parts as _parts
 from film.corpus.clusters import cut, link_scores
 from film.pairs.shift.priors import estimate_prior, shift_prior
 from film.text import copy_key, normalize_text
@@ -190,10 +193,12 @@ def test_of_equal_scores_copies_come_first_and_then_lower_rows():
 
 def test_scores_fall_and_a_threshold_or_budget_takes_the_best():
     finder = DuplicateFinder(n_neighbors=4).fit(_corpus())
-    every = finder.find(threshold=0)
+    # All pairs there are, whatever the candidates.
+    every = DuplicateFinder(n_neighbors=200).fit(_corpus()).find(threshold=0)
     assert np.all(np.diff(every.scores) <= 0)
     assert np.all(every.pairs[:, 0] < every.pairs[:, 1])
     assert len(np.unique(every.pairs, axis=0)) == len(every)
+    assert len(finder.find(threshold=0)) < len(every) / 2
     for n in (1, 40, 10**6):
         some = finder.find(budget=n)
         np.testing.assert_array_equal(some.pairs, every.pairs[:n])
@@ -271,7 +276,8 @@ def test_texts_are_embedded_as_they_are_first_spelt():
 def test_groups_are_the_clustering_of_the_scored_pairs(linkage, threshold):
     texts = _corpus()
     finder = DuplicateFinder(n_neighbors=6).fit(texts)
-    found = finder.find(threshold=0)
+    # Whatever the candidates are, groups are those of the scores of all pairs.
+    found = DuplicateFinder(n_neighbors=200).fit(texts).find(threshold=0)
     similar = found.kind != "copy"
     merges = link_scores(
         found.pairs[similar], found.scores[similar], len(texts), method=linkage, threshold=threshold
@@ -292,10 +298,11 @@ def test_groups_are_the_clustering_of_the_scored_pairs(linkage, threshold):
         assert group.texts.tolist() == [texts[row] for row in group.members]
         inner = sorted({first[copy_key(text)] for text in group.texts})
         links = [pair for pair in itertools.combinations(inner, 2)]
-        known = [scored[pair] for pair in links if pair in scored]
-        assert group.n_unscored == len(links) - len(known)
+        assert group.n_unscored == 0
         if links:
-            assert group.weakest_score == min(known) == scored[group.weakest_pair]
+            weakest = min(scored[pair] for pair in links)
+            assert group.weakest_score == pytest.approx(weakest, abs=1e-12)
+            assert scored[group.weakest_pair] == pytest.approx(weakest, abs=1e-12)
             assert group.score >= threshold
         else:
             assert (group.weakest_score, group.score) == (1, 1)
@@ -949,3 +956,121 @@ def test_an_id_or_a_block_that_is_missing_is_named(of, name):
     said = r"ids\[1\] is missing \((None|nan|<NA>|NaT)\)" if of == "ids" else r"blocks\[1\] is"
     with pytest.raises((TypeError, ValueError), match=said):
         DuplicateFinder().fit(["a b", "a c"], **{of: ["x", missing]})
+
+
+# Families of near copies
+
+NAMES = (
+    "Anna Boris Carla David Elena Farid Greta Hassan Irina Jonas Kofi Lena Marco Nadia Oskar Petra "
+    "Quentin Rosa Stefan Tariq Uma Viktor Wanda Xenia Yusuf Zora Bjorn Celia Dimitri Esther"
+).split()
+LETTER = "Dear {}, your order has been shipped and will arrive at your address within three days"
+
+
+def _misspelt(n, seed=0):
+    """Texts that differ in one letter too many."""
+    rng = np.random.default_rng(seed)
+    text = "The meeting about the budget of the northern office is moved to noon in room twelve"
+    places = rng.permutation(26 * len(text))[:n]
+    return [
+        text[:i] + chr(97 + letter) + text[i:] for i, letter in np.column_stack(divmod(places, 26))
+    ]
+
+
+@pytest.mark.parametrize("with_others", [False, True])
+@pytest.mark.parametrize(
+    "family",
+    [[LETTER.format(name) for name in NAMES], _misspelt(40), _misspelt(100)],
+    ids=["names", "40", "100"],
+)
+def test_a_family_of_near_copies_is_one_group(family, with_others):
+    others = [f"{text} {i}" for i, text in enumerate(_corpus(200))] if with_others else []
+    groups = DuplicateFinder().fit([*others, *family]).groups(0.8)
+    size = max(group.size for group in groups)
+    assert size == len(family)
+    assert groups[groups.labels[-1]].members[0] == len(others)
+    assert groups[groups.labels[-1]].n_unscored == groups.n_incomplete == groups.n_cut == 0
+    kept = groups.keep("first")
+    assert len(set(kept[len(others) :])) == 1
+
+
+def test_small_families_change_no_weight():
+    weights = _text_space.family_weights([*_misspelt(9), *_corpus(50)])
+    assert (weights == 1).all()
+    weights = _text_space.family_weights([*_misspelt(10), *map(str, range(1000, 2200))])
+    assert (weights == 1).all()
+    weights = _text_space.family_weights([*_misspelt(10), "tea", "milk", *_misspelt(5, 1)])
+    np.testing.assert_allclose(weights, [*[1 / 15] * 10, 1, 1, *[1 / 15] * 5])
+
+
+def test_parts_too_large_to_be_compared_whole_are_told(monkeypatch):
+    texts = _misspelt(40)
+    finder = DuplicateFinder(n_neighbors=3).fit(texts)
+    monkeypatch.setattr(_growth, "MOST_GROWN", 0)
+    monkeypatch.setattr(_parts, "LARGEST_PART", 39)
+    with pytest.warns(UserWarning, match="40 of 40 different texts are in parts too large"):
+        groups = finder.groups(0.8)
+    assert groups.n_incomplete == groups.n_cut == 40
+    assert max(group.size for group in groups) < 40
+    monkeypatch.undo()
+    assert len(finder.groups(0.8)) == 1
+
+
+def test_a_classifier_is_asked_once_about_what_groups_need_besides():
+    texts = _corpus()
+    model = Overlap()
+    finder = DuplicateFinder(model, n_neighbors=2, embedder=_placed_embedder).fit(texts)
+    finder.find(threshold=0)
+    n_candidates = sum(map(len, model.asked))
+    groups = finder.groups(0.6)
+    asked = [frozenset(map(copy_key, pair)) for block in model.asked for pair in block]
+    assert len(asked) == len(set(asked)) > n_candidates
+    assert all(group.n_unscored == 0 for group in groups)
+    finder.groups(0.6)
+    assert len(asked) == sum(map(len, model.asked))
+
+
+# Candidates grow
+
+
+@pytest.mark.parametrize("blocks", [None, 3])
+@pytest.mark.parametrize(
+    ("embedder", "k"), [(None, 5), (None, 10), (_placed_embedder, 1), (_placed_embedder, 3)]
+)
+def test_an_answer_does_not_depend_on_the_number_of_candidates(embedder, k, blocks):
+    texts = [*_misspelt(60), *_corpus()] if embedder is None else _corpus(200)
+    blocks = blocks and [row % blocks for row in range(len(texts))]
+    some, every = (
+        DuplicateFinder(None, embedder, n).fit(texts, blocks=blocks) for n in (k, len(texts))
+    )
+    for limits in ({"threshold": 0.7}, {"budget": 50}, {"budget": 300}, {"budget": 10**6}):
+        found = some.find(**limits)
+        _same(found, every.find(**limits))
+        assert found.n_cut == 0
+    new = [*texts[::3], *_misspelt(30, seed=1)] if embedder is None else _corpus(50, seed=1)
+    inside = blocks and [row % 3 for row in range(len(new))]
+    for limits in ({"threshold": 0.6}, {"budget": 10}, {"budget": 900}):
+        _same(some.match(new, blocks=inside, **limits), every.match(new, blocks=inside, **limits))
+
+
+def test_pairs_that_are_left_out_do_not_count_among_the_best():
+    texts = _misspelt(30)
+    finder = DuplicateFinder(n_neighbors=2).fit(texts)
+    best = finder.find(budget=400)
+    apart = best.pairs[:200]
+    rest = finder.find(budget=200, cannot_link=apart.tolist())
+    np.testing.assert_array_equal(rest.pairs, best.pairs[200:])
+
+
+def test_where_candidates_are_cut_is_told(monkeypatch):
+    texts = _misspelt(40)
+    finder = DuplicateFinder().fit(texts)
+    assert (len(finder.find(threshold=0.8)), finder.find(threshold=0.8).n_cut) == (780, 0)
+    # Room for 20 candidates of 25 texts.
+    monkeypatch.setattr(_growth, "MOST_GROWN", 519)
+    found = finder.find(threshold=0.8)
+    assert found.n_cut == 15 + 25 and len(found) < 780
+    monkeypatch.setattr(_growth, "MOST_GROWN", 0)
+    assert finder.match(texts, threshold=0.8).n_cut == 40
+    assert finder.find(threshold=0.999).n_cut == 0
+    assert len(finder.find(threshold=0)) < 400

@@ -1,0 +1,145 @@
+"""More candidates where the last ones are still good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+MOST_GROWN = 200_000
+"""Neighbours looked up besides the first candidates of all texts: a second or two."""
+
+SLACK = 0.05
+"""What a score may lack to count as good, since candidates are not looked up by their scores."""
+
+Answers = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which pairs an answer lists.
+
+    Attributes
+    ----------
+    lowest : float
+        Lowest score.
+    most : int or None
+        Number of pairs, the best.
+    """
+
+    lowest: float
+    most: int | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is asked of a pair but to be a candidate."""
+        return self.lowest == 0 and self.most is None
+
+    def bar(self, scores: np.ndarray) -> float:
+        """Give the score from which on a pair is listed, as far as these scores tell."""
+        if self.most is None or len(scores) < self.most:
+            return self.lowest
+        place = len(scores) - self.most
+        return max(self.lowest, float(np.partition(scores, place)[place]))
+
+
+@dataclass
+class Scored:
+    """Candidate pairs with what is known of them.
+
+    Attributes
+    ----------
+    pairs : ndarray of int, shape (m, 2)
+        Each pair once; of points of one kind the lower number first.
+    answers : tuple of two ndarrays of shape (m,)
+        Score of each pair, in float64, and whether the similarity cannot tell the two apart: False
+        where a classifier judges.
+    prior : float or None
+        Share of duplicates that probabilities hold at.
+    n_cut : int
+        Points whose candidates stopped growing at `MOST_GROWN`.
+    """
+
+    pairs: np.ndarray
+    answers: Answers
+    prior: float | None = None
+    n_cut: int = 0
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Score of each pair."""
+        return self.answers[0]
+
+    def grow(
+        self,
+        near: np.ndarray,
+        wanted: Wanted,
+        look_up: Callable[[np.ndarray, int], np.ndarray],
+        ask: Callable[[np.ndarray], Answers],
+        *,
+        left_out: np.ndarray,
+        is_directed: bool = False,
+    ) -> None:
+        """Double the candidates of points while one of the last half of them is good.
+
+        Good ones have a score, but for `SLACK`, as those that are listed.
+
+        Parameters
+        ----------
+        near : ndarray of int, shape (n, width)
+            Candidates of each point, the nearest first, −1 where there are no more.
+        wanted : Wanted
+            What is listed.
+        look_up : callable
+            Numbers of points, and a width → their candidates, as ``near``.
+        ask : callable
+            Pairs → answers.
+        left_out : ndarray of int, shape (l, 2)
+            Pairs that are not listed.
+        is_directed : bool
+            Whether a pair is of a point and something else, rather than of two points.
+        """
+        rows, n_looked_up = np.arange(len(near)), 0
+        while near.shape[1] and len(rows):
+            keys, scores = _keys(self.pairs), self.scores
+            listed = scores[~_are_among(keys, _keys(left_out))]
+            good = keys[scores >= wanted.bar(listed) - SLACK]
+            last = near[:, near.shape[1] // 2 :]
+            is_good = _are_among(_keys(_pairs(rows, last, is_directed)), good).reshape(last.shape)
+            n_good = (is_good & (last >= 0)).sum(axis=1) * (near[:, -1] >= 0)
+            width = 2 * near.shape[1]
+            fits = (MOST_GROWN - n_looked_up) // width
+            # Those with the most good ones among their last come first.
+            order = np.argsort(-n_good, kind="stable")[: np.count_nonzero(n_good)]
+            self.n_cut += len(order[fits:])
+            rows = rows[np.sort(order[:fits])]
+            if not len(rows):
+                break
+            n_looked_up += len(rows) * width
+            near = look_up(rows, width)
+            found = _pairs(rows, near, is_directed)[near.ravel() >= 0]
+            _, first = np.unique(_keys(found), return_index=True)
+            new = found[first]
+            new = new[~_are_among(_keys(new), keys)]
+            self.pairs = np.concatenate([self.pairs, new])
+            scores, same_vector = map(np.concatenate, zip(self.answers, ask(new), strict=True))
+            self.answers = scores, same_vector
+
+
+def _pairs(rows: np.ndarray, near: np.ndarray, is_directed: bool) -> np.ndarray:
+    pairs = np.column_stack([np.repeat(rows, near.shape[1]), near.ravel()])
+    return pairs if is_directed else np.sort(pairs, axis=1)
+
+
+def _keys(pairs: np.ndarray) -> np.ndarray:
+    """One number for each pair of numbers from −1 to 2³¹ − 2."""
+    return (pairs[:, 0].astype(np.int64) << 32) + pairs[:, 1] + 1
+
+
+def _are_among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """As `numpy.isin`, which is several times slower where most keys come once."""
+    if not len(others):
+        return np.zeros(len(keys), dtype=bool)
+    others = np.sort(others)
+    return others[np.minimum(np.searchsorted(others, keys), len(others) - 1)] == keys
