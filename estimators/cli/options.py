@@ -72,7 +72,8 @@ label_option = click.option(
     "-l",
     "--label",
     metavar="COLUMN",
-    help=f"Labels, 1 for duplicates and 0 for others. Default: {' or '.join(LABEL_COLUMNS)}.",
+    help=f"Labels: 1 for duplicates and 0 for others, or words such as match and nonmatch. "
+    f"Default: {' or '.join(LABEL_COLUMNS)}.",
 )
 
 

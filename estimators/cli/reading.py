@@ -15,16 +15,12 @@ from numpy.typing import NDArray
 from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from estimators.cli.tables import Stream, Table, read_table, stream_table
+from estimators.inputs import is_duplicate_label
 from film.text import normalize_text
 
 ID_COLUMNS = ("id",)
 TEST_ID_COLUMNS = ("test_id", "id")
 
-_LABELS: dict[str, int] = {
-    word: label
-    for label, words in enumerate(("0 0.0 false no n", "1 1.0 true yes y"))
-    for word in words.split()
-}
 # What programs write for a cell without a value.
 _STAND_INS = frozenset("nan none null nil na n/a #n/a <na> #ref! #value! #name? #div/0!".split())
 _LONGEST_STAND_IN = 12
@@ -240,21 +236,27 @@ def mostly_latin(texts: NDArray[np.object_]) -> bool:
 
 def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Return the rows that have a label, and their labels."""
-    cells = [cell.strip().lower() for cell in table.column(column)]
-    wrong = [row for row, cell in enumerate(cells) if cell and cell not in _LABELS]
+    cells = [cell.strip() for cell in table.column(column)]
+    said = {cell: is_duplicate_label(cell) for cell in set(cells) if cell}
+    wrong = [row for row, cell in enumerate(cells) if cell and said[cell] is None]
     if wrong:
         shown = table.column(column)[wrong[0]][:60]
         raise Failure(
-            f"{table.source}: {len(wrong)} labels in column {column!r} are neither 0 nor 1, the "
-            f"first is {shown!r}, {_lines(table, wrong)}; correct them, or leave cells without a "
-            "label empty"
+            f"{table.source}: {len(wrong)} labels in column {column!r} are neither 0 nor 1, nor "
+            f"words such as 'match' and 'nonmatch', the first is {shown!r}, "
+            f"{_lines(table, wrong)}; correct them, or leave cells without a label empty"
         )
     rows = [row for row, cell in enumerate(cells) if cell]
     if not rows:
         raise Failure(f"{table.source}: no cell of column {column!r} holds a label")
     if len(rows) < len(cells):
         note(f"{table.source}: {len(cells) - len(rows)} rows without a label are left out")
-    return np.array(rows), np.array([_LABELS[cells[row]] for row in rows])
+    words = {cell: is_it for cell, is_it in said.items() if cell not in ("0", "1")}
+    if words:
+        sides = [sorted(cell for cell in words if words[cell] is side) for side in (True, False)]
+        shown = [", ".join(map(repr, cells)) or "none" for cells in sides]
+        note(f"{table.source}: labels of duplicates are {shown[0]}; of other pairs, {shown[1]}")
+    return np.array(rows), np.array([int(bool(said[cells[row]])) for row in rows])
 
 
 def unique_ids(table: Table, column: str) -> list[Any]:

@@ -23,6 +23,7 @@ from estimators.training import (
     check_rows,
     check_targets,
     check_training_parameters,
+    labels_in_order,
     push_saved,
     read_regressor,
     train,
@@ -90,7 +91,8 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         and for "nli". Fitted on ``eval_set`` where that has y, and on 10,000 rows, evenly by y, of
         more.
     classes_ : ndarray of shape (2,)
-        Labels, for "binary"; `predict` is the probability of the second.
+        For "binary", the label of other pairs and that of duplicates; `predict` is the probability
+        of the second.
     token_weights_ : None
         All tokens weigh alike.
     loss_curve_ : list of float
@@ -237,7 +239,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, None, shown))
-        classes = np.unique(y) if self.objective == "binary" and y is not None else None
+        classes = labels_in_order(y, self.objective)
         return self._set_fitted(encoder, Fitted(*line, classes, losses, scores))
 
     def transform(self, texts: Any) -> np.ndarray:

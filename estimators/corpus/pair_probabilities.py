@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import check_choice, check_real
+from estimators.inputs import check_choice, check_real, duplicate_class_of, duplicate_column
 from estimators.persistence import savable
 from film.pairs import estimate_prior, shift_prior
 
@@ -25,7 +25,8 @@ class PairProbabilities:
     Parameters
     ----------
     classifier : fitted classifier
-        With ``predict_proba(pairs)`` and two ``classes_``.
+        With ``predict_proba(pairs)`` and two ``classes_``, one of which is its
+        ``duplicate_class_`` or known to mean duplicates.
     prior : "estimate", float or None
         Share of duplicates to carry probabilities to.
     classifier_prior : float or None
@@ -48,6 +49,7 @@ class PairProbabilities:
             raise ValueError(
                 f"classifier must be fitted on two classes, but its classes_ are {classes!r}"
             )
+        duplicate_class_of(classifier)
         if isinstance(prior, str):
             check_choice("prior", prior, ("estimate",))
         elif prior is not None:
@@ -125,9 +127,9 @@ class PairProbabilities:
         if given.shape != (len(pairs), 2) or not ((given >= 0) & (given <= 1)).all():
             raise ValueError(
                 f"classifier.predict_proba gave an array of shape {given.shape} for {len(pairs)} "
-                "pairs; it must give two columns of numbers in [0, 1], the second for duplicates"
+                "pairs; it must give two columns of numbers in [0, 1]"
             )
-        return given[:, 1]
+        return duplicate_column(given, self.classifier)
 
     def _carried(self, probabilities: np.ndarray, prior: float | None) -> np.ndarray:
         if prior is None or self._start is None:

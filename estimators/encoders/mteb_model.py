@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import as_texts
+from estimators.inputs import as_texts, duplicate_column
 
 NO_VECTOR_WIDTH = 16
 """Length of the vectors that stand for the texts of a similarity without any."""
@@ -137,7 +137,9 @@ class MTEBModel:
         sides = [[self._texts[row.tobytes()] for row in side] for side in (first, second)]
         pairs = np.column_stack([as_texts(side) for side in sides])
         judged = getattr(self.model, str(self._judge))(pairs)
-        return np.asarray(judged[:, 1] if self._judge == "predict_proba" else judged)
+        if self._judge == "predict_proba":
+            return duplicate_column(judged, self.model)
+        return np.asarray(judged)
 
 
 def _array(vectors: Any) -> np.ndarray:

@@ -7,6 +7,12 @@ from .folds import splitter_of as splitter_of
 from .folds import usable_folds as usable_folds
 from .interruption import finished_fits_only as finished_fits_only
 from .interruption import keeps_unfinished as keeps_unfinished
+from .labels import TwoLabels as TwoLabels
+from .labels import duplicate_class as duplicate_class
+from .labels import duplicate_class_of as duplicate_class_of
+from .labels import duplicate_column as duplicate_column
+from .labels import encode_labels as encode_labels
+from .labels import is_duplicate_label as is_duplicate_label
 from .pairs import check_pair_labels as check_pair_labels
 from .pairs import check_pair_scores as check_pair_scores
 from .pairs import check_pairs as check_pairs

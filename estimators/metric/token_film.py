@@ -18,6 +18,7 @@ from estimators.inputs import (
     check_seed,
     check_verbose,
     cloned,
+    encode_labels,
     tags_of_texts,
 )
 from estimators.metric.film import FILM
@@ -133,7 +134,8 @@ class TokenFILM(BaseEstimator):
         pairs : array-like of str, shape (n_pairs, 2)
             Texts; order within a pair does not matter.
         y : array-like of shape (n_pairs,)
-            Two classes; the greater one is that of duplicates.
+            Two classes: numbers, of which the greater means duplicates, or words such as
+            "match" and "nonmatch" (`estimators.inputs.duplicate_class`).
         similar : array-like of str, shape (n_similar, 2), default=None
             More pairs known to be duplicates. Where their spelling differs from that of ``pairs``
             (case, punctuation), normalise both alike, or the map learns the spelling.
@@ -310,7 +312,7 @@ def _labels_of(y: Any, n_pairs: int) -> np.ndarray:
     try:
         if y is None:
             raise ValueError("y is None.")
-        return np.unique(check_pair_labels(y, n_pairs), return_inverse=True)[1]
+        return encode_labels(check_pair_labels(y, n_pairs))[2]
     except ValueError as error:
         raise ValueError(
             f"y must hold the two classes of the pairs, from which TokenFILM learns: {error} For "

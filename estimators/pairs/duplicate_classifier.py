@@ -10,9 +10,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
+    TwoLabels,
     check_pairs,
     check_verbose,
     checked_memory,
+    duplicate_column,
     progress_bar,
     splitter_of,
     tags_of_texts,
@@ -58,7 +60,7 @@ from estimators.persistence import savable
 
 
 @savable
-class DuplicateClassifier(ClassifierMixin, JudgedTraining):
+class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
     """Judge pairs of texts by several members and lexical features, as one calibrated probability.
 
     Each member is fitted on question-disjoint folds and judges held-out pairs only; a final model
@@ -112,7 +114,9 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels, the second one is that of duplicates.
+        Labels, sorted.
+    duplicate_class_ : label
+        The one of duplicates.
     members_ : list of (str, estimator)
         Members fitted on all pairs.
     final_estimator_ : classifier
@@ -196,7 +200,8 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         pairs : array-like of str, shape (n_pairs, 2)
             Texts; order within a pair does not matter.
         y : array-like of shape (n_pairs,)
-            Two classes; the greater one is that of duplicates.
+            Two classes: numbers, of which the greater means duplicates, or words such as
+            "match" and "nonmatch" (`estimators.inputs.duplicate_class`).
         similar : array-like of str, shape (n_similar, 2), default=None
             More pairs known to be duplicates. They train embedders and nothing else. Out of fold,
             those linked to a held-out question are left out.
@@ -224,7 +229,9 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         memory = checked_memory(self.memory)
         check_devices(members)
         check_encoders([(f"member {name!r}", member) for name, member in members], memory)
-        classes, problem = checked_problem(pairs, y, similar, self.corpus, self.random_state)
+        classes, duplicate, problem = checked_problem(
+            pairs, y, similar, self.corpus, self.random_state
+        )
         pairs, labels = problem.pairs, problem.labels
         near = checked_neighbourhood(self.neighbourhood, len(pairs))
         final = checked_final(self.final_estimator, len(pairs), self.random_state)
@@ -258,7 +265,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
             if advance:
                 advance("final model")
 
-        self.classes_ = classes
+        self._set_labels(classes, duplicate)
         self.members_ = fitted
         self.final_estimator_ = final
         self.features_ = features
@@ -340,8 +347,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         # Models that were saved without the attribute predict as they did.
         if pairs is not None and getattr(self, "certain_copies_", False):
             same = samenesses(check_pairs(pairs))
-        p = raised(p, same, self._shifted)
-        return np.column_stack([1 - p, p])
+        return self._columns(raised(p, same, self._shifted))
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Call pairs duplicates whose probability, at the prior, is above one half.
@@ -356,8 +362,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         labels : ndarray of shape (n_pairs,)
             Values of `classes_`.
         """
-        duplicate = self.predict_proba(pairs)[:, 1] > 0.5
-        return self.classes_[duplicate.astype(int)]
+        return self._label_where(duplicate_column(self.predict_proba(pairs), self) > 0.5)
 
     def explain(self, pairs: Any) -> list[Any]:
         """Explain by members and features, and word by word where a member can.
@@ -385,7 +390,7 @@ class DuplicateClassifier(ClassifierMixin, JudgedTraining):
         names = self.feature_names_out_ + self._beside_names()
         return explain_verdicts(
             pairs,
-            lambda inputs, of=None: self.probabilities_of(inputs, of)[:, 1],
+            lambda inputs, of=None: duplicate_column(self.probabilities_of(inputs, of), self),
             self.inputs(pairs, encodings),
             self.inputs(pairs[:, [0, 0]], encodings),
             [how.value for how in samenesses(pairs)],

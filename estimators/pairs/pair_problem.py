@@ -20,6 +20,7 @@ from estimators.inputs import (
     check_pairs,
     check_texts,
     conflicting_pairs,
+    encode_labels,
     place_pairs,
     question_folds,
 )
@@ -44,8 +45,8 @@ def checked_problem(
     *,
     n_random: int = 5,
     count: str = "texts",
-) -> tuple[np.ndarray, PairProblem]:
-    """Check the data of `fit` and the parameters that go with it: both classes, and the problem."""
+) -> tuple[np.ndarray, Any, PairProblem]:
+    """Check what `fit` is given: both classes, that of duplicates, and the problem."""
     pairs = check_pairs(pairs)
     y = check_pair_labels(y, len(pairs))
     further = pairs[:0] if similar is None else check_pairs(similar, name="similar")
@@ -53,8 +54,9 @@ def checked_problem(
     check_integer("random_state", random_state, 0)
     check_integer("n_random", n_random, 1)
     check_choice("count", count, COUNTS)
-    classes, labels = np.unique(y, return_inverse=True)
-    return classes, PairProblem(pairs.copy(), labels, further, known, random_state, n_random, count)
+    classes, duplicate, labels = encode_labels(y)
+    raw = pairs.copy(), labels, further, known
+    return classes, duplicate, PairProblem(*raw, random_state, n_random, count)
 
 
 def _part(name: str, position: int, doc: str) -> Any:

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
+    TwoLabels,
     check_choice,
     check_integer,
     check_pair_labels,
@@ -44,7 +45,7 @@ _OUT_OF_FOLD_COUNT = 1024
 
 
 @savable
-class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
+class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     """Classify pairs of texts by their neighbour ranks in a learned space.
 
     rank(x → x′) counts the unique texts of a corpus that are strictly closer to x than x′ is. A
@@ -88,7 +89,9 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels, the second one is that of duplicates.
+        Labels, sorted.
+    duplicate_class_ : label
+        The one of duplicates.
     embedder_ : estimator
         Fitted embedder.
     out_of_fold_ranks_ : ndarray of int64, shape (n_pairs, 2)
@@ -160,7 +163,8 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         pairs : array-like of str, shape (n_pairs, 2)
             Texts; order within a pair does not matter.
         y : array-like of shape (n_pairs,)
-            Two classes; the greater one is that of duplicates.
+            Two classes: numbers, of which the greater means duplicates, or words such as
+            "match" and "nonmatch" (`estimators.inputs.duplicate_class`).
         similar : array-like of str, shape (n_similar, 2), default=None
             More pairs known to be duplicates. They train the embedder and nothing else: the two
             rates and their prior come from ``pairs``. Out of fold, those linked to a held-out
@@ -183,7 +187,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         `film.pairs.neighbour_ranks` for what ``k_max`` spares. The fits are a map run by joblib:
         ``with joblib.parallel_config(n_jobs=2):`` makes two at a time.
         """
-        classes, problem, embedder, (out_of_fold, counted), fitted = self._cross_fitted(
+        labels, problem, embedder, (out_of_fold, counted), fitted = self._cross_fitted(
             pairs, y, similar, whole=True, n_folds=None
         )
         points = self._cache(points_of, ignore=["problem", "fitted"])
@@ -193,7 +197,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         count = self._cache(counted_texts, ignore=["problem", "points"])
         given = embedder, problem.key, counted, self.copies
         self._counted = count(*given, problem=problem, points=self._points)
-        self.classes_ = classes
+        self._set_labels(*labels)
         self.out_of_fold_ranks_ = out_of_fold
         self._problem, self._unfitted, self._fitted = problem, embedder, fitted
         rates = rates_over_k(effective_ranks(out_of_fold, self.mode), problem.labels, [self.k])
@@ -296,10 +300,10 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_pairs,)
-            The second class where the ranks are below k.
+            `duplicate_class_` where the ranks are below k, else the other of `classes_`.
         """
         check_is_fitted(self)
-        return self.classes_[self._inside(pairs).astype(int)]
+        return self._label_where(self._inside(pairs))
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Share of duplicates that training showed inside or outside k.
@@ -315,7 +319,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
             Columns as in `classes_`.
         """
         duplicate = np.where(self._inside(pairs), self.inside_rate_, self.outside_rate_)
-        return np.column_stack([1 - duplicate, duplicate])
+        return self._columns(duplicate)
 
     def k_curve(self, pairs: Any, y: Any, ks: Any = range(1, 56)) -> Rates:
         """All rates of the rule for every k at once (paper, figure 4).
@@ -336,7 +340,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         """
         ks = list(ks)
         ranks = effective_ranks(self._ranks(pairs, _count_past(max(ks, default=1))), self.mode)
-        labels = check_pair_labels(y, len(ranks)) == self.classes_[1]
+        labels = check_pair_labels(y, len(ranks)) == self.duplicate_class_
         return rates_over_k(ranks, labels, ks)
 
     def _cross_fitted(self, pairs: Any, y: Any, similar: Any, whole: bool, n_folds: Any) -> Any:
@@ -345,7 +349,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         check_choice("mode", self.mode, MODES)
         copies = None if self.copies is None else check_real("copies", self.copies, 0, 1)
         given = pairs, y, similar, self.corpus, self.random_state
-        classes, problem = checked_problem(*given, n_random=self.n_random, count=self.count)
+        *labels, problem = checked_problem(*given, n_random=self.n_random, count=self.count)
         splitter = splitter_of(self.cv, self.random_state)
         problem = problem.or_same(getattr(self, "_problem", None))
         plain = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
@@ -362,7 +366,7 @@ class PairwiseKNNClassifier(ClassifierMixin, BaseEstimator):
         found = rank(
             embedder, (problem.key, len(parts)), splitter, k_max, copies, problem, folds, fitted
         )
-        return classes, problem, embedder, (found, parts[0]), fitted[-1]
+        return labels, problem, embedder, (found, parts[0]), fitted[-1]
 
     def _inside(self, pairs: Any) -> np.ndarray:
         """Which pairs the rule calls duplicates (FILM paper, section 3.3)."""

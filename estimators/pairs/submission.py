@@ -14,7 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from estimators.inputs import check_pairs
+from estimators.inputs import check_pairs, duplicate_column
 from estimators.pairs.familiarity.familiar_texts import sampled_rows
 from estimators.pairs.stack.encodings import Encodings
 from film.corpus import RowBlocks, cut_rows, map_blocks, shared_with, write_blocks
@@ -62,7 +62,7 @@ def duplicate_probabilities(
     probabilities = np.empty(len(pairs))
     for start in range(0, len(pairs), BLOCK):
         some = pairs[start : start + BLOCK]
-        probabilities[start : start + BLOCK] = model.predict_proba(some)[:, 1]
+        probabilities[start : start + BLOCK] = duplicate_column(model.predict_proba(some), model)
         if advance:
             advance(len(some))
     return probabilities
@@ -99,7 +99,8 @@ def probabilities_and_familiarities(
     for start in range(0, len(pairs), BLOCK):
         some = pairs[start : start + BLOCK]
         encodings = encodings or Encodings()
-        p = model.probabilities_of(model.inputs(some, encodings), some)[:, 1]
+        both = model.probabilities_of(model.inputs(some, encodings), some)
+        p = duplicate_column(both, model)
         found[:, start : start + BLOCK] = p, model.familiarity(some, encodings)
         encodings = None
         if advance:
@@ -314,7 +315,8 @@ def write_kept_predictions(
 
 def _judged(read: Callable[[], Any], rows: list[str], start: int) -> NDArray[np.float64]:
     pairs = check_pairs([tuple(json.loads(row)[1:]) for row in rows])
-    p = np.asarray(read().predict_proba(pairs)[:, 1], dtype=np.float64)
+    model = read()
+    p = duplicate_column(model.predict_proba(pairs), model)
     wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))
     if len(wrong):
         raise ValueError(

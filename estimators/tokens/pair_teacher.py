@@ -23,6 +23,7 @@ from estimators.inputs import (
     check_texts,
     check_verbose,
     cloned,
+    encode_labels,
     finished_fits_only,
     progress_bar,
     showing_progress,
@@ -97,7 +98,7 @@ class PairTeacher(BaseEstimator):
     pairs_ : ndarray of str, shape (n_near, 2)
         Near pairs, without those that were labelled.
     scores_ : ndarray of float64, shape (n_near,)
-        Probability that each is of the second label, by a teacher that knows neither text.
+        Probability that each is a duplicate, by a teacher that knows neither text.
     folds_ : ndarray of int, shape (n_near,)
         Fold of each; 0 with a ``corpus``.
     out_of_fold_ : ndarray of float64, shape (n_pairs,), or None
@@ -170,9 +171,7 @@ class PairTeacher(BaseEstimator):
         """
         estimator, embedder = self._checked()
         rows = check_pairs(pairs, encodable=True)
-        labels = check_pair_labels(y, len(rows))
-        classes = np.unique(labels)
-        targets = (labels == classes[1]).astype(np.int64)
+        classes, duplicate, targets = encode_labels(check_pair_labels(y, len(rows)))
         store = None if self.checkpoint is None else Path(self.checkpoint)
         seed = _seed(self.random_state, store)
         unlabelled = None if self.corpus is None else _unlabelled(self.corpus, rows)
@@ -215,7 +214,7 @@ class PairTeacher(BaseEstimator):
         self.pairs_ = np.concatenate([fold.pairs for fold in found])
         self.scores_ = np.concatenate([fold.scores for fold in found])
         self.folds_ = np.repeat(np.arange(len(found)), [len(fold.pairs) for fold in found])
-        self.classes_ = classes
+        self.classes_, self.duplicate_class_ = classes, duplicate
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -28,6 +28,7 @@ from estimators.training import (
     check_rows,
     check_targets,
     check_training_parameters,
+    labels_in_order,
     push_saved,
     read_regressor,
     train,
@@ -113,7 +114,8 @@ class RCMDRegressor(TokenRegressor):
         Line from similarity to y, by least squares, or to log-odds for labels; 1 and 0 without y.
         Fitted on ``eval_set`` where that has y, and on 10,000 rows, evenly by y, of more.
     classes_ : ndarray of shape (2,)
-        Labels, for "binary"; `predict` is the probability of the second.
+        For "binary", the label of other pairs and that of duplicates; `predict` is the probability
+        of the second.
     loss_curve_ : list of float
         Loss of each step.
     scores_ : list of (int, float)
@@ -219,7 +221,7 @@ class RCMDRegressor(TokenRegressor):
             Rows and y that `score` takes, to choose the best weights by. Through scikit-learn's
             metadata routing: ``set_fit_request(eval_set=True)``.
         scored : tuple of (pairs, probabilities), default=None
-            For "binary": further pairs, and how probably they are of the second label, 0 to 1.
+            For "binary": further pairs, and how probably they are duplicates, 0 to 1.
 
         Returns
         -------
@@ -272,7 +274,7 @@ class RCMDRegressor(TokenRegressor):
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, table, shown))
-        classes = np.unique(y) if self.objective == "binary" and y is not None else None
+        classes = labels_in_order(y, self.objective)
         return self._set_fitted(encoder, table, Fitted(*line, classes, losses, scores))
 
     def save(self, path: str | os.PathLike[str]) -> None:

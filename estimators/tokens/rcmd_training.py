@@ -60,7 +60,7 @@ def _check_device_of_teacher(device: Any) -> None:
 
 
 def check_scored(pairs: Any, probabilities: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Check pairs and the probabilities that they are of the second label."""
+    """Check pairs and the probabilities that they are duplicates."""
     rows = check_pairs(pairs, name="scored[0]", encodable=True)
     found = np.asarray(probabilities, dtype=np.float64)
     if found.shape != (len(rows),):

@@ -106,7 +106,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         -------
         predicted : ndarray of float64, shape (n_pairs,)
             ``intercept_ + slope_ * similarity(pairs)``; where there are ``classes_``, the
-            probability of the second, whose log-odds that is.
+            probability of the second, a duplicate, whose log-odds that is.
         """
         check_is_fitted(self, "encoder_")
         pairs = check_pairs(pairs, encodable=True)

@@ -15,5 +15,6 @@ from .targets import check_judged as check_judged
 from .targets import check_range as check_range
 from .targets import check_rows as check_rows
 from .targets import check_targets as check_targets
+from .targets import labels_in_order as labels_in_order
 from .targets import units_of as units_of
 from .triplets.triplet_network import TripletNetwork as TripletNetwork

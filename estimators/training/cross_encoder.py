@@ -36,6 +36,7 @@ from estimators.training.targets import (
     check_judged,
     check_rows,
     check_targets,
+    labels_in_order,
     units_of,
 )
 
@@ -90,7 +91,8 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Line from similarity to y, by least squares, or to log-odds for labels. Fitted on
         ``eval_set`` where there is one, and on 10,000 rows, evenly by y, of more.
     classes_ : ndarray of shape (2,)
-        Labels, for "binary"; `predict` is the probability of the second.
+        For "binary", the label of other pairs and that of duplicates; `predict` is the probability
+        of the second.
     loss_curve_ : list of float
         Loss of each step.
     scores_ : list of (int, float)
@@ -223,7 +225,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         assert head is not None
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, head, shown))
-        classes = np.unique(y) if self.objective == "binary" and y is not None else None
+        classes = labels_in_order(y, self.objective)
         return self._set_fitted(encoder, head, Fitted(*line, classes, losses, scores))
 
     def similarity(self, pairs: Any) -> np.ndarray:
@@ -237,8 +239,8 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         similarity : ndarray of float64, shape (n_pairs,)
-            The greater, the closer: y in standard deviations from its mean, or log-odds of the
-            second label.
+            The greater, the closer: y in standard deviations from its mean, or log-odds of a
+            duplicate.
 
         Raises
         ------
@@ -254,7 +256,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         return self._scores(self.encoder_, self.head_, check_pairs(pairs, encodable=True))
 
     def predict(self, pairs: Any) -> np.ndarray:
-        """Similarity in the units of y, or the probability of the second label.
+        """Similarity in the units of y, or the probability of a duplicate.
 
         Parameters
         ----------

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from estimators.inputs import check_pair_labels, check_pair_scores, check_pairs, check_real
+from estimators.inputs import (
+    check_pair_labels,
+    check_pair_scores,
+    check_pairs,
+    check_real,
+    encode_labels,
+)
 
 RELATIONS = ("entailment", "neutral", "contradiction")
 """Classes of natural language inference, from the closest; labels may be their numbers."""
@@ -98,6 +104,14 @@ def relation_numbers(y: Any, n: int) -> np.ndarray:
     return found
 
 
+def labels_in_order(y: Any, objective: str) -> np.ndarray | None:
+    """Give the label of other pairs and that of duplicates; None without labels."""
+    if objective != "binary" or y is None:
+        return None
+    classes, duplicate, _ = encode_labels(y)
+    return classes if classes[1] == duplicate else classes[::-1]
+
+
 def check_judged(name: str, rows: Any, y: Any, objective: str) -> Held:
     """Check rows and y that a score is made of: y is None for three columns, and only there."""
     checked = check_rows(rows, objective, name)
@@ -125,8 +139,7 @@ def check_eval_set(eval_set: Any, objective: str) -> Held | None:
 def _numbers(y: Any, n: int, objective: str) -> np.ndarray:
     if objective != "binary":
         return check_pair_scores(y, n)
-    labels = check_pair_labels(y, n)
-    return (labels == np.unique(labels)[1]).astype(np.float64)
+    return encode_labels(check_pair_labels(y, n))[2].astype(np.float64)
 
 
 def check_range(score_range: Any) -> None:

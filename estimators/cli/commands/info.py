@@ -93,6 +93,7 @@ def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
         "share of duplicates": metadata.get("share of duplicates", float(model.train_prior_)),
         "more duplicates": metadata.get("more duplicates"),
         "options": metadata.get("options"),
+        "label of duplicates": str(getattr(model, "duplicate_class_", 1)),
         "prior": float(model.prior_),
         "judges pairs": "among the texts of a corpus"
         if getattr(model, "corpus", None) is not None

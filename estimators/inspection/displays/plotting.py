@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.inputs import check_pair_labels, check_pairs
+from estimators.inputs import check_pair_labels, check_pairs, duplicate_class_of, duplicate_column
 
 _PANEL = "film panel"
 
@@ -151,7 +151,7 @@ def scores_of_pairs(
             "give labels as in fitting."
         )
     scores = np.asarray(getattr(estimator, method)(checked))
-    outcome = labels == classes[1]
+    outcome = labels == duplicate_class_of(estimator)
     if method == "predict_proba":
-        return outcome, scores[:, 1], "probability of a duplicate"
+        return outcome, duplicate_column(scores, estimator), "probability of a duplicate"
     return outcome, scores, method

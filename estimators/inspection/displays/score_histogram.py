@@ -99,7 +99,7 @@ class ScoreHistogramDisplay(Display):
         Parameters
         ----------
         estimator : estimator
-            Fitted, with ``predict_proba`` (column of the second class) or else ``similarity``.
+            Fitted, with ``predict_proba`` (the column of duplicates) or else ``similarity``.
         pairs : array-like of str, shape (n_pairs, 2)
             Texts that it was not fitted on.
         y : array-like of shape (n_pairs,)

@@ -1,0 +1,139 @@
+"""Which of two labels means that a pair is a duplicate."""
+
+from __future__ import annotations
+
+import re
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DUPLICATE = frozenset(
+    "1 1.0 true t yes y duplicate duplicates duplicated dup match matches matched matching same "
+    "similar alike equal equivalent identical paraphrase positive pos related linked".split()
+)
+_OTHER = frozenset(
+    "0 0.0 false f no n different differ distinct other others unique negative neg".split()
+)
+_NEGATED = re.compile(r"(?:not|non|no|un|dis|mis)(.+)")
+
+
+def is_duplicate_label(label: Any) -> bool | None:
+    """Tell whether a word, in any case, means duplicates; None where it isn't known.
+
+    Examples
+    --------
+    >>> from estimators.inputs import is_duplicate_label
+    >>> [is_duplicate_label(word) for word in ("Match", "non-match", "not_duplicate", "gleich")]
+    [True, False, False, None]
+    """
+    word = re.sub(r"[\s_-]+", "", str(label).casefold())
+    if word in _DUPLICATE or word in _OTHER:
+        return word in _DUPLICATE
+    negated = _NEGATED.fullmatch(word)
+    if negated and (negated[1] in _DUPLICATE or negated[1] in _OTHER):
+        return negated[1] in _OTHER
+    return None
+
+
+def duplicate_class(classes: Any) -> Any:
+    """Choose of two labels the one that means duplicates.
+
+    Parameters
+    ----------
+    classes : sequence of two labels
+        Two numbers or bools, of which the greater means duplicates, or two words of which one is
+        known to mean duplicates and the other one different texts, in any order.
+
+    Returns
+    -------
+    label : object
+        One of the two, as it came.
+
+    Raises
+    ------
+    ValueError
+        If the words don't tell.
+
+    Examples
+    --------
+    >>> from estimators.inputs import duplicate_class
+    >>> duplicate_class(["match", "nonmatch"]), duplicate_class([0, 1])
+    ('match', 1)
+    """
+    first, second = np.asarray(classes).tolist()
+    if isinstance(first, Real) and isinstance(second, Real):
+        return max(first, second)
+    said = [is_duplicate_label(first), is_duplicate_label(second)]
+    if sorted(map(str, said)) != ["False", "True"]:
+        raise ValueError(
+            f"the classes are {first!r} and {second!r}, which do not tell the one of duplicates: "
+            "label duplicates 1 and other pairs 0, or use words such as 'duplicate' and "
+            "'not_duplicate'"
+        )
+    return first if said[0] else second
+
+
+def encode_labels(labels: Any) -> tuple[NDArray[Any], Any, NDArray[np.intp]]:
+    """Give the two classes, sorted, which of them means duplicates, and 1 where a label is it.
+
+    Raises
+    ------
+    ValueError
+        As `duplicate_class`.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    duplicate = duplicate_class(classes)
+    return classes, duplicate, codes if classes[1] == duplicate else 1 - codes
+
+
+def duplicate_class_of(estimator: Any) -> Any:
+    """Give the label of duplicates of a fitted estimator: 1 where it names no classes.
+
+    Raises
+    ------
+    ValueError
+        As `duplicate_class`.
+    """
+    known = getattr(estimator, "duplicate_class_", None)
+    return duplicate_class(getattr(estimator, "classes_", (0, 1))) if known is None else known
+
+
+def duplicate_column(probabilities: Any, classifier: Any) -> NDArray[np.float64]:
+    """Choose of a classifier's ``predict_proba``, shape (n, 2), the column of duplicates.
+
+    Raises
+    ------
+    ValueError
+        As `duplicate_class`.
+    """
+    classes = np.asarray(getattr(classifier, "classes_", (0, 1))).tolist()
+    column = classes.index(duplicate_class_of(classifier))
+    return np.asarray(probabilities, dtype=np.float64)[:, column]
+
+
+class TwoLabels:
+    """The labels of a fitted classifier, either of which may be that of duplicates."""
+
+    classes_: Any
+    _duplicate_column = 1  # of classifiers that were saved before it was kept
+
+    @property
+    def duplicate_class_(self) -> Any:
+        """The label of duplicates."""
+        return self.classes_[self._duplicate_column]
+
+    def _set_labels(self, classes: Any, duplicate: Any) -> None:
+        self.classes_ = classes
+        self._duplicate_column = classes.tolist().index(duplicate)
+
+    def _columns(self, p: Any) -> NDArray[np.float64]:
+        """Give both columns of ``predict_proba`` from the probability of a duplicate."""
+        return np.column_stack([p, 1 - p] if self._duplicate_column == 0 else [1 - p, p])
+
+    def _label_where(self, duplicate: Any) -> NDArray[Any]:
+        """Give a label where a pair is a duplicate, and the other one elsewhere."""
+        return self.classes_[
+            np.where(duplicate, self._duplicate_column, 1 - self._duplicate_column)
+        ]
