@@ -2,16 +2,20 @@
 
 import sys
 
+from estimators.cli.process import exit_status, heed_signals, occupy_closed_streams
+
 
 def run() -> None:
-    """Run the command; an interruption ends it with status 130 while it is still loading too."""
+    """Run the command; a signal that ends it while it is still loading gives its status too."""
     try:
+        occupy_closed_streams()
+        heed_signals()
         from estimators.cli import main
 
         main(prog_name="film")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("\nfilm: interrupted; nothing was written", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(exit_status(error))
 
 
 if __name__ == "__main__":

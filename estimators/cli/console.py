@@ -14,6 +14,8 @@ from typing import IO, Any
 
 import click
 
+from estimators.cli.process import exit_status
+
 _META = "estimators.cli."
 _ARGUMENTS = {
     "random_state": "--seed",
@@ -44,7 +46,7 @@ class Application(click.Group):
     """Commands that end as a shell expects, whatever stops them."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; errors become messages, an interruption status 130."""
+        """Run a command; errors become messages, an interruption a status of its signal."""
         for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
             # Results are UTF-8 whatever the locale; a stand-in for a stream may lack this.
             reconfigure: Any = getattr(stream, "reconfigure", None)
@@ -54,14 +56,15 @@ class Application(click.Group):
             with warnings.catch_warnings(), _logged():
                 warnings.showwarning = _show_warning
                 result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return result
         except BrokenPipeError:
             _drop_output()  # whoever read it has seen enough
             ctx.exit(0)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             click.echo(f"\nfilm: interrupted; {_left(ctx)}", err=True)
-            ctx.exit(130)
+            ctx.exit(exit_status(error))
         except MemoryError as error:
             general = "there is not enough memory for this; split the file, or use a larger machine"
             raise Failure(self._said(ctx, error, None if _is_ours(error) else general)) from error
@@ -131,7 +134,7 @@ def _left(ctx: click.Context) -> str:
 
 def _drop_output() -> None:
     """Send what is left for standard output nowhere, so that it does not fail again at exit."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

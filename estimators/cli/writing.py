@@ -46,7 +46,7 @@ def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     chosen = by_name or form
     if chosen in BINARY_FORMATS:
         check_library(chosen, "--out" if by_name else "--format")
-        if not is_file(out) and sys.stdout.isatty():
+        if not is_file(out) and sys.stdout is not None and sys.stdout.isatty():
             raise click.UsageError(
                 f"--format {chosen} cannot be shown in a terminal; give --out, or send it to a "
                 "program"
@@ -96,6 +96,8 @@ class _OnlyLooked(Exception):
 def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]) -> None:
     """Raise unless each output, by its option, can be written and overwrites nothing that is read.
 
+    Standard input and output are inputs and outputs too, and may be closed.
+
     Parameters
     ----------
     outputs : dict of str to str or None
@@ -107,7 +109,11 @@ def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]
     taken = {os.path.realpath(path): f"the input {path}" for path in read}
     if sum(path == "-" for path in inputs) > 1:
         raise click.UsageError("only one input can be -, standard input")
+    if "-" in inputs and sys.stdin is None:
+        raise click.UsageError("standard input is closed; give the name of a file in place of -")
     for option, path in outputs.items():
+        if option == "--out" and not is_file(path) and outputs.get("--html") is None:
+            _check_standard_output()
         if path is None or (path == "-" and option == "--out"):
             continue
         if path == "-":
@@ -168,8 +174,14 @@ def write_result(
 
 def standard_output() -> Any:
     """Return the stream, which an interruption from here on may cut short."""
+    _check_standard_output()
     leaves("standard output may be cut short")
     return sys.stdout
+
+
+def _check_standard_output() -> None:
+    if sys.stdout is None:
+        raise click.UsageError("standard output is closed; give --out FILE")
 
 
 def write_text(out: str | None, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 import re
 import secrets
@@ -78,6 +79,13 @@ def atomic_writer(
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}; other modes cannot be atomic")
+    # The real path of /dev/stdout before a pipe names no file, but its status is that of the pipe.
+    # Renaming onto a pipe or a device would put a plain file in its place.
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise FileExistsError(
+            f"path: {os.fspath(path)} is a device or pipe, which no file can replace; give "
+            "the path of a file, or none to write to standard output"
+        )
     target = Path(os.path.realpath(path))
     _check_place(target)
     _remove_stale(target)
@@ -183,9 +191,6 @@ def _check_place(target: Path) -> None:
         raise NotADirectoryError(
             f"path: {folder} is a file, so {target} cannot stand in it; give another folder"
         )
-    # Renaming onto a device would put a plain file in the device's place.
-    if target.exists() and not target.is_file():
-        raise FileExistsError(f"path: {target} is a device or pipe; give the path of a file")
 
 
 def _remove_stale(target: Path) -> None:
@@ -206,8 +211,10 @@ def _failure(target: Path, error: OSError) -> OSError:
     """Say that `target` was not written, why, and what to do."""
     if isinstance(error, PermissionError):
         remedy = f"change the permissions of the folder {target.parent} or write to another one"
-    else:
+    elif error.errno in (errno.ENOSPC, errno.EDQUOT):
         remedy = "free some space or write to another folder"
+    else:
+        remedy = "write to another folder"
     text = f"could not write {target}: {error.strerror or error}; nothing there was changed; "
     # With an error number, OSError makes the subclass that stands for it.
     return OSError(error.errno, text + remedy) if error.errno else OSError(text + remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any
 
@@ -260,10 +261,10 @@ def duplicates(**given: Any) -> None:
     if options.html is not None:
         if options.against is not None:
             data = match_data(found, lowest, len(rows))
-            title = f"Rows of {rows.source} in {options.against}"
+            title = f"Rows of {PurePath(rows.source).name} in {PurePath(options.against).name}"
         else:
             data = page_data(finder, lowest, linkage, **constraints)
-            title = f"Duplicates in {rows.source}"
+            title = f"Duplicates in {PurePath(rows.source).name}"
         write_page(duplicates_page(data, title=title), options.html)
         note_written(options.html)
     if options.save is not None:

@@ -118,7 +118,8 @@ def evaluate(
         text += "\n" + by_threshold.as_text()
     write_report(out, form, record, text)
     if html is not None and by_threshold is not None:
-        _draw(html, f"{model} on {labelled.table.source}", text, by_threshold, y, p)
+        title = f"{PurePath(model).name} on {PurePath(labelled.table.source).name}"
+        _draw(html, title, text, by_threshold, y, p)
         note_written(html)
 
 

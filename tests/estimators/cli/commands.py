@@ -51,10 +51,15 @@ def refused(*arguments, **keywords):
     return " ".join(ran.err.replace("│", " ").split())
 
 
-def start(*arguments, stdout=subprocess.PIPE):
-    """Start the command as a user does, in a process of its own."""
+def start(*arguments, stdout=subprocess.PIPE, closed=()):
+    """Start the command as a user does, in a process of its own; some streams may be closed."""
+    command = [sys.executable, "-m", "estimators.cli", *map(str, arguments)]
+    if closed:
+        # What a shell does at `>&-`; Popen itself cannot.
+        closing = " ".join(f"{number}>&-" for number in closed)
+        command = ["sh", "-c", f'exec "$@" {closing}', "sh", *command]
     return subprocess.Popen(
-        [sys.executable, "-m", "estimators.cli", *map(str, arguments)],
+        command,
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=subprocess.PIPE,

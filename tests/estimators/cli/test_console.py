@@ -1,6 +1,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from estimators import pairs
 from estimators.cli import app as _app
+from estimators.cli import process
 from estimators.cli import reading as _reading
 from estimators.cli.commands import score
 from film.datasets import make_question_pairs
@@ -36,36 +39,134 @@ def test_results_and_notes_are_kept_apart(shelf):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_an_interruption_ends_with_its_status(shelf, tmp_path):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_process_leaves_nothing_half_written(sent, shelf, tmp_path):
     data = make_question_pairs(4000, random_state=0)
     rows = [[*pair, y] for pair, y in zip(data.pairs.tolist(), data.y.tolist(), strict=True)]
     path = write_csv(tmp_path / "train.csv", ["text1", "text2", "label"], rows)
     cache, model = tmp_path / "cache", tmp_path / "m.skops"
     model.write_bytes(b"old")
-    process = start("train", path, "-m", model, "--cache", cache)
-    wait_for(process, b"training on 4000 pairs")
-    process.send_signal(signal.SIGINT)
-    code, out, err = finished(process)
-    assert (code, out) == (130, "")
+    running = start("train", path, "-m", model, "--cache", cache)
+    wait_for(running, b"training on 4000 pairs")
+    running.send_signal(sent)
+    code, out, err = finished(running)
+    assert (code, out) == (128 + sent, "")
     assert f"film: interrupted; no model was written; finished folds are in {cache}" in err
     assert "Traceback" not in err
     assert model.read_bytes() == b"old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "m.skops", "train.csv"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_file_that_is_half_written_goes_with_the_process(tmp_path):
+    code = (
+        "import signal, sys\n"
+        "from estimators.cli.process import heed_signals\n"
+        "from film.datasets import atomic_writer\n"
+        "heed_signals()\n"
+        "with atomic_writer(sys.argv[1]) as handle:\n"
+        "    handle.write('half')\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "out.csv"], capture_output=True)
+    assert b"Ended: 15" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_that_the_parent_ignores_is_ignored(monkeypatch):
+    """As below `nohup`."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
+    monkeypatch.setattr(signal, "signal", None)
+    process.heed_signals()
+
+
+CALLS = {
+    "train": ["train", "train.csv", "--rank", 30, "--folds", 2, "--model", "{out}"],
+    "score": ["score", "dev.csv", "--model", "model.skops", "--out", "{out}"],
+    "duplicates": ["duplicates", "texts.csv", "--id", "id", "--out", "{out}"],
+    "label": ["label", "texts.csv", "--labels", "{out}"],
+    "explain": ["explain", "-p", "a b", "b a", "--model", "model.skops", "--out", "{out}"],
+    "evaluate": ["evaluate", "dev.csv", "--model", "model.skops", "--out", "{out}"],
+    "submit": ["submit", "dev.csv", "--model", "model.skops", "--out", "{out}"],
+    "info": ["info", "model.skops", "--out", "{out}"],
+}
+
+
+def call_of(command, shelf, out):
+    files = {path.name for path in shelf.iterdir()}
+    return [
+        shelf / part if part in files else out if part == "{out}" else part
+        for part in CALLS[command]
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closes streams as a shell does")
+@pytest.mark.parametrize("command", [name for name in CALLS if name != "label"])
+def test_with_no_stream_open_the_result_is_in_its_file(command, shelf, tmp_path):
+    """As in a daemon."""
+    out = tmp_path / "out"
+    code, said, err = finished(start(*call_of(command, shelf, out), closed=(0, 1, 2)))
+    assert (code, said, err) == (0, "", "")
+    assert out.stat().st_size > 0
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closes streams as a shell does")
+@pytest.mark.parametrize(
+    ("closed", "arguments", "message"),
+    [
+        ((1,), ["info", "model.skops"], "standard output is closed; give --out FILE"),
+        ((1,), ["evaluate", "dev.csv", "-m", "model.skops"], "output is closed; give --out FILE"),
+        ((0,), ["score", "-", "-m", "model.skops"], "standard input is closed; give the name of"),
+        ((0,), ["label", "texts.csv", "--labels", "{out}"], "standard input is closed; answer in"),
+    ],
+)
+def test_a_closed_stream_that_is_needed_is_named(closed, arguments, message, shelf, tmp_path):
+    files = {path.name: path for path in shelf.iterdir()} | {"{out}": tmp_path / "labels.csv"}
+    code, out, err = finished(start(*[files.get(part, part) for part in arguments], closed=closed))
+    assert (code, out) == (2, "")
+    assert message in err and "Traceback" not in err
+    # It was found before any work.
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no /dev/fd")
+@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "/dev/null"])
+def test_a_pipe_or_a_device_is_no_file_to_write_to(place, shelf):
+    code, out, err = finished(start("info", shelf / "model.skops", "--out", place))
+    assert (code, out) == (2, "")
+    assert f"{place} is a device or pipe" in err and "space" not in err
+
+
+@pytest.mark.parametrize("command", ["duplicates", "against", "explain", "evaluate"])
+def test_pages_name_files_without_their_folders(command, shelf, tmp_path):
+    calls = {
+        "duplicates": ["duplicates", shelf / "texts.csv", "--id", "id"],
+        "against": ["duplicates", shelf / "texts.csv", "--against", shelf / "texts.csv"],
+        "explain": ["explain", shelf / "dev.csv", "--model", shelf / "model.skops"],
+        "evaluate": ["evaluate", shelf / "dev.csv", "--model", shelf / "model.skops"],
+    }
+    page = tmp_path / "page.html"
+    assert run(*calls[command], "--html", page).code == 0
+    text = page.read_text("utf-8")
+    assert str(shelf) not in text
+    assert command == "explain" or ("texts.csv" in text or "dev.csv" in text)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 def test_a_reader_that_has_seen_enough_is_no_error(shelf):
-    with start("score", shelf / "dev.csv", "-m", shelf / "model.skops") as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(60) == 0
+    with start("score", shelf / "dev.csv", "-m", shelf / "model.skops") as running:
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(60) == 0
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_a_full_disk_behind_standard_output(shelf):
     with open("/dev/full", "w") as full:
-        process = start("explain", "-p", "a b", "b a", "-m", shelf / "model.skops", stdout=full)
-    code, _, err = finished(process)
+        running = start("explain", "-p", "a b", "b a", "-m", shelf / "model.skops", stdout=full)
+    code, _, err = finished(running)
     assert code == 2
     assert err.startswith("film: error:") and err.count("\n") == 1
 
