@@ -59,12 +59,12 @@ def match_rows(
     texts, names, blocks = new
     spelt, inside, unit_of = distinct_texts(texts, blocks)
     found, kind = scores.of_matches(spelt, inside, n_neighbors, wanted, verbose)
-    first_rows, _ = rows.first_and_copies()
-    pair, row = rows_of_pairs(found.pairs[:, 0], unit_of, len(spelt))
-    both = np.column_stack([row, first_rows[found.pairs[pair, 1]]])
+    # Each has at least one pair of rows, so that the best of them have the best of those.
+    best = np.flatnonzero(found.scores >= wanted.bar(found.scores))
+    place, both = rows_of_pairs(found.pairs[best], unit_of, rows.codes)
     sides = [(names, as_texts(texts)), (rows.ids, rows.texts)]
-    provenance = _provenance(scores, found)
-    return _ranked(both, found.scores[pair], kind[pair], wanted, sides, provenance)
+    values, kind = found.scores[best[place]], kind[best[place]]
+    return _ranked(both, values, kind, wanted, sides, _provenance(scores, found))
 
 
 def group_rows(

@@ -105,8 +105,11 @@ class CorpusIndex:
         """Whether each unique text has the zero vector."""
         return (self._table.points == 0).all(axis=1)
 
-    def grow(self, rows: list[str], blocks: list[int]) -> np.ndarray:
-        """Take rows in and give the number of each one's text, −1 where it is empty."""
+    def grow(self, rows: list[str], blocks: list[int], beside: list[str]) -> np.ndarray:
+        """Take rows in and give the number of each one's text, −1 where it is empty.
+
+        Where a space is learned, texts beside are as good as those of rows.
+        """
         fresh: dict[tuple[int, str], int] = {}
         texts: list[str] = []
         codes = np.full(len(rows), -1, dtype=np.intp)
@@ -121,7 +124,7 @@ class CorpusIndex:
                 codes[row] = code
         if texts:
             # What may fail comes first, so that a failure leaves everything as it was.
-            self._take(texts, np.array([block for block, _ in fresh], dtype=np.intp))
+            self._take(texts, np.array([block for block, _ in fresh], dtype=np.intp), beside)
             self._numbers.update(fresh)
         return codes
 
@@ -151,7 +154,7 @@ class CorpusIndex:
             self._recall = self._table.recall(self.device)
         return self._recall
 
-    def _take(self, texts: list[str], blocks: np.ndarray) -> None:
+    def _take(self, texts: list[str], blocks: np.ndarray, beside: list[str]) -> None:
         every = self.texts + texts
         all_blocks = np.concatenate([self._table.blocks, blocks])
         table_width(self._n_neighbors, all_blocks)
@@ -160,7 +163,7 @@ class CorpusIndex:
         if space is None or len(every) > 2 * space.n_fitted:
             space = TextSpace(self.embedder, self._seed)
             table = NeighbourTable(self._n_neighbors, approximate, self._seed)
-            vectors, points = space.fit_transform(every)
+            vectors, points = space.fit_transform(every, beside)
             blocks = all_blocks
         else:
             space = space.extended(texts)

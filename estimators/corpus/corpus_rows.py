@@ -73,9 +73,14 @@ class CorpusRows:
         return [self.places.get(block, -1) for block in blocks]
 
     def grown(
-        self, ids: np.ndarray, texts: list[str], blocks: list[Any] | None, index: CorpusIndex
+        self,
+        ids: np.ndarray,
+        texts: list[str],
+        blocks: list[Any] | None,
+        index: CorpusIndex,
+        beside: list[str],
     ) -> CorpusRows:
-        """Give these rows and more, whose texts the index takes in.
+        """Give these rows and more, whose texts the index takes in; see `CorpusIndex.grow`.
 
         If it fails, it is as it was.
         """
@@ -84,7 +89,7 @@ class CorpusRows:
         if blocks is not None and places is not None:
             places = dict(places)
             numbers = [places.setdefault(block, len(places)) for block in blocks]
-        codes = index.grow(texts, numbers)
+        codes = index.grow(texts, numbers, beside)
         return CorpusRows(
             np.concatenate([self.ids, ids]),
             np.concatenate([self.texts, as_texts(texts)]),

@@ -155,7 +155,9 @@ class DuplicateFinder(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, texts: Any, ids: Any = None, blocks: Any = None) -> DuplicateFinder:
+    def fit(
+        self, texts: Any, ids: Any = None, blocks: Any = None, *, beside: Any = None
+    ) -> DuplicateFinder:
         """Take a corpus in.
 
         Parameters
@@ -167,6 +169,9 @@ class DuplicateFinder(BaseEstimator):
         blocks : iterable of hashable, default=None
             Only rows of equal blocks are compared, copies among them; all rows when None. The
             neighbours of a text are its nearest in its block.
+        beside : iterable of str, default=None
+            Texts that are to be matched: what is rare is learned from them too, so that `match`
+            gives the same pairs where the two corpora change places.
 
         Returns
         -------
@@ -184,10 +189,11 @@ class DuplicateFinder(BaseEstimator):
         if self.classifier is not None:
             probabilities = PairProbabilities(self.classifier, self.prior, self.classifier_prior)
         rows = checked_corpus(texts)
+        others = [] if beside is None else checked_corpus(beside)
         names = checked_ids(ids, len(rows), [])
         inside = checked_blocks(blocks, len(rows))
         index = CorpusIndex(self.embedder, self.n_neighbors, self.index, self.random_state)
-        self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index)
+        self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index, others)
         self._scores = PairScores(index, probabilities)
         return self
 
@@ -218,7 +224,8 @@ class DuplicateFinder(BaseEstimator):
         known, scores = self._corpus()
         rows = checked_corpus(texts)
         names = checked_ids(ids, len(rows), self.ids_.tolist())
-        self._rows = known.grown(names, rows, checked_blocks(blocks, len(rows)), scores.index)
+        inside = checked_blocks(blocks, len(rows))
+        self._rows = known.grown(names, rows, inside, scores.index, [])
         return self
 
     ids_ = property(lambda self: self._corpus()[0].ids, doc="Ids of the rows.")
@@ -304,10 +311,14 @@ class DuplicateFinder(BaseEstimator):
         Returns
         -------
         pairs : DuplicatePairs
-            First each new row, then a row of the corpus: the first one of its text. A copy has
+            First each new row, then a row of the corpus, each one that has the text. A copy has
             score 1.
 
-        Errors are those of `fit` and `find`.
+        Raises
+        ------
+        TypeError, ValueError
+            As in `fit` and `find`; and if there would be more than 100 million pairs, as of texts
+            that are repeated thousands of times on either side.
         """
         rows, scores = self._corpus()
         wanted = checked_limits("match", threshold, budget)

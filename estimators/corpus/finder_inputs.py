@@ -19,6 +19,9 @@ from estimators.inputs import (
 from film.corpus import checked_device, must_link_path
 from film.text import copy_key
 
+MOST_PAIRS = 100_000_000
+"""Pairs of rows that a match may list: some 10 GB."""
+
 IdPairs = Iterable[tuple[Any, Any]]
 
 
@@ -110,17 +113,37 @@ def distinct_texts(rows: list[str], blocks: list[int]) -> tuple[list[str], list[
 
 
 def rows_of_pairs(
-    first: np.ndarray, unit_of: np.ndarray, n_units: int
+    pairs: np.ndarray, unit_of: np.ndarray, code_of: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Repeat pairs of units for each row of their first unit: position of the pair, and row."""
-    told = np.flatnonzero(unit_of >= 0)
-    rows = told[np.argsort(unit_of[told], kind="stable")]
-    n_rows = np.bincount(unit_of[told], minlength=n_units)
-    starts = np.cumsum(n_rows) - n_rows
-    times = n_rows[first]
-    pair = np.repeat(np.arange(len(first)), times)
-    nth = np.arange(len(pair)) - np.repeat(np.cumsum(times) - times, times)
-    return pair, rows[starts[first[pair]] + nth]
+    """Repeat pairs of texts for all rows that have them: position of the pair, and both rows.
+
+    ``unit_of`` and ``code_of`` name the text of each row on either side, −1 for none.
+    """
+    n_pairs = _n_rows(pairs[:, 0], unit_of) @ _n_rows(pairs[:, 1], code_of)
+    if n_pairs > MOST_PAIRS:
+        raise ValueError(
+            f"the answer has {n_pairs:,} pairs of rows, since many rows on both sides have the "
+            "same text; keep one row of each text on one side"
+        )
+    first, row = _repeated(pairs[:, 0], unit_of)
+    second, other = _repeated(pairs[first, 1], code_of)
+    return first[second], np.column_stack([row[second], other])
+
+
+def _n_rows(texts: np.ndarray, text_of: np.ndarray) -> np.ndarray:
+    """Count the rows that have each text."""
+    return np.bincount(text_of[text_of >= 0], minlength=texts.max(initial=-1) + 1)[texts]
+
+
+def _repeated(texts: np.ndarray, text_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat texts for each row that has them: position of the text, and row."""
+    told = np.flatnonzero(text_of >= 0)
+    rows = told[np.argsort(text_of[told], kind="stable")]
+    starts = np.searchsorted(text_of[rows], texts)
+    times = _n_rows(texts, text_of)
+    place = np.repeat(np.arange(len(texts)), times)
+    nth = np.arange(len(place)) - np.repeat(np.cumsum(times) - times, times)
+    return place, rows[starts[place] + nth]
 
 
 class KnownPairs:

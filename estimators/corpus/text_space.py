@@ -17,7 +17,7 @@ from estimators.corpus.packed_texts import pack, unpack
 from estimators.inputs import as_texts
 from estimators.persistence import savable
 from film.metric import project, truncated_svd
-from film.text import words_and_symbols
+from film.text import copy_key, words_and_symbols
 
 LOOKUP_DIMENSIONS = 256
 MOST_DECOMPOSED = 100_000
@@ -66,8 +66,15 @@ class TextSpace:
         self._words, self._trigrams = Terms("words"), Terms("trigrams")
         self._axes: Any = None
 
-    def fit_transform(self, texts: list[str]) -> tuple[Any, np.ndarray]:
-        """Learn vocabularies and the dense space of sparse vectors; give what `transform` does."""
+    def fit_transform(self, texts: list[str], beside: list[str]) -> tuple[Any, np.ndarray]:
+        """Learn vocabularies and the dense space of sparse vectors; give what `transform` does.
+
+        They are learned from the texts beside as well: which of the two is which does not matter.
+        """
+        if beside:
+            distinct = {copy_key(text): text for text in [*beside, *texts]}
+            self.fit_transform([distinct[key] for key in sorted(distinct) if key], [])
+            return self.transform(texts)
         read = self._read(texts)
         if self.embedder is None:
             weights = family_weights(read)

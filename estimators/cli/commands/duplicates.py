@@ -223,7 +223,7 @@ def duplicates(**given: Any) -> None:
         finder = DuplicateFinder(
             classifier, prior=options.prior, index=options.index, verbose=verbosity()
         )
-        finder.fit(*known)
+        finder.fit(*known, beside=None if options.against is None else texts)
         if options.against is None:
             _note_on_texts(finder)
     if options.precision is not None and options.prior == "estimate":

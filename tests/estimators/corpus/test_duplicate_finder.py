@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 
 from estimators import load_model, save_model
 from estimators.corpus import corpus_index as _corpus_index
+from estimators.corpus import finder_inputs as _finder_inputs
 from estimators.corpus import growth as _growth
 from estimators.corpus import neighbour_table as _neighbour_table
 from estimators.corpus import pair_probabilities as _pair_probabilities
@@ -1074,3 +1075,36 @@ def test_where_candidates_are_cut_is_told(monkeypatch):
     assert finder.match(texts, threshold=0.8).n_cut == 40
     assert finder.find(threshold=0.999).n_cut == 0
     assert len(finder.find(threshold=0)) < 400
+
+
+def test_all_rows_of_the_corpus_that_match_are_listed(monkeypatch):
+    old = ["Tea cup", "stone", "tea  cup", "tea cups", "TEA CUP", "", "tea cups"]
+    finder = DuplicateFinder().fit(old, ids=list("abcdefg"))
+    found = finder.match(["tea cup", "", "pen", "TEA cup"], threshold=0.4)
+    copies, similar = ("a", "c", "e"), ("d", "g")
+    expected = [(new, row) for new in (0, 3) for row in copies]
+    expected += [(new, row) for new in (0, 3) for row in similar]
+    assert [(int(new), row) for new, row in found.ids] == expected
+    assert found.kind.tolist() == ["copy"] * 6 + ["similar"] * 4
+    assert finder.match(["tea cup", "TEA cup"], budget=4).ids[:, 1].tolist() == ["a", "c", "e", "a"]
+    monkeypatch.setattr(_finder_inputs, "MOST_PAIRS", 9)
+    with pytest.raises(ValueError, match="the answer has 10 pairs of rows"):
+        finder.match(["tea cup", "TEA cup"], threshold=0.4)
+
+
+@pytest.mark.parametrize("limits", [{"threshold": 0.6}, {"threshold": 0.8}, {"budget": 70}])
+@pytest.mark.parametrize("with_blocks", [False, True])
+def test_which_of_two_corpora_is_fitted_does_not_matter(limits, with_blocks):
+    letters = [LETTER.format(name) for name in NAMES]
+    two = [LETTER.format("Zoe"), *_corpus(80)], [*letters, *_corpus(120, seed=1), letters[3]]
+    answers = []
+    for one, other in (two, two[::-1]):
+        blocks = [[len(text) % 2 for text in texts] if with_blocks else None for texts in two]
+        if one is two[1]:
+            blocks.reverse()
+        finder = DuplicateFinder().fit(one, blocks=blocks[0], beside=other)
+        answers.append(finder.match(other, blocks=blocks[1], **limits))
+    reverse, forth = answers
+    pairs = list(map(tuple, forth.pairs.tolist()))
+    assert len(pairs) >= 31 and sorted(pairs) == sorted(map(tuple, reverse.pairs[:, ::-1].tolist()))
+    np.testing.assert_allclose(forth.scores, reverse.scores, atol=1e-6)
