@@ -14,9 +14,9 @@ __all__ = ["TokenMasses"]
 class TokenMasses(torch.nn.Module):
     """One positive weight per entry of a vocabulary, ``softplus(θ)``, which starts at 1.
 
-    The learned token weights of Wang and Yu, "Going beyond sentence embeddings: a token-level
-    matching algorithm" (2023): in a batch only the entries of its tokens get a gradient, so an
-    entry that no text has keeps its weight of 1.
+    Wang and Yu, "Going beyond sentence embeddings: a token-level matching algorithm" (2023), learn
+    such weights with the model too: in SimCSE, and in any sign. In a batch only the entries of its
+    tokens get a gradient, so an entry that no text has keeps its weight of 1.
 
     Parameters
     ----------

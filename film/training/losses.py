@@ -9,8 +9,9 @@ from typing import Any
 def contrastive_loss(similarity: Any, temperature: float = 0.05, excluded: Any = None) -> Any:
     """Ask of each text that its own partner is the closest of all.
 
-    The cross-entropy of SimCSE (Gao et al., 2021, Eq. 1 and 5), as CLRCMD uses it: the mean over
-    rows i of ``log Σ_j exp(s_ij / τ) - s_ii / τ``.
+    The mean over rows i of ``log Σ_j exp(s_ij / τ) - s_ii / τ``, where the sum leaves out columns j
+    that are ``excluded``. Where none is, it is the cross-entropy of SimCSE (Gao et al., 2021, Eq. 1
+    and 5), as CLRCMD uses it.
 
     Parameters
     ----------
@@ -202,9 +203,10 @@ def n_pair_loss(anchors: Any, candidates: Any, excluded: Any = None) -> Any:
     """Ask of each text that its own partner has the greatest product with it of all candidates.
 
     The N-pair loss of Sohn (2016, Eq. 6 and 7): the mean over rows i of
-    ``log(1 + Σ_{j≠i} exp(x_i · c_j - x_i · c_i))``. Where a triplet has one negative, each row has
-    all others' here. For vectors of length 1/√τ products are cosines divided by τ, and the loss is
-    `contrastive_loss` of the cosines.
+    ``log(1 + Σ_{j≠i} exp(x_i · c_j - x_i · c_i))``, where the sum leaves out candidates that are
+    ``excluded``. Where a triplet has one negative, each row has all others' here. For vectors of
+    length 1/√τ products are cosines divided by τ, and the loss is `contrastive_loss` of the
+    cosines.
 
     Parameters
     ----------

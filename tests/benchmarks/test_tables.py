@@ -84,6 +84,16 @@ def test_every_picked_result_and_every_figure_beside_a_paper_was_measured():
         assert all(piece.ours or piece.why or not piece.how for piece in pieces)
 
 
+def test_figures_of_alignments_name_the_files_that_they_are_of():
+    # The test files of the task are not read; limits were chosen on those of training.
+    headings = {name: title for name, title in tables.HEADINGS.items() if title.startswith("F1 ")}
+    assert {"f1_clrcmd", "f1_official", "f1_images", "f1_chunks_headlines"} <= set(headings)
+    beside = [ours.name for each in tables.PAPERS["papers_clrcmd"] for ours in each.ours]
+    aligned = [name for name in beside if "images" in name or "headlines" in name]
+    assert len(aligned) == 4
+    assert all("train" in title for title in [*headings.values(), *aligned])
+
+
 def test_a_picked_table_joins_benchmarks_under_its_own_headings(tmp_path, monkeypatch):
     records.record("first", "a", "accuracy", 0.5, folder=tmp_path)
     records.record("second", "b", "rule_accuracy", 0.25, folder=tmp_path)
