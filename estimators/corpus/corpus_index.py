@@ -177,7 +177,7 @@ class CorpusIndex:
         self._recall = None
 
     def _is_approximate(self, blocks: np.ndarray) -> bool:
-        largest = int(np.bincount(blocks).max())
+        largest = int(np.unique(blocks, return_counts=True)[1].max())
         return self._index == "approximate" or (self._index == "auto" and largest > EXACT_LIMIT)
 
 
@@ -203,7 +203,7 @@ class AskedTexts:
         self._index = index
         self._vectors, self._points = index._space.transform(texts)
         self._blocks = None if blocks is None else np.array(blocks, dtype=np.intp)
-        places = range(int(index._table.blocks.max()) + 1)
+        places = np.unique(index._table.blocks).tolist()
         every = [places] * len(texts) if blocks is None else [[block] for block in blocks]
         self.copies = np.array(
             [

@@ -34,14 +34,14 @@ def table_width(k: int, blocks: np.ndarray) -> int:
     k : int
         ``n_neighbors``.
     blocks : ndarray of int, shape (n,)
-        Block of each point, from 0.
+        Block of each point.
 
     Raises
     ------
     ValueError
         If there would be more than `LARGEST_TABLE` neighbours.
     """
-    width = min(k, int(np.bincount(blocks).max(initial=1)) - 1)
+    width = min(k, int(np.unique(blocks, return_counts=True)[1].max(initial=1)) - 1)
     if len(blocks) * width > LARGEST_TABLE:
         raise ValueError(
             f"n_neighbors={k} with {len(blocks):,} different texts makes "
@@ -92,6 +92,16 @@ class NeighbourTable:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_search": None, "_search_all": None}
+
+    def check_state(self) -> None:
+        """Raise unless all arrays of a loaded table are of its points, and none leads out."""
+        n = len(self.points)
+        arrays = self.blocks, self._compared, self._table
+        if any(len(array) != n for array in arrays) or self._table.dtype != _ENTRY:
+            raise ValueError("the arrays of a table of neighbours are not of its points")
+        for array, low, high in ((self._compared, 0, n), (self._table["point"], -1, n - 1)):
+            if array.size and not low <= array.min() <= array.max() <= high:
+                raise ValueError(f"a table of neighbours of {n} points leads out of them")
 
     def append(self, points: np.ndarray, blocks: np.ndarray) -> None:
         """Add points at the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import io
 import json
@@ -10,11 +11,12 @@ import pickle
 import platform
 import re
 import zipfile
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from film.unpacking import check_array, check_member, size_limit
+from film.unpacking import check_array, check_member, json_size, size_limit
 
 FORMAT = 1
 HEADER = "film-metric.json"
@@ -25,8 +27,8 @@ REGRESSOR = "film_regressor.json"
 """What the folder of a saved regressor holds beside its model."""
 CONTEXT_MODEL = "context_model.json"
 """What the folder of a saved model of contexts holds beside its parts."""
-# Older protocols of skops name functions in other places than the ones that are checked.
-_OLDEST_PROTOCOL = 2
+# Of skops, whose entries have another form in others.
+_PROTOCOL = 2
 _MEMBER = re.compile(r"[\w-]+\.(json|npy|npz|bin)", re.ASCII)
 
 
@@ -78,10 +80,103 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _metadata(header, schema.get("__class__"))
 
 
+class TooLarge(ValueError):
+    """A file would unpack to more than it may."""
+
+
+class OpenArchive:
+    """The archive of a saved model, whose members are whole and no larger than they may be.
+
+    Parameters
+    ----------
+    path : path
+        What messages call it.
+    data : bytes
+        The file.
+    limit : int
+        Bytes that it may unpack to, and that may be built of it.
+
+    Attributes
+    ----------
+    left : int
+        Bytes of the limit that are not built yet.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], data: bytes, limit: int) -> None:
+        self.path, self.limit, self.left, self._packed = path, limit, limit, len(data)
+        self.archive = zipfile.ZipFile(io.BytesIO(data))
+        infos = self.archive.infolist()
+        self._sizes = {info.filename: info.file_size for info in infos}
+        self._check_total()
+        if len(self._sizes) < len(infos):
+            raise ValueError("it holds two members of one name")
+        for info in infos:
+            if not _MEMBER.fullmatch(info.filename) or info.is_dir():
+                raise ValueError(f"it holds {info.filename!r}, which no model needs")
+            check_member(info, data)
+        for info in infos:
+            if info.filename.endswith(".npy"):
+                with self.archive.open(info) as stream:
+                    check_array(stream, info.file_size, repr(info.filename))
+            elif info.filename.endswith(".npz"):
+                self._check_arrays(info)
+
+    def spend(self, size: int) -> None:
+        """Count bytes that are to be built.
+
+        Raises
+        ------
+        TooLarge
+            Where the limit does not allow them.
+        """
+        self.left -= size
+        if self.left < 0:
+            raise self._too_large(f"more than {self.limit:,} in memory")
+
+    def take(self, name: str) -> bytes:
+        """Give a member to build of, and count what it unpacks to."""
+        self.spend(self._sizes[name])
+        return self.archive.read(name)
+
+    def json(self, name: str) -> Any:
+        """Give what is in a member of JSON, and count it."""
+        content = self.archive.read(name)
+        self.spend(json_size(content))
+        return json.loads(content)
+
+    def digest(self, header: dict[str, Any]) -> str:
+        """Give the hash that the header should hold."""
+        others = [name for name in self._sizes if name != HEADER]
+        return digest_of(header, ((name, self.archive.read(name)) for name in others))
+
+    def _check_arrays(self, info: zipfile.ZipInfo) -> None:
+        """Check a sparse matrix, which is an archive in the archive."""
+        inner = self.archive.read(info)
+        with zipfile.ZipFile(io.BytesIO(inner)) as arrays:
+            self._sizes[info.filename] += sum(each.file_size for each in arrays.infolist())
+            self._check_total()
+            for each in arrays.infolist():
+                check_member(each, inner)
+                with arrays.open(each) as stream:
+                    check_array(stream, each.file_size, repr(each.filename))
+
+    def _check_total(self) -> None:
+        total = sum(self._sizes.values())
+        if total > self.limit:
+            raise self._too_large(f"{total:,}")
+
+    def _too_large(self, size: str) -> TooLarge:
+        return TooLarge(
+            f"{self.path} was refused: its {self._packed:,} bytes would unpack to {size}, and "
+            f"{self.limit:,} is the limit, so that no file fills the memory; where you know that "
+            "the model is as large as that, give load_model a larger max_size"
+        )
+
+
 def open_archive(
     path: str | os.PathLike[str], max_size: int | None = None
-) -> tuple[dict[str, Any], dict[str, Any], bytes]:
-    """Give header, schema and content of a file that unpacks within limits, as `load_model`."""
+) -> tuple[dict[str, Any], dict[str, Any], OpenArchive]:
+    """Give header and schema of a file that unpacks within limits, as `load_model`, and itself."""
     if not Path(path).exists():
         raise FileNotFoundError(f"path: there is no file {os.fspath(path)!r}; give a model file")
     if Path(path).is_dir():
@@ -97,22 +192,16 @@ def open_archive(
         )
     limit = size_limit(len(data)) if max_size is None else max_size
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_sizes(archive, data, limit)
-            header = json.loads(archive.read(HEADER))
-            number = header["format"]
-            known = type(number) is int and number <= FORMAT
-            schema = json.loads(archive.read(SCHEMA)) if known else {}
-            sound = isinstance(header["versions"], dict) and isinstance(header["empty"], list)
-            if not sound or (known and not schema["protocol"] >= _OLDEST_PROTOCOL):
-                raise ValueError("wrong header")
-    except _TooLarge as error:
-        raise ValueError(
-            f"{path} was refused: its {len(data):,} bytes would unpack to {error}, and {limit:,} "
-            "is the limit, so that no file fills the memory; where you know that the model is as "
-            "large as that, give load_model a larger max_size"
-        ) from None
-    except MemoryError:
+        archive = OpenArchive(path, data, limit)
+        header = archive.json(HEADER)
+        number = header["format"]
+        known = type(number) is int and number <= FORMAT
+        schema = archive.json(SCHEMA) if known else {}
+        if not isinstance(header["versions"], dict) or (known and schema["protocol"] != _PROTOCOL):
+            raise ValueError("wrong header")
+        if known and header.get("digest", digest := archive.digest(header)) != digest:
+            raise ValueError("its members are not those that were saved together")
+    except (MemoryError, TooLarge):
         raise
     except Exception as error:  # broken archives, and what is in them, end in many kinds
         raise ValueError(
@@ -124,20 +213,17 @@ def open_archive(
             f"{path} has format {number!r}, this version of film-metric reads up to {FORMAT}; "
             "install a newer film-metric"
         )
-    return header, schema, data
+    return header, schema, archive
 
 
-def with_schema(data: bytes, schema: dict[str, Any]) -> bytes:
-    """Give an archive with another schema."""
-    buffer = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(data)) as archive,
-        zipfile.ZipFile(buffer, "w") as changed,
-    ):
-        for info in archive.infolist():
-            is_schema = info.filename == SCHEMA
-            changed.writestr(info.filename, json.dumps(schema) if is_schema else archive.read(info))
-    return buffer.getvalue()
+def digest_of(header: dict[str, Any], members: Iterable[tuple[str, bytes]]) -> str:
+    """Hash of all that a header says, but for the hash itself, and of all members by their names.
+
+    Whoever changes a file can make its hash again: it tells accidents, not strangers.
+    """
+    content: list[Any] = [{name: said for name, said in header.items() if name != "digest"}]
+    content += sorted([name, hashlib.sha256(member).hexdigest()] for name, member in members)
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def now() -> str:
@@ -154,37 +240,6 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             found[package] = "not installed"
     return found
-
-
-class _TooLarge(Exception):
-    """Says how large."""
-
-
-def _check_sizes(archive: zipfile.ZipFile, data: bytes, limit: int) -> None:
-    """Raise unless members and arrays unpack to what they declare, and to no more than a limit."""
-    infos = archive.infolist()
-    total = sum(info.file_size for info in infos)
-    if total > limit:
-        raise _TooLarge(f"{total:,}")
-    for info in infos:
-        if not _MEMBER.fullmatch(info.filename) or info.is_dir():
-            raise ValueError(f"it holds {info.filename!r}, which no model needs")
-        check_member(info, data)
-    for info in infos:
-        if info.filename.endswith(".npy"):
-            with archive.open(info) as stream:
-                check_array(stream, info.file_size, repr(info.filename))
-        elif info.filename.endswith(".npz"):
-            # A sparse matrix is an archive in the archive.
-            inner = archive.read(info)
-            with zipfile.ZipFile(io.BytesIO(inner)) as arrays:
-                total += sum(each.file_size for each in arrays.infolist())
-                if total > limit:
-                    raise _TooLarge(f"{total:,}")
-                for each in arrays.infolist():
-                    check_member(each, inner)
-                    with arrays.open(each) as stream:
-                        check_array(stream, each.file_size, repr(each.filename))
 
 
 def _metadata(header: dict[str, Any], name: Any) -> dict[str, Any]:

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 from film.unpacking import check_sparse
 
 LEAVES = (str, bytes, int, float, type(None), np.generic)
-_KEYS = (str, int, float, np.number)
+KEYS = (str, int, float, np.number)
 # What predictions are made of. Others may hold NaN: losses of a run, means of empty columns.
 _WEIGHTS = frozenset(
     {
+        "_axes",
+        "_idf",
+        "_vectors",
         "coef_",
         "components_",
         "idf_",
@@ -52,7 +55,7 @@ def parts_of(model: Any) -> Iterator[Any]:
 def check_restorable(part: Any) -> None:
     """Raise where skops would restore something else than what was saved."""
     if isinstance(part, dict):
-        wrong = [key for key in part if isinstance(key, bool) or not isinstance(key, _KEYS)]
+        wrong = [key for key in part if isinstance(key, bool) or not isinstance(key, KEYS)]
         if wrong or len({str(key) for key in part}) < len(part):
             raise ValueError(
                 f"model: keys of a dict must be str, int or float and differ when written, got "
@@ -71,16 +74,31 @@ def check_restorable(part: Any) -> None:
 def check_content(part: Any) -> None:
     """Raise where weights are not finite, or compiled code would follow an index out of range."""
     _check_weights(part)
+    if isinstance(part, CountVectorizer | HashingVectorizer) and part.input != "content":
+        raise ValueError(
+            f"{type(part).__name__} has input={part.input!r}, with which texts name files to read; "
+            "give it the texts, and input='content'"
+        )
     if sp.issparse(part):
         check_sparse(part)
     elif isinstance(part, CountVectorizer) and "vocabulary_" in vars(part):
         columns = set(part.vocabulary_.values())
         if columns != set(range(len(part.vocabulary_))):
             raise ValueError("vocabulary_ does not number its words from 0 on")
+    elif isinstance(part, np.random.RandomState | np.random.Generator):
+        _check_random_state(part)
     elif hasattr(part, "_predictors") and hasattr(part, "_bin_mapper"):
         _check_boosted_trees(part)
     elif "tree_" in getattr(part, "__dict__", {}):
         _check_tree(vars(part)["tree_"], part)
+
+
+def _check_random_state(part: Any) -> None:
+    """Raise where the next number would be read outside of those that are drawn at once."""
+    legacy = isinstance(part, np.random.RandomState)
+    drawn = part.get_state(legacy=False) if legacy else part.bit_generator.state
+    if not 0 <= drawn["state"].get("pos", 0) <= 624 or not 0 <= drawn.get("buffer_pos", 0) <= 4:
+        raise ValueError("a state of random numbers has a position outside of its numbers")
 
 
 def _check_boosted_trees(model: Any) -> None:
@@ -125,8 +143,9 @@ def _check_weights(part: Any) -> None:
     state = getattr(part, "__dict__", {})
     for name in sorted(_WEIGHTS & state.keys()):
         weights = state[name]
-        if isinstance(weights, (float, np.ndarray, np.floating)):
-            values = np.asarray(weights)
+        if isinstance(weights, (float, np.ndarray, np.floating)) or sp.issparse(weights):
+            values: Any = getattr(weights, "data", None) if sp.issparse(weights) else weights
+            values = np.asarray(values)
             if values.dtype.kind == "f" and not np.isfinite(values).all():
                 raise ValueError(
                     f"{name} of {type(part).__name__} holds {int((~np.isfinite(values)).sum())} "

@@ -23,11 +23,13 @@ from estimators.persistence.archive import (
     FORMAT,
     HEADER,
     SCHEMA,
+    TooLarge,
+    digest_of,
     now,
     open_archive,
     versions,
-    with_schema,
 )
+from estimators.persistence.building import Builder
 from estimators.persistence.bundles import adopt_folder, is_bundle, moved_into
 from estimators.persistence.compact_schema import compact_schema
 from estimators.persistence.folders import write_folder
@@ -40,6 +42,8 @@ from film.datasets import atomic_writer
 # Settings that name a folder or file to read and write: a model from someone else must not say
 # which, and a cache may hold pickles.
 _PLACES = ("memory", "cache", "checkpoint")
+# How many processes and threads there are is for this machine to say.
+_WORKERS = ("n_jobs", "n_threads")
 
 
 def save_model(
@@ -139,24 +143,25 @@ def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, An
             zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             schema = compact_schema(json.loads(dumped.read(SCHEMA)))
-            refused = audit(schema)[1]
+            refused = audit(schema)
             if refused:
                 raise ValueError(
                     f"model: load_model would refuse {listed(refused)}; replace them by "
                     "estimators of this package or common ones of scikit-learn"
                 )
-            header = {
+            header: dict[str, Any] = {
                 "format": FORMAT,
                 "versions": versions(),
                 "date": now(),
                 "metadata": known,
                 "empty": [list(array.shape) for array in _empty_arrays(parts)],
             }
-            for name in dumped.namelist():
-                if name != SCHEMA:
-                    archive.writestr(name, dumped.read(name))
-            archive.writestr(SCHEMA, json.dumps(schema))
-            archive.writestr(HEADER, json.dumps(header))
+            members = {name: dumped.read(name) for name in dumped.namelist()}
+            members[SCHEMA] = json.dumps(schema).encode()
+            header["digest"] = digest_of(header, members.items())
+            members[HEADER] = json.dumps(header).encode()
+            for name, content in members.items():
+                archive.writestr(name, content)
 
 
 def load_model(
@@ -178,8 +183,9 @@ def load_model(
     -------
     model : estimator
         As it was saved, except that every ``memory``, ``cache`` and ``checkpoint`` in it is None:
-        a model from someone else must not say which folders to read and write. So is a ``device``
-        other than the CPU, which need not be there.
+        a model from someone else must not say which folders to read and write, nor how many
+        processes to start, so that ``n_jobs`` is None too. So is a ``device`` other than the CPU,
+        which need not be there.
 
     Raises
     ------
@@ -223,8 +229,6 @@ def load_model(
     Traceback (most recent call last):
     FileNotFoundError: path: there is no file 'no-such-file.skops'; give a model file
     """
-    import skops.io
-
     if max_size is not None and not (isinstance(max_size, Integral) and max_size > 0):
         raise ValueError(f"max_size={max_size!r} must be an integer, 1 or more")
     if device is not None:
@@ -232,26 +236,24 @@ def load_model(
     place = Path(path)
     if place.is_dir():
         path = place / BUNDLE if is_bundle(place) else place
-    header, schema, data = open_archive(path, max_size)
-    trusted, refused, has_changed = audit(schema)
+    header, schema, archive = open_archive(path, max_size)
+    refused = audit(schema)
     if refused:
         raise ValueError(
             f"{path} was refused: it holds {listed(refused)}, which load_model does not trust, "
             "since building things of unknown type can run code; nothing was loaded. Load only "
             "model files, or ask for the data and fit the model yourself"
         )
-    if has_changed:
-        data = with_schema(data, schema)
     written = header["versions"]
     with _told_as_damage(path, written):
         with warnings.catch_warnings():
             # One a part of the model; the one warning below says it all.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = skops.io.loads(data, trusted=sorted(trusted))
+            model = Builder(archive).build(schema)
         parts = list(parts_of(model))
         for part in parts:
             check_content(part)
-        _restore(parts, header["empty"])
+        _restore(parts)
     _check_parameters(parts, path, written)
     adopt_folder(model, parts, place)
     for part in parts:
@@ -277,9 +279,9 @@ def load_model(
 def _told_as_damage(path: str | os.PathLike[str], written: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
-    except MemoryError:
+    except (MemoryError, TooLarge):
         raise
-    except Exception as error:  # skops, and parts of other versions, end in many kinds
+    except Exception as error:  # damage, and parts of other versions, end in many kinds
         theirs, ours = (
             " and ".join(f"{name} {said.get(name)}" for name in ("film-metric", "scikit-learn"))
             for said in (written, versions())
@@ -333,12 +335,12 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in found[0].split(".")) if found else ()
 
 
-def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
-    """Give back what skops lost, and take away what must not come from a file."""
+def _restore(parts: list[Any]) -> None:
+    """Give back what a file does not hold, and take away what must not come from a file."""
     for part in parts:
         read_as_today(part)
         state = getattr(part, "__dict__", {})
-        for name in _PLACES:
+        for name in (*_PLACES, *_WORKERS):
             if state.get(name) is not None:
                 setattr(part, name, None)
         if str(state.get("device")) not in ("None", "cpu"):
@@ -352,14 +354,10 @@ def _restore(parts: list[Any], empty_shapes: list[Any]) -> None:
             )
             sound = BSpline(knots, coefficients, state["k"], state["extrapolate"])
             state.update(vars(sound), axis=state["axis"])
-    for array, shape in zip(_empty_arrays(parts), empty_shapes, strict=True):
-        if 0 not in shape:
-            raise ValueError(f"an empty array cannot have shape {shape}")
-        array.resize(shape, refcheck=False)
 
 
 def _empty_arrays(parts: list[Any]) -> list[np.ndarray]:
-    # skops forgets the shape of empty arrays of objects.
+    # Earlier versions read their shapes from the header.
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     return [array for array in arrays if array.dtype == object and not array.size]
 

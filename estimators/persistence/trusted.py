@@ -93,24 +93,12 @@ _HINTS = {
 }
 
 
-def audit(schema: dict[str, Any]) -> tuple[set[str], set[tuple[str, str]], bool]:
-    """Judge every entry of a skops file, and change in place those that have moved since.
+def audit(schema: dict[str, Any]) -> set[tuple[str, str]]:
+    """Give kind and name of all entries of a skops file that must not be built.
 
-    skops keeps one list of trusted names for all kinds of entries and trusts more by itself, so
-    each entry is judged here, whether skops would reach it or not.
-
-    Returns
-    -------
-    trusted : set of str
-        Names that skops may trust.
-    refused : set of (str, str)
-        Kind and name of what must not be built.
-    has_changed : bool
-        Whether anything has moved.
+    Each entry is judged, whether building would reach it or not.
     """
-    trusted: set[str] = set()
     refused: set[tuple[str, str]] = set()
-    has_changed = False
     stack: list[Any] = [schema]
     while stack:
         node = stack.pop()
@@ -121,14 +109,18 @@ def audit(schema: dict[str, Any]) -> tuple[set[str], set[tuple[str, str]], bool]
             if "__loader__" in node:
                 kind = str(node["__loader__"])
                 name = f"{node.get('__module__')}.{node.get('__class__')}"
-                place = _place(kind, name)
-                if place is None:
+                if _place(kind, name) is None:
                     refused.add((kind, name))
-                    continue
-                trusted.add(place)
-                if place != name:
-                    node["__module__"], has_changed = place.rpartition(".")[0], True
-    return trusted, refused, has_changed
+    return refused
+
+
+def resolve(kind: str, name: str) -> Any:
+    """Give what a trusted entry names, where it is defined today."""
+    place = _place(kind, name)
+    if place is None:
+        raise ValueError(f"{name} is not trusted as {kind}")
+    module, _, short = place.rpartition(".")
+    return getattr(importlib.import_module(module), short)
 
 
 def listed(refused: set[tuple[str, str]]) -> str:

@@ -49,6 +49,7 @@ from estimators import (
 )
 from estimators.persistence.registry import find_savable, savable
 from film.datasets import make_question_pairs
+from tests.estimators.forged_models import members_of, write_members
 from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES
 from tests.golden.outcome import outcome
@@ -380,17 +381,15 @@ def test_13_no_folder_to_write_comes_from_a_file(tmp_path):
 
 
 def edit_schema(path, change):
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in content.items():
-            archive.writestr(name, change(data) if name == "schema.json" else data)
+    content = members_of(path)
+    write_members(path, content | {"schema.json": change(content["schema.json"])})
 
 
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "model.film"
     save_model(LogisticRegression().fit(X, np.arange(60) % 2), path)
+    write_members(path, members_of(path))
     return path
 
 
@@ -454,8 +453,7 @@ def test_04_an_array_that_declares_more_than_is_there_is_refused(saved):
         )
         return buffer.getvalue() + head.tobytes()
 
-    with zipfile.ZipFile(saved) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
+    content = members_of(saved)
     with zipfile.ZipFile(saved, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, grown(data) if name.endswith(".npy") else data)
@@ -477,8 +475,7 @@ def test_04_sparse_matrices_are_measured_inside(tmp_path):
     model = LogisticRegression().fit(X, np.arange(60) % 2).sparsify()
     save_model(model, path)
     assert load_model(path).coef_.shape == (1, 3)
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
+    content = members_of(path)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as inner:
         inner.writestr("data.npy", bytes(300 * 2**20))
@@ -501,8 +498,7 @@ def test_04_a_tree_that_leads_out_of_its_nodes_is_refused(tmp_path):
         np.save(buffer, array)
         return buffer.getvalue()
 
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
+    content = members_of(path)
     changes = [("left_child", 10**6), ("right_child", 0), ("left_child", -5), ("feature", 3),
                ("feature", -7)]  # fmt: skip
     for field, value in changes:
@@ -552,8 +548,7 @@ def test_04_weights_that_are_not_numbers_are_an_error(saved, tmp_path):
         np.save(buffer, np.full_like(array, np.nan) if array.dtype.kind == "f" else array)
         return buffer.getvalue()
 
-    with zipfile.ZipFile(saved) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
+    content = members_of(saved)
     with zipfile.ZipFile(saved, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, broken(data) if name.endswith(".npy") else data)

@@ -1,0 +1,182 @@
+"""Objects of a model, built from the schema of a skops file and counted before they are built."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from estimators.persistence.archive import OpenArchive
+from estimators.persistence.model_checks import KEYS
+from estimators.persistence.trusted import resolve
+from film.unpacking import json_size
+
+MOST_DEPTH = 100
+"""Entries within entries; models have 20."""
+_ENTRY_BYTES = 200
+"""What an entry takes beside what it holds: a container, and its place in another."""
+_BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+_POOL_SIZE = np.random.SeedSequence(0).pool_size
+
+
+class Builder:
+    """Builds the object that a schema describes, all of whose entries are trusted.
+
+    What several entries name is one object, as it was when it was saved. It counts once for each
+    of them, since classes may copy what they are given.
+
+    Parameters
+    ----------
+    archive : OpenArchive
+        Holds the arrays, and counts.
+    """
+
+    def __init__(self, archive: OpenArchive) -> None:
+        self.archive = archive
+        self.depth = 0
+        self.types: dict[tuple[str, str], Any] = {}
+        self.built: dict[int, tuple[Any, int]] = {}
+        """By the number of an object: itself, and the bytes that are counted for it."""
+
+    def build(self, entry: dict[str, Any]) -> Any:
+        """Build the object of an entry.
+
+        Raises
+        ------
+        TooLarge
+            Before anything is built with which all would take more than the limit.
+        ValueError
+            If entries are nested too deep, or are none that a model can hold. Others where they
+            are damaged.
+        """
+        number = entry.get("__id__")
+        if number in self.built:
+            value, size = self.built[number]
+            self.archive.spend(size)
+            return value
+        if self.depth > MOST_DEPTH:
+            raise ValueError(f"its entries are nested more than {MOST_DEPTH} deep")
+        before = self.archive.left
+        self.archive.spend(_ENTRY_BYTES)
+        kind, name = entry["__loader__"], f"{entry['__module__']}.{entry['__class__']}"
+        if (kind, name) not in self.types:
+            self.types[kind, name] = resolve(kind, name)
+        self.depth += 1
+        value = _KINDS[kind](self, self.types[kind, name], entry)
+        self.depth -= 1
+        if number:
+            self.built[number] = value, before - self.archive.left
+        return value
+
+    def _named(self, named: Any, entry: dict[str, Any]) -> Any:
+        return named
+
+    def _bytes(self, named: Any, entry: dict[str, Any]) -> Any:
+        return self.archive.take(entry["file"])
+
+    def _json(self, named: Any, entry: dict[str, Any]) -> Any:
+        self.archive.spend(json_size(entry["content"].encode("utf-8", "surrogatepass")))
+        return json.loads(entry["content"])
+
+    def _items(self, named: Any, entry: dict[str, Any]) -> Any:
+        return named([self.build(item) for item in entry["content"]])
+
+    def _dict(self, named: Any, entry: dict[str, Any]) -> Any:
+        found = named()
+        kinds = self.build(entry["key_types"])
+        for kind, (key, value) in zip(kinds, entry["content"].items(), strict=True):
+            if not issubclass(kind, KEYS) or kind is bool:
+                raise ValueError(f"the key of a dict is a {kind.__name__}")
+            found[kind(key)] = self.build(value)
+        return found
+
+    def _slice(self, named: Any, entry: dict[str, Any]) -> Any:
+        return slice(*(entry["content"][end] for end in ("start", "stop", "step")))
+
+    def _reduced(self, named: Any, entry: dict[str, Any]) -> Any:
+        arguments = self.build(entry["content"])
+        if named is frozenset and not isinstance(arguments[0], list):
+            # Of a range it would be of any size.
+            raise ValueError(f"a frozenset is made of a {type(arguments[0]).__name__}")
+        return named(*arguments)
+
+    def _array(self, named: Any, entry: dict[str, Any]) -> Any:
+        if entry["type"] == "numpy":
+            array = np.load(io.BytesIO(self.archive.take(entry["file"])), allow_pickle=False)
+            return array if named is np.ndarray else array[()]
+        shape = tuple(self.build(entry["shape"]))
+        cells = [self.build(item) for item in entry["content"]]
+        for length in shape[1:]:
+            if any(not isinstance(row, list) or len(row) != length for row in cells):
+                raise ValueError(f"an array of objects is not of shape {shape}")
+            cells = [cell for row in cells for cell in row]
+        array = np.empty(len(cells), dtype=object)
+        for place, cell in enumerate(cells):
+            array[place] = cell
+        return array.reshape(shape)
+
+    def _dtype(self, named: Any, entry: dict[str, Any]) -> Any:
+        return self.build(entry["content"]).dtype
+
+    def _sparse(self, named: Any, entry: dict[str, Any]) -> Any:
+        return sp.load_npz(io.BytesIO(self.archive.take(entry["file"])))
+
+    def _object(self, named: Any, entry: dict[str, Any]) -> Any:
+        found = named.__new__(named)
+        state = self.build(entry["content"]) if "content" in entry else None
+        if state is not None and hasattr(named, "__setstate__"):
+            found.__setstate__(state)
+        elif state is not None:
+            vars(found).update(state)
+        return found
+
+    def _loss(self, named: Any, entry: dict[str, Any]) -> Any:
+        return named(*self.build(entry["__reduce__"]["args"]))
+
+    def _tree(self, named: Any, entry: dict[str, Any]) -> Any:
+        n_features, n_classes, n_outputs = self.build(entry["__reduce__"]["args"])
+        # Compiled code reads as many numbers of classes as there are outputs.
+        if n_classes.shape != (n_outputs,) or n_classes.dtype != np.intp or (n_classes < 1).any():
+            raise ValueError("a decision tree has other outputs than it declares")
+        found = named(n_features, n_classes, n_outputs)
+        found.__setstate__(self.build(entry["content"]))
+        return found
+
+    def _random_state(self, named: Any, entry: dict[str, Any]) -> Any:
+        found = named()
+        found.set_state(self.build(entry["content"]))
+        return found
+
+    def _generator(self, named: Any, entry: dict[str, Any]) -> Any:
+        state = self.build(entry["content"]["bit_generator"])
+        seeds = self.build(entry["content"]["seed_seq"])
+        if state["bit_generator"] not in _BIT_GENERATORS or seeds["pool_size"] != _POOL_SIZE:
+            raise ValueError(f"numpy.random.{state['bit_generator']} is no bit generator")
+        found = getattr(np.random, state["bit_generator"])(np.random.SeedSequence(**seeds))
+        found.state = state
+        return named(found)
+
+
+_KINDS = {
+    "BytesNode": Builder._bytes,
+    "ConstructorFromReduceNode": Builder._reduced,
+    "DTypeNode": Builder._dtype,
+    "DictNode": Builder._dict,
+    "FunctionNode": Builder._named,
+    "JsonNode": Builder._json,
+    "ListNode": Builder._items,
+    "LossNode": Builder._loss,
+    "NdArrayNode": Builder._array,
+    "ObjectNode": Builder._object,
+    "RandomGeneratorNode": Builder._generator,
+    "RandomStateNode": Builder._random_state,
+    "SetNode": Builder._items,
+    "SliceNode": Builder._slice,
+    "SparseMatrixNode": Builder._sparse,
+    "TreeNode": Builder._tree,
+    "TupleNode": Builder._items,
+    "TypeNode": Builder._named,
+}
