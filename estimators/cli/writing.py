@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 import click
 
-from estimators.cli.console import leaves, note, wrote
+from estimators.cli.console import Failure, leaves, note, wrote
 from estimators.cli.options import FILE
 from estimators.cli.tables import (
     BINARY_FORMATS,
@@ -164,7 +164,16 @@ def write_result(
     chosen: Any = form or form_of(out, like.format)
     escape = bool(click.get_current_context().meta.get(_META))
     if is_file(out):
-        number = write_table(out, columns, rows, format=chosen, escape_formulas=escape)
+        kept = list(rows) if chosen == "xlsx" else rows
+        try:
+            number = write_table(out, columns, kept, format=chosen, escape_formulas=escape)
+        except ValueError as error:
+            # A sheet of Excel holds fewer rows and characters than other tables.
+            beside = f"{out}.csv"
+            if chosen != "xlsx" or os.path.exists(beside):
+                raise
+            write_table(beside, columns, kept, escape_formulas=escape)
+            raise Failure(f"{error}; the result is in {beside}") from error
         note_written(out, f"{number} rows")
         return
     if form is None and chosen in BINARY_FORMATS:

@@ -424,6 +424,26 @@ def test_lists_and_arrays_give_the_same(law):
     assert_equal(shown(law, fitted_once(law), new), shown(law, fitted_once(law), law.given.new))
 
 
+@laws(*TEXTS)
+def test_half_of_a_surrogate_pair_is_read_or_named(law):
+    """No tokenizer of compiled code takes it, and its error names no text."""
+
+    def broken(rows):
+        rows = rows.copy()
+        place = (1,) * rows.ndim
+        rows[place] = rows[place][:1] + "\ud800" + rows[place][1:]
+        return rows
+
+    for asked in (
+        lambda: clone(law.model).fit(broken(law.given.X), law.given.y),
+        lambda: shown(law, fitted_once(law), broken(law.given.new)),
+    ):
+        try:
+            asked()
+        except ValueError as error:
+            assert "half of a surrogate pair at character 1" in str(error)
+
+
 @laws()
 def test_a_failed_refit_leaves_the_fitted_one_as_it_was(law):
     model = fitted(law)

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from estimators.cli.tables import escape_formula, format_of, read_table, write_table
 from film.contexts import read_documents
 from film.datasets import read_nli
+from tests.estimators.cli.commands import run, write_csv
 
 ROWS = [[7, "Is tea hot?", True, None, ["a", {"b": 0.5}]], [8, "=1+1", False, "x", []]]
 COLUMNS = ["id", "text", "flag", "hole", "nested"]
@@ -123,10 +125,9 @@ def test_16_a_formula_stays_a_text_in_excel(tmp_path):
     assert (cell.data_type, cell.value) == ("s", "=HYPERLINK(1)")
 
 
-@pytest.mark.parametrize("cell", ["x" * 40_000, "\x01"])
-def test_16_what_excel_cannot_hold_is_refused(tmp_path, cell):
+def test_16_what_excel_cannot_hold_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"rows\[1\] holds .* write CSV or Parquet"):
-        write_table(tmp_path / "own.xlsx", ["a"], [["b"], [cell]])
+        write_table(tmp_path / "own.xlsx", ["a"], [["b"], ["x" * 40_000]])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -458,3 +459,82 @@ def test_an_archive_whose_fields_end_early_is_refused_by_name(tmp_path, monkeypa
     monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", broken)
     with pytest.raises(ValueError, match=r"own\.csv\.zip is a zip archive, but damaged"):
         read_table(path)
+
+
+CHINESE = "id,text\n1,如何重置我的密码\n2,怎样才能重设密码？\n"
+OTHER_KINDS = {
+    "gbk": (CHINESE.encode("gbk"), "looks like gb18030; give encoding='gb18030'"),
+    "shift_jis": (
+        "id,text\n1,パスワードを再設定するには\n2,注文はどこですか\n".encode("shift_jis"),
+        "looks like cp932",
+    ),
+    "far in a long file": (b"id,text\n" + b"1,a\n" * 9 + CHINESE.encode("gbk") * 900, "gb18030"),
+    "cp1251": ("id,text\n1,Как сбросить пароль?\n".encode("cp1251"), "looks like cp1251"),
+    "xz": (lzma.compress(b"id,text\n1,a\n"), "is compressed by xz"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x04\x00", "is compressed by zstd"),
+    "7z": (b"7z\xbc\xaf\x27\x1c\0\4", "is compressed by 7-Zip"),
+    "rar": (b"Rar!\x1a\x07\x01\0", "is compressed by RAR"),
+    "lz4": (b"\x04\x22\x4d\x18\x64", "is compressed by LZ4"),
+    "page": (b"\n<!DOCTYPE html>\n<html><body>Log in, please</body></html>", "is a web page"),
+    "xml": (b'<?xml version="1.0"?>\n<rows><row/></rows>', "is a web page or XML"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_files_of_another_kind_are_called_what_they_are(kind, tmp_path):
+    data, message = OTHER_KINDS[kind]
+    path = tmp_path / "table.csv"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        read_table(path)
+    if "looks like" in message:
+        assert len(read_table(path, encoding=kind).rows) >= 1
+
+
+@pytest.mark.parametrize(
+    "text", ["id,text\n1,Où est ma commande passée à Noël?\n", "id,text\n1,I can’t “reset” it\n"]
+)
+def test_latin_letters_of_windows_are_still_read(text):
+    assert read_table(io.BytesIO(text.encode("cp1252"))).encoding == "cp1252"
+
+
+@pytest.mark.parametrize("delimiter", ["|", "^"])
+def test_pipes_and_carets_part_cells_where_nothing_else_does(delimiter):
+    table = read_table(io.BytesIO(f'id{delimiter}text\n1{delimiter}"a, b; c"\n'.encode()))
+    assert (table.columns, table.rows) == (["id", "text"], [["1", "a, b; c"]])
+    assert read_table(io.BytesIO(b"id,a|b^c\n1,x|y\n")).columns == ["id", "a|b^c"]
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
+def test_numbers_that_json_lacks_are_null(form, tmp_path):
+    lists = pd.DataFrame({"text": ["a"], "v": [[1.0, float("inf"), float("nan")]]})
+    lists.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    write_table(tmp_path / f"out.{form}", table.columns, table.rows)
+    assert read_table(tmp_path / f"out.{form}").column("v") == ["[1.0, null, null]"]
+    write_table(tmp_path / "numbers.json", ["x"], [[float("-inf")], [{"y": float("nan")}]])
+    assert read_table(tmp_path / "numbers.json").rows == [[None], [{"y": None}]]
+
+
+def test_control_characters_are_written_as_excel_writes_them(tmp_path):
+    write_table(tmp_path / "t.xlsx", ["te\x01xt"], [["a\x0bb\ttab"], ["_x000B_ as it stands"]])
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    assert re.findall("<t[^>]*>([^<]*)</t>", sheet) == [
+        "te_x0001_xt",
+        "a_x000B_b\ttab",
+        "_x005F_x000B_ as it stands",
+    ]
+
+
+def test_what_does_not_fit_into_a_sheet_is_kept_beside_it(tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["text"], [["tea " * 9000]] * 2)
+    out = tmp_path / "out.xlsx"
+    ran = run("duplicates", path, "--text", "text", "--out", out)
+    assert ran.code == 2
+    assert f"the result is in {out}.csv" in ran.err
+    assert len(read_table(f"{out}.csv").rows) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.xlsx.csv", "t.csv"]
+    (tmp_path / "out.xlsx.csv").write_text("mine", encoding="utf-8")
+    assert run("duplicates", path, "--text", "text", "--out", out).code == 2
+    assert (tmp_path / "out.xlsx.csv").read_text("utf-8") == "mine"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import date, datetime, time
 from typing import Any
@@ -20,8 +21,27 @@ def cell_text(value: Any) -> str:
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, bool | int | float | list | dict):
-        return json.dumps(value, ensure_ascii=False, default=cell_text)
+        return to_json(value) if isinstance(value, list | dict) else json.dumps(value)
     return str(value)
+
+
+def to_json(value: Any) -> str:
+    """Return a value as JSON, which has null alone for numbers that are not finite.
+
+    Examples
+    --------
+    >>> to_json({"a": [1, float("inf")]})
+    '{"a": [1, null]}'
+    """
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=cell_text)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return list(map(_finite, value)) if isinstance(value, list | tuple) else value
 
 
 def escape_formula(text: str) -> str:

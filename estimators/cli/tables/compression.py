@@ -17,6 +17,14 @@ from typing import IO, Any
 from film.unpacking import unpacking
 
 COMPRESSIONS = (".gz", ".bz2", ".zip")
+_NOT_READ = {
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip",
+    b"Rar!\x1a\x07": "RAR",
+    b"\x04\x22\x4d\x18": "LZ4",
+}
+"""Compressions that are recognised and refused, by the first bytes of a file."""
 # The last three are what zipfile raises of names, fields and offsets that are no such thing.
 _DAMAGED = (
     *(OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
@@ -34,9 +42,15 @@ def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
     """Return the content of a gz, bz2 or zip file, and the name that tells its format.
 
     What is not compressed, a workbook of Excel among them, is returned as it is. ``source`` is what
-    messages call the file; one that is damaged, an archive of several files, and one that unpacks
-    to more than `film.unpacking.size_limit` bytes is a ValueError.
+    messages call the file; one that is damaged, of another compression, an archive of several
+    files, and one that unpacks to more than `film.unpacking.size_limit` bytes is a ValueError.
     """
+    for start, kind in _NOT_READ.items():
+        if data.startswith(start):
+            raise ValueError(
+                f"{source} is compressed by {kind}, which is not read; unpack it and give the "
+                "table in it, or compress that as .gz, .bz2 or .zip"
+            )
     try:
         if data.startswith(b"\x1f\x8b"):
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:

@@ -8,6 +8,12 @@ import re
 _UTF8_SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 )
+_PAGE = re.compile(r"\s*<(!doctype|html|head|body|table|\?xml)\b", re.IGNORECASE)
+_OTHER_SCRIPT = re.compile("CJK|Hangul|Hiragana|Katakana|Cyrillic|Greek|Hebrew|Arabic|Thai")
+_NOT_ASCII = re.compile(b"[\x80-\xff]")
+_SAMPLE = 2**16
+_FEWEST = 8
+"""Bytes beyond ASCII, of which fewer do not tell an encoding."""
 _LINE_END = re.compile("\r\n|\r|\n")
 
 
@@ -37,8 +43,13 @@ def decoded(data: bytes, encoding: str | None, source: str, notes: list[str]) ->
         ) from error
 
 
-def refuse_binary(text: str, source: str) -> None:
-    """Raise where a text holds what no table of text does."""
+def refuse_other_kinds(text: str, source: str) -> None:
+    """Raise where a text is a web page, or holds what no table of text does."""
+    if _PAGE.match(text):
+        raise ValueError(
+            f"{source} is a web page or XML, not a table, such as a page that asks to log in; "
+            "download the table itself, or save it as CSV in UTF-8"
+        )
     place = text.find("\0")
     if place >= 0:
         raise ValueError(
@@ -53,11 +64,16 @@ def line_of(before: str) -> int:
 
 
 def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
-    """UTF-8, or Windows-1252 where nothing speaks for UTF-8."""
+    """UTF-8, or Windows-1252 where nothing speaks for UTF-8 or for letters that are not Latin."""
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError as error:
         start = error.start
+    if encoding := _other_script(data, start):
+        raise ValueError(
+            f"{source} is not UTF-8 but looks like {encoding}; give encoding={encoding!r}, or save "
+            "the file again as UTF-8"
+        )
     wrong = data[start : start + 1]
     line = line_of(data[:start].decode("utf-8"))
     as_windows = wrong.decode("cp1252", "replace")
@@ -83,3 +99,21 @@ def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
         f"{as_windows!r}; if letters look wrong, save it as UTF-8 or give its encoding."
     )
     return text, "cp1252"
+
+
+def _other_script(data: bytes, start: int) -> str | None:
+    """Return the encoding of letters that are not Latin, from the line of the first odd byte on."""
+    from charset_normalizer import from_bytes
+
+    sample = data[data.rfind(b"\n", 0, start) + 1 :][:_SAMPLE]
+    if len(sample) == _SAMPLE:
+        sample = sample[: sample.rfind(b"\n") + 1] or sample
+    odd = len(_NOT_ASCII.findall(sample))
+    # A file that is UTF-8 but for some bytes is damaged, or joined from two.
+    is_utf8 = 2 * sum(map(len, _UTF8_SEQUENCE.findall(sample))) > odd
+    if odd < _FEWEST or is_utf8 or not data[:start].isascii():
+        return None
+    best = from_bytes(sample).best()
+    if best is None or not any(map(_OTHER_SCRIPT.match, best.alphabets)):
+        return None
+    return best.encoding

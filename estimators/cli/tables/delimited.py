@@ -1,4 +1,4 @@
-"""Tables of text whose cells are separated by commas, semicolons or tabs."""
+"""Tables of text whose cells are separated by commas, semicolons, tabs, pipes or carets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimators.cli.tables.cells import cell_text
 Parsed = tuple[list[str], list[list[Any]], list[int]]
 
 # The line by which Excel is told the separator.
-_TOLD = re.compile(r'"?sep=([,;\t|])"?(?=[\r\n])')
+_TOLD = re.compile(r'"?sep=([,;\t|^])"?(?=[\r\n])')
 _QUOTED = re.compile(r'"[^"]*"')
 _HEADER = re.compile(r'(?:"[^"]*"|[^"\r\n])*')
 # In a header these may make a reader take it for something else, unless it is quoted.
@@ -25,7 +25,7 @@ _FIELD_LIMIT = threading.Lock()
 
 
 def delimiter_of(text: str, suffix: str) -> str:
-    """Tell what parts the cells of the header."""
+    """Return the delimiter of the header: a comma, semicolon or tab, or else a pipe or caret."""
     if suffix in (".tsv", ".tab"):
         return "\t"
     if told := told_separator(text)[0]:
@@ -34,6 +34,8 @@ def delimiter_of(text: str, suffix: str) -> str:
     header = _QUOTED.sub("", first[0] if first else "")
     if "\t" in header:
         return "\t"
+    if ";" not in header and "," not in header:
+        return next((other for other in "|^" if other in header), ",")
     return ";" if header.count(";") > header.count(",") else ","
 
 

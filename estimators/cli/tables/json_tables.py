@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
-from estimators.cli.tables.cells import cell_text
+from estimators.cli.tables.cells import to_json
 from estimators.cli.tables.decoding import line_of
 from film.unpacking import size_limit
 
@@ -85,8 +85,7 @@ def write_array(handle: IO[str], columns: Sequence[str], rows: Iterable[Sequence
 
 
 def _object(columns: Sequence[str], row: Sequence[Any]) -> str:
-    record = dict(zip(columns, row, strict=True))
-    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=cell_text)
+    return to_json(dict(zip(columns, row, strict=True)))
 
 
 def _checked(record: Any, text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any
 
 from estimators.cli.tables.compression import decompressed
-from estimators.cli.tables.decoding import decoded, refuse_binary
+from estimators.cli.tables.decoding import decoded, refuse_other_kinds
 from estimators.cli.tables.delimited import delimiter_of, parse_delimited
 from estimators.cli.tables.json_tables import is_array_of_objects, parse_array, parse_lines
 from estimators.cli.tables.parquet import parse_parquet
@@ -92,7 +92,7 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
         return _checked_table(*parsed, "binary", binary, notes, source)
     text, encoding = decoded(raw, encoding, source, notes)
     text = text.removeprefix("\ufeff")
-    refuse_binary(text, source)
+    refuse_other_kinds(text, source)
     if not text.strip():
         raise ValueError(f"{source} is empty; give a file with a header and at least one row")
     if format is None:

@@ -19,7 +19,8 @@ _EXACT = 2**53
 _CHUNK = 2**16
 # An element or attribute of XML, "<a/>" say, takes a hundred bytes and more once it is parsed.
 _BYTES_OF_SIGN = 16
-_REFUSED_BY_EXCEL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_LIKE_ESCAPED = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
 _FORMULA = re.compile(rb"<(\w+:)?f[\s>/]")
 _LONGEST_TAG = 64
 _SHOWN = 5
@@ -199,11 +200,9 @@ def _excel_cell(value: Any, where: str) -> Any:
             f"{where} holds a text of {len(text)} characters, and a cell of Excel at most "
             f"{_MOST_CHARACTERS}; write CSV or Parquet"
         )
-    if _REFUSED_BY_EXCEL.search(text):
-        raise ValueError(
-            f"{where} holds a control character, which Excel refuses; write CSV or Parquet"
-        )
-    return text
+    # As Excel itself writes control characters, and texts that look like them.
+    text = _LIKE_ESCAPED.sub("_x005F_", text)
+    return _CONTROL.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
 
 
 def _has_value(row: Sequence[Any]) -> bool:
