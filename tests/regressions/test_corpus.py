@@ -5,6 +5,8 @@ import io
 import itertools
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators import DuplicateFinder, load_model, save_model
 from estimators.cli import main
+from estimators.cli.found.known import alone_at
 from estimators.corpus import neighbour_table
 from film.corpus import cut, link_scores, must_link_path
 from film.text import words_and_symbols
@@ -656,6 +659,29 @@ def test_13_a_collection_that_changed_meanwhile_is_not_overwritten(shop, tmp_pat
     code, _, err = film("duplicates", new, "--against", known, "--add")
     assert code == 2 and "was changed while this command ran" in err
     assert load_model(known).texts_.tolist() == ["someone else's"]
+
+
+def test_44_two_processes_that_add_at_once_both_do(tmp_path):
+    texts = [f"{a} {b} {c}" for a, b, c in itertools.permutations(WORDS[:8], 3)]
+    known = tmp_path / "known.film"
+    old = write(tmp_path / "old.csv", ["id", "text"], [["o", "zebra"]])
+    assert film("duplicates", old, "--save", known)[0] == 0
+    held = alone_at(str(known))
+    held.__enter__()
+    running = []
+    for name in "abc":
+        rows = [[f"{name}{i}", f"{text} {name}"] for i, text in enumerate(texts[:60])]
+        new = write(tmp_path / f"{name}.csv", ["id", "text"], rows)
+        command = [sys.executable, "-m", "estimators.cli", "duplicates", new]
+        command += ["--against", str(known), "--add", "--out", str(tmp_path / f"{name}.out.csv")]
+        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    for process in running:
+        assert "waiting for another command that writes" in process.stderr.readline()
+    held.__exit__(None, None, None)
+    for process in running:
+        assert process.communicate(timeout=120)[1] and process.returncode == 0
+    ids = load_model(known).ids_.tolist()
+    assert sorted(ids) == sorted(["o", *(f"{name}{i}" for name in "abc" for i in range(60))])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from estimators.cli import reading
 from estimators.cli.console import examples, leaves, note, quiet_option, verbosity
 from estimators.cli.found.known import (
     Collection,
+    alone_at,
     blocks_of,
     is_collection,
     known_pairs,
@@ -270,7 +271,8 @@ def duplicates(**given: Any) -> None:
     if options.save is not None:
         from estimators.persistence import save_model
 
-        save_model(finder, options.save)
+        with alone_at(options.save):
+            save_model(finder, options.save)
         note_written(options.save, f"{len(finder.ids_)} rows")
     if collection and options.add:
         finder.add(texts, ids, blocks)
@@ -357,7 +359,7 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     if against is None or not known:
         return None
     check_places({"--against": against}, [options.table])
-    collection = Collection(against, options.device)
+    collection = Collection(against, options.device, options.add)
     has_blocks = collection.finder.has_blocks_
     if has_blocks != bool(options.within):
         remedy = "give it here too" if has_blocks else "leave it out, or save it with it"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
+from filelock import FileLock, Timeout
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note
@@ -28,10 +31,14 @@ class Collection:
         A file of ``film duplicates --save``.
     device : str, optional
         Where its classifier computes.
+    to_add : bool
+        Whether rows are to be added: then other commands that add wait until this one ends.
     """
 
-    def __init__(self, path: str, device: str | None = None) -> None:
+    def __init__(self, path: str, device: str | None, to_add: bool) -> None:
         self.path = path
+        if to_add:
+            click.get_current_context().with_resource(alone_at(path))
         self._stamp = _stamp(path)
         self.finder = reading.load_model(path, device)
         if (
@@ -74,9 +81,25 @@ def is_collection(path: str) -> bool:
         return HEADER in archive.namelist()
 
 
-def _stamp(path: str) -> tuple[int, int]:
+@contextmanager
+def alone_at(path: str) -> Iterator[None]:
+    """Hold a collection against other commands that write it."""
+    place = Path(os.path.realpath(path))
+    lock = FileLock(place.with_name(f".{place.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        note(f"waiting for another command that writes {path}")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
     state = os.stat(path)
-    return state.st_mtime_ns, state.st_size
+    return state.st_ino, state.st_mtime_ns, state.st_size
 
 
 def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:

@@ -12,14 +12,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from film.datasets import atomic_writer
-
-try:
-    import fcntl
-except ImportError:  # Windows keeps two writers apart by itself.
-    fcntl = None
 
 COLUMNS = ("text1", "text2", "score", "split")
 FORMAT = 1
@@ -71,8 +67,29 @@ class ScoreFile:
         self.n_rows = self.chunk = self.n_rows_before_chunk = 0
         self._size = len(_HEADER)
         self._handle: Any = None
+        self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
 
     def __enter__(self) -> Self:
+        if not self.path.parent.is_dir() or self.path.is_char_device():
+            raise FileNotFoundError(
+                f"path={os.fspath(self.path)!r} must be a file in a folder that is there"
+            )
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise OSError(
+                f"{self.path} is being written by another process; wait for it, or give another "
+                "path"
+            ) from None
+        try:
+            self._open()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _open(self) -> None:
+        """Open the file where its whole chunks end, which none but who holds the lock knows."""
         state = read_state(self.path)
         if state is None:
             # A run that was killed before its first note leaves the header alone.
@@ -87,17 +104,13 @@ class ScoreFile:
         else:
             self._continue(state)
         self._handle = open(self.path, "r+b")
-        try:
-            self._lock()
-            # What a killed process, or a full disk, has left of a chunk.
-            self._handle.truncate(self._size)
-        except BaseException:
-            self._handle.close()
-            raise
-        return self
+        # What a killed process, or a full disk, has left of a chunk.
+        self._handle.truncate(self._size)
 
     def __exit__(self, *_: object) -> None:
-        self._handle.close()
+        if self._handle is not None:
+            self._handle.close()
+        self._lock.release()
 
     def append(self, rows: Iterable[tuple[str, str, float, str]], is_whole_chunk: bool) -> None:
         """Write the rows of a chunk, or of its beginning, so that they stay whatever comes.
@@ -157,16 +170,6 @@ class ScoreFile:
             )
         self.n_rows, self._size = state["rows"], state["bytes"]
         self.chunk, self.n_rows_before_chunk = state["chunk"], state["rows_before_chunk"]
-
-    def _lock(self) -> None:
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise OSError(
-                    f"{self.path} is being written by another process; wait for it, or give "
-                    "another path"
-                ) from None
 
     def _write_note(self) -> None:
         note = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
 STATE, PROGRESS = "state.safetensors", "state.json"
 FORMAT = 1
@@ -30,6 +31,7 @@ class Checkpoint:
     def __init__(self, folder: str | os.PathLike[str], run: dict[str, Any]) -> None:
         self.folder = Path(folder).expanduser()
         self.run = json.loads(json.dumps(run))
+        self._newest: str | None = None
 
     def save(self, step: int, arrays: dict[str, np.ndarray], said: dict[str, Any]) -> None:
         """Keep the state after a step in place of the one before.
@@ -37,11 +39,22 @@ class Checkpoint:
         Raises
         ------
         OSError
-            If it cannot be written; the one before stays.
+            If it cannot be written, or another process has written there since this run was loaded
+            or saved; the one before stays.
         """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.folder / ".lock"):
+            steps = _steps(self.folder)
+            if steps and self._newest not in (None, steps[-1].name):
+                raise OSError(
+                    f"checkpoint={str(self.folder)!r}: another process has written "
+                    f"{steps[-1].name} there; train with one process, or give each a folder"
+                )
+            self._write(step, arrays, said)
+
+    def _write(self, step: int, arrays: dict[str, np.ndarray], said: dict[str, Any]) -> None:
         from safetensors.numpy import save_file
 
-        self.folder.mkdir(parents=True, exist_ok=True)
         partial, whole = self.folder / "partial", self.folder / f"step-{step:09d}"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
@@ -54,6 +67,7 @@ class Checkpoint:
         shutil.rmtree(whole, ignore_errors=True)
         # Only a whole state ever has the name by which it is found.
         partial.rename(whole)
+        self._newest = whole.name
         for other in _steps(self.folder):
             if other != whole:
                 shutil.rmtree(other, ignore_errors=True)
@@ -67,6 +81,7 @@ class Checkpoint:
             If a file is damaged, or the state is of another run.
         """
         steps = _steps(self.folder)
+        self._newest = steps[-1].name if steps else ""
         if not steps:
             return None
         from safetensors.numpy import load_file

@@ -420,3 +420,25 @@ def test_progress_is_shown_when_asked_for(tmp_path, capfd):
     run(tmp_path / "b.csv", 20, verbose=1)
     out, err = capfd.readouterr()
     assert out == "" and "harvest: 100%" in err
+
+
+def test_how_far_a_file_is_is_read_under_its_lock(whole, tmp_path, monkeypatch):
+    path = tmp_path / "pairs.csv"
+    for name in (path, score_file._note_of(path)):
+        name.write_bytes(Path(str(whole) + name.name.removeprefix("pairs.csv")).read_bytes())
+    real = score_file.read_state
+
+    def late(place):
+        # What another process would write now is not cut off.
+        with pytest.raises(OSError, match="written by another process"):
+            score_file.ScoreFile(path, {}).__enter__()
+        return real(place)
+
+    monkeypatch.setattr(score_file, "read_state", late)
+    settings = json.loads(score_file._note_of(path).read_text())["settings"]
+    with score_file.ScoreFile(path, settings):
+        pass
+    assert path.read_bytes() == whole.read_bytes()
+    monkeypatch.undo()
+    with score_file.ScoreFile(path, settings):
+        pass
