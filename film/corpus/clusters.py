@@ -44,7 +44,7 @@ def link_scores(
     scores : array-like of float, shape (m,)
         Similarity of each pair, finite and not negative; higher is closer.
     n_points : int
-        Number of points, at least 1.
+        Number of points; there may be none.
     method : {"average", "complete"}
         Link between groups.
     threshold : float, default=0

@@ -25,7 +25,7 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
         Links as point numbers in [0, n_points); order and repetition do not matter, and a
         point may be linked to itself. ``m`` may be 0.
     n_points : int
-        Number of points, at least 1.
+        Number of points; there may be none.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     TypeError
         If the links are not integers.
     ValueError
-        If ``n_points`` < 1, the links are not (m, 2), or one is out of range.
+        If ``n_points`` < 0, the links are not (m, 2), or one is out of range.
 
     Notes
     -----
@@ -49,8 +49,8 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     >>> connected_groups([[0, 2], [2, 4], [1, 3]], n_points=6)
     array([0, 1, 0, 1, 0, 2])
     """
-    if n_points < 1:
-        raise ValueError(f"n_points must be at least 1, got {n_points!r}: give the points' number.")
+    if n_points < 0:
+        raise ValueError(f"n_points must be at least 0, got {n_points!r}: give the points' number.")
     links = np.asarray(index_pairs)
     if links.size == 0:
         links = np.empty((0, 2), dtype=np.intp)

@@ -292,6 +292,7 @@ def _other_table(options: SimpleNamespace) -> tuple[list[str], list[Any], list[s
     other = reading.open_table(options.against, options.encoding)
     named = reading.choose_id_column(other, options.name)
     texts = other.column(reading.choose_text_column(other, options.text))
+    reading.note_on_texts(other, np.array(texts, dtype=object))
     return texts, _ids_of(other, named), blocks_of(other, options.within)
 
 

@@ -9,9 +9,11 @@ import openpyxl
 import pandas as pd
 import pytest
 
+from estimators import DuplicateFinder
 from estimators.cli.reading import pairs_of
 from estimators.cli.tables import read_table
 from estimators.cli.tables.stream import stream_table
+from tests.estimators.cli.commands import refused, write_csv
 
 ROOT = Path(__file__).parents[3]
 
@@ -175,3 +177,37 @@ def test_whoever_turns_every_error_into_one_lets_memory_errors_through():
                 if turned and not any("MemoryError" in name for name in names[:place]):
                     wrong.append(f"{path}:{node.lineno}")
     assert n_seen > 8 and not wrong
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["duplicates", "empty.csv"],
+        ["duplicates", "empty.csv", "--groups"],
+        ["duplicates", "full.csv", "--against", "empty.csv"],
+        ["duplicates", "empty.csv", "--against", "full.csv"],
+        ["label", "empty.csv", "--labels", "labels.csv"],
+        ["score", "empty.csv", "--model", "{model}"],
+        ["explain", "empty.csv", "--model", "{model}"],
+        ["evaluate", "empty.csv", "--model", "{model}"],
+        ["submit", "empty.csv", "--model", "{model}", "--out", "out.csv"],
+        ["train", "empty.csv", "--model", "new.film"],
+    ],
+)
+def test_a_table_without_any_text_is_named_with_its_columns(
+    arguments, shelf, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    columns = ["id", "text", "text1", "text2", "label"]
+    write_csv("empty.csv", columns, [[i, "", " ", "", i % 2] for i in range(4)])
+    write_csv("full.csv", columns, [[i, "tea", "tea", "tea", i % 2] for i in range(4)])
+    message = refused(*[shelf / "model.skops" if part == "{model}" else part for part in arguments])
+    assert "empty.csv: all 4 rows have an empty text; name the columns" in message
+    assert "'id', 'text'" in message
+
+
+def test_texts_that_are_all_empty_have_no_duplicates():
+    finder = DuplicateFinder().fit(["", " ", ""])
+    assert len(finder.find(threshold=0.0)) == len(finder.find(budget=3)) == 0
+    assert len(finder.groups(0.1, must_link=[], cannot_link=[])) == 0
+    assert len(finder.match(["tea", ""], threshold=0.0)) == 0

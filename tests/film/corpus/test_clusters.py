@@ -184,7 +184,7 @@ def test_input_is_left_alone():
         ([[0, 3]], [0.5], 3, ValueError, "row 0 is [0, 3]"),
         ([[0.0, 1.0]], [0.5], 3, TypeError, "integer"),
         ([[0, 1, 2]], [0.5], 3, ValueError, "shape (m, 2)"),
-        ([], [], 0, ValueError, "n_points must be at least 1"),
+        ([], [], -1, ValueError, "n_points must be at least 0"),
     ],
 )
 def test_bad_input_is_named(pairs, scores, n, error, message):

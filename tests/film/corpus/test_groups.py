@@ -65,9 +65,13 @@ def test_links_are_not_changed():
         ([[0.0, 1.0]], 5, TypeError, "float64"),
         ([[0, 1, 2]], 5, ValueError, r"shape \(1, 3\)"),
         ([0, 1], 5, ValueError, r"shape \(2,\)"),
-        ([], 0, ValueError, "n_points must be at least 1, got 0"),
+        ([], -1, ValueError, "n_points must be at least 0, got -1"),
     ],
 )
 def test_bad_links_are_named(links, n_points, error, words):
     with pytest.raises(error, match=words):
         connected_groups(links, n_points)
+
+
+def test_no_points_have_no_groups():
+    assert connected_groups([], 0).tolist() == []
