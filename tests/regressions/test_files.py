@@ -527,6 +527,25 @@ def test_control_characters_are_written_as_excel_writes_them(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "cell",
+    ["a\x0bb", "_x000B_ as it stands", "x_x0041_", "_x005F_", "a\r\nb\rc", "\ufffe", "_xD800_"],
+)
+def test_cells_of_excel_are_read_as_they_were_written(cell, tmp_path):
+    write_table(tmp_path / "t.xlsx", ["t" + cell], [[cell]])
+    table = read_table(tmp_path / "t.xlsx")
+    assert (table.columns, table.rows) == (["t" + cell], [[cell]])
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "xlsx", "parquet"])
+def test_half_of_a_surrogate_pair_leaves_no_table(form, tmp_path):
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        write_table(tmp_path / f"t.{form}", ["t"], [["a\ud800"]])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_does_not_fit_into_a_sheet_is_kept_beside_it(tmp_path):
     path = write_csv(tmp_path / "t.csv", ["text"], [["tea " * 9000]] * 2)
     out = tmp_path / "out.xlsx"

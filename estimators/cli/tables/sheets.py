@@ -19,8 +19,11 @@ _EXACT = 2**53
 _CHUNK = 2**16
 # An element or attribute of XML, "<a/>" say, takes a hundred bytes and more once it is parsed.
 _BYTES_OF_SIGN = 16
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# What XML cannot hold, or, as a carriage return, changes.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 _LIKE_ESCAPED = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
+# Half of a surrogate pair, which no table holds, stays escaped.
+_ESCAPED = re.compile("_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
 _FORMULA = re.compile(rb"<(\w+:)?f[\s>/]")
 _LONGEST_TAG = 64
 _SHOWN = 5
@@ -156,8 +159,15 @@ def _cells(rows: Iterable[Sequence[Any]], most: int) -> list[list[Any]]:
             raise _TooLarge(f"more than {most:,} cells")
         if len(cells) > _MOST_ROWS:
             raise _TooLarge(f"more than {_MOST_ROWS + 1:,} rows")
-        cells.append(list(row))
+        cells.append(list(map(_plain, row)))
     return cells
+
+
+def _plain(value: Any) -> Any:
+    """Undo the escapes of Excel, which `_excel_cell` writes too."""
+    if not isinstance(value, str):
+        return value
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
 
 
 def write_workbook(
@@ -200,6 +210,7 @@ def _excel_cell(value: Any, where: str) -> Any:
             f"{where} holds a text of {len(text)} characters, and a cell of Excel at most "
             f"{_MOST_CHARACTERS}; write CSV or Parquet"
         )
+    text.encode()  # Half of a surrogate pair is refused, as in all other formats.
     # As Excel itself writes control characters, and texts that look like them.
     text = _LIKE_ESCAPED.sub("_x005F_", text)
     return _CONTROL.sub(lambda found: f"_x{ord(found[0]):04X}_", text)

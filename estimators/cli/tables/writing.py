@@ -61,7 +61,7 @@ def write_table(
     ValueError
         When the format is unknown or another one than the name of `target` says, columns are
         wrong, a row has another number of cells (named by its position from 0), or a cell cannot
-        be held: NUL in CSV, NaN in JSON, a control character or 32,768 characters in Excel.
+        be held: NUL in CSV, 32,768 characters in Excel, or more rows than a sheet has.
     OSError
         As in `film.datasets.atomic_writer`, for a path.
 
