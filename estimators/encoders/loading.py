@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimators.encoders.declared_layers import read_declared
 from estimators.inputs import check_integer
 from film.corpus import checked_device
 
@@ -113,9 +114,13 @@ def _check_weights_used(folder: Path, report: dict[str, Any]) -> None:
             )
 
 
-def most_tokens_of(tokenizer: Any, module: Any) -> int | None:
-    """Give the most tokens that both take; None where neither says so."""
-    limits = [getattr(module.config, "max_position_embeddings", None), tokenizer.model_max_length]
+def most_tokens_of(tokenizer: Any, module: Any, declared: int | None) -> int | None:
+    """Give the most tokens that both take, and the folder declares; None where none says so."""
+    limits = [
+        declared,
+        getattr(module.config, "max_position_embeddings", None),
+        tokenizer.model_max_length,
+    ]
     table: Any = getattr(getattr(module, "embeddings", None), "position_embeddings", None)
     if getattr(table, "padding_idx", None) is not None:
         # RoBERTa counts positions from the one after the padding's.
@@ -130,8 +135,8 @@ def check_length(name: str, length: Any, tokenizer: Any, most: int | None) -> in
     length = check_integer(name, length, special + 1)
     if most is not None and length > most:
         raise ValueError(
-            f"{name}={length} is more than the {most} tokens this model takes; "
-            "give at most that, or another model"
+            f"{name}={length} is more than the {most} tokens this model takes, by its positions, "
+            "its tokenizer or a declared max_seq_length; give at most that, or another model"
         )
     return length
 
@@ -158,6 +163,7 @@ def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
 
     with quiet(0):
         try:
+            declared = read_declared(folder).most_tokens
             tokenizer: Any = AutoTokenizer.from_pretrained(folder, **SAFE)
             config = AutoConfig.from_pretrained(folder, **SAFE)
             with torch.device("meta"):
@@ -166,7 +172,7 @@ def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
             raise
         except Exception as error:  # transformers and tokenizers have their own
             raise _cannot_load(folder, error) from error
-    most = most_tokens_of(tokenizer, module)
+    most = most_tokens_of(tokenizer, module, declared)
     for name, length in lengths.items():
         check_length(name, length, tokenizer, most)
 

@@ -26,9 +26,10 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     ----------
     model : str or path-like, default=None
         Hub name or local folder, as in `TokenEncoder`; None is the packaged all-MiniLM-L6-v2.
-    pooling : {"mean", "cls", "max"}, default="mean"
-        Mean of all tokens, special ones included, as sentence-transformers does; the first token,
-        where the model's tokenizer puts one there; or the maximum of each coordinate.
+    pooling : {"mean", "cls", "max"}, default=None
+        Mean of all tokens, special ones included; the first token, where the model's tokenizer
+        puts one there; or the maximum of each coordinate. None is what the folder declares in
+        sentence-transformers' layout (modules.json), and "mean" where it declares nothing.
     whiten : bool or int, default=False
         Whether vectors are centred and scaled so that those of the fitted texts have covariance
         identity. True keeps all components that vary, a number the strongest so many. True needs
@@ -45,6 +46,8 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     components_ : ndarray of float64, shape (n_features_out_, h), or None
         Whitening map: eigenvectors of the covariance over the roots of their eigenvalues, the
         strongest first; None without whitening.
+    pooling_ : {"mean", "cls", "max"}
+        How token vectors are pooled.
     model_digest_ : str
         Name of the model by the content of its files.
 
@@ -58,7 +61,8 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
 
     Notes
     -----
-    Speed is that of the model. Whitening adds O(n h² + h³) in float64.
+    Vectors are as the pooling gives them, not scaled to length one, whatever the folder declares;
+    cosines are the same. Speed is that of the model. Whitening adds O(n h² + h³) in float64.
 
     Examples
     --------
@@ -71,7 +75,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         self,
         model: Any = None,
         *,
-        pooling: str = "mean",
+        pooling: str | None = None,
         whiten: bool | int = False,
         max_length: int = 128,
         batch_size: int = 32,
@@ -152,11 +156,13 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
             As in `TokenEncoder.transform`.
         """
         transformer = self.loaded()
-        return self._whitened(self._pooled(check_texts(texts, encodable=True), transformer))
+        sentences = check_texts(texts, encodable=True)
+        return self._whitened(self._pooled(sentences, transformer, self.pooling_))
 
     def _fit(self, texts: Any, *, wanted: bool) -> Any:
         """Fit, and give the vectors of the texts where they are wanted."""
-        check_choice("pooling", self.pooling, POOLINGS)
+        if self.pooling is not None:
+            check_choice("pooling", self.pooling, POOLINGS)
         whitens = self.whiten is not False
         if whitens and self.whiten is not True:
             check_integer("whiten", self.whiten, 1)
@@ -168,7 +174,8 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
                 f"whiten={self.whiten} is more than the {width} components of this model's "
                 "vectors; give fewer, or True for all"
             )
-        if self.pooling == "cls" and not transformer.puts_special_token_first():
+        pooling = transformer.pooling if self.pooling is None else self.pooling
+        if pooling == "cls" and not transformer.puts_special_token_first():
             raise ValueError(
                 "pooling='cls' needs a first token that stands for the text, and this model's "
                 "tokenizer puts none there; give pooling='mean'"
@@ -178,12 +185,13 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
                 f"whiten=True needs more distinct texts than the {width} components of the "
                 f"vectors, got {n_distinct}; give more texts, or fewer components as a number"
             )
-        vectors = self._pooled(sentences, transformer) if wanted or whitens else None
+        vectors = self._pooled(sentences, transformer, pooling) if wanted or whitens else None
         mean, components = None, None
         if whitens:
             assert vectors is not None
             mean, components = _whitening(vectors, None if self.whiten is True else self.whiten)
         self.set_transformer(transformer)
+        self.pooling_ = pooling
         self.mean_, self.components_ = mean, components
         self.n_features_out_ = width if components is None else len(components)
         return self._whitened(vectors) if wanted else None
@@ -192,9 +200,9 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     def _n_features_out(self) -> int:
         return self.n_features_out_
 
-    def _pooled(self, sentences: list[str], transformer: Any) -> np.ndarray:
+    def _pooled(self, sentences: list[str], transformer: Any, pooling: str) -> np.ndarray:
         values, _, codes = self._encode(
-            transformer, sentences, POOLERS[self.pooling], self.pooling, one_row=True
+            transformer, sentences, POOLERS[pooling], pooling, one_row=True
         )
         return values if len(values) == len(codes) else values[codes]
 

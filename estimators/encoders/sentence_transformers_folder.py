@@ -10,16 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from estimators.encoders.declared_layers import POOLING_KEYS
 from estimators.encoders.frozen_encoder import FrozenEncoder
 from estimators.encoders.model_files import HEAD, write_folder
 from estimators.encoders.transformer import Transformer
-
-POOLING_KEYS = {
-    "mean": "pooling_mode_mean_tokens",
-    "cls": "pooling_mode_cls_token",
-    "max": "pooling_mode_max_tokens",
-}
-"""What sentence-transformers calls a pooling."""
 
 
 def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> None:
@@ -67,7 +61,7 @@ def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> 
         )
     check_is_fitted(found, "model_digest_")
     transformer = found.loaded()
-    pooling = getattr(found, "pooling", "mean")
+    pooling = getattr(found, "pooling_", "mean")
     dense = _layer(found, transformer)
     if transformer.head is not None and pooling == "max":
         raise ValueError(

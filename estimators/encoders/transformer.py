@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimators.encoders.declared_layers import read_declared
 from estimators.encoders.loading import (
     check_device,
     check_length,
@@ -65,7 +66,9 @@ class Transformer:
     width : int
         Length of a token vector.
     most_tokens : int or None
-        Most tokens the model takes, where it says so.
+        Most tokens the model takes, where it or a declared max_seq_length says so.
+    pooling : {"mean", "cls", "max"}
+        As the folder declares in sentence-transformers' layout; "mean" where it declares nothing.
     head : torch.nn.Linear or None
         Learned layer after the model, applied to every token.
     file_digest : str
@@ -81,12 +84,13 @@ class Transformer:
         with quiet(verbose):
             folder = find_model(model)
             weights = check_folder(folder)
+            self.pooling, declared = read_declared(folder)
             self.tokenizer, self.module = read_model(folder, getattr(torch, self.dtype))
         self.module.requires_grad_(False).to(self.device)
         self.head: Any = None
         if (folder / HEAD).is_file():
             self._take_head(read_head(folder / HEAD, self.module.config.hidden_size))
-        self.most_tokens = most_tokens_of(self.tokenizer, self.module)
+        self.most_tokens = most_tokens_of(self.tokenizer, self.module, declared)
         self.width = self._probe(folder)
         self.file_digest = model_digest(folder, weights)
         self.digest = self.file_digest

@@ -147,14 +147,14 @@ def explain_tokens(embedder: Any, pairs: Any) -> list[Explanation]:
     encoder, rest = steps[0][1], [step for _, step in steps[1:]]
     if not isinstance(encoder, SentenceEncoder):
         raise TypeError(f"embedder begins with {encoder!r}; give one that begins with an encoder")
-    if encoder.pooling != "mean" or encoder.whiten is not False:
+    transformer = encoder.loaded()
+    if encoder.pooling_ != "mean" or encoder.whiten is not False:
         raise TypeError(
             f"embedder begins with {encoder!r}, whose vectors are no means of tokens; give "
             "pooling='mean' and whiten=False"
         )
     components = map_of(rest)
     checked = check_pairs(pairs, encodable=True)
-    transformer = encoder.loaded()
     shape = {"max_length": encoder.max_length, "batch_size": encoder.batch_size}
     tokens = TokenEncoder(encoder.model, **shape).set_transformer(transformer)
     texts = list(dict.fromkeys(checked.ravel().tolist()))

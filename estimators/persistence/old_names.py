@@ -31,6 +31,9 @@ def read_as_today(part: Any) -> None:
     rename_parameters(type(part).__name__, state)
     for name, value in _ADDED.get(type(part).__name__, {}).items():
         state.setdefault(name, value)
+    if type(part).__name__ == "SentenceEncoder" and "model_digest_" in state:
+        # Pooling was what the parameter said, whatever the folder declared.
+        state.setdefault("pooling_", state["pooling"])
 
 
 def parameters_astray(part: Any) -> tuple[list[str], list[str]]:

@@ -1,0 +1,109 @@
+"""What a folder in sentence-transformers' layout declares beside its transformer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MODULES = "modules.json"
+PROMPTS = "config_sentence_transformers.json"
+LENGTHS = "sentence_*_config.json"
+POOLING_KEYS = {
+    "mean": "pooling_mode_mean_tokens",
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+}
+"""What sentence-transformers calls a pooling in a folder's configuration."""
+
+
+class Declared(NamedTuple):
+    """What a model's folder declares."""
+
+    pooling: str = "mean"
+    """How token vectors become one vector: "mean", "cls" or "max"."""
+    most_tokens: int | None = None
+    """Most tokens per text; None where the folder does not say so."""
+
+
+def read_declared(folder: Path) -> Declared:
+    """Read what a folder declares; one without modules.json declares nothing.
+
+    A layer that scales vectors to length one changes no cosine and is left out.
+
+    Raises
+    ------
+    ValueError
+        If a file is damaged, or declares what is not supported: another layer than a transformer,
+        one pooling and a scaling to length one, another pooling, a default prompt, or lower case
+        that the tokenizer does not make.
+    """
+    if not (folder / MODULES).is_file():
+        return Declared()
+    modules = _read(folder, MODULES, list)
+    pooling = "mean"
+    for number, module in enumerate(modules):
+        package, _, kind = str(module["type"]).rpartition(".")
+        known = ("Transformer",) if number == 0 else ("Pooling",) if number == 1 else ("Normalize",)
+        if package.partition(".")[0] != "sentence_transformers" or kind not in known:
+            raise _unsupported(folder, MODULES, f"the layer {module['type']} at place {number}")
+        if kind == "Transformer" and module["path"]:
+            raise _unsupported(folder, MODULES, f"a transformer in its folder {module['path']!r}")
+        if kind == "Pooling":
+            pooling = _pooling(folder, f"{module['path']}/config.json")
+    if (folder / PROMPTS).is_file():
+        settings = _read(folder, PROMPTS, dict)
+        name = settings.get("default_prompt_name")
+        prompt = None if name is None else (settings.get("prompts") or {}).get(name)
+        if prompt:
+            raise _unsupported(folder, PROMPTS, f"the default prompt {name!r}, {prompt!r}")
+    lengths = []
+    for path in sorted(folder.glob(LENGTHS)):
+        settings = _read(folder, path.name, dict)
+        length = settings.get("max_seq_length")
+        if not isinstance(length, int | None):
+            raise ValueError(f"{path}: max_seq_length={length!r} is no number; save it again")
+        lengths += [] if length is None else [length]
+        if settings.get("do_lower_case") and not _lowers(folder):
+            raise _unsupported(folder, path.name, "do_lower_case beside a tokenizer that keeps it")
+    return Declared(pooling, min(lengths, default=None))
+
+
+def _pooling(folder: Path, name: str) -> str:
+    settings = _read(folder, name, dict)
+    modes = settings.get("pooling_mode")
+    if modes is None:
+        names = {key: kind for kind, key in POOLING_KEYS.items()}
+        keys = [key for key, on in settings.items() if key.startswith("pooling_mode_") and on]
+        modes = [names.get(key, key) for key in keys] or ["mean"]
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    if len(modes) != 1 or modes[0] not in POOLING_KEYS:
+        raise _unsupported(folder, name, f"the pooling {' with '.join(map(str, modes))}")
+    return modes[0]
+
+
+def _lowers(folder: Path) -> bool:
+    name = "tokenizer_config.json"
+    return bool((folder / name).is_file() and _read(folder, name, dict).get("do_lower_case"))
+
+
+def _read(folder: Path, name: str, kind: type) -> Any:
+    try:
+        found = json.loads((folder / name).read_text(encoding="utf-8"))
+        if not isinstance(found, kind):
+            raise ValueError(f"it holds a {type(found).__name__}")
+        if kind is list and any(not {"type", "path"} <= set(module) for module in found):
+            raise ValueError("a layer has no type or path")
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"{folder / name} cannot be read ({error}); fetch or save the model again"
+        ) from error
+    return found
+
+
+def _unsupported(folder: Path, name: str, what: str) -> ValueError:
+    return ValueError(
+        f"model folder {folder}: {name} declares {what}, which is not supported: its vectors would "
+        "not be those that sentence-transformers gives; encode with that library and give FILM the "
+        f"vectors, or use the bare transformer, from a copy of the folder without {MODULES}"
+    )
