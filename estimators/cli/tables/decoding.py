@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import re
 
+from estimators.cli.tables.scripts import script_encoding
+
 _UTF8_SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 )
-_PAGE = re.compile(r"\s*<(!doctype|html|head|body|table|\?xml)\b", re.IGNORECASE)
-_OTHER_SCRIPT = re.compile("CJK|Hangul|Hiragana|Katakana|Cyrillic|Greek|Hebrew|Arabic|Thai")
+_PAGE = re.compile(r"\s*<(!--|\?xml|(!doctype|html|head|body|table|meta|script)\b)", re.IGNORECASE)
 _NOT_ASCII = re.compile(b"[\x80-\xff]")
 _SAMPLE = 2**16
 _FEWEST = 8
@@ -69,7 +70,7 @@ def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError as error:
         start = error.start
-    if encoding := _other_script(data, start):
+    if encoding := _other_script(data):
         raise ValueError(
             f"{source} is not UTF-8 but looks like {encoding}; give encoding={encoding!r}, or save "
             "the file again as UTF-8"
@@ -101,19 +102,11 @@ def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
     return text, "cp1252"
 
 
-def _other_script(data: bytes, start: int) -> str | None:
+def _other_script(data: bytes) -> str | None:
     """Return the encoding of letters that are not Latin, from the line of the first odd byte on."""
-    from charset_normalizer import from_bytes
-
+    start = next(_NOT_ASCII.finditer(data)).start()
     sample = data[data.rfind(b"\n", 0, start) + 1 :][:_SAMPLE]
-    if len(sample) == _SAMPLE:
-        sample = sample[: sample.rfind(b"\n") + 1] or sample
     odd = len(_NOT_ASCII.findall(sample))
     # A file that is UTF-8 but for some bytes is damaged, or joined from two.
     is_utf8 = 2 * sum(map(len, _UTF8_SEQUENCE.findall(sample))) > odd
-    if odd < _FEWEST or is_utf8 or not data[:start].isascii():
-        return None
-    best = from_bytes(sample).best()
-    if best is None or not any(map(_OTHER_SCRIPT.match, best.alphabets)):
-        return None
-    return best.encoding
+    return None if odd < _FEWEST or is_utf8 else script_encoding(sample)
