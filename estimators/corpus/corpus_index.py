@@ -17,7 +17,12 @@ from film.text import copy_key
 from film.threads import usable_cores
 
 EXACT_LIMIT = 20_000
-"""Unique texts up to which neighbours are exact by default: a few seconds."""
+"""Unique texts up to which neighbours are exact by default.
+
+Of so many of Quora's questions the exact search takes two seconds of a processor more than that of
+cells, which finds 92 % of the neighbours; of 10,000 half a second more, against 85 %. Of 40,000 it
+takes eight more, against 95 %.
+"""
 
 BLOCK_PAIRS = 65_536
 

@@ -60,7 +60,7 @@ class DuplicateFinder(BaseEstimator):
         where it has one.
     index : {"auto", "exact", "approximate"}, default="auto"
         How neighbours are searched: among all texts, or among those of the nearest cells
-        (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 unique texts.
+        (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 different texts.
     device : str, default=None
         Device of torch that multiplies vectors to find neighbours, such as "cuda". None leaves that
         to NumPy. Neighbours are the same up to rounding. It may be set anew after `fit`.

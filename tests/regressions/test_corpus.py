@@ -1,12 +1,15 @@
 """Duplicates of a whole corpus: what came out wrong without a word, and what was missing."""
 
 import csv
+import inspect
 import io
 import itertools
 import json
 import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from estimators import DuplicateFinder, load_model, save_model
 from estimators.cli import main
 from estimators.cli.found.known import alone_at
-from estimators.corpus import neighbour_table
+from estimators.corpus import EXACT_LIMIT, neighbour_table
 from film.corpus import cut, link_scores, must_link_path
 from film.text import words_and_symbols
 
@@ -814,3 +817,28 @@ def test_14_texts_that_the_page_made_safe_for_spreadsheets_are_known(tmp_path):
     assert len(film("duplicates", table, "--threshold", 0.1)[1]) == 1
     code, rows, err = film("duplicates", table, "--threshold", 0.1, "--not-same", labels)
     assert (code, rows) == (0, []) and "not in the table" not in err
+
+
+def test_43_every_text_that_says_how_far_search_is_exact_says_the_same():
+    root = Path(__file__).parents[2]
+    pages = [*root.glob("docs/*.md"), root / "README.md"]
+    texts = {page.name: page.read_text(encoding="utf-8") for page in pages}
+    # What was so in earlier versions and benchmarks stays so.
+    texts = {name: text for name, text in texts.items() if name not in ("benchmarks.md",)}
+    texts["DuplicateFinder"] = inspect.getdoc(DuplicateFinder)
+    texts["film duplicates"] = CliRunner().invoke(main, ["duplicates", "--help"]).stdout
+    said = {
+        name: set(re.findall(r"([\d,]{5,})\s+(?:different|unique)\s+texts", text))
+        for name, text in texts.items()
+    }
+    named = {name for name, numbers in said.items() if numbers}
+    assert named == {"DuplicateFinder", "film duplicates", "limits.md", "duplicates.md"}
+    assert set().union(*said.values()) == {f"{EXACT_LIMIT:,}"}
+
+
+def test_43_every_extra_that_the_docs_name_is_one():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    table = (root / "docs/install.md").read_text(encoding="utf-8").partition("| extra |")[2]
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.M)))
+    assert set(named) <= set(project["optional-dependencies"]) and "files" in named

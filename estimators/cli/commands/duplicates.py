@@ -48,7 +48,7 @@ from estimators.cli.writing import (
     out_option,
     write_result,
 )
-from estimators.corpus import DuplicateFinder, DuplicatePairs
+from estimators.corpus import EXACT_LIMIT, DuplicateFinder, DuplicatePairs
 from estimators.inspection import duplicates_page, write_page
 
 PROBABILITY, SIMILARITY = 0.5, 0.8
@@ -160,7 +160,7 @@ class _ShareOrEstimate(click.ParamType):
     type=click.Choice(["auto", "exact", "approximate"]),
     default="auto",
     show_default=True,
-    help="How neighbours are searched; auto is exact up to 200,000 different texts.",
+    help=f"How neighbours are searched; auto is exact up to {EXACT_LIMIT:,} different texts.",
 )
 @out_option
 @format_option
