@@ -52,6 +52,8 @@ LIMIT, FEWEST = 470.0, 15.0
 """Seconds of a whole run, and the fewest that a case is started with."""
 DTYPES = ("float32", "bfloat16")
 WARM_STEPS = 10
+ENCODED = 4_000
+"""Questions that are encoded at once, so that a turn takes a few seconds."""
 # Sums of other order: forwards to rounding, and a near tie may send a gradient elsewhere.
 LARGEST_DIFFERENCE, LARGEST_ERROR = 1e-5, 3e-2
 # Of products of float32, relative, or of unit rows; products in TF32 are off by some 5e-4.
@@ -255,17 +257,22 @@ def _wide_model(scratch: Path, quick: bool) -> str:
 
 
 def encoding(run: Run) -> Rows:
-    """Questions encoded a second, in both precisions and two sizes of batches."""
+    """Questions encoded a second, in both precisions and two sizes of batches.
+
+    Each has its share of the time that is left, and a turn in any case.
+    """
     pairs = gpu_kit.recipe_rows("quora").rows
-    sizes = token_speed.QUICK if run.quick else token_speed.FULL
-    for dtype in DTYPES[:1] if run.quick else DTYPES:
-        for batch in (32,) if run.quick else (32, 512):
-            found = token_speed.encoding_rows(
-                pairs, gpu_kit.weights(), sizes, run.device, dtype, batch
-            )
-            for title, figures in found:
-                case = f"{title}, {dtype}, batches of {batch}"
-                yield from ((case, *figure) for figure in figures)
+    full = token_speed.FULL._replace(questions=ENCODED)
+    sizes = token_speed.QUICK if run.quick else full
+    ways = [(batch, dtype) for batch in (32, 512) for dtype in DTYPES]
+    for done, (batch, dtype) in enumerate(ways[:1] if run.quick else ways):
+        found = token_speed.encoding_rows(
+            pairs, gpu_kit.weights(), sizes, run.device, dtype, batch,
+            within=run.left() / (len(ways) - done),
+        )  # fmt: skip
+        for title, figures in found:
+            case = f"{title}, {dtype}, batches of {batch}"
+            yield from ((case, *figure) for figure in figures)
 
 
 def metric(run: Run) -> Rows:
@@ -375,7 +382,9 @@ def finder(run: Run) -> Rows:
 def train(name: str, run: Run) -> Rows:
     """Train by a recipe, as far as the time goes: speed, memory, loss, and the score that chooses.
 
-    A few steps come first: their time says how many more there is time for.
+    A few steps come first: their time says how many more there is time for. These are made twice,
+    and the second time counts: the seed is the same, so that all shapes of batches have been met,
+    for each of which a GPU may load or compile something.
     """
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -407,9 +416,10 @@ def train(name: str, run: Run) -> Rows:
         started, share = time.monotonic(), run.left() / (len(dtypes) - done)
         warm = times_of(2 if run.quick else WARM_STEPS)
         spent = time.monotonic() - started
-        # The first steps are the slowest, and loading and judging come once more.
-        most = int((share - 2 * spent) / np.diff(warm).mean())
+        # The first steps are the slowest, and loading and judging come twice more.
+        most = int((share - 3 * spent) / (2 * np.diff(warm).mean()))
         steps = max(len(warm), min(most, round(settings["epochs"] * steps_of_all)))
+        times_of(steps)
         if run.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
         seconds = np.diff(times_of(steps))

@@ -18,6 +18,7 @@ takes few pairs and records only where ``--out`` says so.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 import warnings
@@ -192,20 +193,29 @@ def encoding_rows(
     device: str = "cpu",
     dtype: str = "float32",
     batch_size: int = PLAIN_BATCH,
+    within: float = math.inf,
 ) -> Rows:
-    """Compare `TokenEncoder` with a loop over transformers on the same questions."""
-    in_file = pairs.ravel().tolist()
+    """Compare `TokenEncoder` with a loop over transformers on the same questions.
+
+    It takes one turn of each at least, and no more than fit into so many seconds.
+    """
+    in_file, started = pairs.ravel().tolist(), time.perf_counter()
     encoder = _encoder(model, MAX_LENGTH, batch_size, device=device, dtype=dtype)
     plain = PlainLoop(model, device, dtype, batch_size)
-    for title, texts in (
-        ("different questions", list(dict.fromkeys(in_file))[: sizes.questions]),
-        ("questions with repeats as in the file", in_file[: sizes.questions]),
-    ):
+    kinds = {
+        "different questions": list(dict.fromkeys(in_file))[: sizes.questions],
+        "questions with repeats as in the file": in_file[: sizes.questions],
+    }
+    for done, (title, texts) in enumerate(kinds.items()):
+        # Texts of all lengths, for what a device loads or chooses for each shape.
+        some = texts[:: max(1, len(texts) // (4 * batch_size))]
         for way in (plain, lambda some: _cut(encoder, some)):
-            way(texts[:batch_size])
+            way(some)
+        left = within - (time.perf_counter() - started)
         seconds, values = in_turns(
             {"plain": lambda texts=texts: plain(texts), "ours": lambda t=texts: _cut(encoder, t)},
             sizes.turns,
+            within=left / (len(kinds) - done),
         )
         ours, theirs = len(texts) / seconds["ours"], len(texts) / seconds["plain"]
         gap = float(np.abs(values["ours"].values - values["plain"]).max())
@@ -221,15 +231,21 @@ def encoding_rows(
 
 
 def in_turns(
-    ways: dict[str, Callable[[], Any]], turns: int, before: Callable[[], None] | None = None
+    ways: dict[str, Callable[[], Any]],
+    turns: int,
+    before: Callable[[], None] | None = None,
+    within: float = math.inf,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Run all ways, then all again: seconds of each, one a turn, and what each gave last.
 
-    ``before`` is called before each turn, untimed.
+    ``before`` is called before each turn, untimed. After the first, a turn that would end after
+    ``within`` seconds, were it as long as those before, is not begun.
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    values = {}
-    for _ in range(turns):
+    values, first = {}, time.perf_counter()
+    for done in range(turns):
+        if done and (time.perf_counter() - first) * (done + 1) / done > within:
+            break
         if before:
             before()
         for name, way in ways.items():

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -84,6 +85,40 @@ def test_a_quick_run_measures_all_cases_on_a_processor_with_few_packages(kit, tm
     case = "K of 300 anchors, rank 20"
     assert found[case, "largest_difference"]["value"] < 1e-5
     assert found[case, "seconds"]["rival"] == "NumPy"
+
+
+def test_each_precision_is_encoded_in_before_the_next_size_of_batches(kit, monkeypatch):
+    clock, given = SimpleNamespace(now=100.0), []
+
+    def encoding_rows(pairs, model, sizes, device, dtype, batch, within):
+        assert sizes.questions == 4_000 and device == "cuda"
+        given.append((dtype, batch, within))
+        clock.now += 5
+        return iter([("encoding", [("seconds", 1.0, "s", None, None)])])
+
+    monkeypatch.setattr(gpu, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(gpu.token_speed, "encoding_rows", encoding_rows)
+    rows = list(gpu.encoding(gpu.Run("cuda", False, 150.0)))
+    assert given == [
+        ("float32", 32, 50 / 4), ("bfloat16", 32, 45 / 3), ("float32", 512, 40 / 2),
+        ("bfloat16", 512, 35.0),
+    ]  # fmt: skip
+    assert [row[0] for row in rows[:2]] == [
+        f"encoding, {dtype}, batches of 32" for dtype in ("float32", "bfloat16")
+    ]
+
+
+def test_a_recipe_is_timed_when_all_its_shapes_have_been_met(kit, monkeypatch):
+    epochs, honest = [], RCMDRegressor.fit
+
+    def fit(self, *given, **more):
+        epochs.append(self.epochs)
+        return honest(self, *given, **more)
+
+    monkeypatch.setattr(RCMDRegressor, "fit", fit)
+    list(gpu.train("sts", gpu.Run("cpu", True, time.monotonic() + 50)))
+    untrained, warm, before, measured = epochs
+    assert untrained == 0 < warm < before == measured
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

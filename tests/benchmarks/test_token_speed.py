@@ -60,7 +60,7 @@ def fixed_times(monkeypatch):
     """Runs every way once, and says that it took the seconds given by its name."""
 
     def fix(**seconds):
-        def stand_in(ways, turns, before=None):
+        def stand_in(ways, turns, before=None, within=np.inf):
             values = {name: way() for name, way in ways.items()}
             return {name: np.array(seconds[name.split(",")[0]]) for name in ways}, values
 
@@ -187,6 +187,10 @@ def test_ways_take_turns(monkeypatch):
         "b": [2.0, 2.0],
     }
     assert values == {"a": 5, "b": 6}
+    # A turn takes 3 seconds.
+    for within, turns in ((0.0, 1), (5.9, 1), (6.0, 2), (30.0, 4)):
+        seconds, _ = in_turns({"a": way("a", 1.0), "b": way("b", 2.0)}, 4, within=within)
+        assert len(seconds["a"]) == len(seconds["b"]) == turns
 
 
 def test_stages_are_in_percent_of_the_encoding_of_their_turn(tiny_model, fixed_times):
@@ -345,7 +349,8 @@ def test_encoders_get_different_questions_and_those_of_the_file(
     sizes = SMALL._replace(questions=9)
     rows = values_of(encoding_rows(PAIRS, str(tiny_model), sizes))
     in_file = PAIRS.ravel().tolist()
-    # Once before the clock runs, and once.
+    # Once before the clock runs, of all lengths, and once.
+    assert len(set(map(len, asked[0]))) > 5
     assert asked[1] == [*in_file[:6], *in_file[8:11]] and asked[3] == in_file[:9]
     assert len(asked) == 4 and len(set(asked[1])) == 9 > len(set(asked[3]))
     assert list(rows) == [
