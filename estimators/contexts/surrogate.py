@@ -147,7 +147,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         checkpoint: Any = None,
         random_state: Any = None,
         max_length: int = 128,
-        batch_size: int = 32,
+        batch_size: int | None = None,
         device: Any = None,
         dtype: Any = None,
         cache: Any = None,

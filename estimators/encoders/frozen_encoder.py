@@ -25,7 +25,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
     model: Any
     max_length: int
-    batch_size: int
+    batch_size: int | None
     device: Any
     dtype: Any
     cache: Any
@@ -46,7 +46,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
     def _load(self) -> Transformer:
         """Check the parameters and load the model."""
-        check_integer("batch_size", self.batch_size, 1)
+        if self.batch_size is not None:
+            check_integer("batch_size", self.batch_size, 1)
         check_verbose(self.verbose)
         check_integer("max_length", self.max_length, 1)
         check_folder("cache", self.cache)

@@ -73,7 +73,7 @@ def score_pairs(
     pairs: np.ndarray,
     *,
     max_length: int,
-    batch_size: int,
+    batch_size: int | None,
     advance: Callable[[float], Any],
 ) -> tuple[np.ndarray, int]:
     """Score pairs in both orders.
@@ -86,8 +86,10 @@ def score_pairs(
         What scores the first token, in evaluation mode where the model is; or its weights.
     pairs : ndarray of str, shape (n, 2)
         Texts.
-    max_length, batch_size : int
-        As in `Transformer.tokenize_pairs` and `Transformer.encode`.
+    max_length : int
+        As in `Transformer.tokenize_pairs`.
+    batch_size : int or None
+        As in `Transformer.encode`.
     advance : callable
         Told the number of pairs that are done.
 

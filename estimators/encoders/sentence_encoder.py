@@ -78,7 +78,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         pooling: str | None = None,
         whiten: bool | int = False,
         max_length: int = 128,
-        batch_size: int = 32,
+        batch_size: int | None = None,
         device: Any = None,
         dtype: Any = None,
         cache: Any = None,

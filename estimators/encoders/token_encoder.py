@@ -29,9 +29,10 @@ class TokenEncoder(FrozenEncoder):
         safetensors only; code of the model's own is never run.
     max_length : int, default=128
         Most tokens per text, special ones included. What is cut is counted in one warning.
-    batch_size : int, default=32
+    batch_size : int, default=None
         A batch has at most ``32 * batch_size`` tokens, so about ``batch_size`` short sentences
-        and fewer long ones. Where a GPU has too little memory for it, batches are halved.
+        and fewer long ones. None is 512 on a GPU and 32 elsewhere. Where a GPU has too little
+        memory for it, batches are halved.
     device : str, default=None
         As torch names it, such as "cpu" or "cuda:1". None is "cuda" where torch sees a GPU, else
         "cpu".
@@ -76,7 +77,7 @@ class TokenEncoder(FrozenEncoder):
         model: Any = None,
         *,
         max_length: int = 128,
-        batch_size: int = 32,
+        batch_size: int | None = None,
         device: Any = None,
         dtype: Any = None,
         cache: Any = None,

@@ -172,7 +172,7 @@ class RCMDRegressor(TokenRegressor):
         weights: Any = None,
         teacher: Any = None,
         max_length: int = 128,
-        batch_size: int = 32,
+        batch_size: int | None = None,
         device: Any = None,
         dtype: Any = None,
         cache: Any = None,

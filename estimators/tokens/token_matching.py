@@ -84,7 +84,7 @@ class TokenMatchingRegressor(TokenRegressor):
         special_tokens: bool = True,
         weights: Any = None,
         max_length: int = 128,
-        batch_size: int = 32,
+        batch_size: int | None = None,
         device: Any = None,
         dtype: Any = None,
         cache: Any = None,

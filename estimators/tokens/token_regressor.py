@@ -50,7 +50,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     special_tokens: bool
     weights: Any
     max_length: int
-    batch_size: int
+    batch_size: int | None
     device: Any
     dtype: Any
     cache: Any

@@ -142,7 +142,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         checkpoint: Any = None,
         random_state: Any = None,
         max_length: int = 256,
-        batch_size: int = 32,
+        batch_size: int | None = None,
         device: Any = None,
         dtype: Any = None,
         verbose: int = 0,

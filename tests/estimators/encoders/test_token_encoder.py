@@ -12,7 +12,14 @@ from sklearn.base import clone
 
 import estimators.encoders.encoding_cache as encoding_cache
 import estimators.encoders.transformer as transformer_module
-from estimators.encoders.token_encoder import TokenEncoder
+from estimators import (
+    CrossEncoderRegressor,
+    RCMDRegressor,
+    SentenceEncoder,
+    SurrogateRegressor,
+    TokenEncoder,
+    TokenMatchingRegressor,
+)
 from film.tokens.ragged import Ragged
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
 
@@ -142,6 +149,17 @@ def test_batches_hold_like_lengths_and_at_most_so_many_tokens(encoder, monkeypat
     assert all(len(lengths) * lengths.max() <= 32 * 32 for lengths in seen)
     assert (np.diff(np.concatenate(seen)) <= 0).all()
     assert len(seen) < 8
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(TokenEncoder, SentenceEncoder, RCMDRegressor, TokenMatchingRegressor),
+        *(CrossEncoderRegressor, SurrogateRegressor),
+    ],
+)
+def test_the_size_of_batches_is_that_of_the_device_by_default(kind):
+    assert kind().get_params()["batch_size"] is None
 
 
 def test_what_is_cut_is_counted_once(tiny_model):

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import estimators.encoders.transformer as transformer_module
 from estimators.encoders.loading import check_device, check_lengths
 from estimators.encoders.model_files import check_folder, find_model, model_digest
-from estimators.encoders.transformer import Transformer
+from estimators.encoders.transformer import Transformer, default_batch_size
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
 
 ROOT = Path(__file__).parents[3]
@@ -292,6 +293,42 @@ def test_precision_is_that_of_the_model(tiny_model):
     assert load(tiny_model).dtype == "float32"
     with pytest.raises(ValueError, match="dtype='int8' must be one of"):
         load(tiny_model, dtype="int8")
+
+
+@pytest.mark.parametrize(
+    ("device", "size"), [("cpu", 32), ("cuda", 512), ("cuda:1", 512), ("mps", 32)]
+)
+def test_a_gpu_encodes_more_texts_at_once(device, size):
+    assert default_batch_size(device) == size
+
+
+def test_batches_are_of_the_size_asked_for_or_of_that_of_the_device(tiny_model, monkeypatch):
+    transformer = load(tiny_model)
+    tokens = transformer.tokenize(["a cat"] * 50, 8)
+    monkeypatch.setattr(transformer_module, "default_batch_size", lambda device: {"cpu": 2}[device])
+    for batch_size, largest in ((None, 2 * 32 // 4), (1, 32 // 4), (3, 3 * 32 // 4)):
+        batches = transformer.encode(
+            tokens, np.arange(50), lambda features, mask: features[:, 0], batch_size
+        )
+        sizes = [len(batch) for batch, _ in batches]
+        assert max(sizes) == sizes[0] == largest and sum(sizes) == 50
+
+
+def test_shares_of_unknown_tokens_are_of_those_that_are_not_special(tiny_model):
+    transformer = load(tiny_model)
+    texts = ["", "xyzzy", "a xyzzy", "a cat", "xyzzy a cat dog", "xyzzy xyzzy a", ""]
+    shares = transformer.unknown_shares(transformer.tokenize(texts, 16))
+    np.testing.assert_array_equal(shares, [0, 1, 1 / 2, 0, 1 / 4, 2 / 3, 0])
+
+
+def test_pairs_are_one_sequence_without_spans(tiny_model):
+    transformer = load(tiny_model)
+    tokens = transformer.tokenize_pairs(["a cat", ""], ["dog", "mat"], 8)
+    assert tokens.lengths.tolist() == [6, 4] and tokens.spans.shape == (0, 2)
+    assert tokens.types.tolist() == [0, 0, 0, 0, 1, 1, 0, 0, 1, 1]
+    assert np.flatnonzero(~tokens.is_special).tolist() == [1, 2, 4, 8]
+    alone = transformer.tokenize(["", "a cat"], 8)
+    assert alone.spans.tolist() == [[0, 0], [0, 0], [0, 0], [0, 1], [2, 5], [0, 0]]
 
 
 def test_weights_of_half_precision_are_read_as_asked(folder):

@@ -100,6 +100,29 @@ def test_contributions_sum_to_the_similarity(tiny_model, kind, weights):
     assert {explanation.title for explanation in found} == {kind.upper()}
 
 
+@pytest.mark.parametrize("weights", [None, "idf", "words", GIVEN])
+def test_the_table_of_weights_is_of_the_vocabulary_and_is_kept(tiny_model, weights, tmp_path):
+    model = make(tiny_model, weights=weights).fit(PAIRS)
+    model.save(tmp_path / "saved")
+    again = RCMDRegressor.load(tmp_path / "saved")
+    if weights is None:
+        assert model.token_weights_ is None and again.token_weights_ is None
+        return
+    entries = model.encoder_.loaded().tokenizer.get_vocab()
+    table = {name: model.token_weights_[entry] for name, entry in entries.items()}
+    assert len(table) == len(model.token_weights_) == len(again.token_weights_)
+    np.testing.assert_array_equal(again.token_weights_, model.token_weights_)
+    if weights == GIVEN:
+        assert table == dict.fromkeys(entries, 1.0) | GIVEN
+    elif weights == "words":
+        assert table["cat"] == 1 and table["?"] == table["."] == 0
+    else:
+        assert table["the"] < table["chess"] < table["dog"] < table["b"]
+        # Counted on the texts of fit alone, of which there are none here.
+        unread = RCMDRegressor.load(tmp_path / "saved", weights="idf").token_weights_
+        assert len(np.unique(unread)) == 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_of_a_pair_matters_to_one_sided_plans_alone(tiny_model, kind):
     model = make(tiny_model, plan=kind).fit(PAIRS)

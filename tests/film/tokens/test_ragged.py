@@ -46,6 +46,11 @@ def test_an_integer_gives_a_view_of_one_text():
     texts = _texts()
     assert texts[3].tolist() == texts.values[4:9].tolist()
     assert texts[-1].tolist() == texts.values[9:].tolist()
+    # The first and the last from both ends are there; the next ones are not.
+    for first, last in ((0, 4), (-5, -1)):
+        assert texts[first].tolist() == texts.values[:3].tolist()
+        assert texts[last].tolist() == texts.values[9:].tolist()
+        assert texts[[last, first]].values.tolist() == texts.values[[9, 10, 0, 1, 2]].tolist()
     assert texts[np.int32(1)].shape == (0, 4)
     assert np.shares_memory(texts[0], texts.values)
     assert [row.shape for row in texts] == [(length, 4) for length in LENGTHS]
