@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimators.contexts.parts.fitting import CORPUS, Fitted
-from estimators.contexts.parts.part_folder import new_folder
+from estimators.contexts.parts.part_folder import new_folder, part_path
 from estimators.contexts.parts.pretrained import FOLDER
 from estimators.contexts.parts.recipe import SIZES
 from estimators.encoders import check_new_folder
@@ -96,8 +96,8 @@ def read_model(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, Fitt
         encoder = params.get("encoder")
         if said["has_encoder"] and encoder is None:
             raise ValueError("it was fitted with an encoder: give that, load(path, encoder=...)")
-        if any(Path(name).name != name for name in said["parts"].values()):
-            raise ValueError("a part lies outside of the folder")
+        for name in said["parts"].values():
+            part_path(root, name)
         fitted = Fitted(
             parts=dict(said["parts"]),
             digest=str(said["digest"]),

@@ -20,7 +20,7 @@ from estimators.contexts.parts.building import (
 from estimators.contexts.parts.discriminator_training import SentenceStates
 from estimators.contexts.parts.fitting import CORPUS, digest_of
 from estimators.contexts.parts.generator_training import open_generator
-from estimators.contexts.parts.part_folder import read_part, read_weights
+from estimators.contexts.parts.part_folder import part_path, read_part, read_weights
 from estimators.contexts.parts.text_counts import hashed_counts
 from film.contexts import (
     SentenceCorpus,
@@ -33,6 +33,7 @@ from film.contexts import (
     select_contexts,
     word_sets,
 )
+from film.unpacking import check_sparse
 
 SENTENCES_AT_ONCE = 32
 """Sentences whose logits with all contexts of the corpus are held at once."""
@@ -93,6 +94,10 @@ class ContextSpace:
         encoder: Any,
         device: str,
     ) -> None:
+        # A corpus that was given may lie elsewhere.
+        for kind, name in parts.items():
+            if kind != CORPUS:
+                part_path(root, name)
         self.corpus = SentenceCorpus(root / parts[CORPUS], verify=False)
         if digest_of(self.corpus, root, parts) != digest:
             raise ValueError(
@@ -126,7 +131,7 @@ class ContextSpace:
         self.idf = found.pop("idf")
         shape = self.corpus.n_chunks, len(self.idf)
         points = sp.csr_array((found["data"], found["indices"], found["indptr"]), shape=shape)
-        self.points = points.tocsc()
+        self.points = check_sparse(points).tocsc()
 
     def read(self, texts: list[str]) -> Sentences:
         """Tokens and vectors of sentences."""

@@ -12,7 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.contexts.context_space import STRATEGIES, ContextSpace
-from estimators.contexts.parts.part_folder import ScratchFolder, packed_files, unpack_files
+from estimators.contexts.parts.fitting import CORPUS
+from estimators.contexts.parts.part_folder import (
+    ScratchFolder,
+    packed_files,
+    part_path,
+    unpack_files,
+)
 from estimators.contexts.parts.recipe import weights_of
 from estimators.encoders import check_device
 from estimators.inputs import check_choice, check_integer, check_texts, tags_of_texts
@@ -290,7 +296,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         state = {name: value for name, value in state.items() if name not in left_out}
         if "_parts" in state and self.folder is None and "_files" not in state:
             # A temporary folder goes with the model, so a copy carries what is in it.
-            state["_files"] = packed_files(self._place, list(self._parts.values()))
+            state["_parts"], state["_files"] = self._packed()
             del state["_root"]
         return state
 
@@ -304,10 +310,16 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "contexts_")
         if "_files" not in vars(self):
-            self._files = packed_files(self._place, list(self._parts.values()))
+            self._parts, self._files = self._packed()
         self.folder = None
         for name in ("_opened", "_reference_levels", "_root", "_scratch"):
             vars(self).pop(name, None)
+
+    def _packed(self) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+        """Names that the parts have in a copy, also a corpus from elsewhere, and their files."""
+        names = self._parts | {CORPUS: CORPUS}
+        folders = {names[kind]: folder for kind, folder in self._parts.items()}
+        return names, packed_files(self._place, folders)
 
     @property
     def _place(self) -> Path:
@@ -316,13 +328,15 @@ class FittedContexts(TransformerMixin, BaseEstimator):
             if "_files" in vars(self) and "_scratch" not in vars(self):
                 scratch = ScratchFolder()
                 unpack_files(Path(scratch.name), self._files)
+                for name in self._parts.values():
+                    part_path(Path(scratch.name), name)
                 self._root, self._scratch = scratch.name, scratch
         places = [Path(self._root)]
         if self.folder is not None:
             # A folder that was moved is found by the parameter.
             places.insert(0, Path(self.folder).expanduser().absolute())
         for place in places:
-            if (place / self._parts["discriminator"]).is_dir():
+            if part_path(place, self._parts["discriminator"]).is_dir():
                 return place
         raise FileNotFoundError(
             f"the folder {places[0]} of this ContextModel is not there or lacks "

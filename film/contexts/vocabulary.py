@@ -244,6 +244,8 @@ class IdTable:
                 f"starts must run from 0 to {len(self.values)}, the number of ids, got "
                 f"{self.starts[0]} and {self.starts[-1]}; the table was cut or changed"
             )
+        if (np.diff(self.starts) < 0).any():
+            raise ValueError("starts must not fall; the table was cut or changed")
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -125,6 +125,17 @@ class PartFolder:
         return read_part(self.folder)
 
 
+def part_path(root: Path, name: str) -> Path:
+    """Give the folder of a part, or raise ValueError unless it lies in ``root`` itself."""
+    path = root / name
+    if Path(name).name != name or path.resolve().parent != root.resolve():
+        raise ValueError(
+            f"a part of the model lies outside of its folder {root}, in {name!r}; give the folder "
+            "that ContextModel.save wrote"
+        )
+    return path
+
+
 def read_part(folder: Path) -> dict[str, Any]:
     """Give the JSON of a part.
 
@@ -181,13 +192,14 @@ def array_writer(path: Path, shape: tuple[int, ...], dtype: Any) -> Iterator[np.
         raise
 
 
-def packed_files(root: Path, folders: list[str]) -> dict[str, np.ndarray]:
-    """Give the bytes of all files of some folders, by their paths in ``root``."""
+def packed_files(root: Path, folders: dict[str, str]) -> dict[str, np.ndarray]:
+    """Give the bytes of all files of some folders of ``root``, each by the name it is to have."""
     found = {}
-    for folder in folders:
+    for new, folder in folders.items():
         for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and RUN not in path.relative_to(root).parts:
-                name = path.relative_to(root).as_posix()
+            inside = path.relative_to(root / folder)
+            if path.is_file() and RUN not in inside.parts:
+                name = (Path(new) / inside).as_posix()
                 found[name] = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     return found
 

@@ -1,6 +1,10 @@
 """A model of contexts: what it learns from, what it answers, and what it refuses."""
 
+import copy
 import gc
+import hashlib
+import json
+import pickle
 import re
 import shutil
 import warnings
@@ -15,10 +19,12 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import ContextModel
 from estimators.contexts.parts import building, network_training
+from estimators.contexts.parts.fitting import digest_of
 from estimators.contexts.parts.part_folder import ScratchFolder
 from estimators.contexts.parts.text_counts import run_counts
 from film.contexts import (
     N_RUNS,
+    SentenceCorpus,
     encode_texts,
     run_vectors,
     run_weights,
@@ -495,6 +501,84 @@ def test_files_that_moved_or_changed_are_errors(tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError, match="fit"):
         fitted.transform(TEXTS)
+
+
+def forge(folder, part, change):
+    """Change the arrays of a part, and the digests that name them."""
+    from safetensors.numpy import load, save
+
+    (place,) = folder.glob(f"{part}-*")
+    arrays = load((place / "weights.safetensors").read_bytes())
+    data = save({name: np.ascontiguousarray(each) for name, each in change(arrays).items()})
+    (place / "weights.safetensors").write_bytes(data)
+    said = json.loads((place / "part.json").read_text())
+    said["weights"] = hashlib.blake2b(data, digest_size=16).hexdigest()
+    (place / "part.json").write_text(json.dumps(said))
+    model = json.loads((folder / "context_model.json").read_text())
+    parts = model["parts"]
+    model["digest"] = digest_of(SentenceCorpus(folder / "corpus"), folder, parts)
+    (folder / "context_model.json").write_text(json.dumps(model))
+
+
+def _with(name, place, value):
+    def change(arrays):
+        found = arrays[name].copy()
+        found[place] = value
+        return arrays | {name: found}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _with("indices", 0, 2_000_000_000),
+        _with("indices", -1, -5),
+        _with("indptr", 1, -3),
+        _with("indptr", -1, 0),
+        _with("indptr", -1, 2**40),
+        lambda arrays: arrays | {"data": arrays["data"][:1]},
+    ],
+)
+def test_indices_that_lead_out_of_the_retrieval_are_refused(model, tmp_path, change):
+    folder = tmp_path / "saved"
+    model.save(folder)
+    forge(folder, "retrieval", lambda arrays: arrays)
+    assert len(ContextModel.load(folder).transform(TEXTS)) == len(TEXTS)
+    forge(folder, "retrieval", change)
+    with pytest.raises(ValueError):
+        ContextModel.load(folder).transform(TEXTS)
+
+
+def test_parts_outside_of_the_folder_are_refused(model, tmp_path):
+    folder = tmp_path / "saved"
+    model.save(folder)
+    file = folder / "context_model.json"
+    said = json.loads(file.read_text())
+    outside = tmp_path / said["parts"]["retrieval"]
+    shutil.copytree(folder / said["parts"]["retrieval"], outside)
+    (folder / "link").symlink_to(outside)
+    carrying = copy.deepcopy(model)
+    for name in ("link", "..", ".", "", "a/..", f"../{outside.name}", str(outside)):
+        file.write_text(json.dumps(said))
+        opened = copy.deepcopy(ContextModel.load(folder))
+        file.write_text(json.dumps(said | {"parts": said["parts"] | {"retrieval": name}}))
+        with pytest.raises(ValueError, match="lies outside of its folder"):
+            ContextModel.load(folder)
+        # An object names its parts itself, whatever file it came from.
+        for astray in (opened, carrying)[: 1 if name == "link" else 2]:
+            astray._parts = model._parts | {"retrieval": name}
+            with pytest.raises(ValueError, match="lies outside of its folder"):
+                astray.transform(TEXTS)
+
+
+def test_a_copy_carries_a_corpus_that_was_given(tmp_path):
+    corpus = write_corpus(tmp_path / "my corpus", DOCUMENTS)
+    fitted = ContextModel(**SMALL).fit(corpus)
+    expected = fitted.transform(TEXTS)
+    again = pickle.loads(pickle.dumps(fitted))
+    shutil.rmtree(corpus.folder)
+    np.testing.assert_array_equal(again.transform(TEXTS), expected)
 
 
 @pytest.mark.parametrize(

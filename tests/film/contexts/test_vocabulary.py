@@ -137,6 +137,7 @@ def test_a_table_on_disk_is_the_same_and_is_not_loaded(learned, tmp_path):
         (lambda v: encode_texts("{}", ["a"]), "must be the JSON of a tokenizer"),
         (lambda v: encode_texts(v, ["a"], 0), "max_length must be"),
         (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 2])), "cut or changed"),
+        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 9, 3])), "must not fall"),
         (lambda v: IdTable(np.zeros((3, 1), np.int32), np.array([0, 3])), "one dimension"),
     ],
 )
