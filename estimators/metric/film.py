@@ -67,12 +67,13 @@ class FILM(TripletMetric):
         Random dissimilar points per anchor, where triplets are mined from labels.
     n_nearest : int, default=0
         Nearest dissimilar points per anchor, where triplets are mined from labels.
-    max_iter : int, default=50
-        Most rounds.
+    max_iter : int, default=100
+        Most rounds, maps that are polished included.
     tol : float, default=1e-2
         Stop when the objective is above a lower bound of its minimum by this share, or less, of
-        itself and of what the map lowers it by, or when eight rounds of "eigen" lowered it by less
-        than a tenth of that.
+        itself and of what the map lowers it by. Where eight rounds lowered it by less than that,
+        L-BFGS polishes the map and others drawn at random, until eight end within half of that of
+        the lowest.
     memory : str or joblib.Memory, default=None
         Where to cache the decomposition, by X, ``rank`` and ``random_state``: fits that differ in
         other parameters, as in a search, share it. It must be a folder of your own, and takes
@@ -81,7 +82,7 @@ class FILM(TripletMetric):
         Device of torch that multiplies the anchors in every round, such as "cuda"; it holds
         2 · m · rank numbers. None leaves that to NumPy. Maps are the same to rounding.
     random_state : int, RandomState or None, default=None
-        Seeds the decomposition, mining and the start of "cayley".
+        Seeds the decomposition, mining, the start of "cayley" and maps drawn at random.
     verbose : int, default=0
         Above 0, a progress bar.
 
@@ -97,7 +98,7 @@ class FILM(TripletMetric):
     lower_bound_ : float
         No map of d dimensions has a lower objective.
     loss_curve_ : ndarray of shape (n_iter_,)
-        That objective per round, which never rises for "eigen".
+        Lowest objective up to each round, which never rises.
     gradient_norm_curve_ : ndarray of shape (n_iter_,)
         Norm of the gradient per round: of the objective with its hinge smoothed, with respect to
         P diag(√s), for "eigen"; ‖F(P)‖ of f2 at the round's start (paper, figure 2) for "cayley".
@@ -160,7 +161,7 @@ class FILM(TripletMetric):
         solver: str = "eigen",
         n_random: int = 5,
         n_nearest: int = 0,
-        max_iter: int = 50,
+        max_iter: int = 100,
         tol: float = 1e-2,
         memory: Any = None,
         device: Any = None,

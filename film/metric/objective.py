@@ -7,6 +7,7 @@ manifold, s (d,) ≥ 0. The learned representation is y_i = diag(√s) Pᵀ v_i.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,13 @@ class RowsOnDevice:
 
     def __matmul__(self, B: np.ndarray) -> np.ndarray:
         return (self._rows @ self._moved(B)).cpu().numpy()
+
+    @property
+    def T(self) -> RowsOnDevice:
+        """The transposed matrix, in the same memory."""
+        turned = copy(self)
+        turned._rows = self._rows.T
+        return turned
 
     @property
     def norm(self) -> float:

@@ -10,7 +10,8 @@ the way are the dual variables of
 objective itself falls (`film.metric.factor`). "cayley" is the paper's descent, with activities
 moved by the step that is best for the dual of full rank; the map kept is the one of the lowest
 objective. Both begin with the same margin, and both measure convergence by a lower bound of the
-objective.
+objective. Where their rounds stall above it, L-BFGS goes on from the best map and from maps drawn
+at random (`film.metric.polish`), until the lowest objective is met eight times.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from film.metric.objective import (
     smooth_objective,
     true_objective,
 )
+from film.metric.polish import polish
 from film.metric.stiefel import random_point, tangent_gradient
 from film.metric.stopping import StopReason
 from film.threads import one_blas_thread
@@ -42,6 +44,10 @@ from film.threads import one_blas_thread
 _PATIENCE = 8
 # Descent steps per round of "cayley".
 _DESCENT_STEPS = 20
+# Most maps that are polished, and how many of them have to agree.
+_POLISHED, _AGREEING = 24, 8
+# Most multiplications of all polishing, some ten seconds.
+_WORK = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +69,10 @@ class Solution:
     reason : StopReason
         Why the rounds ended.
     loss_curve, gradient_norms, active_shares : ndarray of shape (n_iter,)
-        True objective, norm of the gradient, and share of active anchors per round. The gradient
-        is that of the smoothed objective at the round's map with respect to P diag(√s) for
-        "eigen", and ‖F(P)‖ of f2 where the round began for "cayley". The loss of "eigen" never
-        rises.
+        Lowest true objective up to each round, which never rises; norm of the gradient; and share
+        of active anchors. The gradient is that of the smoothed objective at the round's map with
+        respect to P diag(√s) for "eigen" and polished maps, and ‖F(P)‖ of f2 where the round began
+        for "cayley".
     """
 
     P: np.ndarray
@@ -113,10 +119,11 @@ def solve(
         Most rounds.
     tol : float
         Stop when the objective is above its lower bound by this share, or less, of itself and of
-        what the map lowers it by; "eigen" also when eight rounds lowered it by less than a tenth
-        of that, "cayley" then with `StopReason.STALLED`.
+        what the map lowers it by. When eight rounds lowered it by less than that, maps are
+        polished, one a round, until eight end within half of that of the lowest; after 24
+        maps, or some ten seconds of work, it is `StopReason.STALLED`.
     random_state : int, Generator or None
-        Seeds the starting point of "cayley".
+        Seeds the starting point of "cayley", and the maps that are polished beside the best.
     progress : callable, optional
         Called with a short text after each round.
 
@@ -128,7 +135,8 @@ def solve(
     Notes
     -----
     A round costs O(m r d + c r² + r³) (eigen), c the anchors whose activity changed, or
-    O(#active r² + m r d + r² d + r³) (cayley).
+    O(#active r² + m r d + r² d + r³) (cayley). A polished map takes some hundred steps of
+    O(m r d + r d²).
 
     Examples
     --------
@@ -150,12 +158,17 @@ def solve(
     s = np.maximum(k / k.dtype.type(scale), 0)
     # z is in units of 1/scale since the pulls are, and m has to share them.
     m = margin * float(np.einsum("rl,rl,r,l->", P, P, second_moment, s)) / scale
+    rng = np.random.default_rng(random_state)
     if solver == "eigen":
         rounds = _eigen_rounds(anchors, pulls, scale, K_all, P, s, m)
     else:
-        start = random_point(len(P), d, random_state, P.dtype)
+        start = random_point(len(P), d, rng, P.dtype)
         rounds = _cayley_rounds(anchors, pulls, scale, K_all, start, m)
-    return _best_of(rounds, max_iter, tol, m * len(anchors), solver == "eigen", progress)
+
+    def polished(best: _Round) -> Iterator[_Round]:
+        return _polished_rounds(anchors, pulls, scale, best, m, rng, progress)
+
+    return _best_of(rounds, polished, max_iter, tol, m * len(anchors), progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,27 +187,29 @@ class _Round:
 
 def _best_of(
     rounds: Iterator[_Round],
+    polished: Callable[[_Round], Iterator[_Round]],
     max_iter: int,
     tol: float,
     nothing: float,
-    exact: bool,
     progress: Callable[[str], None] | None,
 ) -> Solution:
-    """Take rounds until they converge, stall or are interrupted, and keep the best map.
+    """Take rounds until they stall, then polished maps until they agree, and keep the best map.
 
     ``nothing`` is the objective of the map of zeros.
     """
     done: list[_Round] = []
     best: _Round | None = None
-    bound = accuracy = slack = 0.0
+    ends: list[float] | None = None
+    bound = accuracy = 0.0
     reason = StopReason.MAX_ITER
-    # "cayley" descends on bounds below the objective, so that its rounds may stop anywhere.
-    ended = StopReason.CHANGE if exact and tol > 0 else StopReason.STALLED
     try:
         while len(done) < max_iter:
             now = next(rounds, None)
+            if now is None and ends is None and best is not None:
+                ends, rounds = [], polished(best)
+                continue
             if now is None:
-                reason = ended if slack <= accuracy / 10 else StopReason.STALLED
+                reason = StopReason.STALLED
                 break
             if now.s.any() and (best is None or now.loss < best.loss):
                 best = now
@@ -208,16 +223,19 @@ def _best_of(
             lowest = min(row.loss for row in done)
             # Of a large margin most is lost whatever the map, so that a share of the objective
             # alone would say little.
-            accuracy, slack = tol * min(lowest, nothing - lowest), now.slack
+            accuracy = tol * min(lowest, abs(nothing - lowest))
             if lowest - bound <= accuracy:
                 reason = StopReason.BOUND
                 break
-            if len(done) <= _PATIENCE:
-                continue
-            gain = min(row.loss for row in done[:-_PATIENCE]) - lowest
-            if gain + slack <= accuracy / 10:
-                reason = ended
-                break
+            if ends is not None:
+                ends.append(now.loss)
+                if sum(end - lowest <= accuracy / 2 for end in ends) >= _AGREEING:
+                    reason = StopReason.AGREED
+                    break
+            elif len(done) > _PATIENCE and best is not None:
+                gain = min(row.loss for row in done[:-_PATIENCE]) - lowest
+                if gain + now.slack <= accuracy:
+                    ends, rounds = [], polished(best)
     except KeyboardInterrupt:
         reason = StopReason.INTERRUPTED
         if best is None:
@@ -231,7 +249,7 @@ def _best_of(
         lower_bound=min(bound, best.loss),
         n_iter=len(done),
         reason=reason,
-        loss_curve=np.array([row.loss for row in done]),
+        loss_curve=np.minimum.accumulate([row.loss for row in done]),
         gradient_norms=np.array([row.norm for row in done]),
         active_shares=np.array([row.share for row in done]),
     )
@@ -257,9 +275,7 @@ def _eigen_rounds(
     S_all = -(K_all + K_all.T) / 2
     for number, at in enumerate(descend_factor(anchors, pulls, scale, S_all, first, m)):
         if number:
-            with one_blas_thread():
-                left, root, _ = scipy.linalg.svd(at.B, full_matrices=False, check_finite=False)
-            P, s = left.astype(dtype), np.square(root).astype(dtype)
+            P, s = _map_of(at.B, dtype)
         active = at.hinge > 0
         reason = StopReason.ALL_ACTIVE if number == 0 and active.all() else None
         yield _Round(
@@ -272,6 +288,44 @@ def _eigen_rounds(
             at.smoothing,
             reason,
         )
+
+
+def _polished_rounds(
+    anchors: Rows,
+    pulls: Rows,
+    scale: float,
+    best: _Round,
+    m: float,
+    rng: np.random.Generator,
+    progress: Callable[[str], None] | None,
+) -> Iterator[_Round]:
+    """Polish the best map, then maps drawn at random."""
+    shape, dtype = best.P.shape, anchors.dtype
+    lengths = np.sqrt(best.s.astype(np.float64))
+    start, size = best.P * lengths, float(np.sqrt(np.square(lengths).mean()))
+    left = max(1, int(_WORK / (4 * len(anchors) * best.P.size)))
+
+    def told(loss: float) -> None:
+        nonlocal left
+        left -= 1
+        if progress is not None:
+            progress(f"polishing, loss {loss:.4g}")
+
+    for _ in range(_POLISHED):
+        at = polish(anchors, pulls, scale, start, m, left, told)
+        P, s = _map_of(at.B, dtype)
+        share = float((at.hinge > 0).mean())
+        yield _Round(P, s, at.loss, at.bound, at.gradient_norm, share, at.smoothing)
+        if left <= 0:
+            return
+        start = size * random_point(*shape, rng)
+
+
+def _map_of(B: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Give (P, s) of a factor."""
+    with one_blas_thread():
+        left, root, _ = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
+    return left.astype(dtype), np.square(root).astype(dtype)
 
 
 def _cayley_rounds(

@@ -25,9 +25,9 @@ class StopReason(Enum):
         "converged: the objective is within tol of a lower bound, so of its minimum; nothing "
         "needs doing"
     )
-    CHANGE = (
-        "converged: rounds lower the objective by less than a tenth of tol; nothing needs doing, "
-        "and the lower bound says how far below the minimum can be"
+    AGREED = (
+        "converged: descents from several starts end within half of tol of the lowest; nothing "
+        "needs doing"
     )
     PASSES = (
         "converged: a pass over the batches lowered their mean loss by less than a third of tol; "
@@ -39,8 +39,9 @@ class StopReason(Enum):
         "gtol; for a smaller gradient lower xtol and ftol, or work in float64"
     )
     STALLED = (
-        "not converged: rounds no longer lower the objective, whose lower bound is more than tol "
-        "away; loosen tol, or take solver='eigen', which goes further than 'cayley'"
+        "not converged: too few of the descents from several starts agree within half of tol, and "
+        "the lower bound is more than tol away; raise d, which leaves fewer local minima, or "
+        "loosen tol"
     )
     MAX_ITER = "not converged: max_iter was reached; raise max_iter or loosen tol"
     NO_MARGIN = (

@@ -140,10 +140,6 @@ def test_06_nothing_converges_to_a_tolerance_of_zero_but_the_minimum(solver):
     solution = solve(*problem, 4, margin=0.2, solver=solver, max_iter=30, tol=0, random_state=0)
     assert not solution.reason.converged
     assert solution.objective > solution.lower_bound
-    # A descent on the bounds stops where it stops: its rounds gaining little is no convergence.
-    loose = solve(*problem, 4, margin=0.05, solver="cayley", max_iter=100, tol=1e-2)
-    assert loose.reason is StopReason.STALLED
-    assert not loose.reason.converged
 
 
 @pytest.mark.parametrize("seed", range(4))
