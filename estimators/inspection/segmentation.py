@@ -79,6 +79,22 @@ def split_words(text: str) -> list[Word]:
     return words
 
 
+def joined_words(words: list[Word], most: int) -> list[Word]:
+    """Join words that follow each other, each time as many, until there are at most `most`.
+
+    Examples
+    --------
+    >>> words = split_words("to be or not")
+    >>> [(word.start, word.end) for word in joined_words(words, 2)]
+    [(0, 5), (6, 12)]
+    """
+    size = -(-len(words) // most)
+    if size <= 1:
+        return words
+    runs = [words[first : first + size] for first in range(0, len(words), size)]
+    return [Word(run[0].start, run[-1].end, run[0].whole_start, run[-1].whole_end) for run in runs]
+
+
 def _words_of_part(text: str, start: int, end: int) -> list[Word]:
     spans: list[tuple[int, int]] = []
     open_word = False
@@ -107,4 +123,9 @@ def _words_of_part(text: str, start: int, end: int) -> list[Word]:
 
 
 def _ideographic(character: str) -> bool:
-    return character.isalnum() and any(low <= ord(character) <= high for low, high in _IDEOGRAPHIC)
+    code = ord(character)
+    return (
+        code >= _IDEOGRAPHIC[0][0]
+        and character.isalnum()
+        and any(low <= code <= high for low, high in _IDEOGRAPHIC)
+    )

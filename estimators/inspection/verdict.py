@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 from scipy.special import expit
 
 from estimators.inspection.explanation import Explanation
@@ -362,9 +362,9 @@ def _unseen_differences(
             continue
         left, right = (copy_key(text)[:COMPARED_CHARACTERS] for text in (text1, text2))
         parts = [
-            f"{left[a:b]!r} / {right[c:d]!r}"
-            for kind, a, b, c, d in SequenceMatcher(None, left, right, False).get_opcodes()
-            if kind != "equal"
+            f"{left[edit.src_start : edit.src_end]!r} / {right[edit.dest_start : edit.dest_end]!r}"
+            for edit in Levenshtein.opcodes(left, right)
+            if edit.tag != "equal"
         ]
         shown = ", ".join(parts[:SHOWN_DIFFERENCES]) or "what stands far behind"
         more = ", ..." if len(parts) > SHOWN_DIFFERENCES else ""

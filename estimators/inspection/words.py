@@ -9,9 +9,12 @@ import scipy.sparse as sp
 
 from estimators.inputs import as_texts, check_integer, check_pairs
 from estimators.inspection.explanation import Explanation
-from estimators.inspection.segmentation import Word, split_words
+from estimators.inspection.segmentation import Word, joined_words, split_words
 from estimators.metric import LinearPipeline, take_apart
 from film.metric import largest_contributions
+
+MOST_TOKENS = 2000
+"""Tokens of a text; of a longer one, words that follow each other are joined to as many."""
 
 LONGEST_WINDOW = 8
 """Words in which a feature that no single word has is looked for, or its n-gram length if more."""
@@ -67,7 +70,10 @@ def explain_words(
     those of the shortest ones that have it; one found nowhere is split evenly over all words.
     Hence the words' features sum to those of the text, whatever the analyser.
 
-    About (u + w²) d operations per pair, for u features and w words, beside the analyses; memory
+    A text of more than 2,000 words is explained by runs of words, all of one length but the last:
+    2,000 tokens at most, whose sums are the same.
+
+    About (u + w²) d operations per pair, for u features and w tokens, beside the analyses; memory
     grows with w d + keep.
 
     Examples
@@ -122,7 +128,7 @@ def _explanation(
 
 def _split_features(parts: LinearPipeline, text: str, x: Any) -> tuple[list[Word], Any]:
     """Words of a text and the features of each, whose sum is x."""
-    words = split_words(text)
+    words = joined_words(split_words(text), MOST_TOKENS)
     if not words and x.nnz:
         # An analyser may make a feature of white space, or of nothing at all.
         words = [Word(0, len(text), 0, len(text))]

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, Normalizer,
 
 from estimators import FILM, MiniBatchFILM
 from estimators.inspection import explain_words
+from estimators.inspection import words as words_module
 from estimators.metric import words_of_dimension
 from film.text import normalize_text
 
@@ -341,3 +342,26 @@ def test_bad_arguments_are_named(fitted):
         words_of_dimension(fitted("film"), -1)
     with pytest.raises(ValueError, match="n=0"):
         words_of_dimension(fitted("film"), 0, n=0)
+
+
+@pytest.mark.parametrize(("n_words", "size", "n_tokens"), [(4, 1, 4), (5, 2, 3), (40, 10, 4)])
+def test_a_long_text_is_explained_by_runs_of_words(n_words, size, n_tokens, monkeypatch):
+    monkeypatch.setattr(words_module, "MOST_TOKENS", 4)
+    tfidf = TfidfVectorizer().fit(TEXTS)
+    long = " ".join(np.resize(["learn", "guitar,", "new", "york"], n_words))
+    (found,) = explain_words(tfidf, [(long, "play the guitar in new york")])
+    runs = [long.split()[first : first + size] for first in range(0, n_words, size)]
+    assert found.tokens1 == [" ".join(run).rstrip(",") for run in runs]
+    assert len(found.tokens1) == n_tokens
+    one, other = tfidf.transform([long, "play the guitar in new york"]).toarray()
+    assert found.similarity == pytest.approx(one @ other)
+    assert found.contributions.sum() == pytest.approx(one @ other)
+
+
+def test_an_explanation_of_very_long_texts_ends():
+    """Products of all words with all others would take hours, and terabytes."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS, 200_000)) for _ in range(2)]
+    (found,) = explain_words(TfidfVectorizer().fit(TEXTS), [texts])
+    assert len(found.tokens1) <= 2000 and len(found.tokens2) <= 2000
+    assert 0 < found.similarity <= 1 + 1e-12
