@@ -60,7 +60,7 @@ def near_pairs(
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be 1 or more")
     blocks = points if isinstance(points, RowBlocks) else _InMemory(unit_rows(points))
-    left_out = _both_ways(np.empty((0, 2), np.intp) if known is None else known, blocks.edges[-1])
+    left_out = _left_out(np.empty((0, 2), np.intp) if known is None else known, blocks.edges[-1])
     work: Any = Parallel()(
         delayed(_block_pairs)(blocks, number, n_neighbors, left_out)
         for number in range(blocks.n_blocks)
@@ -88,7 +88,7 @@ def _block_pairs(
     """Pair the points of one block with their nearest in all blocks."""
     rows = unit_rows(blocks.block(number))
     start, n = int(blocks.edges[number]), rows.shape[0]
-    near = np.full((n, k), -np.inf, dtype=rows.dtype)
+    near = np.zeros((n, k), dtype=rows.dtype)
     place = np.zeros((n, k), dtype=np.intp)
     for other in range(blocks.n_blocks):
         others = rows if other == number else unit_rows(blocks.block(other))
@@ -98,11 +98,9 @@ def _block_pairs(
             high = min(low + size, n)
             S: Any = rows[low:high] @ others.T
             S = S.toarray() if sp.issparse(S) else S
-            own = np.arange(max(start + low, offset), min(start + high, stop))
-            S[own - start - low, own - offset] = -np.inf
             some = left_out[slice(*np.searchsorted(left_out[:, 0], [start + low, start + high]))]
             some = some[(some[:, 1] >= offset) & (some[:, 1] < stop)]
-            S[some[:, 0] - start - low, some[:, 1] - offset] = -np.inf
+            S[some[:, 0] - start - low, some[:, 1] - offset] = 0
             nearest = _nearest(S, k)
             # Behind those of the blocks before, so that of equals the lower number counts.
             both = np.hstack([near[low:high], np.take_along_axis(S, nearest, axis=1)])
@@ -129,9 +127,10 @@ def unit_rows(points: Any) -> Any:
     return sp.diags_array(scale) @ rows if sp.issparse(rows) else rows * scale[:, np.newaxis]
 
 
-def _both_ways(known: ArrayLike, n: int) -> NDArray[np.intp]:
-    pairs = checked_pairs(known, n)
-    both = np.concatenate([pairs, pairs[:, ::-1]])
+def _left_out(known: ArrayLike, n: int) -> NDArray[np.intp]:
+    """Give pairs that are known, both ways, and each point with itself, by their first point."""
+    pairs, every = checked_pairs(known, n), np.arange(n)
+    both = np.concatenate([pairs, pairs[:, ::-1], np.column_stack([every, every])])
     return both[np.argsort(both[:, 0], kind="stable")]
 
 
