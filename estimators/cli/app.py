@@ -30,8 +30,8 @@ Start without labels:
   film duplicates tickets.csv --text subject --id ticket --out pairs.csv
 \b
 Or with pairs that are labelled 0 and 1:
-  film train pairs.csv --model duplicates.skops
-  film score more.csv --model duplicates.skops > scored.csv
+  film train pairs.csv --model duplicates.film
+  film score more.csv --model duplicates.film > scored.csv
 \b
 Name columns that are called otherwise: --text1, --text2, --label, --text, --id.
 Files may be CSV, TSV, JSON, Excel or Parquet, in .gz, .bz2 or .zip; - is standard input.

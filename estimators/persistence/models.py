@@ -225,9 +225,9 @@ def load_model(
     Examples
     --------
     >>> from estimators.persistence import load_model
-    >>> load_model("no-such-file.skops")
+    >>> load_model("no-such-file.film")
     Traceback (most recent call last):
-    FileNotFoundError: path: there is no file 'no-such-file.skops'; give a model file
+    FileNotFoundError: path: there is no file 'no-such-file.film'; give a model file
     """
     if max_size is not None and not (isinstance(max_size, Integral) and max_size > 0):
         raise ValueError(f"max_size={max_size!r} must be an integer, 1 or more")

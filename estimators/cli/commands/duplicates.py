@@ -68,7 +68,7 @@ class _ShareOrEstimate(click.ParamType):
     epilog=examples(
         "film duplicates tickets.csv --text subject --id ticket --out pairs.csv",
         "film duplicates tickets.csv -t subject --groups --html duplicates.html --out groups.csv",
-        "film duplicates questions.csv --model duplicates.skops --threshold 0.9 | head",
+        "film duplicates questions.csv --model duplicates.film --threshold 0.9 | head",
         "film duplicates known.csv --save known.film --out pairs.csv",
         "film duplicates new.csv --against known.film --add --out matches.csv",
         "film duplicates tickets.csv --within customer --keep longest --out clean.csv",

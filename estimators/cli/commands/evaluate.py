@@ -40,9 +40,9 @@ IMAGES = (".png", ".svg", ".pdf")
 
 @click.command(
     epilog=examples(
-        "film evaluate dev.csv --model duplicates.skops",
-        "film evaluate dev.csv -m duplicates.skops --prior 0.1746 --format json",
-        "film evaluate dev.csv -m duplicates.skops --precision 0.95 --html figures.html",
+        "film evaluate dev.csv --model duplicates.film",
+        "film evaluate dev.csv -m duplicates.film --prior 0.1746 --format json",
+        "film evaluate dev.csv -m duplicates.film --precision 0.95 --html figures.html",
     ),
 )
 @click.argument("pairs", type=FILE, metavar="PAIRS")

@@ -32,12 +32,14 @@ from estimators.inspection import (
 
 BLOCK = 32
 """Pairs explained at once, between two moves of the progress bar."""
+PAGE_PAIRS = 1000
+"""Most pairs on a page: browsers open it, and readers read no more."""
 
 
 @click.command(
     epilog=examples(
-        'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.skops',
-        "film explain pairs.csv --model duplicates.skops --html reasons.html",
+        'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.film',
+        "film explain pairs.csv --model duplicates.film --html reasons.html",
         'film explain -p "He sang." "A song was sung." --model contexts --contexts 100',
     ),
 )
@@ -52,7 +54,9 @@ BLOCK = 32
     "jsonl",
     help="Format of the result; jsonl holds all numbers. Default: by the name of --out, else text.",
 )
-@html_option("Write a page; the text result then only with --out.")
+@html_option(
+    f"Write a page of the first {PAGE_PAIRS:,} pairs; the text result then only with --out."
+)
 @adapt_option
 @device_option
 @quiet_option
@@ -95,16 +99,21 @@ def explain(
     else:
         texts = np.empty((1, 2), dtype=object)
         texts[0] = _checked(text_pair)
+    if classifier is not None and adapt:
+        classifier = reading.adapted(classifier, texts.ravel())
+    n_pairs = len(texts)
+    if out is None and html is not None:
+        texts = texts[:PAGE_PAIRS]
     if classifier is None:
         verdicts = FolderModel(model, texts, contexts, device).explain()
     else:
-        if adapt:
-            classifier = reading.adapted(classifier, texts.ravel())
         verdicts = _verdicts(classifier, texts)
     if html is not None:
         by_contexts = isinstance(verdicts[0], ContextExplanation)
-        write_page((contexts_page if by_contexts else explanations_page)(verdicts), html)
-        note_written(html, f"{len(verdicts):,} pair{'' if len(verdicts) == 1 else 's'} explained")
+        page = contexts_page if by_contexts else explanations_page
+        write_page(page(verdicts[:PAGE_PAIRS]), html)
+        kept = f"the first {PAGE_PAIRS:,} of " if n_pairs > PAGE_PAIRS else ""
+        note_written(html, f"{kept}{n_pairs:,} pair{'' if n_pairs == 1 else 's'} explained")
     if out is None and html is not None:
         return
     if form == "jsonl":

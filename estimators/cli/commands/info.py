@@ -17,8 +17,8 @@ from film import __version__
 
 @click.command(
     epilog=examples(
-        "film info duplicates.skops",
-        "film info duplicates.skops --format json",
+        "film info duplicates.film",
+        "film info duplicates.film --format json",
     ),
 )
 @click.argument("model", type=FILE, metavar="MODEL")

@@ -32,9 +32,9 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
 
 @click.command(
     epilog=examples(
-        "film label tickets.csv --text subject --labels labels.csv --model duplicates.skops",
+        "film label tickets.csv --text subject --labels labels.csv --model duplicates.film",
         "film label pairs.csv -1 left -2 right --labels labels.csv -n 50",
-        "film train labels.csv --model duplicates.skops",
+        "film train labels.csv --model duplicates.film",
     ),
 )
 @click.argument("table", type=FILE, metavar="TABLE")

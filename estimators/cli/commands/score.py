@@ -23,8 +23,8 @@ from estimators.cli.writing import check_places, format_option, out_option, writ
 
 @click.command(
     epilog=examples(
-        "film score pairs.csv --model duplicates.skops --out scored.csv",
-        "film score pairs.jsonl -1 left -2 right -m duplicates.skops | head",
+        "film score pairs.csv --model duplicates.film --out scored.csv",
+        "film score pairs.jsonl -1 left -2 right -m duplicates.film | head",
         "film score pairs.csv --model surrogate --out similar.csv",
     ),
 )

@@ -29,7 +29,7 @@ _PAIRS, _JUDGED = "pairs", "judged"
 
 @click.command(
     epilog=examples(
-        "film submit test.csv --model duplicates.skops --prior 0.1746 --out submission.csv"
+        "film submit test.csv --model duplicates.film --prior 0.1746 --out submission.csv"
     ),
 )
 @click.argument("test", type=FILE, metavar="TEST")

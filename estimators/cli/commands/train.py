@@ -41,8 +41,8 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 
 @click.command(
     epilog=examples(
-        "film train train.csv --model duplicates.skops",
-        "film train pairs.tsv -1 left -2 right -l same -m duplicates.skops --prior 0.17",
+        "film train train.csv --model duplicates.film",
+        "film train pairs.tsv -1 left -2 right -l same -m duplicates.film --prior 0.17",
         "film train train.csv --accurate --model accurate --cache work",
         "film train scored.csv --surrogate --model surrogate",
     ),

@@ -2,6 +2,7 @@ import json
 import re
 
 from estimators import load_model
+from estimators.cli.commands import explain as command
 from estimators.cli.commands.explain import BLOCK
 from estimators.cli.tables import read_table
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -54,3 +55,16 @@ def test_what_does_not_fit_together(shelf, tmp_path):
     assert "terminal" in refused("explain", "-m", model, "-p", "a", "caf\udce9")
     both = ["-o", tmp_path / "x", "--html", tmp_path / "x"]
     assert "would overwrite" in refused("explain", "-p", *PAIR, "-m", model, *both)
+
+
+def test_a_page_holds_the_first_pairs_and_says_so(shelf, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "PAGE_PAIRS", 3)
+    table = ["explain", shelf / "dev.csv", "-m", shelf / "model.skops"]
+    alone, page, out = (tmp_path / name for name in ("alone.html", "page.html", "all.jsonl"))
+    ran = run(*table, "--html", alone)
+    assert "the first 3 of 60 pairs explained" in ran.err
+    assert run(*table, "--html", page, "--out", out).code == 0
+    for path in (alone, page):
+        (data,) = re.findall(r"<script[^>]*json[^>]*>(.*?)</script>", path.read_text("utf-8"), re.S)
+        assert len(json.loads(data)["pairs"]) == 3
+    assert len(out.read_text("utf-8").splitlines()) == 60
