@@ -40,6 +40,7 @@ from estimators.pairs.stack.judging import inputs_of
 from estimators.pairs.stack.members import (
     checked_members,
     columns_of,
+    take_rows,
     with_columns,
 )
 from estimators.pairs.stack.near_copies import (
@@ -54,7 +55,7 @@ from estimators.pairs.stack.plans import (
     check_member_cv,
     make_plans,
 )
-from estimators.pairs.stack.routing import routed_metadata
+from estimators.pairs.stack.routing import routed_metadata, weighted_rows
 from estimators.pairs.stack.training_pairs import JudgedTraining
 from estimators.persistence import savable
 
@@ -207,7 +208,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             those linked to a held-out question are left out.
         **fit_params : dict
             With metadata routing on, what members and final model request. Without, only
-            ``sample_weight``, which goes to the final model.
+            ``sample_weight``, which goes to the final model. A pair of weight 0 is left out, as if
+            it were not given.
 
         Returns
         -------
@@ -243,6 +245,12 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         routed = routed_metadata(self, names, final, fit_params, len(pairs))
         weights = reaching_weights(final, routed["final_estimator"])
         check_weights(weights, labels)
+        rows = weighted_rows(fit_params, weights, len(pairs))
+        if len(rows) < len(pairs):
+            sliced = {
+                name: take_rows(given, rows, len(pairs)) for name, given in fit_params.items()
+            }
+            return self.fit(pairs[rows], np.asarray(y)[rows], similar, **sliced)
         folds = problem.folds(splitter)
         plans = make_plans(members, own_folds, folds)
         if features is not None:

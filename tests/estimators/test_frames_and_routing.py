@@ -151,6 +151,25 @@ def test_weights_count_in_a_score_as_rows_given_twice_or_are_refused(law):
         assert get_routing_for_object(scorer).consumes("score", ["sample_weight"])
 
 
+def _takes_weights(model: Any) -> bool:
+    given = inspect.signature(type(model).fit).parameters.values()
+    return any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in given)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize(
+    "law", [pytest.param(law, id=name) for name, law in LAWS.items() if _takes_weights(law.model)]
+)
+def test_a_row_of_weight_zero_is_as_if_it_were_not_there(law, routing):
+    X, y = law.given.X, law.given.y
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    kept = np.flatnonzero(weights)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        weighted = clone(law.model).fit(X, y, sample_weight=weights.tolist())
+        without = clone(law.model).fit(X[kept], y[kept], sample_weight=weights[kept])
+    assert_equal(shown(law, weighted), shown(law, without))
+
+
 @laws()
 def test_diagrams_escape_what_they_show_and_are_switched_off(law):
     model = fitted_once(law)

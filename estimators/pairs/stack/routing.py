@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import sklearn
 from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import (
@@ -57,3 +58,15 @@ def routed_metadata(
             )
         routed["final_estimator"] = {weight_parameter(final): weight}
     return routed
+
+
+def weighted_rows(fit_params: dict[str, Any], reaching: Any, n_pairs: int) -> np.ndarray:
+    """Rows that train: all but those of weight 0, which is as if they were not there.
+
+    ``reaching`` are the weights that the final model learns with. Where it learns with none, those
+    of ``fit_params``, which members ask for, tell.
+    """
+    weights = fit_params.get("sample_weight") if reaching is None else reaching
+    if weights is None:
+        return np.arange(n_pairs)
+    return np.flatnonzero(np.asarray(weights, dtype=np.float64))

@@ -696,6 +696,23 @@ def test_weights_are_routed_to_who_asks(tmp_path):
     assert np.array_equal(none_given.predict_proba(NEW), cheap().fit(PAIRS, Y).predict_proba(NEW))
 
 
+@pytest.mark.parametrize("takes", ["final", "member"])
+def test_pairs_of_weight_zero_train_nothing_whoever_takes_the_weights(takes, tmp_path):
+    weights, kept = np.where(np.arange(len(Y)) % 4, WEIGHT, 0), np.arange(len(Y)) % 4 > 0
+    log = tmp_path / "log"
+    with sklearn.config_context(enable_metadata_routing=True):
+        name = "importance" if takes == "final" else False
+        member = FirstText(str(log)).set_fit_request(sample_weight=takes == "member")
+        final = LogisticRegression().set_fit_request(sample_weight=name)
+        model = cheap(member, final_estimator=final, cv=2)
+        given = "importance" if name else "sample_weight"
+        weighted = clone(model).fit(PAIRS, Y, **{given: weights})
+        without = clone(model).fit(PAIRS[kept], Y[kept], **{given: weights[kept]})
+    assert lines_of(log)[2]["pairs"] == PAIRS[kept].tolist()
+    assert np.array_equal(weighted.out_of_fold_, without.out_of_fold_)
+    assert np.array_equal(weighted.predict_proba(NEW), without.predict_proba(NEW))
+
+
 @pytest.mark.parametrize("routing", [False, True])
 def test_a_search_hands_similar_pairs_and_weights_on(tmp_path, routing):
     log = tmp_path / "log"
