@@ -463,8 +463,13 @@ def test_triplets_that_link_everything():
         list(DisjointPairsKFold(3).split(view))
     # Enough groups, but every dissimilar point is on the other side.
     stars = [[2 * i, 2 * i + 1, 2 * ((i + 1) % 3)] for i in range(3)]
-    with pytest.raises(ValueError, match=r"link nearly everything.*fold is empty.*lower n_splits"):
+    told = r"link nearly everything.*the test side of a fold is empty.*lower n_splits"
+    with pytest.raises(ValueError, match=told):
         list(DisjointPairsKFold(3).split(Triplets(np.zeros((6, 2)), stars)))
+    # The first fold tests three of the four points, and each triplet has one of them.
+    reaching = Triplets(np.zeros((4, 2)), [[1, 2, 3], [0, 2, 1]])
+    with pytest.raises(ValueError, match="the training side of a fold is empty"):
+        list(DisjointPairsKFold(2, shuffle=False).split(reaching))
 
 
 def test_no_warning_is_raised():

@@ -1,5 +1,8 @@
 """What `threshold_curve` refuses, and its figures at one and at no threshold."""
 
+from math import sqrt
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -45,3 +48,44 @@ def test_thresholds_may_be_asked_for_in_any_order_and_one_by_one():
     np.testing.assert_allclose(
         named.precision_interval, threshold_curve(Y, SCORES).precision_interval
     )
+
+
+def _interval_of_the_definition(a, b, weight, group, confidence):
+    """Interval of a ratio of sums, by the formulas of `threshold_curve`, row by row."""
+    total = sum(weight * b)
+    ratio = sum(weight * a) / total
+    sums = {
+        name: [sum((weight * x)[group == name]) for x in (a, b)]
+        for name in set(group[weight * b > 0].tolist())
+    }
+    g = len(sums)
+    kish = total**2 / sum((weight * b) ** 2)
+    n = 1.0
+    if g > 1 and 0 < ratio < 1:
+        v = g / (g - 1) * sum((x - ratio * y) ** 2 for x, y in sums.values()) / total**2
+        n = kish / max(1.0, v * (kish - 1) / (ratio * (1 - ratio)))
+    elif g > 1:
+        n = total**2 / sum(y**2 for _, y in sums.values())
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    centre, half = ratio + z**2 / (2 * n), z * sqrt(ratio * (1 - ratio) / n + z**2 / (4 * n**2))
+    return [max(0.0, (centre - half) / (1 + z**2 / n)), min(1.0, (centre + half) / (1 + z**2 / n))]
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_are_those_of_the_definition(confidence, grouped, weighted):
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 2, 40), rng.random(40).round(1)
+    group = rng.integers(0, 12, 40) if grouped else np.arange(40)
+    weight = rng.uniform(0.2, 3, 40) if weighted else np.ones(40)
+    curve = threshold_curve(y, scores, groups=group, weights=weight, confidence=confidence)
+    for i, threshold in enumerate(curve.thresholds):
+        c = (scores >= threshold).astype(int)
+        for found, a, b in (
+            (curve.precision_interval, c * y, c),
+            (curve.recall_interval, c * y, y),
+            (curve.f1_interval, 2 * c * y, c + y),
+        ):
+            wanted = _interval_of_the_definition(a, b, weight, group, confidence)
+            np.testing.assert_allclose(found[i], wanted, atol=1e-9)
