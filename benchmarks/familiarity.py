@@ -7,6 +7,9 @@ It prints the weights that ``estimators/pairs/familiarity/weights.py`` holds, an
 AUC of held-out training pairs against intents, by weights that halves of all kinds gave and by
 weights that saw no intents ("unseen"): by these two, statistics are chosen. Reported alone are
 Quora dev against banking77 and against captions of multi30k. Each statistic is also left out.
+Of each kind it records the share of pairs that `DuplicateClassifier.familiarity_limit_` flags, by
+the weights that the package has, and of new pairs of `make_question_pairs` beside fits of several
+sizes; ``--limits`` records these shares, by words alone, and no weights.
 ``--quick`` runs on a part and records only where ``--out`` says so.
 """
 
@@ -27,16 +30,18 @@ from benchmarks.intents import MOST_FAMILIAR, read_other_kinds, read_sets
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.records import record
-from estimators import SentenceEncoder, question_groups
+from estimators import SentenceEncoder, disjoint_pairs_split, question_groups
 from estimators.inputs import as_texts
 from estimators.pairs import (
     OTHER_KINDS,
     VECTOR_STATISTICS,
+    WEIGHTS,
     WORD_STATISTICS,
     Familiarity,
     held_out_texts,
 )
 from film.contexts import plain_text, split_sentences
+from film.datasets import make_question_pairs
 from film.pairs import familiarities, standardised
 
 QUORA, DEV = "Quora, held out", "Quora dev"
@@ -53,6 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
     parser.add_argument("--cache", metavar="FOLDER", help="keep encodings here")
     parser.add_argument("--dtype", help="of the encoder, such as bfloat16")
+    parser.add_argument(
+        "--limits",
+        action="store_true",
+        help="record shares flagged, by words alone, and no weights",
+    )
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args(arguments)
     try:
@@ -69,11 +79,19 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"benchmarks.familiarity: {error}", file=sys.stderr)
         return 2
     embed = None
-    if find_spec("transformers") is not None and not options.quick:
+    if find_spec("transformers") is not None and not (options.quick or options.limits):
         encoder = SentenceEncoder(cache=options.cache, dtype=options.dtype).fit(["a text"])
         embed = encoder.transform
     names = [*WORD_STATISTICS, *(VECTOR_STATISTICS if embed else ())]
-    rows = statistics_of(quora.train, kinds, embed)
+    known, rows = statistics_of(quora.train, kinds, embed)
+    for case, found in {**flagged(known, rows), **flagged_of_generator(options.quick)}.items():
+        print(f"{case}:", {metric: round(value, 4) for metric, value in found.items()}, flush=True)
+        if options.out or not options.quick:
+            for metric, value in found.items():
+                value = round(float(value), 4)
+                record("familiarity_limit", case, metric, value, seed=0, folder=options.out)
+    if options.limits:
+        return 0
     columns = {"words alone": list(range(len(WORD_STATISTICS)))}
     if embed:
         columns["words and vectors"] = list(range(len(names)))
@@ -103,19 +121,55 @@ def sentence_pairs(folder: Path, n: int = MOST_FAMILIAR) -> NDArray[np.object_]:
 
 def statistics_of(
     train: NDArray[np.object_], kinds: dict[str, NDArray[np.object_]], embed: Any
-) -> Rows:
+) -> tuple[Familiarity, Rows]:
     """Give the statistics of pairs of each kind, and of held-out training pairs, standardised."""
+    known, held = counted(train, embed)
+    rows = {}
+    for name, pairs in {QUORA: train[held], **kinds}.items():
+        print(f"{name}: {len(pairs)} pairs", flush=True)
+        rows[name] = standardised(known.of_both(pairs, embed), known.means, known.deviations)
+    return known, rows
+
+
+def counted(train: NDArray[np.object_], embed: Any = None) -> tuple[Familiarity, NDArray[np.bool_]]:
+    """Count the texts of training pairs, and tell which pairs were left out."""
     texts, codes = np.unique(train.ravel(), return_inverse=True)
     codes = codes.reshape(train.shape)
     groups = np.empty(len(texts), dtype=np.intp)
     groups[codes] = question_groups(train)[:, None]
     known = Familiarity(texts.tolist(), codes, groups, embed)
-    held = held_out_texts(groups, 0)[codes[:, 0]]
-    rows = {}
-    for name, pairs in {QUORA: train[held], **kinds}.items():
-        print(f"{name}: {len(pairs)} pairs", flush=True)
-        rows[name] = standardised(known.of_both(pairs, embed), known.means, known.deviations)
-    return rows
+    return known, held_out_texts(groups, 0)[codes[:, 0]]
+
+
+def flagged(known: Familiarity, rows: Rows) -> dict[str, dict[str, float]]:
+    """Share of pairs of each kind that is no more familiar than the limit."""
+    ends = {"": len(WORD_STATISTICS)}
+    if known.vectors is not None:
+        ends |= {", by vectors too": len(WORD_STATISTICS) + len(VECTOR_STATISTICS)}
+    found = {}
+    for (end, n), limit in zip(ends.items(), known.limits, strict=False):
+        for name, z in rows.items():
+            told = familiarities(z[:, :n], 0, 1, *WEIGHTS[n])
+            found[f"{name}{end}"] = {"flagged": np.mean(told <= limit), "limit": limit}
+    return found
+
+
+def flagged_of_generator(quick: bool) -> dict[str, dict[str, float]]:
+    """Share of new pairs of the generator that is flagged, beside fits of several sizes."""
+    found = {}
+    for n in (300,) if quick else (400, 800, 2400):
+        shares = []
+        for seed in range(1 if quick else 5):
+            data = make_question_pairs(n + 400, random_state=seed)
+            train, new, *_ = disjoint_pairs_split(
+                data.pairs, data.y, test_size=400 / (n + 400), random_state=seed
+            )
+            known, _ = counted(train)
+            shares.append(np.mean(known.of_pairs(new) <= known.limit(None)))
+        case = f"generated questions, {n} pairs"
+        found[f"{case}, mean of seeds"] = {"flagged": np.mean(shares)}
+        found[f"{case}, greatest of seeds"] = {"flagged": np.max(shares)}
+    return found
 
 
 def weights_of(

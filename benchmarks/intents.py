@@ -177,7 +177,7 @@ def _tell_familiarity(
         row = {
             "familiarity_auc": roc_auc_score(side, np.append(dev, found)),
             "familiarity_mean": found.mean(),
-            "familiarity_low": np.mean(found < 0.5),
+            "flagged": np.mean(found <= model.familiarity_limit_),
             "untrained_share": model.adapt(np.unique(pairs)).untrained_share_,
         }
         row = {key: round(float(value), 4) for key, value in row.items()}

@@ -20,6 +20,7 @@ from .metric import TokenFILM as TokenFILM
 from .pairs import DuplicateClassifier as DuplicateClassifier
 from .pairs import LexicalFeatures as LexicalFeatures
 from .pairs import PairwiseKNNClassifier as PairwiseKNNClassifier
+from .pairs import UnfamiliarTextsWarning as UnfamiliarTextsWarning
 from .pairs import WordDifferences as WordDifferences
 from .pairs import accurate_duplicates as accurate_duplicates
 from .pairs import fast_duplicates as fast_duplicates

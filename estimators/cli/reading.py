@@ -28,8 +28,6 @@ _SHOWN = 5
 # Of shared words as evidence: 0.5 is chance, and real labels lie above.
 _REVERSED, _LEAST_OF_A_CLASS = 0.35, 20
 _LOOKED_AT_TEXTS, _LOOKED_AT_LETTERS = 1000, 200
-# Familiarity of texts that are unlike those of the training.
-_UNFAMILIAR = 0.5
 
 
 def open_table(source: str, encoding: str | None) -> Table:
@@ -326,17 +324,6 @@ def adapted(classifier: Any, texts: Any, encodings: Any = None) -> Any:
     share = classifier.untrained_share_
     note(f"untrained similarity has a share of {share:.0%} in the log-odds")
     return classifier
-
-
-def note_on_unfamiliar(familiarity: NDArray[np.float64], what: str, adapted: bool = False) -> None:
-    """Warn where most texts are of another kind than those of the training."""
-    low = int((familiarity < _UNFAMILIAR).sum())
-    if low > len(familiarity) / 2:
-        remedy = "" if adapted else "; --adapt lets untrained similarity count the more"
-        note(
-            f"warning: {low} of {len(familiarity)} {what} have a familiarity below {_UNFAMILIAR}: "
-            f"such texts are unlike those that the model was trained on{remedy}"
-        )
 
 
 def load_model(path: str, device: str | None = None) -> Any:

@@ -183,6 +183,12 @@ class DuplicateFinder(BaseEstimator):
         TypeError, ValueError
             If a text is no string, an id comes twice, there are several columns, a block is NaN,
             or a parameter is wrong or too large; before any work.
+
+        Warns
+        -----
+        UnfamiliarTextsWarning
+            If the classifier is a `DuplicateClassifier` and over a quarter of the texts, of which
+            500 are looked at, are of another kind than those of its fit.
         """
         check_settings(self.get_params(deep=False))
         probabilities = None
@@ -195,6 +201,8 @@ class DuplicateFinder(BaseEstimator):
         index = CorpusIndex(self.embedder, self.n_neighbors, self.index, self.random_state)
         self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index, others)
         self._scores = PairScores(index, probabilities)
+        if probabilities is not None:
+            probabilities.warn_of_unfamiliar(rows)
         return self
 
     def add(self, texts: Any, ids: Any = None, blocks: Any = None) -> DuplicateFinder:

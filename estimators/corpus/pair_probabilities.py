@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from estimators.inputs import check_choice, check_real, duplicate_class_of, duplicate_column
+from estimators.inputs import (
+    as_texts,
+    check_choice,
+    check_real,
+    duplicate_class_of,
+    duplicate_column,
+)
+from estimators.pairs import UnfamiliarTextsWarning
 from estimators.persistence import savable
 from film.pairs import estimate_prior, shift_prior
 
@@ -16,6 +24,9 @@ BLOCK_PAIRS = 2**20
 a block. An interruption loses the work on one block."""
 
 Progress = Callable[[str], None] | None
+
+LOOKED_AT_TEXTS = 500
+"""Texts of a corpus whose familiarity is looked at."""
 
 
 @savable
@@ -66,6 +77,15 @@ class PairProbabilities:
         self.prior = prior
         self._start = None if prior is None else _share("classifier_prior", classifier_prior)
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def warn_of_unfamiliar(self, texts: list[str]) -> None:
+        """Warn where texts are of another kind than those of the classifier's fit."""
+        if getattr(self.classifier, "has_familiarity", False):
+            # By a sample, since an encoder reads its texts once more.
+            rows = np.random.default_rng(0).permutation(len(texts))[:LOOKED_AT_TEXTS]
+            sample = as_texts([texts[row] for row in rows])
+            familiarity = self.classifier.familiarity(np.column_stack([sample, sample]))
+            self.classifier.warn_of_unfamiliar(familiarity, "texts looked at", stacklevel=4)
 
     def of_candidates(
         self,
@@ -123,7 +143,10 @@ class PairProbabilities:
         return self._carried(np.concatenate(parts), prior)
 
     def _ask(self, pairs: np.ndarray) -> np.ndarray:
-        given = np.asarray(self.classifier.predict_proba(pairs), dtype=np.float64)
+        with warnings.catch_warnings():
+            # The texts were looked at when they came.
+            warnings.simplefilter("ignore", UnfamiliarTextsWarning)
+            given = np.asarray(self.classifier.predict_proba(pairs), dtype=np.float64)
         if given.shape != (len(pairs), 2) or not ((given >= 0) & (given <= 1)).all():
             raise ValueError(
                 f"classifier.predict_proba gave an array of shape {given.shape} for {len(pairs)} "

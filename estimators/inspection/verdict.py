@@ -19,7 +19,6 @@ from estimators.inspection.printable import percent, printable_text
 from film.pairs import shapley_effects
 from film.text import copy_key
 
-UNFAMILIAR = 0.5
 """Familiarity below which a pair is told to be unlike the fitted texts."""
 
 SHOWN_STEPS = 8
@@ -111,6 +110,8 @@ class Verdict:
         there. With the terms they sum to the member's own log-odds.
     familiarity : float or None
         How like the fitted texts these are, from 0 to 1; None where the model does not know.
+    familiarity_limit : float
+        At it or below, the texts are of another kind than those of the fit.
     lines : dict of str to FittedLine
         Of the members in `words` that were fitted to the labels: how their value follows from the
         similarity to which their words sum.
@@ -129,6 +130,7 @@ class Verdict:
     offsets: dict[str, float] = field(default_factory=dict)
     familiarity: float | None = None
     lines: dict[str, FittedLine] = field(default_factory=dict)
+    familiarity_limit: float = 0.0
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
         """Lead from the typical pair to this one, the strongest inputs first.
@@ -176,7 +178,7 @@ class Verdict:
 
     @property
     def _unfamiliar(self) -> bool:
-        return self.familiarity is not None and self.familiarity < UNFAMILIAR
+        return self.familiarity is not None and self.familiarity <= self.familiarity_limit
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the word-to-word contributions of the first member that has them.
@@ -278,6 +280,7 @@ def explain_verdicts(
     members: list[tuple[str, Any, list[int]]],
     feature_names: list[str],
     familiarities: NDArray[np.float64] | None = None,
+    familiarity_limit: float = 0.0,
 ) -> list[Verdict]:
     """Explain the probabilities that a stack of members and features gives to pairs.
 
@@ -300,6 +303,8 @@ def explain_verdicts(
         Of the other inputs.
     familiarities : ndarray of float64, shape (n_pairs,), default=None
         How like the fitted texts those of each pair are.
+    familiarity_limit : float, default=0.0
+        At it or below, texts are of another kind than those of the fit.
 
     Returns
     -------
@@ -343,6 +348,7 @@ def explain_verdicts(
                 sameness=sameness if gains[row] > 0 else None,
                 unseen=unseen[row],
                 familiarity=None if familiarities is None else float(familiarities[row]),
+                familiarity_limit=familiarity_limit,
             )
         )
     return verdicts

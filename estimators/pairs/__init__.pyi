@@ -4,8 +4,10 @@ from .accurate import accurate_duplicates as accurate_duplicates
 from .duplicate_classifier import DuplicateClassifier as DuplicateClassifier
 from .familiarity.statistics import Familiarity as Familiarity
 from .familiarity.statistics import held_out_texts as held_out_texts
+from .familiarity.unfamiliar import UnfamiliarTextsWarning as UnfamiliarTextsWarning
 from .familiarity.weights import OTHER_KINDS as OTHER_KINDS
 from .familiarity.weights import VECTOR_STATISTICS as VECTOR_STATISTICS
+from .familiarity.weights import WEIGHTS as WEIGHTS
 from .familiarity.weights import WORD_STATISTICS as WORD_STATISTICS
 from .lexical import LexicalFeatures as LexicalFeatures
 from .pairwise_knn import PairwiseKNNClassifier as PairwiseKNNClassifier

@@ -19,6 +19,7 @@ from estimators.inputs import (
     splitter_of,
     tags_of_texts,
 )
+from estimators.pairs.familiarity.unfamiliar import FEWEST_PAIRS, drawn_rows
 from estimators.pairs.pair_problem import checked_problem
 from estimators.pairs.stack.cross_fitting import count_steps, fit_members
 from estimators.pairs.stack.encodings import Encodings
@@ -327,10 +328,20 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         -------
         probabilities : ndarray of float64, shape (n_pairs, 2)
             Columns as in `classes_`, at the prior `prior_`.
+
+        Warns
+        -----
+        UnfamiliarTextsWarning
+            If, of 20 pairs or more, over a quarter are of another kind than those of the fit
+            (`familiarity`); 200 of them are looked at. Not where `adapt` gave it a share.
         """
         self._check_prior()
-        pairs = check_pairs(pairs)
-        return self.probabilities_of(self.inputs(pairs), pairs)
+        pairs, encodings = check_pairs(pairs), Encodings()
+        found = self.probabilities_of(self.inputs(pairs, encodings), pairs)
+        if len(pairs) >= FEWEST_PAIRS and self.has_familiarity:
+            drawn = pairs[drawn_rows(len(pairs))]
+            self.warn_of_unfamiliar(self.familiarity(drawn, encodings), "pairs looked at")
+        return found
 
     def probabilities_of(self, inputs: np.ndarray, pairs: Any = None) -> np.ndarray:
         """Probability from the final model's inputs, at the prior `prior_`.
@@ -406,6 +417,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             members=members,
             feature_names=names[sum(len(of) for _, _, of in members) :],
             familiarities=self.familiarity(pairs, encodings) if self.has_familiarity else None,
+            familiarity_limit=self.familiarity_limit_ if self.has_familiarity else 0.0,
         )
 
     def __sklearn_tags__(self) -> Any:

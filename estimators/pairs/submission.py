@@ -93,6 +93,11 @@ def probabilities_and_familiarities(
     -------
     probabilities, familiarities : ndarrays of float64, shape (n_pairs,)
         As `duplicate_probabilities` and `DuplicateClassifier.familiarity` give them.
+
+    Warns
+    -----
+    UnfamiliarTextsWarning
+        As `DuplicateClassifier.warn_of_unfamiliar`.
     """
     pairs = check_pairs(pairs)
     found = np.empty((2, len(pairs)))
@@ -105,6 +110,7 @@ def probabilities_and_familiarities(
         encodings = None
         if advance:
             advance(len(some))
+    model.warn_of_unfamiliar(found[1])
     return found[0], found[1]
 
 

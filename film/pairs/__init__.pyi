@@ -32,6 +32,7 @@ from .ranks import neighbour_ranks as neighbour_ranks
 from .ranks import rates_over_k as rates_over_k
 from .shift.familiarity import fallen_back as fallen_back
 from .shift.familiarity import familiarities as familiarities
+from .shift.familiarity import familiarity_limit as familiarity_limit
 from .shift.familiarity import mean_of_nearest as mean_of_nearest
 from .shift.familiarity import mean_rarities as mean_rarities
 from .shift.familiarity import standardised as standardised

@@ -53,7 +53,6 @@ from estimators.inspection import duplicates_page, write_page
 
 PROBABILITY, SIMILARITY = 0.5, 0.8
 LEAST = 0.01
-_LOOKED_AT_TEXTS = 500
 _OUTPUTS = ("--out", "--html", "--save", "--mapping")
 
 
@@ -219,8 +218,6 @@ def duplicates(**given: Any) -> None:
         known = (texts, ids, blocks) if options.against is None else _other_table(options)
         if options.adapt:
             classifier = reading.adapted(classifier, known[0])
-        elif getattr(classifier, "has_familiarity", False):
-            _note_on_unfamiliar(classifier, known[0])
         finder = DuplicateFinder(
             classifier, prior=options.prior, index=options.index, verbose=verbosity()
         )
@@ -367,14 +364,6 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         state = "with" if has_blocks else "without"
         raise click.UsageError(f"--within: {against} was saved {state} it; {remedy}")
     return collection
-
-
-def _note_on_unfamiliar(classifier: Any, texts: list[str]) -> None:
-    """Warn by a sample, since an encoder reads its texts once more."""
-    rows = np.random.default_rng(0).permutation(len(texts))[:_LOOKED_AT_TEXTS]
-    sample = np.array([texts[row] for row in rows], dtype=object)
-    familiarity = classifier.familiarity(np.column_stack([sample, sample]))
-    reading.note_on_unfamiliar(familiarity, "texts looked at")
 
 
 def _note_on_texts(finder: Any) -> None:

@@ -112,8 +112,6 @@ def score(
             else:
                 found = duplicate_probabilities(classifier, texts, advance=advance)
         scores = found.tolist()
-    if familiar is not None:
-        reading.note_on_unfamiliar(familiar, "pairs", adapt)
     rows = (
         [
             *row,

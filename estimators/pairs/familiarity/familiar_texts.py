@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from estimators.encoders import SentenceEncoder
 from estimators.inputs import READINGS, as_texts, check_pairs, check_texts
 from estimators.pairs.familiarity.statistics import Embed, Familiarity
+from estimators.pairs.familiarity.unfamiliar import warn_of_unfamiliar
 from estimators.pairs.familiarity.untrained_similarity import (
     NAME,
     TrainingSimilarity,
@@ -28,6 +30,9 @@ from film.pairs import fallen_back, untrained_share
 
 MOST_TEXTS = 5_000
 """Texts of a collection that its familiarity is measured on."""
+
+FEWEST_TEXTS = 30
+"""Fewer do not show what they are like: their share falls in proportion."""
 
 
 class FamiliarTexts(BaseEstimator):
@@ -67,8 +72,9 @@ class FamiliarTexts(BaseEstimator):
         Returns
         -------
         familiarity : ndarray of float64, shape (n_pairs,)
-            From 0, of another kind, to 1. It changes no probability. Where many pairs are below
-            ½, the texts are of a kind that the model does not know: see `adapt`.
+            From 0, of another kind, to 1. It changes no probability. Where many pairs have
+            `familiarity_limit_` or less, the texts are of a kind that the model does not know: see
+            `adapt`.
 
         Raises
         ------
@@ -96,6 +102,36 @@ class FamiliarTexts(BaseEstimator):
         embed = self._embed(encodings or Encodings())
         return self._known_texts().of_pairs(check_pairs(pairs), embed)
 
+    @property
+    def familiarity_limit_(self) -> float:
+        """Familiarity that fewer than 5 % of pairs of the fitted kind have or fall below.
+
+        Measured on training pairs whose texts were left out, with `film.pairs.familiarity_limit`;
+        0, which pairs with an unknown or empty text alone have, where there are too few of them.
+        """
+        return self._known_texts().limit(self._embed(Encodings()))
+
+    def warn_of_unfamiliar(
+        self, familiarity: np.ndarray, what: str = "pairs", stacklevel: int = 3
+    ) -> None:
+        """Warn where more than a quarter are of another kind, unless the model is adapted.
+
+        Parameters
+        ----------
+        familiarity : ndarray of float64, shape (n,)
+            From `familiarity`.
+        what : str, default="pairs"
+            What has them, in the message.
+        stacklevel : int, default=3
+            Of the warning.
+
+        Warns
+        -----
+        UnfamiliarTextsWarning
+        """
+        if getattr(self, "untrained_share_", 0.0) == 0:
+            warn_of_unfamiliar(familiarity, self.familiarity_limit_, what, stacklevel + 1)
+
     def adapt(self, texts: Any, encodings: Encodings | None = None) -> Any:
         """Let untrained similarity judge the more, the less a collection is like the fitted texts.
 
@@ -109,8 +145,9 @@ class FamiliarTexts(BaseEstimator):
         Parameters
         ----------
         texts : iterable of str, or None
-            An unlabelled collection, at least one text: of the kind that pairs will be judged of.
-            None goes back to the model as it was fitted.
+            An unlabelled collection, 30 different texts or more: of the kind that pairs will be
+            judged of. Of n < 30 the share is n / 30 of what it would be. None goes back to the
+            model as it was fitted.
         encodings : Encodings, default=None
             As in `DuplicateClassifier.inputs`.
 
@@ -125,6 +162,12 @@ class FamiliarTexts(BaseEstimator):
             If texts are missing or none, the model was saved by an earlier version, or it has no
             untrained similarity: its final model is one of your own, or it has neither lexical
             features nor a member that learns nothing, such as a `SentenceEncoder`.
+
+        Warns
+        -----
+        UserWarning
+            If there are fewer than 30 different texts: a few may look unlike the fitted ones by
+            chance, and untrained similarity would then judge what training judges better.
 
         Notes
         -----
@@ -142,7 +185,7 @@ class FamiliarTexts(BaseEstimator):
         >>> from film.datasets import make_question_pairs
         >>> data = make_question_pairs(400, random_state=0)
         >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
-        >>> model.adapt(["Der Hund schläft.", "Die Katze schläft."]).untrained_share_
+        >>> model.adapt([f"Es regnet am {day}. Mai." for day in range(1, 32)]).untrained_share_
         1.0
         >>> model.adapt(None).untrained_share_
         0.0
@@ -172,7 +215,17 @@ class FamiliarTexts(BaseEstimator):
         )
         embed = self._embed(encodings)
         familiarity = known.of_pairs(np.column_stack([sample, sample]), embed)
-        self.untrained_share_ = untrained_share(familiarity, known.typical(embed))
+        n_texts = len(set(sample))
+        share = untrained_share(familiarity, known.typical(embed))
+        self.untrained_share_ = share * min(1.0, n_texts / FEWEST_TEXTS)
+        if n_texts < FEWEST_TEXTS:
+            warnings.warn(
+                f"{n_texts} different texts are too few to show what a collection is like, so that "
+                f"untrained similarity has {n_texts}/{FEWEST_TEXTS} of the share that it would "
+                f"have: give {FEWEST_TEXTS} or more",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     def _known_texts(self) -> Familiarity:

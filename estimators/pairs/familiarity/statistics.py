@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from estimators.pairs.familiarity.hashed_counts import (
     hashed_families,
 )
 from estimators.pairs.familiarity.latent_characters import LatentCharacters
-from estimators.pairs.familiarity.weights import WEIGHTS
+from estimators.pairs.familiarity.weights import VECTOR_STATISTICS, WEIGHTS
 from estimators.persistence import savable
-from film.pairs import familiarities, mean_of_nearest, mean_rarities
+from film.pairs import familiarities, familiarity_limit, mean_of_nearest, mean_rarities
 from film.text import token_text
 
 MOST_NEAR = 20_000
@@ -35,6 +36,12 @@ HELD_OUT = 0.1
 
 MOST_APART = 2_500
 """Pairs of them to standardise on."""
+
+ENOUGH_APART, MOST_PARTS = 400, 4
+"""Fewer pairs of the first tenth are joined by those of further tenths, each beside the others."""
+
+FEWEST_APART = 150
+"""Fewer show no limit, however many parts there are."""
 
 Embed = Callable[[list[str]], np.ndarray]
 """Texts → vectors, (n, d)."""
@@ -67,6 +74,8 @@ class Familiarity:
 
     characters: LatentCharacters | None = None
     """What models lack that were saved before it was counted."""
+    limits = 0.5, 0.5
+    """Familiarity of pairs of another kind, by words and by vectors too; here of earlier models."""
 
     def __init__(
         self,
@@ -76,7 +85,30 @@ class Familiarity:
         embed: Embed | None = None,
         random_state: int = 0,
     ) -> None:
-        held = held_out_texts(groups, random_state)
+        parts = held_out_parts(groups, random_state)
+        part_of_pair, spelt = parts[pairs[:, 0]], as_texts(texts)
+        self._count(texts, parts == 0, embed, random_state)
+        held_pairs = pairs[part_of_pair == 0]
+        apart = (held_pairs if len(held_pairs) > 1 else pairs)[:MOST_APART]
+        found, n_parts = self.of_both(spelt[apart], embed), 1
+        if HELD_OUT * MOST_PARTS * len(pairs) >= FEWEST_APART and len(held_pairs) > 1:
+            while len(found) < ENOUGH_APART and n_parts < min(MOST_PARTS, parts.max() + 1):
+                other = copy(self)
+                other._count(texts, parts == n_parts, embed, random_state)
+                more = other.of_both(spelt[pairs[part_of_pair == n_parts]], embed)
+                found, n_parts = np.concatenate([found, more]), n_parts + 1
+        self.means, self.deviations = found.mean(axis=0), found.std(axis=0)
+        n_groups = len(np.unique(groups[parts < n_parts]))
+        widths = found.shape[1] - (0 if embed is None else len(VECTOR_STATISTICS)), found.shape[1]
+        self.limits = tuple(familiarity_limit(self._told(found[:, :n]), n_groups) for n in widths)
+        alone = spelt[np.unique(apart)]
+        alone = np.column_stack([alone, alone])
+        self._typical = [float(self.of_pairs(alone, by).mean()) for by in (None, embed)]
+
+    def _count(
+        self, texts: list[str], held: np.ndarray, embed: Embed | None, random_state: int
+    ) -> None:
+        """Count the texts that are not held out."""
         counted = np.flatnonzero(~held)
         if len(counted) == 0:  # all texts are linked
             counted = np.arange(len(texts))
@@ -95,13 +127,10 @@ class Familiarity:
         if embed is not None:
             self.vectors = _unit(embed([known[row] for row in chosen]))
             self.mean_vector = self.vectors.mean(axis=0)
-        held_pairs = pairs[held[pairs[:, 0]]]
-        apart = (held_pairs if len(held_pairs) > 1 else pairs)[:MOST_APART]
-        found = self.of_both(as_texts(texts)[apart], embed)
-        self.means, self.deviations = found.mean(axis=0), found.std(axis=0)
-        alone = as_texts(texts)[np.unique(apart)]
-        alone = np.column_stack([alone, alone])
-        self._typical = [float(self.of_pairs(alone, by).mean()) for by in (None, embed)]
+
+    def limit(self, embed: Embed | None) -> float:
+        """Familiarity that few pairs of the fitted kind have or fall below."""
+        return self.limits[0 if embed is None else 1]
 
     def typical(self, embed: Embed | None) -> float:
         """Mean familiarity of single texts of the fitted kind that were not counted."""
@@ -113,11 +142,12 @@ class Familiarity:
         A pair with a text of which no word is known has 0.
         """
         embed = None if self.vectors is None else embed
-        found = self.of_both(pairs, embed)
-        n = found.shape[1]
-        weights, intercepts = WEIGHTS[n]
-        told = familiarities(found, self.means[:n], self.deviations[:n], weights, intercepts)
+        told = self._told(self.of_both(pairs, embed))
         return np.where(self._has_known_words(pairs), told, 0.0)
+
+    def _told(self, found: np.ndarray) -> np.ndarray:
+        n = found.shape[1]
+        return familiarities(found, self.means[:n], self.deviations[:n], *WEIGHTS[n])
 
     def of_both(self, pairs: np.ndarray, embed: Embed | None) -> np.ndarray:
         """Give the mean statistics of both texts of pairs, (n, 9), or (n, 11) with vectors."""
@@ -165,10 +195,17 @@ class Familiarity:
         return rows.astype(np.float32)
 
 
+def held_out_parts(groups: np.ndarray, random_state: int) -> np.ndarray:
+    """Give the number of each text's part: the texts of a tenth of the groups, at random."""
+    names, group = np.unique(groups, return_inverse=True)
+    order = np.empty(len(names), dtype=np.intp)
+    order[np.random.default_rng(random_state).permutation(len(names))] = np.arange(len(names))
+    return order[group] // max(1, int(HELD_OUT * len(names)))
+
+
 def held_out_texts(groups: np.ndarray, random_state: int) -> np.ndarray:
-    """Tell which texts are held out of the counts: those of a tenth of the groups."""
-    names = np.random.default_rng(random_state).permutation(np.unique(groups))
-    return np.isin(groups, names[: max(1, int(HELD_OUT * len(names)))])
+    """Tell which texts are held out of the counts: those of the first part."""
+    return held_out_parts(groups, random_state) == 0
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

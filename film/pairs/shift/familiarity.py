@@ -15,6 +15,9 @@ _BLOCK_CELLS = 20_000_000
 _CLIP = 6.0
 """Standard deviations beyond which a statistic says no more."""
 
+_FLAGGED, _MOST_FLAGGED = 0.025, 0.05
+"""Share of pairs of the fitted kind that a limit flags, and that it stays below by three errors."""
+
 _LIKE, _UNLIKE = 0.9, 0.6
 """Likeness of a collection above which training alone judges it, and below which it does not."""
 
@@ -183,6 +186,37 @@ def familiarities(
     z = standardised(statistics, means, deviations)
     others = z @ np.asarray(weights, dtype=np.float64).T + np.asarray(intercepts)
     return 1 / (1 + np.exp(others).sum(axis=1))
+
+
+def familiarity_limit(held_out: ArrayLike, n_groups: int) -> float:
+    """Choose a familiarity that few pairs of the fitted kind have or fall below.
+
+    Parameters
+    ----------
+    held_out : array-like of shape (n,)
+        Familiarity of pairs of the fitted kind, to texts that theirs were not among.
+    n_groups : int
+        Groups of linked texts that these pairs are of: pairs of one group count as one.
+
+    Returns
+    -------
+    limit : float
+        From 0 to ½. A share q of new pairs of the kind is expected at or below it: .025, or less
+        where q + 3 √(q / n_groups), three standard errors more, would exceed .05. It is the
+        ⌊q (n + 1)⌋-th lowest familiarity, and 0 where that is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.pairs import familiarity_limit
+    >>> familiarity_limit(np.linspace(0, 1, 999), 10_000), familiarity_limit([0.5, 1.0], 2)
+    (0.024048096192384766, 0.0)
+    """
+    error = 1.5 / np.sqrt(max(n_groups, 1))
+    share = min(_FLAGGED, (np.sqrt(error**2 + _MOST_FLAGGED) - error) ** 2)
+    values = np.sort(np.asarray(held_out, dtype=np.float64))
+    lowest = int(share * (len(values) + 1))
+    return min(0.5, float(values[lowest - 1])) if lowest else 0.0
 
 
 def untrained_share(familiarity: ArrayLike, typical: float) -> float:

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logit
 from sklearn.metrics import log_loss
 
-from estimators import load_model
+from estimators import UnfamiliarTextsWarning, load_model
 from estimators.cli.tables import read_table, stream
 from estimators.corpus import DuplicateFinder
 from estimators.pairs import submission
@@ -24,6 +24,11 @@ ROWS = [
     ("Wo steht das Haus?", "Wo ist der Garten?", ""),
 ]
 SHARE = "untrained similarity has a share of 100% in the log-odds"
+
+
+@pytest.fixture(autouse=True)
+def _few_texts_are_enough(monkeypatch):
+    monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,7 @@ def adapted(shelf):
     def judge(command, table, *options):
         ran = run(command, table, "-m", shelf / "model.skops", "--adapt", *options)
         assert ran.code == 0, ran.err
-        assert SHARE in ran.err and "familiarity below 0.5; --adapt" not in ran.err
+        assert SHARE in ran.err and "have a familiarity of at most" not in ran.err
         return ran
 
     return judge
@@ -120,7 +125,9 @@ def test_duplicates_are_judged_by_a_model_adapted_to_the_collection(
     ran = adapted("duplicates", texts, "--budget", 9, "--save", known)
     wanted = finder.find(budget=9).scores
     np.testing.assert_allclose([float(row["score"]) for row in ran.rows], wanted)
-    assert not np.allclose(wanted, DuplicateFinder(model).fit(collection).find(budget=9).scores)
+    with pytest.warns(UnfamiliarTextsWarning):
+        plain = DuplicateFinder(model).fit(collection)
+    assert not np.allclose(wanted, plain.find(budget=9).scores)
 
     new = write_csv(tmp_path / "new.csv", ["id", "text"], [["n", "Wo steht denn das Haus?"]])
     matched = adapted("duplicates", new, "--against", texts, "--budget", 3)
@@ -137,8 +144,8 @@ def test_duplicates_are_judged_by_a_model_adapted_to_the_collection(
 def test_duplicates_say_when_texts_are_unfamiliar(shelf, foreign):
     model = ["-m", shelf / "model.skops"]
     ran = run("duplicates", foreign / "texts.csv", *model)
-    assert "7 of 7 texts looked at have a familiarity below 0.5" in ran.err
-    assert "--adapt lets untrained similarity count the more" in ran.err
+    assert "7 of 7 texts looked at have a familiarity of at most" in ran.err
+    assert "--adapt at the command line, lets untrained similarity count the more" in ran.err
     assert "familiarity" not in run("duplicates", shelf / "texts.csv", *model).err
 
 

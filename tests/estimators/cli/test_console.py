@@ -35,7 +35,7 @@ def test_results_and_notes_are_kept_apart(shelf):
     assert out.startswith("text1,text2,probability,duplicate,familiarity\nкак дела,дела как,0.")
     language, familiarity = err.splitlines()
     assert language.startswith("film: standard input: most letters are not")
-    assert familiarity.startswith("film: warning: 1 of 1 pairs have a familiarity below 0.5")
+    assert familiarity.startswith("film: 1 of 1 pairs have a familiarity of at most")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -6,6 +6,7 @@ import pytest
 
 from estimators import DuplicateClassifier, SentenceEncoder, load_model, save_model
 from estimators.cli.tables import read_table
+from estimators.pairs.familiarity import familiar_texts
 from tests.estimators.cli.commands import refused, run, write_csv
 
 
@@ -229,7 +230,7 @@ def test_familiarity_is_that_of_the_model(shelf):
     expected = load_model(shelf / "model.skops").familiarity(pairs)
     found = [float(row["familiarity"]) for row in ran.rows]
     np.testing.assert_allclose(found, expected, atol=5.1e-5)
-    assert "familiarity below" not in ran.err
+    assert "have a familiarity of at most" not in ran.err
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -264,7 +265,7 @@ def test_an_encoder_meets_each_text_once(shelf, tiny_model, tmp_path, monkeypatc
     assert sorted(encoded) == once
 
 
-def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf):
+def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf, monkeypatch):
     rows = [
         ("Der Hund schläft im Garten.", "Im Garten schläft der Hund."),
         ("😀😀", "🚀"),
@@ -273,7 +274,10 @@ def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf):
     lines = "".join(json.dumps({"text1": a, "text2": b}) + "\n" for a, b in rows)
     plain = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
     assert (plain.code, [row["familiarity"] for row in plain.records[1:]]) == (0, [0.0, 0.0])
-    assert "3 of 3 pairs have a familiarity below 0.5" in plain.err and "--adapt" in plain.err
+    assert "3 of 3 pairs have a familiarity of at most" in plain.err and "--adapt" in plain.err
+    few = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
+    assert "6 different texts are too few" in few.err and "share of 20%" in few.err
+    monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
     adapted = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
     assert "untrained similarity has a share of 100% in the log-odds" in adapted.err
     p = [row["probability"] for row in adapted.records]

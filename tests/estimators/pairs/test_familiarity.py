@@ -1,5 +1,9 @@
 """What a fitted stack says of texts that are, or are not, like those of its fit."""
 
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +18,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.familiarity import counted
 from estimators import (
     FILM,
     DuplicateClassifier,
+    DuplicateFinder,
     SentenceEncoder,
+    UnfamiliarTextsWarning,
+    disjoint_pairs_split,
     fast_duplicates,
     load_model,
     save_model,
 )
+from estimators.pairs import probabilities_and_familiarities
+from estimators.pairs.familiarity import familiar_texts
 from estimators.pairs.familiarity.hashed_counts import hashed_families
 from estimators.pairs.familiarity.latent_characters import LatentCharacters
 from estimators.pairs.familiarity.weights import WEIGHTS
@@ -34,6 +44,12 @@ N = 300
 LABELS = np.asarray(DATA.y)
 NEW = DATA.pairs[N:]
 PROSE = [text for text in " ".join(make_documents(6, random_state=0)).split(". ") if text][:80]
+GERMAN = ["Der Hund schläft im Garten.", "Es regnet heute sehr stark.", "Wo steht das alte Haus?"]
+GERMAN += [
+    "Im Garten schläft der Hund.",
+    "Die Katze fängt keine Maus.",
+    "Morgen scheint die Sonne.",
+]
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 ODD = [("", ""), ("", "How do I learn to bake?"), ("😀😀", "🚀"), ("日本語です", "テスト")]
 
@@ -45,6 +61,11 @@ def fitted(**params):
 @pytest.fixture(scope="module")
 def model():
     return fitted()
+
+
+@pytest.fixture(autouse=True)
+def _few_texts_are_enough(monkeypatch):
+    monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
 
 
 @pytest.fixture
@@ -59,6 +80,68 @@ def test_new_pairs_of_the_kind_of_the_fit_are_familiar_and_prose_is_not(model):
     assert own.shape == (120,) and own.dtype == np.float64
     assert ((own >= 0) & (own <= 1)).all()
     assert np.mean(own[:, None] > other) > 0.95
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n", [150, 400, 800])
+def test_fewer_than_a_twentieth_of_the_kind_of_the_fit_is_flagged(n, seed):
+    data = make_question_pairs(n + 400, random_state=seed)
+    train, new, *_ = disjoint_pairs_split(
+        data.pairs, data.y, test_size=400 / (n + 400), random_state=seed
+    )
+    known, _ = counted(train)
+    assert np.mean(known.of_pairs(new) <= known.limit(None)) < 0.05
+    prose = known.of_pairs(np.array([*zip(PROSE[::2], PROSE[1::2], strict=True)], dtype=object))
+    assert n < 800 or np.mean(prose <= known.limit(None)) > 0.25
+    odd = known.of_pairs(np.array(ODD, dtype=object))
+    assert (odd <= known.limit(None)).all()
+
+
+def test_readmes_own_example_is_familiar():
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    pair = re.search(r'--text-pair "(.+?)" "(.+?)"', readme)
+    assert pair is not None
+    data = make_question_pairs(800, random_state=0)
+    train, *_ = disjoint_pairs_split(data.pairs, data.y, test_size=0.2, random_state=0)
+    known, _ = counted(train)
+    assert known.of_pairs(np.array([pair.groups()], dtype=object)) > 0.5
+
+
+def test_the_limit_is_that_of_pairs_left_out_and_kept_by_saving(tmp_path):
+    data = make_question_pairs(800, random_state=0)
+    model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
+    known = model._familiarity
+    assert 0 < known.limit(None) == model.familiarity_limit_ < 0.5
+    save_model(model, tmp_path / "model.film")
+    assert load_model(tmp_path / "model.film").familiarity_limit_ == model.familiarity_limit_
+    for value, doubts in ((model.familiarity_limit_, True), (0.5, False)):
+        verdict = replace(model.explain(NEW[:1])[0], familiarity=value)
+        assert ("rely less on it" in verdict.familiarity_note) is doubts
+    vars(known).pop("limits")  # saved by an earlier version
+    assert model.familiarity_limit_ == 0.5
+
+
+def test_texts_of_another_kind_are_warned_of_in_python_too(model):
+    other = np.array([*pairwise(GERMAN)] * 4, dtype=object)
+    told = "20 of 20 pairs looked at have a familiarity of at most"
+    with pytest.warns(UnfamiliarTextsWarning, match=told) as caught:
+        model.predict_proba(other[:20])
+    assert caught[0].filename == __file__
+    with pytest.warns(UnfamiliarTextsWarning):
+        model.score(other, np.arange(len(other)) % 2)
+    with pytest.warns(UnfamiliarTextsWarning, match="3 of 3 pairs have"):
+        probabilities_and_familiarities(model, other[:3])
+    with pytest.warns(UnfamiliarTextsWarning, match="texts looked at have") as caught:
+        DuplicateFinder(model).fit(GERMAN).find(threshold=0.5)
+    assert [each.filename for each in caught] == [__file__]
+    model.predict_proba(other[:19])  # too few to tell
+    model.predict_proba(NEW)
+    DuplicateFinder(model).fit(NEW.ravel()).find(threshold=0.5)
+    probabilities_and_familiarities(model, NEW)
+    try:
+        model.adapt(GERMAN).predict_proba(other)
+    finally:
+        model.adapt(None)
 
 
 def test_texts_of_no_known_word_and_empty_ones_are_not_familiar(model):
@@ -113,6 +196,19 @@ def test_an_unfamiliar_collection_is_judged_by_untrained_similarity(model):
     half = logit(model.predict_proba(NEW)[:, 1])
     assert half[plain] == pytest.approx((before[plain] + logit(after[plain])) / 2, abs=1e-9)
     model.adapt(None)
+
+
+def test_few_texts_have_a_share_in_proportion_and_are_warned_of(model, monkeypatch):
+    monkeypatch.undo()
+    texts = [f"Es regnet am {day}. Mai." for day in range(1, 32)]
+    try:
+        assert model.adapt(texts).untrained_share_ == model.adapt(texts[:30]).untrained_share_ == 1
+        for n, given in ((29, texts[:29]), (2, texts[:2] * 20)):
+            with pytest.warns(UserWarning, match=f"^{n} different texts are too few") as caught:
+                assert model.adapt(given).untrained_share_ == pytest.approx(n / 30)
+            assert caught[0].filename == __file__
+    finally:
+        model.adapt(None)
 
 
 def test_an_adapted_model_looks_at_similarity_within_its_collection(model):
