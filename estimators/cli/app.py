@@ -36,7 +36,7 @@ Or with pairs that are labelled 0 and 1:
 Name columns that are called otherwise: --text1, --text2, --label, --text, --id.
 Files may be CSV, TSV, JSON, Excel or Parquet, in .gz, .bz2 or .zip; - is standard input.
 Results go to standard output or --out, everything else to standard error.
-Exit status: 0 done, 2 wrong options or data, 130 interrupted, 1 a bug.
+Exit status: 0 done, 2 wrong options or data, 1 a bug; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
 """
 
 
