@@ -52,6 +52,8 @@ HEADINGS = {
     "pearson": "Pearson × 100",
     "spearman": "Spearman × 100",
     "seconds": "seconds",
+    "processor": "processor, s",
+    "processor of the exact index": "exact index, processor, s",
     "seconds after a kill": "seconds to finish after a kill",
     "share done again": "share done again",
     "fit": "fit, s",
