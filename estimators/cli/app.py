@@ -15,7 +15,7 @@ COMMANDS = {
     "train": "Learn from labelled pairs.",
     "score": "Score pairs: the probability that they mean the same.",
     "duplicates": "Find the duplicates in a table.",
-    "label": "Label the most informative pairs.",
+    "label": "Label pairs that represent a table.",
     "explain": "Explain the scores of pairs.",
     "evaluate": "Measure a model on labelled pairs.",
     "submit": "Write a submission for Kaggle.",

@@ -1,10 +1,12 @@
 import json
+import re
 
 import pytest
 
 from benchmarks import tables
 from benchmarks.support import records
 from benchmarks.support.picks import Pick
+from benchmarks.support.records import RESULTS
 
 
 def test_readme_tables_are_those_of_the_result_files():
@@ -104,3 +106,51 @@ def test_a_picked_table_joins_benchmarks_under_its_own_headings(tmp_path, monkey
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     monkeypatch.setattr(tables, "PICKS", {"both": picks})
     assert tables.table("both").splitlines()[2:4] == ["| ours | 0.5000 |", "| theirs | 0.2500 |"]
+
+
+NOT_MEASURED = {
+    "versions": ("3.11", "4.4"),
+    "sections and tables of the papers": ("3.4", "4.3", "5.4", "5.6"),
+    "what papers report": ("0.32141", "34.45", "57.68", "78.47", "2508.03453"),
+    "shares of duplicates in Kaggle's files": ("17.46", "36.92"),
+    "values of parameters": ("0.01", "0.5", "0.7"),
+}
+_NO_PROSE = re.compile(
+    r"<!-- table \w+ -->.*?<!-- end -->|<!--.*?-->"
+    r"|```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)",
+    re.DOTALL,
+)
+_FIGURE = re.compile(r"(?<![\w.])\d*\.\d+(?![\w.]*\d)")
+
+
+def newest_figures():
+    """All that a record may read as: with fewer digits, in percent, its complement, in 1,000s."""
+    newest = {}
+    for path in sorted(RESULTS.glob("*.jsonl")):
+        for line in path.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            newest[row["bench"], row["case"], row["metric"]] = row["value"]
+    found = set()
+    for value in newest.values():
+        if isinstance(value, int | float):
+            for shown in (
+                value,
+                value * 100,
+                1 - value,
+                (1 - value) * 100,
+                value / 1000,
+                value / 60,
+            ):
+                found |= {f"{abs(shown):.{digits}f}" for digits in range(1, 5)}
+    return found
+
+
+def test_figures_in_prose_are_those_of_the_newest_records():
+    allowed = newest_figures().union(*NOT_MEASURED.values())
+    stale = {}
+    for path in [tables.ROOT / "README.md", *sorted((tables.ROOT / "docs").glob("*.md"))]:
+        prose = _NO_PROSE.sub(" ", path.read_text("utf-8"))
+        figures = {re.sub(r"^\.", "0.", figure) for figure in _FIGURE.findall(prose)}
+        if figures - allowed:
+            stale[path.name] = sorted(figures - allowed)
+    assert stale == {}

@@ -66,7 +66,8 @@ def label(
 ) -> None:
     """Ask, pair by pair, whether two texts of a TABLE mean the same.
 
-    TABLE holds texts (--text) or pairs (--text1, --text2). The most informative pairs are asked.
+    TABLE holds texts (--text) or pairs (--text1, --text2). Pairs that represent the others are
+    asked first.
     Every answer is saved before the next question; the same command continues where it stopped.
     Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal or a pipe.
 
