@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.trust`` reads damaged copies of every kind of file, and inputs of a fuzzer
 that is guided by the code they reach (atheris, where it is installed), asks every estimator about
-odd texts, and kills jobs, or fills their disk, at random moments. A damaged file may be read
+odd texts, reads models and blocks of strangers, which have one change each by what is in them,
+and kills jobs, or fills their disk, at random moments. A damaged file may be read
 or refused with a clear message, and an odd text too; anything else is a failure, as are a hang,
 2 GiB more memory, and values that are not finite. A job that was broken has to leave no wrong
 outcome, and to end, when run again, with that of an undisturbed run. ``--parts`` names what runs;
@@ -28,9 +29,11 @@ from benchmarks.faulty.estimators_on_odd_texts import (
 from benchmarks.faulty.faults import broken, jobs
 from benchmarks.faulty.guided import guided, is_installed
 from benchmarks.faulty.readers import Tally, fuzzed, readers
+from benchmarks.faulty.strangers import quiet_threads, strangers
+from benchmarks.faulty.strangers import tried as tried_strangers
 from benchmarks.support.records import record
 
-PARTS = ("readers", "guided", "estimators", "faults")
+PARTS = ("readers", "guided", "estimators", "faults", "strangers")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trust", description=__doc__)
     parser.add_argument("--parts", default=",".join(PARTS), help="with commas between")
     parser.add_argument("--inputs", type=int, default=2500, help="of each reader and estimator")
+    parser.add_argument("--hours", type=float, help="of the part strangers, instead of --inputs")
     parser.add_argument("--faults", type=int, default=26, help="of each job")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--seed", type=int, default=0)
@@ -88,6 +92,17 @@ def _tallies(
                     print(str(error)[:200], flush=True)
                     continue
                 yield f"guided: {name}", tally, {"edges_whole": whole, "edges": edges}
+    if "strangers" in parts:  # for the same reason as faults
+        with quiet_threads():
+            folder = scratch / "strangers"
+            folder.mkdir()
+            kinds = strangers(folder)
+            chosen = {name: each for name, each in kinds.items() if options.only in name}
+            n = options.inputs if options.hours is None else sys.maxsize
+            seconds = 3600 * (options.hours or 0) / max(len(chosen), 1)
+            for name, each in chosen.items():
+                tally = tried_strangers(each, folder, options.seed, n, seconds)
+                yield f"strangers: {name}", tally, {}
     if "faults" in parts:  # before torch has threads of its own, which no fork survives
         prepared = scratch / "prepared"
         prepared.mkdir()

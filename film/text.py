@@ -1,4 +1,4 @@
-"""Text normalisation: when two texts are copies, and when they count as the same sentence."""
+"""Text normalisation: when two texts are copies, or the same sentence, and how one is shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import hashlib
 import re
 import unicodedata
 
-__all__ = ["copy_key", "normalize_text", "text_hash", "token_text", "words_and_symbols"]
+__all__ = [
+    "copy_key",
+    "normalize_text",
+    "printable_text",
+    "text_hash",
+    "token_text",
+    "words_and_symbols",
+]
+
+_JOINERS = "\u200c\u200d"
 
 _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _UNICODE_WORD = re.compile(r"[^\W_]+")
@@ -283,3 +292,22 @@ def _spaced_symbol(match: re.Match[str]) -> str:
     if category == "M":
         return character
     return f" {character} " if category == "S" or character in _PUNCTUATION_KEPT else " "
+
+
+def printable_text(text: str, length: int) -> str:
+    r"""Cut a text to a line of at most ``length`` characters that cannot steer a terminal.
+
+    Examples
+    --------
+    >>> from film.text import printable_text
+    >>> printable_text("two\nlines", 20), printable_text("incomprehensibilities", 10)
+    ('two lines', 'incompreh…')
+    >>> print(printable_text("\x1b[2J", 10))
+    \x1b[2J
+    """
+    short = text if len(text) <= length else text[: length - 1] + "…"
+    # Joiners are not "printable", yet some scripts cannot be written without them.
+    return "".join(
+        c if c.isprintable() or c in _JOINERS else (" " if c.isspace() else ascii(c)[1:-1])
+        for c in short
+    )

@@ -14,6 +14,7 @@ from numpy.lib import format as npy
 __all__ = [
     "LEAST_LIMIT",
     "MOST_TIMES",
+    "MOST_TIMES_IN_MEMORY",
     "check_array",
     "check_member",
     "check_sparse",
@@ -26,6 +27,8 @@ LEAST_LIMIT = 2**28
 """Bytes that every file may unpack to."""
 MOST_TIMES = 100
 """A larger file may unpack to as many times its own size; 3 to 40 are usual."""
+MOST_TIMES_IN_MEMORY = 3
+"""Memory that reading a model or a block takes, at most, in times of what it may unpack to."""
 _CHUNK = 2**16
 
 

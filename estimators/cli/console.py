@@ -15,6 +15,7 @@ from typing import IO, Any
 import click
 
 from estimators.cli.process import exit_status
+from film.text import printable_text
 
 _META = "estimators.cli."
 _ARGUMENTS = {
@@ -32,6 +33,11 @@ _ARGUMENTS = {
 """Options by arguments that have another name in Python."""
 
 
+def _printable(text: str) -> str:
+    """Messages may quote a file, whose characters must not steer the terminal."""
+    return "\n".join(printable_text(line, len(line)) for line in text.split("\n"))
+
+
 class Failure(click.ClickException):
     """Wrong options or data: one message, exit status 2."""
 
@@ -39,7 +45,7 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message to standard error."""
-        click.echo(f"film: error: {self.format_message()}", file=file, err=True)
+        click.echo(f"film: error: {_printable(self.format_message())}", file=file, err=True)
 
 
 class Application(click.Group):
@@ -205,7 +211,7 @@ def is_quiet() -> bool:
 def note(text: str) -> None:
     """Tell something on standard error, unless notes are unwanted."""
     if not is_quiet():
-        click.echo(f"film: {text}", err=True)
+        click.echo(f"film: {_printable(text)}", err=True)
 
 
 def verbosity() -> int:

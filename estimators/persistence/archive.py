@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from film.text import printable_text
 from film.unpacking import check_array, check_member, json_size, size_limit
 
 FORMAT = 1
@@ -205,8 +206,8 @@ def open_archive(
         raise
     except Exception as error:  # broken archives, and what is in them, end in many kinds
         raise ValueError(
-            f"{path} is not a model file, or was cut short ({type(error).__name__}: {error}); "
-            "copy it again, or save the model with save_model"
+            f"{path} is not a model file, or was cut short ({type(error).__name__}: "
+            f"{printable_text(str(error), 500)}); copy it again, or save the model with save_model"
         ) from error
     if not known:
         raise ValueError(

@@ -19,6 +19,7 @@ MOST_DEPTH = 100
 _ENTRY_BYTES = 200
 """What an entry takes beside what it holds: a container, and its place in another."""
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+_MOST_SEEDS = 100
 _POOL_SIZE = np.random.SeedSequence(0).pool_size
 
 
@@ -141,8 +142,11 @@ class Builder:
         # Compiled code reads as many numbers of classes as there are outputs.
         if n_classes.shape != (n_outputs,) or n_classes.dtype != np.intp or (n_classes < 1).any():
             raise ValueError("a decision tree has other outputs than it declares")
+        state = self.build(entry["content"])
+        if state["nodes"].ndim != 1 or state["values"].ndim != 3:
+            raise ValueError("a decision tree has nodes of another shape")
         found = named(n_features, n_classes, n_outputs)
-        found.__setstate__(self.build(entry["content"]))
+        found.__setstate__(state)
         return found
 
     def _random_state(self, named: Any, entry: dict[str, Any]) -> Any:
@@ -155,6 +159,9 @@ class Builder:
         seeds = self.build(entry["content"]["seed_seq"])
         if state["bit_generator"] not in _BIT_GENERATORS or seeds["pool_size"] != _POOL_SIZE:
             raise ValueError(f"numpy.random.{state['bit_generator']} is no bit generator")
+        if max(np.size(seeds["entropy"]), np.size(seeds["spawn_key"])) > _MOST_SEEDS:
+            # The time to mix them grows with their square.
+            raise ValueError("a bit generator has too many seeds")
         found = getattr(np.random, state["bit_generator"])(np.random.SeedSequence(**seeds))
         found.state = state
         return named(found)

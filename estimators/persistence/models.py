@@ -38,6 +38,7 @@ from estimators.persistence.old_names import parameters_astray, read_as_today
 from estimators.persistence.trusted import audit, listed
 from film.corpus import checked_device
 from film.datasets import atomic_writer
+from film.text import printable_text
 
 # Settings that name a folder or file to read and write: a model from someone else must not say
 # which, and a cache may hold pickles.
@@ -264,7 +265,7 @@ def load_model(
             if hasattr(type(part), "check_state"):
                 part.check_state()
     for package, is_other in (("film-metric", _is_newer), ("scikit-learn", _is_other_minor)):
-        theirs, ours = str(written.get(package)), versions()[package]
+        theirs, ours = printable_text(str(written.get(package)), 40), versions()[package]
         if is_other(theirs, ours):
             warnings.warn(
                 f"{path} was written with {package} {theirs}, this is {ours}: "
@@ -283,12 +284,16 @@ def _told_as_damage(path: str | os.PathLike[str], written: Mapping[str, Any]) ->
         raise
     except Exception as error:  # damage, and parts of other versions, end in many kinds
         theirs, ours = (
-            " and ".join(f"{name} {said.get(name)}" for name in ("film-metric", "scikit-learn"))
+            " and ".join(
+                f"{name} {printable_text(str(said.get(name)), 40)}"
+                for name in ("film-metric", "scikit-learn")
+            )
             for said in (written, versions())
         )
         raise ValueError(
             f"{path} was written with {theirs} and cannot be restored with {ours} "
-            f"({type(error).__name__}: {error}); it is damaged, or needs the versions it was "
+            f"({type(error).__name__}: {printable_text(str(error), 500)}); it is damaged, or needs "
+            "the versions it was "
             "written with: copy it again, or fit and save the model again"
         ) from error
 
@@ -304,7 +309,8 @@ def _check_parameters(
         kind = type(part).__name__
         told = [f"lacks the parameter {name!r}" for name in lacked]
         told += [f"has {name!r}, which is no parameter here" for name in unknown]
-        theirs, ours = str(written.get("film-metric")), versions()["film-metric"]
+        theirs = printable_text(str(written.get("film-metric")), 40)
+        ours = versions()["film-metric"]
         raise ValueError(
             f"{path} was written with film-metric {theirs}, this is {ours}, and a {kind} in it "
             f"{' and '.join(told)}: it cannot predict as it did; install film-metric {theirs}, or "

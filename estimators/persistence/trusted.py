@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from estimators.persistence.registry import find_savable, savable
-from film.text import normalize_text, token_text
+from film.text import normalize_text, printable_text, token_text
 
 # A crafted file may hand these any text, so only harmless functions may be registered.
 savable(normalize_text)
@@ -128,7 +128,7 @@ def listed(refused: set[tuple[str, str]]) -> str:
     lines = []
     for kind, name in sorted(refused, key=lambda entry: entry[::-1]):
         hint = f": {_HINTS[name]}" if name in _HINTS else ""
-        lines.append(f"{name} ({kind}{hint})")
+        lines.append(printable_text(f"{name} ({kind}{hint})", 300))
     return ", ".join(lines)
 
 

@@ -107,7 +107,7 @@ def _as_text(facts: dict[str, Any]) -> str:
     lines: dict[str, str] = {}
     for name, value in facts.items():
         if isinstance(value, dict) and name == "out of fold":
-            lines |= {f"out of fold, {inner}": _shown(cell) for inner, cell in value.items()}
+            lines |= {f"out of fold, {_shown(key)}": _shown(cell) for key, cell in value.items()}
         else:
             lines[name] = _shown(value)
     return two_columns(lines)
@@ -117,7 +117,7 @@ def _shown(value: Any) -> str:
     if value is None:
         return "unknown: not recorded in the file"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(cell)}" for name, cell in value.items()) or "none"
+        return ", ".join(f"{_shown(name)} {_shown(cell)}" for name, cell in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(map(_shown, value)) or "none"
     # A file from someone else may hold characters that steer a terminal.

@@ -10,13 +10,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from estimators import DisjointPairsKFold, DuplicateFinder, load_model, save_model
+from estimators import (
+    DisjointPairsKFold,
+    DuplicateFinder,
+    fast_duplicates,
+    load_model,
+    save_model,
+)
+from estimators.cli import main
+from film.datasets import make_question_pairs
 from film.unpacking import json_size
 from tests.estimators.forged_models import members_of, write_members
 
@@ -66,13 +75,23 @@ def array_file(values):
     return buffer.getvalue()
 
 
-TREE = entry(
-    "TreeNode",
-    "sklearn.tree._tree.Tree",
-    __reduce__={"args": row(plain(3), array(), plain(10**6), kind="Tuple")},
-    content=plain({}),
-)
+def tree(n_outputs, **state):
+    keys = row(*[entry("TypeNode", "builtins.str")] * len(state))
+    return entry(
+        "TreeNode",
+        "sklearn.tree._tree.Tree",
+        __reduce__={"args": row(plain(3), array(), plain(n_outputs), kind="Tuple")},
+        content=entry("DictNode", "builtins.dict", content=state, key_types=keys),
+    )
+
+
+def generator(**seeds):
+    state = {"bit_generator": plain({"bit_generator": "PCG64"}), "seed_seq": plain(seeds)}
+    return entry("RandomGeneratorNode", "numpy.random._generator.Generator", content=state)
+
+
 MEGABYTES = {n: array_file(np.zeros(n * 2**17)) for n in (8, 128)}
+ONE = array_file(np.ones(1, dtype=np.intp))
 HUGE = {
     "a set of a range": (reduced("frozenset", reduced("range", plain(10**12))), None),
     "one array named 40 times": (row(*[array()] * 40), MEGABYTES[8]),
@@ -96,7 +115,8 @@ HUGE = {
     ),
     "two of two of two": (nest(plain("x"), 60, 2), None),
     "a nest": (nest(plain("x"), 200, 1), None),
-    "a tree of other outputs": (TREE, array_file(np.ones(1, dtype=np.intp))),
+    "a tree of other outputs": (tree(10**6), ONE),
+    "nodes without a shape": (tree(1, nodes=objects((), plain(0)), values=array()), ONE),
     "a number that is bytes": (
         entry(
             "DictNode",
@@ -106,17 +126,8 @@ HUGE = {
         ),
         None,
     ),
-    "many seeds": (
-        entry(
-            "RandomGeneratorNode",
-            "numpy.random._generator.Generator",
-            content={
-                "bit_generator": plain({"bit_generator": "PCG64"}),
-                "seed_seq": plain({"entropy": 1, "pool_size": 10**9}),
-            },
-        ),
-        None,
-    ),
+    "a wide pool of seeds": (generator(entropy=1, spawn_key=[], pool_size=10**9), None),
+    "many seeds": (generator(entropy=[0] * 300_000, spawn_key=[], pool_size=4), None),
 }
 
 
@@ -295,3 +306,62 @@ def test_neighbours_are_among_the_texts(tmp_path, value):
     save_model(finder, tmp_path / "finder.film")
     with pytest.raises(ValueError, match="a table of neighbours of 4 points leads out of them"):
         load_model(tmp_path / "finder.film")
+
+
+STEER = "\x1b[2J\x9b31m"
+
+
+def renamed(path, change):
+    content = members_of(path)
+    for name in ("schema.json", "film-metric.json"):
+        tree = json.loads(content[name])
+        change(tree)
+        content[name] = json.dumps(tree).encode()
+    write_members(path, content)
+
+
+def other_version(tree):
+    if "versions" in tree:
+        tree["versions"] |= {"film-metric": f"9.9{STEER}", "scikit-learn": f"9.9{STEER}"}
+
+
+def other_class(tree):
+    if "content" in tree:
+        tree["__class__"] = f"Other{STEER}"
+
+
+def other_key(tree):
+    if "content" in tree:
+        tree["content"]["content"]["C"] = entry("BytesNode", "builtins.bytes", file=f"{STEER}.bin")
+
+
+def with_metadata(tree):
+    if "versions" in tree:
+        told = {STEER: 1, "figures": {STEER: STEER}}
+        tree |= {"metadata": {"out of fold": {STEER: STEER}, "options": told}, "date": STEER}
+        tree["versions"] |= {STEER: STEER}
+
+
+@pytest.mark.parametrize("change", [other_version, other_class, other_key])
+def test_strings_of_a_file_do_not_steer_a_terminal(saved, change):
+    renamed(saved, change)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            load_model(saved)
+        except ValueError as error:
+            told.append(error)
+    said = "".join(str(getattr(each, "message", each)) for each in told)
+    assert r"\x1b[2J" in said and said.isprintable()
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("change", [other_version, other_class, with_metadata])
+def test_commands_show_no_strings_that_steer_a_terminal(tmp_path, change):
+    path = tmp_path / "model.film"
+    data = make_question_pairs(80, random_state=0)
+    save_model(fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs, data.y), path)
+    renamed(path, change)
+    done = CliRunner().invoke(main, ["info", str(path)])
+    said = done.output + done.stderr
+    assert r"\x1b[2J" in said and said.replace("\n", "").isprintable()
