@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -217,6 +218,7 @@ def _judged(stranger: Stranger, path: Path) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (used + promised + MOST_BYTES,) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 1))
     sys.addaudithook(_watch(path))
+    warnings.simplefilter("ignore")
     try:
         found = stranger.read(path)
     except UNCLEAR:

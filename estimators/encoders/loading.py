@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,9 @@ from estimators.encoders.declared_layers import read_declared
 from estimators.inputs import check_integer
 from film.corpus import checked_device
 
+_MOST_LAYERS = 200
+_MOST_LEFT_OUT = 10_000_000
+"""Weights that files may lack: those of a pooler, which is not used, or tied to others."""
 SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -64,10 +69,12 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
     """Give tokenizer and model of a folder, or raise where one is not whole or not safe."""
     from transformers import AutoModel, AutoTokenizer
 
+    config = _config_of_weights(folder)
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **SAFE)
         module, report = AutoModel.from_pretrained(
             folder,
+            config=config,
             dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
@@ -91,6 +98,43 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
             f"only {entries}; give the model its own tokenizer"
         )
     return tokenizer, module
+
+
+def _config_of_weights(folder: Path) -> Any:
+    """Read the config, or raise where its model would be far larger than the weights are."""
+    import torch
+    from safetensors import safe_open
+    from transformers import AutoConfig, AutoModel
+
+    weights, n_weights = 0, 0
+    for path in folder.glob("model*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            for name in file.keys():
+                weights += math.prod(file.get_slice(name).get_shape())
+                n_weights += 1
+    try:
+        config = AutoConfig.from_pretrained(folder, **SAFE)
+        layers = [
+            value
+            for name, value in config.to_dict().items()
+            if re.search("layer|group|expert|block", name) and type(value) is int
+        ]
+        described = math.inf
+        if max(layers, default=0) <= max(n_weights, _MOST_LAYERS):
+            # On this device nothing takes memory.
+            with torch.device("meta"):
+                module = AutoModel.from_config(config, trust_remote_code=False)
+            described = sum(part.numel() for part in module.parameters())
+    except MemoryError:
+        raise
+    except Exception as error:  # transformers has its own
+        raise _cannot_load(folder, error) from error
+    if described > 2 * weights + _MOST_LEFT_OUT:
+        raise ValueError(
+            f"model folder {folder}: config.json describes {described:,} weights, and its files "
+            f"hold {weights:,}; config.json and weights are not of one model"
+        )
+    return config
 
 
 def _cannot_load(folder: Path, error: Exception) -> ValueError:

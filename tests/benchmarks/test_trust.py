@@ -1,6 +1,9 @@
 """The counts of what goes wrong: every part runs, and a reader that is wrong is found out."""
 
+import itertools
 import json
+import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ from benchmarks.faulty.damage import damaged
 from benchmarks.faulty.estimators_on_odd_texts import tried
 from benchmarks.faulty.faults import Job, broken
 from benchmarks.faulty.readers import fuzzed
+from benchmarks.faulty.strangers import Stranger
+from benchmarks.faulty.strangers import tried as tried_strangers
 from benchmarks.trust import main
 
 
@@ -40,6 +45,41 @@ def test_without_a_fuzzer_its_part_is_left_out(monkeypatch, capsys):
 def test_a_killed_job_leaves_nothing_wrong(tmp_path, job):
     options = ["--parts", "faults", "--quick", "--only", job, "--out", str(tmp_path)]
     assert main(options) == 0
+
+
+@pytest.mark.parametrize("only", ["model, folds", "blocks, sparse"])
+def test_files_of_strangers_are_read_or_refused(tmp_path, only):
+    parts = ["--parts", "strangers", "--only", only, "--inputs", "12", "--out", str(tmp_path)]
+    assert main(parts) == 0
+    rows = [json.loads(line) for line in (tmp_path / "trust.jsonl").read_text().splitlines()]
+    found = {row["metric"]: row["value"] for row in rows}
+    assert found["inputs"] == 12 and found["read"] and found["refused"] and not found["failed"]
+    assert main([*parts, "--hours", "0.0001"]) == 0
+
+
+def crash(path):
+    os.abort()
+
+
+@pytest.mark.parametrize(
+    ("reader", "kind"),
+    [
+        (lambda path: path.with_name("other").read_bytes(), "a file beside it was opened"),
+        (lambda path: subprocess.run(["true"]), "a process or connection was started"),
+        (lambda path: np.ones(10**10), "more memory than promised"),
+        (lambda path: np.ones(2**27), "more memory than promised"),
+        (lambda path: all(itertools.repeat(1)), "more than 4 s"),
+        (lambda path: {}["missing"], "an error of another kind"),
+        (crash, "ended with -6"),
+    ],
+)
+def test_a_reader_of_strangers_that_is_wrong_is_found_out(tmp_path, monkeypatch, reader, kind):
+    monkeypatch.setattr("benchmarks.faulty.strangers.MOST_SECONDS", 4)
+    (tmp_path / "other").write_bytes(b"x")
+    members = {"schema.json": b"{}", "film-metric.json": b"{}"}
+    stranger = Stranger(members, lambda path, found: path.write_bytes(b"x"), reader, len)
+    (tmp_path / "made").mkdir()
+    assert list(tried_strangers(stranger, tmp_path / "made", 0, 1, 0).kinds) == [kind]
 
 
 def test_damage_is_the_same_for_one_seed_and_differs_between_two():

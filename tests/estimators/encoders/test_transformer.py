@@ -194,6 +194,23 @@ def test_weights_that_would_stay_random_are_an_error(folder):
         load(folder)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"vocab_size": 3_000_000},
+        {"max_position_embeddings": 10**9},
+        {"intermediate_size": 10**8},
+        {"num_hidden_layers": 10**7},
+    ],
+    ids=str,
+)
+def test_a_config_of_a_far_larger_model_is_refused_before_it_is_built(folder, changes, monkeypatch):
+    edit_config(folder, **changes)
+    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", None)
+    with pytest.raises(ValueError, match=r"config\.json describes .* weights, and its files hold"):
+        load(folder)
+
+
 def test_a_tokenizer_larger_than_the_model_is_an_error(folder):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     tokenizer.add_tokens(["more", "words"])
