@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import estimators
+from estimators import load_model
+from film.unpacking import LEAST_LIMIT, MOST_TIMES, MOST_TIMES_IN_MEMORY
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -87,3 +89,23 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
     for page in ("<a href='c.html'>", "<a href='b.html#there'>", "<script src='//host/x.js'>"):
         (tmp_path / "a.html").write_text(page)
         assert len(script("dead_links").dead_links(tmp_path)) == 1, page
+
+
+def test_what_security_promises_is_tested():
+    told = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    rows = [line for line in told.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 7
+    for row in rows:
+        named = re.findall(r"`(test\w+|tests/[\w/.]+)`", row.split("|")[-2])
+        assert named, row
+        for name in named:
+            assert f"def {name}(" in sources or (ROOT / name).is_file(), name
+
+
+def test_the_limits_on_size_are_those_of_the_code():
+    limit = f"{LEAST_LIMIT // 2**20} MiB,? or {MOST_TIMES} times"
+    memory = f"at most {MOST_TIMES_IN_MEMORY} times"
+    told = [(ROOT / name).read_text(encoding="utf-8") for name in ("SECURITY.md", "docs/saving.md")]
+    for text in [*told, load_model.__doc__ or ""]:
+        assert re.search(limit, " ".join(text.split())) and memory in " ".join(text.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -69,12 +70,11 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
     """Give tokenizer and model of a folder, or raise where one is not whole or not safe."""
     from transformers import AutoModel, AutoTokenizer
 
-    config = _config_of_weights(folder)
     try:
+        _check_config(folder)
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **SAFE)
         module, report = AutoModel.from_pretrained(
             folder,
-            config=config,
             dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
@@ -83,7 +83,7 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
         )
     except MemoryError:
         raise
-    except Exception as error:  # transformers, tokenizers and safetensors have their own
+    except Exception as error:  # ours, transformers, tokenizers and safetensors have their own
         raise _cannot_load(folder, error) from error
     _check_weights_used(folder, report)
     if not tokenizer.is_fast:
@@ -100,11 +100,9 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
     return tokenizer, module
 
 
-def _config_of_weights(folder: Path) -> Any:
-    """Read the config, or raise where its model would be far larger than the weights are."""
-    import torch
+def _check_config(folder: Path) -> None:
+    """Raise where the model that config.json describes would be far larger than its weights."""
     from safetensors import safe_open
-    from transformers import AutoConfig, AutoModel
 
     weights, n_weights = 0, 0
     for path in folder.glob("model*.safetensors"):
@@ -112,29 +110,30 @@ def _config_of_weights(folder: Path) -> Any:
             for name in file.keys():
                 weights += math.prod(file.get_slice(name).get_shape())
                 n_weights += 1
-    try:
-        config = AutoConfig.from_pretrained(folder, **SAFE)
-        layers = [
-            value
-            for name, value in config.to_dict().items()
-            if re.search("layer|group|expert|block", name) and type(value) is int
-        ]
-        described = math.inf
-        if max(layers, default=0) <= max(n_weights, _MOST_LAYERS):
-            # On this device nothing takes memory.
-            with torch.device("meta"):
-                module = AutoModel.from_config(config, trust_remote_code=False)
-            described = sum(part.numel() for part in module.parameters())
-    except MemoryError:
-        raise
-    except Exception as error:  # transformers has its own
-        raise _cannot_load(folder, error) from error
+    config = folder / "config.json"
+    described = _described(folder, config.read_bytes(), max(n_weights, _MOST_LAYERS))
     if described > 2 * weights + _MOST_LEFT_OUT:
         raise ValueError(
-            f"model folder {folder}: config.json describes {described:,} weights, and its files "
+            f"config.json describes {described:,} weights, and the files "
             f"hold {weights:,}; config.json and weights are not of one model"
         )
-    return config
+
+
+@functools.lru_cache(maxsize=16)
+def _described(folder: Path, content: bytes, most_layers: int) -> float:
+    """Count the weights of the model of a config; infinitely many where it has too many layers."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder, **SAFE)
+    for name, value in config.to_dict().items():
+        if re.search("layer|group|expert|block", name) and type(value) is int:
+            if value > most_layers:
+                return math.inf
+    # On this device nothing takes memory.
+    with torch.device("meta"):
+        module = AutoModel.from_config(config, trust_remote_code=False)
+    return sum(part.numel() for part in module.parameters())
 
 
 def _cannot_load(folder: Path, error: Exception) -> ValueError:

@@ -175,8 +175,9 @@ def load_model(
     path : str or path-like
         The file, or the folder of a self-contained model.
     max_size : int, default=None
-        Most bytes that the file may unpack to. None: 256 MiB, or 100 times the size of the file
-        where that is more; of models, 10 to 40 times are usual.
+        Most bytes that the file may unpack to, and that may be built of it: objects of Python,
+        and arrays once for each entry that names them. None: 256 MiB, or 100 times the size of the
+        file where that is more; of models, 10 to 40 times are usual.
     device : str, default=None
         Where all transformers models in it compute from now on: "cpu", "cuda". None is as below.
 
@@ -196,8 +197,10 @@ def load_model(
         When ``device`` is not here; before any work.
     ValueError
         When it is no such file (a pickle among them), is damaged, was written in a later format,
-        unpacks to more than it may or than it declares, or holds a type that is not trusted; the
-        message names these, and nothing was built then. When weights are not finite. When an
+        unpacks to more than it may or than it declares, has members that were not saved together,
+        or holds a type that is not trusted; the message names these, and nothing was built then.
+        When it would build more than it may, and when positions that compiled code follows lead
+        out of an array. When weights are not finite. When an
         estimator of ours in it lacks a parameter of today, or has one that is unknown here, as in
         files of later versions. When a transformers model of a self-contained folder is missing or
         not as it was saved; the message names the member that needs it.
@@ -221,7 +224,7 @@ def load_model(
     to lie in range.
 
     A trusted model may still be wrong on purpose: this guards the machine, not the judgement.
-    What was unpacked takes several times its size in memory while it is read.
+    Reading takes at most 3 times ``max_size`` in memory.
 
     Examples
     --------

@@ -207,7 +207,7 @@ def test_weights_that_would_stay_random_are_an_error(folder):
 def test_a_config_of_a_far_larger_model_is_refused_before_it_is_built(folder, changes, monkeypatch):
     edit_config(folder, **changes)
     monkeypatch.setattr(transformers.AutoModel, "from_pretrained", None)
-    with pytest.raises(ValueError, match=r"config\.json describes .* weights, and its files hold"):
+    with pytest.raises(ValueError, match=r"config\.json describes .* weights, and the files hold"):
         load(folder)
 
 
