@@ -13,7 +13,7 @@ from estimators.cli import app as _app
 from estimators.cli import process
 from estimators.cli import reading as _reading
 from estimators.cli.commands import score
-from film.datasets import make_question_pairs
+from film.datasets import make_documents, make_question_pairs
 from tests.estimators.cli.commands import (
     ROOT,
     finished,
@@ -133,6 +133,20 @@ def test_with_no_stream_open_the_result_is_in_its_file(command, shelf, tmp_path)
     assert (code, said, err) == (0, "", "")
     assert out.stat().st_size > 0
     assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closes streams as a shell does")
+def test_contexts_are_learned_and_harvested_with_no_stream_open(shelf, tmp_path):
+    stories = [tmp_path / f"{number}.txt" for number in range(6)]
+    for story, text in zip(stories, make_documents(6, random_state=0), strict=True):
+        story.write_text(text, encoding="utf-8")
+    model, out = tmp_path / "contexts", tmp_path / "harvest.csv"
+    for call in (
+        ["contexts", *stories, "--model", model, "--contexts", 5],
+        ["harvest", shelf / "texts.csv", "--model", model, "--pairs", 20, "--out", out],
+    ):
+        assert finished(start(*call, closed=(0, 1, 2))) == (0, "", "")
+    assert len(out.read_text("utf-8").splitlines()) > 1
 
 
 @pytest.mark.skipif(os.name == "nt", reason="closes streams as a shell does")
