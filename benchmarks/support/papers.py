@@ -130,9 +130,9 @@ PAPERS = {
         ),
         Piece(
             "Figure 3, log loss per sample",
-            "histogram",
-            why="`ScoreHistogramDisplay`, among the figures of the demo",
-            how="`make demo`",
+            "histogram of the losses of test samples",
+            why="not drawn; `ScoreHistogramDisplay` draws the scores of both classes, not losses",
+            how="`ScoreHistogramDisplay.from_predictions`",
         ),
         Piece(
             "Figure 4, rates by k",

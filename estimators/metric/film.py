@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from estimators.inputs import check_choice, check_real, checked_memory, progress_bar
-from estimators.metric.triplet_metric import TripletMetric
+from estimators.metric.triplet_metric import TripletMetric, in_rounded_units, in_units
 from estimators.persistence import savable
 from film.corpus import RowBlocks, checked_device
 from film.metric import (
@@ -202,14 +202,18 @@ class FILM(TripletMetric):
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
         on_disk, dtype = isinstance(points, RowBlocks), points.dtype
+        # The descent of "cayley" branches on last digits.
+        points, unit = (in_units if self.solver == "eigen" else in_rounded_units)(points)
         if self.threshold is not None:
-            points = normalize(points)
+            points, unit = normalize(points), 1.0
         with progress_bar(self.verbose, "FILM") as progress:
             # Blocks on disk keep what is finished themselves.
             memory = checked_memory(None if on_disk else self.memory)
             decompose: Any = memory.cache(_decomposed, ignore=["progress"])
-            # The descent of "cayley" branches on the last digits of float32.
-            points, unit = _single(points) if self.solver == "eigen" else (points, 1.0)
+            # Sparse rows are texts, many of them, and what their decomposition leaves to chance is
+            # far above the rounding of float32.
+            if self.solver == "eigen" and sp.issparse(points):
+                points = points.astype(np.float32)
             low, rng = decompose(points, rank, rng, progress)
             right, singular_values = low.right, low.singular_values
             sigma = singular_values / singular_values[0]
@@ -280,18 +284,6 @@ class FILM(TripletMetric):
                 "leave it at None"
             )
         return super()._checked_blocks(points, reset=reset)
-
-
-def _single(points: Any) -> tuple[Any, float]:
-    """Sparse rows of float64 in float32, and the power of two that they were divided by.
-
-    These are texts, many of them, and what their decomposition leaves to chance is far above the
-    rounding of float32. In these units squares neither overflow nor vanish.
-    """
-    if not sp.issparse(points) or points.dtype != np.float64:
-        return points, 1.0
-    unit = float(2.0 ** np.frexp(np.abs(points.data).max())[1])
-    return (points / unit).astype(np.float32), unit
 
 
 def _decomposed(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimators.inputs import check_integer, progress_bar
-from estimators.metric.triplet_metric import TripletMetric
+from estimators.metric.triplet_metric import TripletMetric, in_rounded_units
 from estimators.persistence import savable
 from film.metric import StopReason, anchor_batches, batch_step, initial_components, pass_settled
 
@@ -126,7 +126,7 @@ class MiniBatchFILM(TripletMetric):
         first = not hasattr(self, "components_")
         with self._unchanged_on_error():
             points, labels, triplets = self._check_data(X, y, reset=first)
-            rng = self._generator()
+            points, rng = in_rounded_units(points)[0], self._generator()
             triplets = self._mined(points, labels, rng) if triplets is None else triplets
             if first:
                 D = points.shape[1]
@@ -144,6 +144,7 @@ class MiniBatchFILM(TripletMetric):
         check_integer("batch_size", self.batch_size, 1)
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
+        points = in_rounded_units(points)[0]
         triplets = self._mined(points, labels, rng) if triplets is None else triplets
         rank = min(self.rank, *points.shape)
         d = min(self.d, rank)

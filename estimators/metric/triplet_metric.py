@@ -123,10 +123,10 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         points, labels, triplets = self._check_data(X, y, reset=False)
         if triplets is None:
-            triplets = self._mined(points, labels, self._generator(default=0))
+            triplets = self._mined(in_units(points)[0], labels, self._generator(default=0))
         used, triplets = np.unique(triplets, return_inverse=True)
         some = points.rows(used) if isinstance(points, RowBlocks) else points[used]
-        Y = project(some, self.components_.astype(points.dtype, copy=False))
+        Y = project(in_units(some)[0], self.components_.astype(points.dtype, copy=False))
         return ordered_share(Y, triplets.reshape(-1, 3))
 
     @property
@@ -266,6 +266,32 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "set d lower or rank higher"
             )
         warnings.warn(note, UserWarning, stacklevel=stacklevel)
+
+
+def in_units(X: Any) -> tuple[Any, float]:
+    """X in units of its largest entry, and that entry, so that squares stay in range.
+
+    float64 is divided by the entry itself, which undoes any constant factor up to rounding; float32
+    by the power of two above it, which keeps all of its bits. RowBlocks stay as they are.
+    """
+    if isinstance(X, RowBlocks):
+        return X, 1.0
+    entries = X.data if sp.issparse(X) else X
+    largest = float(np.abs(entries).max(initial=0))
+    if largest == 0:
+        return X, 1.0
+    if X.dtype == np.float32:
+        largest = float(np.exp2(np.frexp(largest)[1]))
+    return X / X.dtype.type(largest), largest
+
+
+def in_rounded_units(X: Any) -> tuple[Any, float]:
+    """`in_units` to the precision of float32, so that rows times a constant are the same rows.
+
+    For descents that amplify what differs in the last bits, and would end at another map.
+    """
+    X, unit = in_units(X)
+    return X if isinstance(X, RowBlocks) else X.astype(np.float32).astype(X.dtype), unit
 
 
 def _refuse_texts(X: Any, name: str) -> None:

@@ -152,7 +152,7 @@ def solve(
     k, P = leading_eigenvectors(K_all, d)
     scale = float(k[0])
     if not scale > rounding_of_pulls(anchors, pulls, second_moment):
-        return _no_direction(len(K_all), d, anchors.dtype)
+        return _no_direction(anchors, pulls, second_moment, d, margin)
     # ‖K‖ depends on n and on the units of X; softplus and tolerances need it near one.
     K_all = K_all / anchors.dtype.type(scale)
     s = np.maximum(k / k.dtype.type(scale), 0)
@@ -397,12 +397,17 @@ def _move_activity(
     return K + K.dtype.type(step) * change, activity + step * (active - activity)
 
 
-def _no_direction(r: int, d: int, dtype: np.dtype) -> Solution:
+def _no_direction(
+    anchors: Rows, pulls: Rows, second_moment: np.ndarray, d: int, margin: float
+) -> Solution:
+    """Give the leading directions, each of weight 1; without a scale, in the units of the data."""
+    P, s = np.eye(len(second_moment), d, dtype=anchors.dtype), np.ones(d, dtype=anchors.dtype)
     nothing = np.empty(0)
+    z = hinge_arguments(P, s, anchors, pulls)
     return Solution(
-        P=np.eye(r, d, dtype=dtype),
-        s=np.ones(d, dtype=dtype),
-        objective=float("inf"),
+        P=P,
+        s=s,
+        objective=true_objective(z, s, margin * float(second_moment[:d].sum())),
         lower_bound=0.0,
         n_iter=0,
         reason=StopReason.NO_DIRECTION,

@@ -237,6 +237,8 @@ def nearest_dissimilar(
 
     found = np.full((len(anchors), count), -1, dtype=np.intp)
     width = min(count, len(order))
+    if width == 0:
+        return found
     block = max(1, _BLOCK_CELLS // max(1, len(order)))
     for first in range(0, len(anchors), block):
         rows = anchors[first : first + block]

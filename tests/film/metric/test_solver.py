@@ -408,8 +408,10 @@ def test_no_direction_gives_leading_directions_and_says_so(solver, sign):
     assert "check the triplets" in solution.reason.value
     assert np.array_equal(solution.P, np.eye(4, 2))
     assert solution.s.tolist() == [1, 1]
-    # Of the objective no more is known than that it is positive.
-    assert (solution.objective, solution.lower_bound) == (np.inf, 0.0)
+    # That of the map kept, in the units of the data: ‖y‖² is 2, and so is ‖s‖².
+    z = -sign * np.square(anchors[:, :2]).sum(axis=1)
+    assert solution.objective == pytest.approx(np.maximum(z + 2, 0).sum() + 1)
+    assert solution.lower_bound == 0.0
     assert solution.n_iter == len(solution.loss_curve) == 0
     nothing = solve(0 * anchors, 0 * anchors, np.zeros(4), 2, solver=solver)
     assert nothing.reason is StopReason.NO_DIRECTION

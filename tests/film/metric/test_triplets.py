@@ -492,3 +492,11 @@ def test_points_are_not_changed():
     kept = points.copy()
     nearest_dissimilar(points, np.arange(6), np.arange(6), 2)
     assert np.array_equal(points, kept)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("anchors", [[], [2, 3]])
+def test_among_points_of_zeros_there_are_no_neighbours(anchors, count):
+    anchors = np.array(anchors, dtype=int)
+    found = nearest_dissimilar(np.zeros((4, 2)), anchors, np.arange(4), count)
+    assert found.tolist() == [[-1] * count] * len(anchors)
