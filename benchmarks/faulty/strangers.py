@@ -215,7 +215,8 @@ def _judged(stranger: Stranger, path: Path) -> int:
     promised = MOST_TIMES_IN_MEMORY * size_limit(sum(file.stat().st_size for file in files))
     before = _memory("VmRSS")
     used = _memory("VmSize")
-    resource.setrlimit(resource.RLIMIT_AS, (used + promised + MOST_BYTES,) * 2)
+    most = used + promised + MOST_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 1))
     sys.addaudithook(_watch(path))
     warnings.simplefilter("ignore")

@@ -77,7 +77,11 @@ def test_a_reader_of_strangers_that_is_wrong_is_found_out(tmp_path, monkeypatch,
     monkeypatch.setattr("benchmarks.faulty.strangers.MOST_SECONDS", 4)
     (tmp_path / "other").write_bytes(b"x")
     members = {"schema.json": b"{}", "film-metric.json": b"{}"}
-    stranger = Stranger(members, lambda path, found: path.write_bytes(b"x"), reader, len)
+
+    def write(path, found):
+        path.write_bytes(b"x")
+
+    stranger = Stranger(members, write, reader, len)
     (tmp_path / "made").mkdir()
     assert list(tried_strangers(stranger, tmp_path / "made", 0, 1, 0).kinds) == [kind]
 

@@ -345,13 +345,14 @@ def with_metadata(tree):
 @pytest.mark.parametrize("change", [other_version, other_class, other_key])
 def test_strings_of_a_file_do_not_steer_a_terminal(saved, change):
     renamed(saved, change)
+    said = ""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
             load_model(saved)
         except ValueError as error:
-            told.append(error)
-    said = "".join(str(getattr(each, "message", each)) for each in told)
+            said = str(error)
+    said += "".join(str(each.message) for each in told)
     assert r"\x1b[2J" in said and said.isprintable()
 
 
