@@ -60,6 +60,13 @@ from estimators.pairs.stack.routing import routed_metadata, weighted_rows
 from estimators.pairs.stack.training_pairs import JudgedTraining
 from estimators.persistence import savable
 
+STEPS = {"features": 1, "near copies": 1, "final model": 3, "training texts": 4}
+"""Steps of the bar beside those of members, by what they took beside them on 8,000 pairs."""
+
+
+def _no_stage(*_: Any) -> None:
+    """Take the place of what moves a bar."""
+
 
 @savable
 class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
@@ -254,40 +261,46 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             return self.fit(pairs[rows], np.asarray(y)[rows], similar, **sliced)
         folds = problem.folds(splitter)
         plans = make_plans(members, own_folds, folds)
-        if features is not None:
-            features = features.fit(with_corpus(pairs, problem.corpus_texts))
-        lexical = dense_features(features, pairs)
-        with progress_bar(self.verbose, "DuplicateClassifier", count_steps(plans) + 1) as advance:
+        n_steps = count_steps(plans) + sum(STEPS.values())
+        with progress_bar(self.verbose, "DuplicateClassifier", n_steps) as advance:
+            stage = advance or _no_stage
+            stage("features", 0)
+            if features is not None:
+                features = features.fit(with_corpus(pairs, problem.corpus_texts))
+            lexical = dense_features(features, pairs)
+            stage("features", STEPS["features"])
             judged, fitted, collections = fit_members(
                 plans, problem, near, routed, memory.cache, advance, int(self.verbose)
             )
-            if advance:
-                advance("final model", 0)
             inputs = np.column_stack([judged, lexical])
             columns = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
             columns += names_of_features(features, lexical.shape[1])
             copies = None
+            stage("near copies", 0)
             if self.final_estimator is None:
                 copies = near_copies(sorted(set(pairs.flat)), self.random_state)
                 copies = inputs_of(fitted, collections, features, copies, near)
+            stage("near copies", STEPS["near copies"])
+            stage("final model", 0)
             final = fit_final(final, columns, inputs, labels, copies, routed["final_estimator"])
-            if advance:
-                advance("final model")
+            stage("final model", STEPS["final model"])
 
-        self._set_labels(classes, duplicate)
-        self.members_ = fitted
-        self.final_estimator_ = final
-        self.features_ = features
-        self.feature_names_out_ = columns
-        self.certain_copies_ = True
-        self.out_of_fold_ = inputs
-        self.train_prior_ = prior_of(final, labels, inputs, weights)
-        self.typical_ = np.median(inputs, axis=0)
-        self._collections, self._neighbourhood, self._copies = collections, near, copies
-        self._final_fit_params = routed["final_estimator"]
-        self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
-        self._remember(problem, folds, own_folds, {name: routed[name] for name in names})
-        self._learn_texts(problem)
+            self._set_labels(classes, duplicate)
+            self.members_ = fitted
+            self.final_estimator_ = final
+            self.features_ = features
+            self.feature_names_out_ = columns
+            self.certain_copies_ = True
+            self.out_of_fold_ = inputs
+            self.train_prior_ = prior_of(final, labels, inputs, weights)
+            self.typical_ = np.median(inputs, axis=0)
+            self._collections, self._neighbourhood, self._copies = collections, near, copies
+            self._final_fit_params = routed["final_estimator"]
+            self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
+            self._remember(problem, folds, own_folds, {name: routed[name] for name in names})
+            stage("training texts", 0)
+            self._learn_texts(problem)
+            stage("training texts", STEPS["training texts"])
         return self
 
     def inputs(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:

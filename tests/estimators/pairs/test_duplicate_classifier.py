@@ -894,7 +894,10 @@ def test_what_fails_at_work_leaves_the_fitted_state():
 
 def test_progress_is_shown_on_request(capsys):
     cheap(verbose=1).fit(PAIRS, Y)
-    assert "DuplicateClassifier" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert re.search(r"DuplicateClassifier: 100%.*training texts", shown)
+    # No stage that takes long stands at the end of the bar.
+    assert int(re.findall(r"DuplicateClassifier: +(\d+)%.*final model", shown)[0]) < 70
     cheap().fit(PAIRS, Y)
     assert capsys.readouterr() == ("", "")
 
