@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -162,9 +163,10 @@ def by_pymanopt(task: Problem) -> Outcome:
 
 def by_geoopt(task: Problem) -> Outcome:
     """Riemannian Adam on the columns P, and their lengths beside; the lowest of all steps."""
-    import geoopt
     import torch
 
+    # Its types are not those of what it takes.
+    geoopt: Any = import_module("geoopt")
     started = time.perf_counter()
     pulls, m = task.scaled()
     A, V = torch.from_numpy(pulls), torch.from_numpy(task.anchors)

@@ -300,7 +300,7 @@ def _polished_rounds(
     progress: Callable[[str], None] | None,
 ) -> Iterator[_Round]:
     """Polish the best map, then maps drawn at random."""
-    shape, dtype = best.P.shape, anchors.dtype
+    dtype = anchors.dtype
     lengths = np.sqrt(best.s.astype(np.float64))
     start, size = best.P * lengths, float(np.sqrt(np.square(lengths).mean()))
     left = max(1, int(_WORK / (4 * len(anchors) * best.P.size)))
@@ -318,7 +318,7 @@ def _polished_rounds(
         yield _Round(P, s, at.loss, at.bound, at.gradient_norm, share, at.smoothing)
         if left <= 0:
             return
-        start = size * random_point(*shape, rng)
+        start = size * random_point(len(best.P), best.P.shape[1], rng)
 
 
 def _map_of(B: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
