@@ -328,3 +328,21 @@ def test_real_files(name, n_pairs, share, n_excluded):
         assert labels(data).mean() == pytest.approx(share, abs=0.0005)
     assert len(set(data.ids.tolist())) == n_pairs
     assert drop_excluded(data, read_excluded(REAL.parent / "exclude.txt"))[1] == n_excluded
+
+
+@pytest.mark.parametrize(("n_lines", "n_skipped"), [(100, 0), (101, 101)])
+def test_a_record_has_at_most_100_lines(write, n_lines, n_skipped):
+    question = "\n".join(f"line {i}" for i in range(n_lines))
+    path = write(f'{HEADER}0,1,2,"{question}",b,0\n6,7,8,c,d,1\n')
+    data = read_quora(path, on_error="skip")
+    assert (data.n_skipped, len(data)) == (n_skipped, 1 if n_skipped else 2)
+
+
+def test_a_record_is_not_blamed_for_lines_that_it_gave_back(write):
+    """The quote that opens in line 2 never closes, and line 3 is another record, not UTF-8."""
+    path = write(HEADER.encode() + b'0,1,2,"a,b,0\n3,4,5,\xe9,b,0\n6,7,8,c,d,1\n')
+    data = read_quora(path, on_error="skip")
+    assert data.pairs.tolist() == [["c", "d"]]
+    assert [line for line, _ in data.skipped] == [2, 3]
+    assert "quoting" in data.skipped[0][1]
+    assert "line 3" not in data.skipped[0][1]
