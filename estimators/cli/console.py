@@ -205,7 +205,8 @@ quiet_option = click.option(
 
 def is_quiet() -> bool:
     """Whether notes and progress are unwanted."""
-    return bool(click.get_current_context().meta.get(f"{_META}quiet"))
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(f"{_META}quiet"))
 
 
 def note(text: str) -> None:

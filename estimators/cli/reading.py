@@ -140,17 +140,8 @@ def _streamed(stream: Stream, places: list[int]) -> Iterator[tuple[str, str, str
         yield name, text, other
     if not seen:
         raise Failure(f"{stream.header.source} has a header, but no rows")
-    if n_empty == len(seen):
-        raise Failure(_all_empty(stream.header, n_empty))
     if n_empty:
         note(f"{stream.header.source}: {n_empty} of {len(seen)} rows have an empty text")
-
-
-def _all_empty(table: Table, n_rows: int) -> str:
-    return (
-        f"{table.source}: all {n_rows} rows have an empty text; name the columns that hold the "
-        f"texts: it has {', '.join(repr(name[:60]) for name in table.columns)}"
-    )
 
 
 class LabelledPairs(NamedTuple):
@@ -207,12 +198,15 @@ def note_on_texts(table: Table, texts: NDArray[np.object_]) -> None:
     Raises
     ------
     Failure
-        When every row lacks a text.
+        When a column of texts holds none.
     """
     rows = texts.reshape(len(texts), -1)
     empty = [row for row, cells in enumerate(rows) if not all(text.strip() for text in cells)]
-    if len(empty) == len(rows):
-        raise Failure(_all_empty(table, len(rows)))
+    if len(empty) == len(rows) and texts.ndim == 1:
+        raise Failure(
+            f"{table.source}: all {len(rows)} rows have an empty text; name the columns that hold "
+            f"the texts: it has {', '.join(repr(name[:60]) for name in table.columns)}"
+        )
     if empty:
         note(
             f"{table.source}: {len(empty)} of {len(rows)} rows have an empty text, "

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 _DUPLICATE = frozenset(
     "1 1.0 true t yes y duplicate duplicates duplicated dup match matches matched matching same "
@@ -122,6 +123,7 @@ class TwoLabels:
     @property
     def duplicate_class_(self) -> Any:
         """The label of duplicates."""
+        check_is_fitted(self, "classes_")
         return self.classes_[self._duplicate_column]
 
     def _set_labels(self, classes: Any, duplicate: Any) -> None:

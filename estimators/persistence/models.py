@@ -349,8 +349,11 @@ def _restore(parts: list[Any]) -> None:
     for part in parts:
         read_as_today(part)
         state = getattr(part, "__dict__", {})
-        for name in (*_PLACES, *_WORKERS):
+        for name in _PLACES:
             if state.get(name) is not None:
+                setattr(part, name, None)
+        for name in _WORKERS:
+            if str(state.get(name)) not in ("None", "1"):
                 setattr(part, name, None)
         if str(state.get("device")) not in ("None", "cpu"):
             # A GPU of the machine that saved it; None takes what there is here.

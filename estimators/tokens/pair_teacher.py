@@ -106,6 +106,8 @@ class PairTeacher(BaseEstimator):
         None with a ``corpus``, whose teacher has learned from all of them.
     classes_ : ndarray of shape (2,)
         Labels.
+    duplicate_class_ : label
+        The one of duplicates.
 
     See Also
     --------

@@ -88,9 +88,12 @@ def test_identical_texts_are_duplicates_in_any_words(name, words, tmp_path):
     np.testing.assert_array_equal(
         model.predict(DATA.pairs) == duplicate, fitted(name).predict(DATA.pairs) == 1
     )
+    from matplotlib import pyplot as plt
+
     drawn = ScoreHistogramDisplay.from_estimator(model, DATA.pairs, y)
     np.testing.assert_array_equal(drawn.outcome, DATA.y == 1)
     np.testing.assert_array_equal(drawn.scores, p)
+    plt.close(drawn.figure_)
     score, expected = get_scorer("roc_auc"), fitted(name)
     assert np.isclose(score(model, DATA.pairs, y), score(expected, DATA.pairs, DATA.y))
     tasks = MTEBModel(model)

@@ -228,6 +228,7 @@ ARGUMENTS: dict[str, Any] = {
     "chunks": [],
     "contexts": [1],
     "digest": "0" * 16,
+    "familiarity": np.ones(1),
     "folder": "folder",
     "place": "folder",
     "ids": [0],

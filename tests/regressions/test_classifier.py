@@ -265,6 +265,7 @@ def test_01_there_are_near_copies_of_any_texts():
     assert np.array_equal(near_copies(ODD_TEXTS, 1), near_copies(ODD_TEXTS, 1))
 
 
+@pytest.mark.filterwarnings("ignore:.*have a familiarity of at most")
 def test_01_saved_models_predict_the_same(small_model, boosted_model, tmp_path):
     pairs = [*DIFFERENT, *itself(ODD_TEXTS), *[tuple(pair) for pair in PAIRS[-40:]]]
     for model in (small_model, boosted_model):

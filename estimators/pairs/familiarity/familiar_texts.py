@@ -229,6 +229,7 @@ class FamiliarTexts(BaseEstimator):
         return self
 
     def _known_texts(self) -> Familiarity:
+        check_is_fitted(self)
         known = getattr(self, "_familiarity", None)
         if known is None or not hasattr(self, "_training_similarity"):
             raise ValueError(

@@ -182,7 +182,7 @@ def test_an_entry_holds_the_steps_of_its_verdict():
 
 @pytest.mark.parametrize(("familiarity", "warns"), [(0.5, False), (0.49, True), (0.0, True)])
 def test_a_page_tells_familiarity_and_warns_where_texts_are_not_familiar(familiarity, warns):
-    told = verdict("n", 3, baseline=0.5, familiarity=familiarity)
+    told = verdict("n", 3, baseline=0.5, familiarity=familiarity, familiarity_limit=0.49)
     line = content(explanations_page([told]))["pairs"][0]["verdict"]["familiarity"]
     assert line.startswith(f"familiarity {familiarity:.2f}")
     assert ("unlike those that the model was fitted to" in line) == warns
