@@ -38,6 +38,8 @@ from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, rates_over_k
 
 MODES = ("both", "either")
+COPIES = 0.7
+"""Cosine of copies in the default space, chosen out of fold inside Quora's train file."""
 # Ranks are counted up to a power of two past k, this one at least, so that many k share a search.
 _LEAST_COUNT = 64
 # Out-of-fold ranks are there to choose k by, and so are counted farther.
@@ -56,7 +58,7 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     embedder : estimator, default=None
         Texts → dense vectors. It is fitted as ``embedder.fit(texts, triplets)`` on the unique
         texts of the pairs and triplets mined from their labels, so a pipeline that ends in `FILM`
-        learns from them. None is ``make_pipeline(TfidfVectorizer(), FILM())``.
+        learns from them. None is FILM of 30 directions over TF-IDF of character trigrams.
     k : int, default=36
         Neighbourhood size; the paper's choice.
     mode : {"both", "either"}, default="both"
@@ -74,10 +76,11 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         What ranks count: unique texts, as in the paper, or questions, where the texts of a
         cluster of known duplicates count once, so that a question with many copies does not push
         a new copy out of its neighbourhood.
-    copies : float, default=None
+    copies : float, "auto" or None, default="auto"
         Cosine in the embedder's space, from 0 to 1, above which texts of the corpus are copies that
         count once (`film.corpus.leaders`). Nobody lists all copies of a question; uncounted, they
-        push each other out of its neighbourhood. None counts every text.
+        push each other out of its neighbourhood. None counts every text, as in the paper. "auto" is
+        0.7 in the default space and None in others, whose cosines mean something else.
     n_random : int, default=5
         Random dissimilar texts per anchor, in mining.
     memory : str or joblib.Memory, default=None
@@ -139,7 +142,7 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         corpus: Any = None,
         cv: Any = 5,
         count: str = "texts",
-        copies: Any = None,
+        copies: Any = "auto",
         n_random: int = 5,
         memory: Any = None,
         random_state: int = 0,
@@ -195,7 +198,7 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         # A corpus as large, and as free of a new question's duplicates, as those that the rates are
         # measured over: all rows would make ranks 1 / (1 - 1/cv) times as high.
         count = self._cache(counted_texts, ignore=["problem", "points"])
-        given = embedder, problem.key, counted, self.copies
+        given = embedder, problem.key, counted, self._counted_copies()
         self._counted = count(*given, problem=problem, points=self._points)
         self._set_labels(*labels)
         self.out_of_fold_ranks_ = out_of_fold
@@ -286,6 +289,12 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             points=getattr(self, "_points", None),
         )
 
+    def _counted_copies(self) -> float | None:
+        """Return the cosine from which on texts are copies, or None."""
+        if isinstance(self.copies, str) and self.copies == "auto":
+            return COPIES if self.embedder is None else None
+        return None if self.copies is None else check_real("copies", self.copies, 0, 1)
+
     def _cache(self, function: Any, ignore: list[str]) -> Any:
         return checked_memory(self.memory).cache(function, ignore=ignore)
 
@@ -347,12 +356,13 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         """Check everything, rank pairs out of fold, and as a whole fit an embedder to all pairs."""
         k_max = max(_OUT_OF_FOLD_COUNT, _count_past(check_integer("k", self.k, 1)))
         check_choice("mode", self.mode, MODES)
-        copies = None if self.copies is None else check_real("copies", self.copies, 0, 1)
+        copies = self._counted_copies()
         given = pairs, y, similar, self.corpus, self.random_state
         *labels, problem = checked_problem(*given, n_random=self.n_random, count=self.count)
         splitter = splitter_of(self.cv, self.random_state)
         problem = problem.or_same(getattr(self, "_problem", None))
-        plain = make_pipeline(TfidfVectorizer(), FILM(random_state=self.random_state))
+        words = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True)
+        plain = make_pipeline(words, FILM(30, rank=200, random_state=self.random_state))
         embedder = plain if self.embedder is None else cloned("embedder", self.embedder)
         check_encoders([("embedder", embedder)], checked_memory(self.memory))
         # The corpus is no part of these keys: both modes share their folds and embedders.

@@ -518,9 +518,12 @@ def test_lists_and_frames_are_pairs_too(fitted):
     assert np.array_equal(fitted.rank(frame), fitted.rank(PAIRS))
 
 
-@pytest.mark.filterwarnings("ignore:rank=600")
-def test_the_default_embedder_is_film_over_tfidf():
+@pytest.mark.filterwarnings("ignore:rank=200")
+def test_the_default_embedder_is_film_over_trigrams_and_counts_copies_once():
     knn = PairwiseKNNClassifier(cv=2).fit(PAIRS[:60], Y[:60])
+    same = PairwiseKNNClassifier(knn.embedder_, copies=0.7, cv=2).fit(PAIRS[:60], Y[:60])
+    assert np.array_equal(knn.out_of_fold_ranks_, same.out_of_fold_ranks_)
+    assert np.array_equal(knn.rank(NEW), same.rank(NEW))
     assert [type(step).__name__ for _, step in knn.embedder_.steps] == ["TfidfVectorizer", "FILM"]
     assert knn.predict(NEW).shape == (len(NEW),)
 
