@@ -51,6 +51,7 @@ CASES: dict[str, Callable[[Bench], None]] = {
     "discriminators": origin.measure_discriminators,
     "sizes": origin.measure_sizes,
     "terms": origin.measure_terms,
+    "prior": origin.measure_prior,
     "choice": origin.measure_choice,
     "sides": origin.measure_sides,
     "perplexity": origin.measure_perplexity,
@@ -67,7 +68,7 @@ CASES: dict[str, Callable[[Bench], None]] = {
     "examples": surrogate.measure_examples,
     "whole": origin.measure_whole,
 }
-NAMED = ("discriminators", "sides", "training-size", "partial", "afs", "sections", "whole")
+NAMED = ("prior", "discriminators", "sides", "training-size", "partial", "afs", "sections", "whole")
 """Cases that run only when they are named: they train more models, or need more sets or time."""
 NOT_QUICK = ("pretrained", "discriminators")
 

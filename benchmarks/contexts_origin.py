@@ -49,6 +49,8 @@ N_TUNED = 200
 SHAPES = {"two sentences a side": {"sides": 2}, "chunks of 30 sentences": {"chunk_length": 30}}
 SHARE_PRETRAINED = 0.1
 """Of the documents that a pretrained encoder reads: it takes minutes for each tenth."""
+N_WITH_GENERATOR, N_CONTEXTS_WITH_GENERATOR = 60, 20
+"""Pairs and contexts of each sentence where priors are compared beside a generator."""
 N_RANDOM = 3
 """Draws of random contexts."""
 N_TIMED, N_ALONE = 8, 60
@@ -110,6 +112,29 @@ def measure_terms(bench: Bench) -> None:
         bench.tell_row(f"9: without {name}", terms.similarity(weights), rival=f"9: {ORIGIN}")
     for name, weights in ALONE.items():
         bench.tell_row(f"9: {name} alone", terms.similarity(weights), rival=f"9: {ORIGIN}")
+
+
+def measure_prior(bench: Bench) -> None:
+    """Measure the first term of Eq. 3 by both priors, alone and beside those of a generator."""
+    documents = _share_of(bench.raw_documents(), 1 if bench.quick else SHARE_PRETRAINED)
+    trained = {} if bench.quick else {"generator": "tiny", "generator_seconds": 150.0}
+    shapes: dict[str, tuple[dict[str, Any], Any, int]] = {
+        "discriminator": ({"generator": None}, bench.choice, bench.size),
+        "and a tiny generator": (
+            {**trained, "weights": ONES},
+            bench.choice.first(N_WITH_GENERATOR),
+            min(N_CONTEXTS_WITH_GENERATOR, bench.size),
+        ),
+    }
+    for name, (changes, rows, size) in shapes.items():
+        fitted = bench.context_model("prior", documents, **changes)
+        for prior in ("corpus", "training"):
+            model = shared_copy(fitted).set_params(prior=prior)
+            label = f"prior {prior}, {name}"
+            terms = bench.terms(model, label, rows, size, weights=ONES)
+            for kind, centre in CENTRINGS.items():
+                value = whole_score(terms.similarity(ONES, centre=centre), rows)
+                bench.tell(f"prior: {prior}, {name}{kind}", f"choice_{len(rows.pairs)}", value)
 
 
 def measure_choice(bench: Bench) -> None:

@@ -93,11 +93,16 @@ class ContextModel(FittedContexts):
         Share of the corpus, as whole documents, on which training is judged; 0: none.
     n_retrieved : int, default=20000
         Chunks that retrieval by TF-IDF leaves to the discriminator.
-    n_ranked : int, default=300
+    n_ranked : int, default=None
         Contexts that the discriminator ranks first and that Eq. 3 then puts in order; the
-        discriminator's order goes on behind them. No part without a generator.
+        discriminator's order goes on behind them. None: three times as many as are wanted. No part
+        without a generator.
     n_contexts : int, default=500
         Size of the set of a sentence, and of the fixed set.
+    prior : {"corpus", "training"}, default="corpus"
+        What the first term of Eq. 3 takes for granted. "corpus": one context of all n is the true
+        one, -log(1 + n exp(-z)) for the logit z. "training": as many are true as false, as in
+        training, -log(1 + exp(-z)): Eq. 1, as in the paper. The order of contexts is the same.
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
         λ of Eq. 3: discriminator, sentence given context, left and right given the rest. Those of
         terms that the model does not have count as 0.
@@ -193,8 +198,9 @@ class ContextModel(FittedContexts):
         generator_seconds: Any = None,
         validation_fraction: float = 0.02,
         n_retrieved: int = 20000,
-        n_ranked: int = 300,
+        n_ranked: Any = None,
         n_contexts: int = 500,
+        prior: str = "corpus",
         weights: Any = (1, 1, 1, 1),
         diverse: bool = True,
         device: Any = None,
@@ -226,6 +232,7 @@ class ContextModel(FittedContexts):
         self.n_retrieved = n_retrieved
         self.n_ranked = n_ranked
         self.n_contexts = n_contexts
+        self.prior = prior
         self.weights = weights
         self.diverse = diverse
         self.device = device

@@ -21,7 +21,9 @@ from estimators.contexts.parts.discriminator_training import SentenceStates
 from estimators.contexts.parts.fitting import CORPUS, digest_of
 from estimators.contexts.parts.generator_training import open_generator
 from estimators.contexts.parts.part_folder import part_path, read_part, read_weights
+from estimators.contexts.parts.recipe import PRIORS
 from estimators.contexts.parts.text_counts import hashed_counts
+from estimators.inputs import check_choice
 from film.contexts import (
     SentenceCorpus,
     combine_terms,
@@ -77,6 +79,8 @@ class ContextSpace:
         Fitted, where the discriminator learned on its vectors.
     device : str
         Where networks compute.
+    prior : {"corpus", "training"}
+        As in `ContextModel`.
 
     Raises
     ------
@@ -93,7 +97,9 @@ class ContextSpace:
         sides: int,
         encoder: Any,
         device: str,
+        prior: str,
     ) -> None:
+        self.prior = check_choice("prior", prior, PRIORS)
         # A corpus that was given may lie elsewhere.
         for kind, name in parts.items():
             if kind != CORPUS:
@@ -197,12 +203,9 @@ class ContextSpace:
         return found
 
     def log_fit(self, logits: np.ndarray) -> np.ndarray:
-        """Give log p(y = 1) where one context of all is the true one.
-
-        Training shows as many true contexts as false ones. By that prior whatever is chosen is
-        true with a probability of almost 1, and its logarithm says nothing.
-        """
-        return -np.logaddexp(0, float(np.log(len(self.centres))) - logits)
+        """Give log p(y = 1) by the prior: of Eq. 1, or where one context of all is the true one."""
+        n_false = len(self.centres) if self.prior == "corpus" else 1
+        return -np.logaddexp(0, float(np.log(n_false)) - logits)
 
     @functools.cached_property
     def reference(self) -> Sentences:

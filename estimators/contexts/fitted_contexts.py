@@ -28,6 +28,9 @@ from film.threads import FIRST_USE
 CONTEXTS_TRIED = 8
 """Candidates per wanted context from which a diverse set is chosen; more where these do not do."""
 
+RANKED_PER_WANTED = 3
+"""Contexts that Eq. 3 puts in order per wanted one, so that it has some to choose from."""
+
 
 class FittedContexts(TransformerMixin, BaseEstimator):
     """Base of `ContextModel`: all but how it learns."""
@@ -35,7 +38,8 @@ class FittedContexts(TransformerMixin, BaseEstimator):
     folder: Any
     n_contexts: int
     n_retrieved: int
-    n_ranked: int
+    n_ranked: int | None
+    prior: str
     weights: Any
     diverse: bool
     device: Any
@@ -118,6 +122,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         own = space.own_places(different)
         weights = weights_of(self, space.generators != [])
         found, unknown = [], []
+        n_ranked = RANKED_PER_WANTED * size if self.n_ranked is None else self.n_ranked
         ranked = space.candidates(sentences, strategy, self.n_retrieved, self._seed)
         for number, (first, is_known) in enumerate(ranked):
             head = np.empty(0, dtype=np.int64)
@@ -126,9 +131,9 @@ class FittedContexts(TransformerMixin, BaseEstimator):
                 first = partial(_first_of, space.place(self.contexts_))
             elif strategy != "random" and weights[1:].any():
                 head = space.by_score(
-                    sentences.take([number]), first(self.n_ranked), own[number], weights
+                    sentences.take([number]), first(n_ranked), own[number], weights
                 )
-            tried = max(CONTEXTS_TRIED * size, self.n_ranked)
+            tried = max(CONTEXTS_TRIED * size, n_ranked)
             while True:
                 candidates = first(tried)
                 rest = candidates[~np.isin(candidates, head)]
@@ -160,7 +165,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
         Returns
         -------
         terms : ndarray of float32, shape (n, n_contexts, 4), or list of (n_contexts_i, 4)
-            log p(y = 1 | s, c), with one true context among all of the corpus, and the mean
+            log p(y = 1 | s, c) by the parameter ``prior``, and the mean
             log-probabilities per token of the sentence, of its left and of its right; 0 for terms
             that the model does not have, and for all of generators where ``weights`` give them
             none. A list where texts have different numbers of contexts.
@@ -347,7 +352,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
     def _space(self) -> ContextSpace:
         check_is_fitted(self, "contexts_")
         with FIRST_USE:
-            if "_opened" not in vars(self):
+            if "_opened" not in vars(self) or self._opened.prior != self.prior:
                 import torch
 
                 self._opened = ContextSpace(
@@ -357,6 +362,7 @@ class FittedContexts(TransformerMixin, BaseEstimator):
                     sides=self._sides,
                     encoder=self.encoder_,
                     device=check_device(torch, self.device),
+                    prior=self.prior,
                 )
             return self._opened
 

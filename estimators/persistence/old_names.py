@@ -13,6 +13,7 @@ from estimators.persistence.registry import find_savable, is_savable
 _RENAMED = {"RCMDRegressor": {"similarity": "plan"}}
 """By class: the name in older files, and the name of today."""
 _ADDED = {
+    "ContextModel": {"prior": "corpus"},
     "DuplicateClassifier": {"member_cv": None, "neighbourhood": None},
     "DuplicateFinder": {"device": None},
     "FILM": {"device": None, "memory": None, "threshold": None, "similar_weight": 1.0},

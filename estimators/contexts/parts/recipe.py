@@ -27,6 +27,7 @@ from film.datasets import atomic_writer
 
 SIZES = ("tiny", "small", "base", "large")
 
+PRIORS = ("corpus", "training")
 READERS = ("fixed", "maps", "bag", "lstm")
 INTERACTIONS = ("bilinear", "concatenation")
 LEAST_VOCABULARY = 260
@@ -72,7 +73,6 @@ def check_parameters(model: Any) -> None:
         ("batch_size", 2),
         ("generator_batch_size", 1),
         ("n_retrieved", 1),
-        ("n_ranked", 1),
         ("n_contexts", 1),
     ):
         check_integer(name, getattr(model, name), low)
@@ -80,6 +80,9 @@ def check_parameters(model: Any) -> None:
         raise TypeError(f"language={model.language!r} must be a language code such as 'en'")
     for name in ("word_vectors", "lexical", "diverse"):
         check_bool(name, getattr(model, name))
+    if model.n_ranked is not None:
+        check_integer("n_ranked", model.n_ranked, 1)
+    check_choice("prior", model.prior, PRIORS)
     check_choice("reader", model.reader, READERS)
     check_choice("interaction", model.interaction, INTERACTIONS)
     for name, high in (

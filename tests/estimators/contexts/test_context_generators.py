@@ -113,6 +113,18 @@ def test_the_first_contexts_of_the_discriminator_are_put_in_order_of_the_score()
     assert (np.diff(scores) < 1e-4).all()
 
 
+def test_by_default_the_score_chooses_among_three_times_as_many_as_are_wanted():
+    settings = SMALL | {"diverse": False, "generator_epochs": 0.2, "weights": (0, 1, 2, 0)}
+    model = ContextModel(**settings).fit(DOCUMENTS)
+    (ten_of_thirty,) = model.set_params(n_ranked=30).contexts_of(["The cat sees the tree."], 10)
+    (found,) = model.set_params(n_ranked=None).contexts_of(["The cat sees the tree."], 10)
+    np.testing.assert_array_equal(found, ten_of_thirty)
+    (by_discriminator,) = model.set_params(weights=(1, 0, 0, 0)).contexts_of(
+        ["The cat sees the tree."], 10
+    )
+    assert set(found.tolist()) != set(by_discriminator.tolist())
+
+
 def test_diverse_contexts_of_the_score_differ(model):
     (found,) = model.contexts_of(["The cat sees the tree."], 5)
     chunks = np.asarray(model.corpus_.chunks)[found]

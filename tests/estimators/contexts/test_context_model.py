@@ -123,6 +123,19 @@ def test_scores_are_those_of_the_network_one_context_at_a_time(model):
     assert np.ptp(found, axis=0).max() > 0.05
 
 
+def test_the_prior_of_training_is_the_probability_of_eq_1(model):
+    """One false context for each true one, in place of all that the corpus has."""
+    by_corpus = model.transform(TEXTS).astype(float)
+    log_n = np.log(len(model.corpus_.centres()))
+    logits = log_n - np.log(np.expm1(-by_corpus))
+    plain = copy.copy(model).set_params(prior="training")
+    np.testing.assert_allclose(plain.transform(TEXTS), -np.log1p(np.exp(-logits)), atol=1e-3)
+    chosen = [each.contexts_of(["The cat sees the tree."], 5)[0] for each in (plain, model)]
+    np.testing.assert_array_equal(*chosen)
+    with pytest.raises(ValueError, match=r"prior='paper' must be one of 'corpus', 'training'"):
+        ContextModel(**SMALL | {"prior": "paper"}).fit(DOCUMENTS)
+
+
 @pytest.mark.parametrize("case", READERS)
 def test_what_the_discriminator_reads_may_be_chosen(case):
     given, n_alike = READERS[case]
