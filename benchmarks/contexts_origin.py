@@ -127,6 +127,7 @@ def measure_prior(bench: Bench) -> None:
         ),
     }
     for name, (changes, rows, size) in shapes.items():
+        metric = "choice" if rows is bench.choice else "choice_60"
         fitted = bench.context_model("prior", documents, **changes)
         for prior in ("corpus", "training"):
             model = shared_copy(fitted).set_params(prior=prior)
@@ -134,7 +135,7 @@ def measure_prior(bench: Bench) -> None:
             terms = bench.terms(model, label, rows, size, weights=ONES)
             for kind, centre in CENTRINGS.items():
                 value = whole_score(terms.similarity(ONES, centre=centre), rows)
-                bench.tell(f"prior: {prior}, {name}{kind}", f"choice_{len(rows.pairs)}", value)
+                bench.tell(f"prior: {prior}, {name}{kind}", metric, value)
 
 
 def measure_choice(bench: Bench) -> None:

@@ -79,6 +79,7 @@ HEADINGS = {
     "ahead_high": "to",
     "choice": "rows to choose by",
     "choice_200": "200 of them",
+    "choice_60": "60 of them, 20 contexts each",
     "held_out_loss": "held-out loss, nats",
     "perplexity": "perplexity",
     "held_out": "held-out Origin scores, Spearman × 100",
