@@ -184,7 +184,7 @@ def unigram_log_likelihood(
     logs = np.log(smoothed / smoothed.sum())
     ids, lengths = np.asarray(ids), np.asarray(lengths)
     within = np.arange(ids.shape[1]) < lengths[:, None]
-    sums = np.where(within, logs[np.where(within, ids, 0)], 0).sum(axis=1)
+    sums = np.bincount(np.nonzero(within)[0], logs[ids[within]], minlength=len(lengths))
     return (sums + logs[END]) / (lengths + 1)
 
 

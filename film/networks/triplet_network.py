@@ -96,7 +96,6 @@ class TokenConvolutions(torch.nn.Module):
                 raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
         self.axes, self.readout, self.n_features = axes, readout, n_features
         first, across = (1, 3) if axes == "both" else (n_features, 1)
-        self.pool = (2, 2 if axes == "both" else 1)
         sizes = [first, *channels, width]
         layers = [
             torch.nn.Conv2d(sizes[i], sizes[i + 1], (3, across), padding=(1, across // 2))
@@ -152,8 +151,9 @@ class TokenConvolutions(torch.nn.Module):
         x = x[:, None] if self.axes == "both" else x.transpose(1, 2)[..., None]
         for layer in self.layers[:3]:
             x = layer(x).masked_fill(~mask[:, None, :, None], -math.inf)
+            # Across "length" there is one value, which a pooling leaves as it is.
             # A maximum of ReLUs is the ReLU of the maximum, which also makes 0 of -inf.
-            x = torch.relu(torch.nn.functional.max_pool2d(x, self.pool, ceil_mode=True))
+            x = torch.relu(torch.nn.functional.max_pool2d(x, 2, ceil_mode=True))
             mask = _halved(mask)
         x, kept = self.layers[3](x), mask[:, None, :, None]
         if self.readout == "max":

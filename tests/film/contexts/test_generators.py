@@ -425,7 +425,7 @@ def test_sizes():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_tokens": 0}, "n_tokens=0"),
+        ({"n_tokens": END}, "n_tokens=2"),
         ({"size": "huge"}, "'huge' must be one of tiny, small, base, large"),
         ({"size": (10, 3, 1, 1, 4)}, "heads divide"),
         ({"max_length": 0}, "max_length=0"),
@@ -438,6 +438,14 @@ def test_sizes():
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Generator(**{"n_tokens": 9, "size": MINI, **options})
+
+
+def test_the_smallest_vocabulary_ends_at_the_token_that_ends_sentences():
+    model = made(END + 1)
+    empty = torch.zeros((1, 0), dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    with torch.no_grad():
+        found = float(log_likelihood(model, [empty] * 3, CENTRE))
+    assert -10 < found < 0
 
 
 def test_sentences_that_do_not_fit_are_refused():
