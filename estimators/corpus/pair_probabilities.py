@@ -117,7 +117,7 @@ class PairProbabilities:
         return self._carried(self._kept(pairs, texts, progress), prior)
 
     def _kept(self, pairs: np.ndarray, texts: np.ndarray, progress: Progress) -> np.ndarray:
-        """Give what the classifier says of pairs, which is kept as it comes."""
+        """Return the classifier's probabilities of pairs, and keep each block once it is done."""
         asked = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
         new = np.flatnonzero(~np.isin(asked, self._merged()[0]))
         for first in range(0, len(new), BLOCK_PAIRS):

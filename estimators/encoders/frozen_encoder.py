@@ -181,10 +181,10 @@ def warn_of_unknown(shares: np.ndarray, stacklevel: int) -> None:
     n_some, n_all = int((shares > 0).sum()), int((shares == 1).sum())
     if n_some:
         warnings.warn(
-            f"{n_some} of {len(shares)} texts have tokens that the model does not know, and "
-            f"{n_all} of them no others: all unknown tokens read alike, so that texts of them are "
-            "as close as copies, whatever they mean; see unknown_shares, or give a model of their "
-            "language",
+            f"{n_some} of {len(shares)} texts have tokens that the model does not know"
+            f"{f', {n_all} of them no token that it knows' if n_all else ''}: all unknown tokens "
+            "look the same to it, so such texts seem alike whatever they mean; see "
+            "unknown_shares, or give a model of their language",
             UserWarning,
             stacklevel=stacklevel,
         )

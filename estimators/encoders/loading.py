@@ -172,9 +172,11 @@ def most_tokens_of(tokenizer: Any, module: Any, declared: int | None) -> int | N
     return min(known, default=None)
 
 
-def check_length(name: str, length: Any, tokenizer: Any, most: int | None) -> int:
-    """Give a number of tokens, or raise unless a model that takes ``most`` reads texts of it."""
-    special = tokenizer.num_special_tokens_to_add()
+def check_length(
+    name: str, length: Any, tokenizer: Any, most: int | None, *, pair: bool = False
+) -> int:
+    """Return a number of tokens; raise unless a model that takes ``most`` reads a text or pair."""
+    special = tokenizer.num_special_tokens_to_add(pair=pair)
     length = check_integer(name, length, special + 1)
     if most is not None and length > most:
         raise ValueError(

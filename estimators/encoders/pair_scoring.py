@@ -46,6 +46,7 @@ def load_with_head(
     Raises ValueError where the model has no place for it, or has none and ``needs_head``.
     """
     transformer = encoder.fit(texts).loaded()
+    transformer.check_max_length(encoder.max_length, pair=True)
     if not transformer.puts_special_token_first():
         raise ValueError(
             f"model={encoder.model!r} has a tokenizer that puts no token first that stands for "

@@ -100,9 +100,11 @@ class Transformer:
         self.file_digest = model_digest(folder, weights)
         self.digest = self.file_digest
 
-    def check_max_length(self, max_length: Any, name: str = "max_length") -> int:
-        """Give ``max_length``, or raise unless the model takes texts of that length."""
-        return check_length(name, max_length, self.tokenizer, self.most_tokens)
+    def check_max_length(
+        self, max_length: Any, name: str = "max_length", *, pair: bool = False
+    ) -> int:
+        """Return ``max_length``; raise unless the model takes texts, or pairs, of that length."""
+        return check_length(name, max_length, self.tokenizer, self.most_tokens, pair=pair)
 
     def puts_special_token_first(self) -> bool:
         """Whether every text begins with a token that stands for no part of it."""

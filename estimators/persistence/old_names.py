@@ -33,7 +33,7 @@ def read_as_today(part: Any) -> None:
     for name, value in _ADDED.get(type(part).__name__, {}).items():
         state.setdefault(name, value)
     if type(part).__name__ == "SentenceEncoder" and "model_digest_" in state:
-        # Pooling was what the parameter said, whatever the folder declared.
+        # Earlier versions followed the parameter, whatever the folder declared.
         state.setdefault("pooling_", state["pooling"])
 
 

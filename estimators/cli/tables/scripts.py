@@ -29,7 +29,7 @@ _FREQUENT = {
 _LEAST = 0.6
 _LETTERS = r"[^\W\d_\x00-\x7f]|[\u0e30-\u0e4e]"
 _LETTER = re.compile(_LETTERS)
-# Letters of another script are words; accented ones stand in words of ASCII, or alone.
+# Words of another script. Accented Latin letters have ASCII letters beside them, or none at all.
 _WORD = re.compile(rf"(?<![A-Za-z])(?:{_LETTERS}){{2,}}(?![A-Za-z])")
 
 

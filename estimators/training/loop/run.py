@@ -99,7 +99,7 @@ def train_pairs(
     run : Training
         Done; ``objective.module`` is the network.
     """
-    length = transformer.check_max_length(estimator.train_max_length, "train_max_length")
+    length = transformer.check_max_length(estimator.train_max_length, "train_max_length", pair=True)
     first, second = rows[:, 0].tolist(), rows[:, 1].tolist()
     tokens = transformer.tokenize_pairs(first + second, second + first, length)
     # Both orders of row i: as it is, and turned.

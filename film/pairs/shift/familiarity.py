@@ -203,7 +203,7 @@ def familiarity_limit(held_out: ArrayLike, n_groups: int) -> float:
     limit : float
         From 0 to ½. A share q of new pairs of the kind is expected at or below it: .025, or less
         where q + 3 √(q / n_groups), three standard errors more, would exceed .05. It is the
-        ⌊q (n + 1)⌋-th lowest familiarity, and 0 where that is none.
+        ⌊q (n + 1)⌋-th lowest familiarity, and 0 where ⌊q (n + 1)⌋ is 0.
 
     Examples
     --------

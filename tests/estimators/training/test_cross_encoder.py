@@ -322,6 +322,9 @@ def test_a_random_encoder_can_be_trained_and_cross_validated(tmp_path):
         ({"epochs": 0}, PAIRS, SCORES, "no network that scores pairs"),
         ({"max_length": 500}, PAIRS, SCORES, "max_length=500"),
         ({"train_max_length": 500}, PAIRS, SCORES, "train_max_length=500"),
+        # A pair has three special tokens.
+        ({"max_length": 3}, PAIRS, SCORES, "max_length=3 must be 4 or more"),
+        ({"train_max_length": 3}, PAIRS, SCORES, "train_max_length=3 must be 4 or more"),
         ({"train_batch_size": 0}, PAIRS, SCORES, "train_batch_size=0"),
         ({"verbose": -1}, PAIRS, SCORES, "verbose=-1"),
     ],

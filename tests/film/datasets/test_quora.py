@@ -346,3 +346,10 @@ def test_a_record_is_not_blamed_for_lines_that_it_gave_back(write):
     assert [line for line, _ in data.skipped] == [2, 3]
     assert "quoting" in data.skipped[0][1]
     assert "line 3" not in data.skipped[0][1]
+
+
+def test_a_quoted_record_of_two_lines_has_as_many_cells_as_the_header(write):
+    path = write(f'{HEADER}0,1,2,"a,b,0\n3",4,5,6\n6,7,8,c,d,1\n')
+    data = read_quora(path, on_error="skip")
+    assert data.pairs.tolist() == [["c", "d"]]
+    assert data.skipped[0] == (2, "a quote opens and lines up to 3 do not fit")
