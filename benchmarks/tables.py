@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.support.papers import PAPERS
-from benchmarks.support.picks import PICKS, TRAINED
+from benchmarks.support.picks import PICKS
 from benchmarks.support.records import RESULTS
 from benchmarks.support.significance import (
     AHEAD,
@@ -223,7 +223,6 @@ class Headline(NamedTuple):
 
 
 _MINILM = "all-MiniLM-L6-v2"
-_FROZEN = "quora, MiniLM saw Quora: collection: without rcmd"
 _BATCH = "CPU, 2 torch threads: 128 x 256 texts, 32 tokens, width 768"
 HEADLINES = (
     Headline(
@@ -240,33 +239,6 @@ HEADLINES = (
         ("`fast_duplicates`", "quora: fast_duplicates, inductive"),
         ("lexical features alone", "quora: lexical features, logistic regression"),
         less_is_better=True,
-    ),
-    Headline(
-        "The same pairs, their texts known at the fit",
-        "duplicates",
-        ("roc_auc", "accuracy"),
-        ("`fast_duplicates`, `corpus=`", "quora: fast_duplicates, collection"),
-        ("`fast_duplicates` without them", "quora: fast_duplicates, inductive"),
-    ),
-    Headline(
-        "The same, by MiniLM, which saw Quora",
-        "accurate",
-        ("accuracy", "log_loss_at_prior"),
-        ("`accurate_duplicates`", "quora, MiniLM saw Quora: collection: all"),
-        ("the same without RCMD trained on the labels", _FROZEN),
-    ),
-    Headline(
-        "Intents of banking77, where nothing that Quora trained counts",
-        "intents",
-        ("intent_auc", "easier_auc"),
-        (
-            "`adapt`, untrained similarity",
-            "banking77: fast_duplicates fitted on Quora, inductive, adapted",
-        ),
-        (
-            "the best it has untrained, cosine of characters",
-            "banking77: character cosine, rarity of Quora",
-        ),
     ),
     Headline(
         "Metric learners, 6,000 pairs of Quora",
@@ -288,20 +260,6 @@ HEADLINES = (
         ("mean",),
         ("`RCMDRegressor`", f"{_MINILM}: RCMD"),
         ("mean pooling of the same model", f"{_MINILM}: mean pooling"),
-    ),
-    Headline(
-        "Seven STS sets, trained here",
-        "rcmd_train",
-        ("mean", "f1_headlines"),
-        ("`RCMDRegressor`", TRAINED),
-        ("mean pooling, untrained", f"{_MINILM}, bfloat16: avg: untrained"),
-    ),
-    Headline(
-        "Aligned chunks of headlines, iSTS",
-        "ists",
-        ("f1_clrcmd",),
-        ("`align`", f"{_MINILM}: headlines: chunk vectors and neighbours, joined"),
-        ("plan of mean pooling", f"{_MINILM}: headlines: AVG"),
     ),
     Headline(
         "STS-B test, from 91 books and no labels",

@@ -2,6 +2,7 @@ from .afs import afs_correlations as afs_correlations
 from .afs import afs_folds as afs_folds
 from .afs import read_afs as read_afs
 from .generator.documents import make_documents as make_documents
+from .generator.example_tables import write_example_tables as write_example_tables
 from .generator.questions import make_question_pairs as make_question_pairs
 from .intents.pairs import make_intent_pairs as make_intent_pairs
 from .intents.texts import IntentTexts as IntentTexts

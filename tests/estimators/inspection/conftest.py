@@ -1,12 +1,12 @@
 """A real browser for the pages; tests that ask for it are skipped where there is none."""
 
 import json
-import shutil
 import time
 
 import pytest
 
 from estimators.inspection.pages.page import write_page
+from tests.chromium import start_chromium
 
 
 class Browser:
@@ -115,24 +115,7 @@ class Browser:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory):
-    programs = shutil.which("chromium"), shutil.which("chromedriver")
-    if None in programs:
-        pytest.skip("needs the programs chromium and chromedriver")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs the package selenium")
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = programs[0]
-    flags = (
-        "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking "
-        "disable-component-update disable-sync disable-dev-shm-usage window-size=1100,900"
-    )
-    for flag in flags.split():
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    started = webdriver.Chrome(options=options, service=Service(programs[1]))
-    started.set_script_timeout(20)
+    started = start_chromium(tmp_path_factory.mktemp("profile"))
     yield started
     started.quit()
 
