@@ -379,7 +379,8 @@ def _changed_array(array: Any, rng: np.random.Generator) -> Any:
     if draw < 0.8:
         return found.reshape(-1) if found.ndim > 1 else found.reshape(1, -1)
     if draw < 0.9 and not found.dtype.names:
-        return found.astype(("<f4", "<i8", "<u1", "<c16", "S3")[int(rng.integers(5))])
+        with suppress(TypeError, ValueError):  # texts that are no numbers
+            return found.astype(("<f4", "<i8", "<u1", "<c16", "S3")[int(rng.integers(5))])
     return np.resize(found, (int(rng.choice([0, 3, 10**6])), *found.shape[1:]))
 
 
