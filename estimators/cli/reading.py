@@ -20,6 +20,7 @@ from film.text import normalize_text
 
 ID_COLUMNS = ("id",)
 TEST_ID_COLUMNS = ("test_id", "id")
+_PAIR_OPTIONS = "--text1 and --text2"
 
 # What programs write for a cell without a value.
 _STAND_INS = frozenset("nan none null nil na n/a #n/a <na> #ref! #value! #name? #div/0!".split())
@@ -51,9 +52,13 @@ def choose_column(table: Table, given: Any, choices: Sequence[str], option: str,
     raise Failure(_unclear(table, found, choices, option, what))
 
 
-def choose_text_column(table: Table, given: Any) -> Any:
-    """Return the column or columns of texts."""
-    return choose_column(table, given, TEXT_COLUMNS, "--text", "the texts")
+def texts_of(table: Table, given: Any) -> list[str]:
+    """Return the texts of a column, or of several joined, with notes on what is odd about them."""
+    column = choose_column(table, given, TEXT_COLUMNS, "--text", "the texts")
+    texts = table.column(column)
+    named = [column] if isinstance(column, str) else column
+    _note_on_texts(table, np.array(texts, dtype=object).reshape(-1, 1), named, "--text")
+    return texts
 
 
 def choose_id_column(table: Table, given: str | None) -> str | None:
@@ -78,7 +83,7 @@ def choose_pair_columns(table: Table, text1: str | None, text2: str | None) -> t
         return found[0]
     usual = [" with ".join(names) for names in PAIR_COLUMNS]
     several = [" with ".join(names) for names in found]
-    raise Failure(_unclear(table, several, usual, "--text1 and --text2", "the pairs"))
+    raise Failure(_unclear(table, several, usual, _PAIR_OPTIONS, "the pairs"))
 
 
 def pair_columns_of(table: Table) -> list[tuple[str, str]]:
@@ -102,9 +107,9 @@ def _unclear(
 
 def pairs_of(table: Table, text1: str | None, text2: str | None) -> NDArray[np.object_]:
     """Return the pairs as an array, shape (n, 2), with notes on what is odd about them."""
-    columns = map(table.column, choose_pair_columns(table, text1, text2))
-    pairs = np.array([*zip(*columns, strict=True)], dtype=object)
-    note_on_texts(table, pairs)
+    columns = choose_pair_columns(table, text1, text2)
+    pairs = np.array([*zip(*map(table.column, columns), strict=True)], dtype=object)
+    _note_on_texts(table, pairs, columns, _PAIR_OPTIONS)
     return pairs
 
 
@@ -125,7 +130,7 @@ def named_pairs(
 def _streamed(stream: Stream, places: list[int]) -> Iterator[tuple[str, str, str]]:
     """Ids and pairs of a stream of rows."""
     seen: dict[str, int] = {}
-    n_empty = 0
+    n_empty, has_text = 0, False
     for line, cells in stream.rows:
         name, text, other = (cells[place] for place in places)
         if not name.strip() or name in seen:
@@ -137,9 +142,13 @@ def _streamed(stream: Stream, places: list[int]) -> Iterator[tuple[str, str, str
             )
         seen[name] = line
         n_empty += not (text.strip() and other.strip())
+        has_text = has_text or bool(text.strip() or other.strip())
         yield name, text, other
     if not seen:
         raise Failure(f"{stream.header.source} has a header, but no rows")
+    if not has_text:
+        couple = [stream.header.columns[place] for place in places[1:]]
+        raise Failure(_no_text(stream.header, couple, _PAIR_OPTIONS))
     if n_empty:
         note(f"{stream.header.source}: {n_empty} of {len(seen)} rows have an empty text")
 
@@ -192,21 +201,19 @@ def _note_on_labels(labelled: LabelledPairs) -> None:
         )
 
 
-def note_on_texts(table: Table, texts: NDArray[np.object_]) -> None:
+def _note_on_texts(
+    table: Table, rows: NDArray[np.object_], columns: Sequence[str], option: str
+) -> None:
     """Say when texts are missing, or when the features are not made for their language.
 
     Raises
     ------
     Failure
-        When a column of texts holds none.
+        When there is no text at all, with the columns and the option that names others.
     """
-    rows = texts.reshape(len(texts), -1)
+    if not any(map(str.strip, rows.ravel().tolist())):
+        raise Failure(_no_text(table, columns, option))
     empty = [row for row, cells in enumerate(rows) if not all(text.strip() for text in cells)]
-    if len(empty) == len(rows) and texts.ndim == 1:
-        raise Failure(
-            f"{table.source}: all {len(rows)} rows have an empty text; name the columns that hold "
-            f"the texts: it has {', '.join(repr(name[:60]) for name in table.columns)}"
-        )
     if empty:
         note(
             f"{table.source}: {len(empty)} of {len(rows)} rows have an empty text, "
@@ -225,6 +232,15 @@ def note_on_texts(table: Table, texts: NDArray[np.object_]) -> None:
             f"{table.source}: most letters are not Latin; word features are tuned for English, "
             "so check results on pairs of your own"
         )
+
+
+def _no_text(table: Table, columns: Sequence[str], option: str) -> str:
+    named = " and ".join(repr(name[:60]) for name in columns)
+    return (
+        f"{table.source}: column{'s' * (len(columns) > 1)} {named}, for the texts, "
+        f"{'are' if len(columns) > 1 else 'is'} empty in every row; name the columns that "
+        f"hold texts by {option}: it has {', '.join(repr(name[:60]) for name in table.columns)}"
+    )
 
 
 def _is_stand_in(text: str) -> bool:

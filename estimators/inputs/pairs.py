@@ -21,7 +21,12 @@ _short = _shortener.repr
 
 
 def check_pairs(
-    pairs: Any, *, n_columns: int = 2, name: str = "pairs", encodable: bool = False
+    pairs: Any,
+    *,
+    n_columns: int = 2,
+    name: str = "pairs",
+    encodable: bool = False,
+    fits: bool = False,
 ) -> NDArray[np.object_]:
     """Convert rows of texts to an object array of str, or name the row that is wrong.
 
@@ -36,6 +41,8 @@ def check_pairs(
         Name of the argument in error messages.
     encodable : bool, default=False
         Whether half of a surrogate pair is refused, as tokenizers do.
+    fits : bool, default=False
+        Whether a model is fitted to the rows, so that one text at least must not be empty.
 
     Returns
     -------
@@ -48,8 +55,8 @@ def check_pairs(
     TypeError
         If an entry is not a str, a row is one text, or ``pairs`` is no table at all.
     ValueError
-        If an entry is missing (None, NaN, NA), the number of columns is wrong, or there is
-        no row. Rows and columns in messages are counted from 0.
+        If an entry is missing (None, NaN, NA), the number of columns is wrong, there is no
+        row, or all texts are empty where ``fits``. Rows and columns in messages are counted from 0.
 
     Examples
     --------
@@ -75,6 +82,11 @@ def check_pairs(
         _raise_first_bad_text(table, place_of)
     if encodable:
         check_encodable(table.ravel().tolist(), place_of)
+    if fits and not any(map(str.strip, table.ravel().tolist())):
+        raise ValueError(
+            f"{name} holds no text: all {n_columns} columns are empty in each of {len(table)} "
+            "rows; give the columns that hold the texts."
+        )
     return table
 
 

@@ -154,7 +154,7 @@ class TokenFILM(BaseEstimator):
             If the model of the encoder, or a package for it, is not there.
         """
         encoder, metric, rng = self._checked()
-        pairs = check_pairs(pairs, encodable=True)
+        pairs = check_pairs(pairs, encodable=True, fits=True)
         labels = _labels_of(y, len(pairs))
         if similar is not None:
             pairs = np.vstack([pairs, check_pairs(similar, name="similar", encodable=True)])

@@ -98,7 +98,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         TypeError, ValueError
             If a text is missing or no text has a word.
         """
-        texts = {token_text(text) for text in np.unique(check_pairs(pairs)).tolist()}
+        texts = {token_text(text) for text in np.unique(check_pairs(pairs, fits=True)).tolist()}
         texts = sorted(texts - {""})
         if not texts:
             raise ValueError(

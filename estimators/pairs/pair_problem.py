@@ -47,7 +47,7 @@ def checked_problem(
     count: str = "texts",
 ) -> tuple[np.ndarray, Any, PairProblem]:
     """Check what `fit` is given: both classes, that of duplicates, and the problem."""
-    pairs = check_pairs(pairs)
+    pairs = check_pairs(pairs, fits=True)
     y = check_pair_labels(y, len(pairs))
     further = pairs[:0] if similar is None else check_pairs(similar, name="similar")
     known = [] if corpus is None else check_texts(corpus, "corpus")

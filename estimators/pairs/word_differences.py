@@ -74,7 +74,7 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         TypeError, ValueError
             If a text is missing, or no word occurs often enough.
         """
-        texts = np.unique(check_pairs(pairs))
+        texts = np.unique(check_pairs(pairs, fits=True))
         vectorizer: Any = self.vectorizer
         if vectorizer is None:
             single: Any = np.float32

@@ -172,7 +172,7 @@ class PairTeacher(BaseEstimator):
             other pairs or settings; before any work.
         """
         estimator, embedder = self._checked()
-        rows = check_pairs(pairs, encodable=True)
+        rows = check_pairs(pairs, encodable=True, fits=True)
         classes, duplicate, targets = encode_labels(check_pair_labels(y, len(rows)))
         store = None if self.checkpoint is None else Path(self.checkpoint)
         seed = _seed(self.random_state, store)

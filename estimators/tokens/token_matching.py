@@ -126,7 +126,7 @@ class TokenMatchingRegressor(TokenRegressor):
         FileNotFoundError, ImportError
             If the model, or a package for it, is not there.
         """
-        pairs = check_pairs(pairs, encodable=True)
+        pairs = check_pairs(pairs, encodable=True, fits=True)
         y = None if y is None else check_pair_scores(y, len(pairs))
         self._check_parameters()
         encoder = self._fitted_encoder(pairs, y)

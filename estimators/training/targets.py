@@ -36,7 +36,7 @@ def check_rows(
     has_three = shape is not None and len(shape) == 2 and shape[1] == 3
     needs_three = objective == "triplet" and trains
     n_columns = 3 if needs_three or (has_three and objective in WITHOUT_Y) else 2
-    found = check_pairs(rows, n_columns=n_columns, name=name, encodable=True)
+    found = check_pairs(rows, n_columns=n_columns, name=name, encodable=True, fits=True)
     if found.shape[1] == 3:
         for row, texts in enumerate(found.tolist()):
             if len(set(texts)) < 3:

@@ -610,6 +610,14 @@ def test_one_row_is_judged_as_among_many(law):
     assert_close(law, together, shown(law, model, new))
 
 
+@laws("pairs", "labelled", "scored", "labelled texts")
+def test_pairs_of_empty_texts_alone_are_an_error_that_names_the_argument(law):
+    blank = objects([("", " "), ("\t", "")] * (len(law.given.X) // 2))
+    y = None if law.given.y is None else law.given.y[: len(blank)]
+    with pytest.raises(ValueError, match="pairs holds no text: all 2 columns are empty in each"):
+        clone(law.model).fit(blank, y)
+
+
 @laws(*TEXTS)
 def test_empty_input_is_an_error_that_names_the_argument(law):
     model = fitted_once(law)

@@ -194,7 +194,7 @@ def duplicates(**given: Any) -> None:
     if options.precision is not None and options.prior != "estimate":
         options.threshold = _threshold_for(options.precision, classifier, options.prior)
     rows = reading.open_table(options.table, options.encoding)
-    column = reading.choose_text_column(rows, options.text)
+    texts = reading.texts_of(rows, options.text)
     named = reading.choose_id_column(rows, options.name)
     ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and options.add else 0)
     carried = [other for other in rows.columns if other != named]
@@ -205,8 +205,6 @@ def duplicates(**given: Any) -> None:
         sort_by = sort_values(rows, sort_by)
     if collection and options.add:
         collection.check_new(ids)
-    texts = rows.column(column)
-    reading.note_on_texts(rows, np.array(texts, dtype=object))
     blocks = blocks_of(rows, options.within)
     must, cannot = [], []
     if options.not_same is not None:
@@ -288,8 +286,7 @@ def _other_table(options: SimpleNamespace) -> tuple[list[str], list[Any], list[s
     """Return texts, ids and blocks of the table of --against."""
     other = reading.open_table(options.against, options.encoding)
     named = reading.choose_id_column(other, options.name)
-    texts = other.column(reading.choose_text_column(other, options.text))
-    reading.note_on_texts(other, np.array(texts, dtype=object))
+    texts = reading.texts_of(other, options.text)
     return texts, _ids_of(other, named), blocks_of(other, options.within)
 
 

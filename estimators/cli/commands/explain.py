@@ -145,6 +145,8 @@ def _checked_form(form: str | None, out: str | None) -> str:
 
 
 def _checked(texts: Any) -> Any:
+    if not any(map(str.strip, texts)):
+        raise click.UsageError("--text-pair holds two empty texts; give at least one that is not")
     for text in texts:
         try:
             text.encode()

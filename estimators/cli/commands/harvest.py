@@ -102,7 +102,7 @@ def harvest(
 
     excluded = frozenset() if exclude is None else read_excluded(exclude)
     table = reading.open_table(sentences, encoding)
-    texts = table.column(reading.choose_text_column(table, text))
+    texts = reading.texts_of(table, text)
     scorer = FolderModel(model, [(texts[0], texts[0])], contexts, device)
     vectors: Any = "model"
     if encoder is not None:

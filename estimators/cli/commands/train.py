@@ -300,8 +300,7 @@ def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
 def _corpus(path: str | None, text: Any, encoding: str | None) -> list[str] | None:
     if path is None:
         return None
-    table = reading.open_table(path, encoding)
-    return table.column(reading.choose_text_column(table, text))
+    return reading.texts_of(reading.open_table(path, encoding), text)
 
 
 def _similar(

@@ -57,7 +57,6 @@ def _even(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _neighbours(table: Table, text: str | None) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
-    texts = table.column(reading.choose_text_column(table, text))
-    reading.note_on_texts(table, np.array(texts, dtype=object))
+    texts = reading.texts_of(table, text)
     found = DuplicateFinder(verbose=verbosity()).fit(texts).find(threshold=0)
     return found.texts, found.scores

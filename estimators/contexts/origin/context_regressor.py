@@ -153,7 +153,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         FileNotFoundError
             If there is no model in the folder.
         """
-        pairs = check_pairs(pairs, encodable=True)
+        pairs = check_pairs(pairs, encodable=True, fits=True)
         y = None if y is None else check_pair_scores(y, len(pairs))
         model = checked_model(self.context_model)
         if self.n_contexts is not None:
