@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 MODULES = "modules.json"
@@ -16,6 +16,9 @@ POOLING_KEYS = {
 }
 """What sentence-transformers calls a pooling in a folder's configuration."""
 
+_LAYERS = (("Transformer",), ("Pooling",), ("Dense", "Normalize"), ("Normalize",))
+"""Kinds of layers that are read, at each place; the last are those of all places after."""
+
 
 class Declared(NamedTuple):
     """What a model's folder declares."""
@@ -24,6 +27,8 @@ class Declared(NamedTuple):
     """How token vectors become one vector: "mean", "cls" or "max"."""
     most_tokens: int | None = None
     """Most tokens per text; None where the folder does not say so."""
+    dense: Path | None = None
+    """Weights of a linear layer after the pooling, as of whitening."""
 
 
 def read_declared(folder: Path) -> Declared:
@@ -35,22 +40,24 @@ def read_declared(folder: Path) -> Declared:
     ------
     ValueError
         If a file is damaged, or declares what is not supported: another layer than a transformer,
-        one pooling and a scaling to length one, another pooling, a default prompt, or lower case
-        that the tokenizer does not make.
+        one pooling, a linear layer and a scaling to length one, another pooling, a default prompt,
+        or lower case that the tokenizer does not make.
     """
     if not (folder / MODULES).is_file():
         return Declared()
     modules = _read(folder, MODULES, list)
-    pooling = "mean"
+    pooling, dense = "mean", None
     for number, module in enumerate(modules):
         package, _, kind = str(module["type"]).rpartition(".")
-        known = ("Transformer",) if number == 0 else ("Pooling",) if number == 1 else ("Normalize",)
+        known = _LAYERS[min(number, len(_LAYERS) - 1)]
         if package.partition(".")[0] != "sentence_transformers" or kind not in known:
             raise _unsupported(folder, MODULES, f"the layer {module['type']} at place {number}")
         if kind == "Transformer" and module["path"]:
             raise _unsupported(folder, MODULES, f"a transformer in its folder {module['path']!r}")
         if kind == "Pooling":
             pooling = _pooling(folder, f"{module['path']}/config.json")
+        if kind == "Dense":
+            dense = _dense(folder, str(module["path"]), pooling)
     if (folder / PROMPTS).is_file():
         settings = _read(folder, PROMPTS, dict)
         name = settings.get("default_prompt_name")
@@ -66,7 +73,7 @@ def read_declared(folder: Path) -> Declared:
         lengths += [] if length is None else [length]
         if settings.get("do_lower_case") and not _lowers(folder):
             raise _unsupported(folder, path.name, "do_lower_case beside a tokenizer that keeps it")
-    return Declared(pooling, min(lengths, default=None))
+    return Declared(pooling, min(lengths, default=None), dense)
 
 
 def _pooling(folder: Path, name: str) -> str:
@@ -80,6 +87,21 @@ def _pooling(folder: Path, name: str) -> str:
     if len(modes) != 1 or modes[0] not in POOLING_KEYS:
         raise _unsupported(folder, name, f"the pooling {' with '.join(map(str, modes))}")
     return modes[0]
+
+
+def _dense(folder: Path, place: str, pooling: str) -> Path:
+    name = f"{place}/config.json"
+    if PurePath(place).name != place:
+        raise _unsupported(folder, MODULES, f"a layer in the folder {place!r}")
+    settings = _read(folder, name, dict)
+    # Without a name the activation is the hyperbolic tangent.
+    activation = str(settings.get("activation_function", "Tanh")).rpartition(".")[2]
+    if activation != "Identity" or settings.get("bias", True) is not True:
+        what = f"Dense with the activation {activation} and bias {settings.get('bias', True)}"
+        raise _unsupported(folder, name, what)
+    if pooling == "max":
+        raise _unsupported(folder, name, "Dense after the pooling max")
+    return folder / place / "model.safetensors"
 
 
 def _lowers(folder: Path) -> bool:

@@ -51,18 +51,22 @@ def check_device(torch: Any, device: Any) -> str:
 
 
 def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
-    """Read the weights of a head, or raise where they are damaged or of another width."""
+    """Read the weights of a linear layer, or raise where they are damaged or of another width.
+
+    It is a head of ours, or a layer of sentence-transformers.
+    """
     from safetensors.numpy import load_file
 
     try:
-        found = load_file(path)
+        found = {name.removeprefix("linear."): value for name, value in load_file(path).items()}
         shapes = {name: value.shape for name, value in found.items()}
     except MemoryError:
         raise
     except Exception as error:  # safetensors' own, of files, or of types numpy has not
         raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
-    if shapes != {"weight": (width, width), "bias": (width,)}:
-        raise ValueError(f"{path} is not a head of width {width}, but {shapes}; save it again")
+    n_out = len(found["bias"]) if shapes.get("bias") else 0
+    if not n_out or shapes != {"weight": (n_out, width), "bias": (n_out,)}:
+        raise ValueError(f"{path} is not a layer of width {width}, but {shapes}; save it again")
     return {name: value.astype(np.float32) for name, value in found.items()}
 
 

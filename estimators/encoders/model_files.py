@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from estimators.encoders.declared_layers import read_declared
 from estimators.persistence import REGRESSOR
 from estimators.persistence import check_new_folder as check_new_folder
 from estimators.persistence import write_folder as write_folder
@@ -25,7 +26,15 @@ HEAD = "film_head.safetensors"
 """Linear layer after the model, which a trained `RCMDRegressor` has."""
 PAIR_HEAD = "film_pair_head.safetensors"
 """What scores the first token of a pair, in a `CrossEncoderRegressor`."""
-READ = ("*.json", "*.txt", "*.model", "model*.safetensors", HEAD, PAIR_HEAD)
+READ = (
+    "*.json",
+    "*.txt",
+    "*.model",
+    "model*.safetensors",
+    "*_Dense/*.safetensors",
+    HEAD,
+    PAIR_HEAD,
+)
 
 
 def find_model(model: Any) -> Path:
@@ -79,7 +88,8 @@ def check_folder(folder: Path) -> list[Path]:
     FileNotFoundError
         If config, tokenizer or weights are missing.
     ValueError
-        If weights come only as a pickle, or a file is damaged.
+        If weights come only as a pickle, a file is damaged, or layers are declared that are not
+        supported.
     """
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(
@@ -90,7 +100,11 @@ def check_folder(folder: Path) -> list[Path]:
             f"model folder {folder} has no tokenizer; save it there with "
             "tokenizer.save_pretrained(folder)"
         )
-    weights = _weights(folder)
+    weights, dense = _weights(folder), read_declared(folder).dense
+    if dense is not None:
+        if not dense.is_file():
+            raise FileNotFoundError(f"{folder / 'modules.json'} names {dense}, which is not there")
+        weights.append(dense)
     for path in weights:
         _check_weights(path)
     return weights

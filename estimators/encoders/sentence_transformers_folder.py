@@ -81,7 +81,7 @@ def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> 
         modes = {key: name == pooling for name, key in POOLING_KEYS.items()}
         _write(
             folder / "1_Pooling" / "config.json",
-            {"word_embedding_dimension": transformer.width, **modes},
+            {"word_embedding_dimension": transformer.module.config.hidden_size, **modes},
         )
         if dense is not None:
             weight, bias = (np.ascontiguousarray(part, dtype=np.float32) for part in dense)

@@ -89,12 +89,15 @@ class Transformer:
         with quiet(verbose):
             folder = find_model(model)
             weights = check_folder(folder)
-            self.pooling, declared = read_declared(folder)
+            self.pooling, declared, dense = read_declared(folder)
             self.tokenizer, self.module = read_model(folder, getattr(torch, self.dtype))
         self.module.requires_grad_(False).to(self.device)
         self.head: Any = None
-        if (folder / HEAD).is_file():
-            self._take_head(read_head(folder / HEAD, self.module.config.hidden_size))
+        # The mean of the images of tokens is the image of their mean, so that a layer after the
+        # pooling may come before it.
+        head = folder / HEAD if dense is None else dense
+        if head.is_file():
+            self._take_head(read_head(head, self.module.config.hidden_size))
         self.most_tokens = most_tokens_of(self.tokenizer, self.module, declared)
         self.width = self._probe(folder)
         self.file_digest = model_digest(folder, weights)
@@ -331,9 +334,9 @@ class Transformer:
         import torch
 
         if self.head is None:
-            width = len(arrays["bias"])
+            n_out, n_in = arrays["weight"].shape
             # Its random start is never used, and must not move the caller's random state.
-            self.head = torch.nn.utils.skip_init(torch.nn.Linear, width, width)
+            self.head = torch.nn.utils.skip_init(torch.nn.Linear, n_in, n_out)
             self.head.requires_grad_(False).to(self.device)
         self.head.load_state_dict({name: torch.from_numpy(v) for name, v in arrays.items()})
 

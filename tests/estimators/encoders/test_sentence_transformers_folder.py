@@ -86,17 +86,62 @@ def declare(folder, tmp_path, changes):
     return copy
 
 
-@pytest.mark.parametrize("params", [{}, {"pooling": "cls"}, {"pooling": "max"}], ids=str)
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"pooling": "cls"},
+        {"pooling": "max"},
+        {"whiten": 3},
+        {"whiten": 5, "pooling": "cls"},
+    ],
+    ids=str,
+)
 def test_an_export_reads_back_as_the_same_encoder(tiny_model, tmp_path, params):
     encoder = SentenceEncoder(tiny_model, **LIMIT | params).fit(TEXTS[:8])
     export_sentence_transformers(encoder, tmp_path / "out")
     again = SentenceEncoder(tmp_path / "out", max_length=encoder.max_length).fit(TEXTS[:8])
     assert again.pooling_ == encoder.pooling_
     expected = encoder.transform(TEXTS[:8])
-    assert again.transform(TEXTS[:8]) == pytest.approx(expected, abs=1e-5)
-    # What was learned does not hang on the folder: saved elsewhere, it is the same.
-    again.move_to(tiny_model, again.digest_of(tiny_model))
-    assert again.transform(TEXTS[:8]) == pytest.approx(expected, abs=1e-5)
+    # float32 through whitening's scales.
+    tolerance = {"abs": 1e-5 * max(1.0, float(np.abs(expected).max()))}
+    assert again.transform(TEXTS[:8]) == pytest.approx(expected, **tolerance)
+    if not encoder.whiten:
+        # What was learned does not hang on the folder: saved elsewhere, it is the same.
+        again.move_to(tiny_model, again.digest_of(tiny_model))
+        assert again.transform(TEXTS[:8]) == pytest.approx(expected, **tolerance)
+
+
+def test_the_export_of_a_trained_regressor_reads_back_with_its_learned_layer(tiny_model, tmp_path):
+    model = RCMDRegressor(tiny_model, **LIMIT, epochs=2, batch_size=4, learning_rate=1e-2)
+    model.fit(PAIRS, SCORES)
+    export_sentence_transformers(model, tmp_path / "out")
+    again = TokenEncoder(tmp_path / "out", **LIMIT).fit(TEXTS)
+    expected = model.encoder_.transform(TEXTS).values
+    assert again.transform(TEXTS).values == pytest.approx(expected, abs=1e-5)
+    # Exported once more, the layer goes along, whitened or not.
+    for number, whiten in enumerate((False, 3)):
+        encoder = SentenceEncoder(tmp_path / "out", whiten=whiten, **LIMIT).fit(TEXTS)
+        export_sentence_transformers(encoder, tmp_path / str(number))
+        ours = encoder.transform(TEXTS)
+        tolerance = 1e-4 * float(np.abs(ours).max())
+        assert read_there(tmp_path / str(number)) == pytest.approx(ours, abs=tolerance)
+
+
+def test_another_dense_layer_is_another_model(tiny_model, tmp_path):
+    digests = set()
+    for whiten in (3, 4):
+        encoder = SentenceEncoder(tiny_model, whiten=whiten, **LIMIT).fit(TEXTS)
+        export_sentence_transformers(encoder, tmp_path / str(whiten))
+        digests.add(encoder.digest_of(tmp_path / str(whiten)))
+    assert len(digests) == 2
+    weights = tmp_path / "3" / "2_Dense" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4])
+    with pytest.raises(ValueError, match="damaged or cut off"):
+        SentenceEncoder(tmp_path / "3", **LIMIT).fit(TEXTS)
+    weights.unlink()
+    with pytest.raises(FileNotFoundError, match="2_Dense"):
+        SentenceEncoder(tmp_path / "3", **LIMIT).fit(TEXTS)
 
 
 @pytest.mark.parametrize("asked", [None, "mean", "cls", "max"])
@@ -133,7 +178,17 @@ def layers(*kinds, package="sentence_transformers.models"):
 
 
 NOT_SUPPORTED = {
-    "Dense": {"modules.json": layers("Transformer", "Pooling", "Dense")},
+    "Dense with the activation Tanh": {
+        "modules.json": layers("Transformer", "Pooling", "Dense"),
+        "2_Dense/config.json": {"in_features": 32, "out_features": 3},
+    },
+    "the folder '../2_Dense'": {
+        "modules.json": [
+            *layers("Transformer", "Pooling"),
+            {"type": "sentence_transformers.models.Dense", "path": "../2_Dense"},
+        ]
+    },
+    "WeightedLayerPooling": {"modules.json": layers("Transformer", "WeightedLayerPooling")},
     "custom_st": {"modules.json": layers("Transformer", package="custom_st")},
     "Normalize": {"modules.json": layers("Transformer", "Normalize", "Pooling")},
     "0_BERT": {"modules.json": [{"type": "sentence_transformers.x.Transformer", "path": "0_BERT"}]},
@@ -177,7 +232,7 @@ def test_what_is_not_supported_is_refused_by_all_that_read_a_folder(tiny_model, 
 
 
 def test_of_a_copy_without_modules_the_bare_transformer_is_read(tiny_model, tmp_path):
-    folder = declare(tiny_model, tmp_path, NOT_SUPPORTED["Dense"])
+    folder = declare(tiny_model, tmp_path, NOT_SUPPORTED["Dense with the activation Tanh"])
     (folder / "modules.json").unlink()
     found = SentenceEncoder(folder, **LIMIT).fit_transform(TEXTS)
     assert (found == SentenceEncoder(tiny_model, **LIMIT).fit_transform(TEXTS)).all()

@@ -142,7 +142,7 @@ def test_damaged_heads_and_missing_folders_are_refused(saved, tiny_model, tmp_pa
     from safetensors.numpy import save_file
 
     save_file({"weight": np.zeros((2, 2), np.float32), "bias": np.zeros(2, np.float32)}, head)
-    with pytest.raises(ValueError, match="is not a head of width 32"):
+    with pytest.raises(ValueError, match="is not a layer of width 32"):
         RCMDRegressor.load(saved)
     with pytest.raises(FileNotFoundError, match="it is no saved regressor"):
         RCMDRegressor.load(tiny_model)
