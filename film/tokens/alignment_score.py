@@ -1,4 +1,4 @@
-"""F1 of aligned words, as SemEval-2016 task 2 on interpretable similarity scores it."""
+"""F1 scores of word alignments, as in SemEval-2016 task 2 (interpretable similarity)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Link = tuple[int, int]
 
 
 class AlignmentMeasure(NamedTuple):
-    """Precision, recall and their harmonic mean; each 0 where there is nothing to divide by."""
+    """Precision, recall and F1; a measure whose denominator is 0 is 0."""
 
     precision: float
     recall: float
@@ -31,20 +31,20 @@ class AlignmentMeasure(NamedTuple):
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """The measures of the task, over all pairs at once.
+    """Alignment scores over all pairs.
 
     Parameters
     ----------
     alignment : AlignmentMeasure
-        Which words are linked, type and score left aside ("F1 Ali").
+        Links only; types and scores are ignored ("F1 Ali").
     type : AlignmentMeasure
-        Each link weighs as much as the types agree ("F1 Type").
+        Each link is weighted by the agreement of the types ("F1 Type").
     score : AlignmentMeasure
-        Each link weighs as much as the scores agree ("F1 Score").
+        Each link is weighted by the agreement of the scores ("F1 Score").
     both : AlignmentMeasure
-        Both factors, types near to each other forgiven ("F1 Typ+Sco" as documented).
+        Weighted by both, with similar types forgiven ("F1 Typ+Sco" as documented).
     both_strict : AlignmentMeasure
-        Both factors, nothing forgiven ("F1 Typ+Sco" of the task's other script).
+        Weighted by both, with no type forgiven ("F1 Typ+Sco" of the task's other script).
     """
 
     alignment: AlignmentMeasure
@@ -68,26 +68,27 @@ def score_alignments(
 ) -> AlignmentScores:
     """Compare alignments with the gold standard, word by word.
 
-    An alignment links each of its words to each word of the other side. Punctuation, single
-    characters out of ``. , : ' ` ? ; " -``, is left out, and so is what corresponds to nothing. A
-    link weighs 1 / max(number of partners of its two words) within its own side's links: in the
-    system's for precision, in the gold's for recall. Precision is the weight of the system's links
-    that are in the gold too, over the weight of all of them; recall the same from the gold's side.
-    Both run over all pairs at once, so long sentences count for more.
+    An alignment links each of its words on one side to each of its words on the other.
+    Single-character punctuation, one of ``. , : ' ` ? ; " -``, and unaligned words are ignored. A
+    link has weight 1 / max(number of partners of its two words), counted over the system's links
+    for precision and over the gold links for recall. Precision is the weight of the system's links
+    that are also in the gold, divided by the weight of all the system's links; recall is computed
+    in the same way from the gold links. Both are summed over all pairs, so long sentences count
+    for more.
 
-    Shared links are scaled by the agreement of types, the Jaccard index of label and tags (upper
-    and lower case alike), and of scores, 1 − |difference| / 5. "both" forgives two labels that
-    differ, counting them as one, when one is EQUI and the other SIMI, SPE1 or SPE2 with a score of
-    4 or more; and when both are among SPE1, SPE2, SIMI, REL with scores below 3.
+    The agreement of two types is the Jaccard index of their labels and tags, ignoring case. The
+    agreement of two scores is 1 − |difference| / 5. "both" treats two different labels as equal
+    if one is EQUI and the other SIMI, SPE1 or SPE2 with a score of at least 4, or if both are
+    among SPE1, SPE2, SIMI and REL with scores below 3.
 
     Parameters
     ----------
     gold, system : sequence of AlignedPair, the same length
-        The same pairs in the same order; only their alignments may differ. A system that found
-        nothing has pairs without alignments.
+        The same pairs in the same order; only their alignments may differ. A system without
+        alignments for a pair passes the pair with none.
     protocol : {"official", "clrcmd"}, default="official"
-        "official" takes all gold alignments; "clrcmd" only those scored 3 or more, as the released
-        evaluation of the CLRCMD paper does.
+        "official" uses all gold alignments; "clrcmd" uses only those with a score of at least 3,
+        like the evaluation code released with the CLRCMD paper.
 
     Returns
     -------
@@ -96,16 +97,16 @@ def score_alignments(
     Raises
     ------
     ValueError
-        When the pairs are not the same, or protocol is unknown.
+        If the pairs differ or protocol is unknown.
 
     Notes
     -----
-    Weights by Melamed, *Manual annotation of translational equivalence*, 1998, equation 4. Two
-    words linked twice in one pair have the type and score of the later alignment, and NIL between
-    words counts as score 0, both as in the task's evalF1.pl. Of that script two versions are in
-    use, which differ in "both" alone.
+    The weights follow Melamed, *Manual annotation of translational equivalence*, 1998, equation 4.
+    As in the task's evalF1.pl, two words linked twice in one pair get the type and score of the
+    later alignment, and NIL between words counts as score 0. Two versions of that script are in
+    use; they differ only in "both".
 
-    Linear in the number of links.
+    Time is linear in the number of links.
 
     References
     ----------
@@ -145,10 +146,10 @@ def score_alignments(
 def link_weights(
     gold: Sequence[AlignedPair], system: Sequence[AlignedPair], protocol: Protocol = "official"
 ) -> NDArray[np.float64]:
-    """Give what each pair adds to the sums of `AlignmentScores.alignment`.
+    """Return the terms that each pair adds to the sums of `AlignmentScores.alignment`.
 
-    Summed over pairs, precision is the second column over the first, and recall the fourth over the
-    third, so that pairs may be drawn again, or left out, without comparing alignments anew.
+    With the columns summed over pairs, precision is column 1 / column 0 and recall is column 3 /
+    column 2. This lets a bootstrap resample pairs without comparing the alignments again.
 
     Parameters
     ----------
@@ -158,8 +159,8 @@ def link_weights(
     Returns
     -------
     weights : ndarray of float64, shape (n_pairs, 4)
-        Weight of the system's links, and of those that are in the gold; of the gold's links, and
-        of those that are in the system.
+        Weight of the system's links; of the system's links that are also in the gold; of the gold
+        links; and of the gold links that the system also has.
 
     Raises
     ------
@@ -188,13 +189,13 @@ def link_weights(
 def _links_of_both(
     gold: Sequence[AlignedPair], system: Sequence[AlignedPair], protocol: Protocol
 ) -> tuple[list[dict[_Link, _Label]], list[dict[_Link, _Label]]]:
-    """Check both sides, and give the links of each pair."""
+    """Check both sides and return the links of each pair."""
     if protocol not in ("official", "clrcmd"):
         raise ValueError(f"protocol must be 'official' or 'clrcmd', got {protocol!r}")
     if len(gold) != len(system):
         raise ValueError(
-            f"gold has {len(gold)} pairs and system {len(system)}: give a system's pair for every "
-            "gold pair, without alignments where it found none"
+            f"gold has {len(gold)} pairs and system {len(system)}: pass one system pair for every "
+            "gold pair, without alignments if the system found none"
         )
     gold_links, system_links = [], []
     for place, (right, found) in enumerate(zip(gold, system, strict=True)):
@@ -230,7 +231,7 @@ def _weights(
     other: Sequence[dict[_Link, _Label]],
     agreement: Callable[[_Label, _Label], float],
 ) -> NDArray[np.float64]:
-    """Weight of the own links of each pair, and of those that the other has, scaled by agreement.
+    """Sum the weights of a pair's links, and of the shared links scaled by agreement.
 
     Shape (n_pairs, 2).
     """

@@ -1,4 +1,4 @@
-"""Sentence pairs with chunks and the alignments between them."""
+"""Sentence pairs with chunks and alignments."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ _WORD = re.compile(r"\S+", re.ASCII)
 
 @dataclass(frozen=True)
 class Alignment:
-    """Words of one sentence that stand for words of the other, or for nothing.
+    """An alignment between words of two sentences, or words that align to nothing.
 
     Parameters
     ----------
     positions1, positions2 : tuple of int
-        Positions of the words in their sentences, from 0; empty on the side where nothing
-        corresponds.
+        Positions of the words in their sentences, from 0. One side is empty if the words align to
+        nothing.
     type : str
-        A label (EQUI, OPPO, SPE1, SPE2, SIMI, REL, NOALI, ALIC), further tags (FACT, POL) joined to
-        it by "_".
+        A label (EQUI, OPPO, SPE1, SPE2, SIMI, REL, NOALI, ALIC), followed by any tags (FACT, POL),
+        joined by "_".
     score : float or None
-        Similarity from 0 to 5; None is NIL, as a rule where nothing corresponds.
+        Similarity from 0 to 5; None is NIL, usually for words that align to nothing.
     comment : str, default=""
-        Free text of one line; in the official files both chunks spelled out.
+        One line of free text; the official files spell out both chunks.
 
     Raises
     ------
     ValueError
-        When both sides are empty, a position is negative or comes twice, type is blank or holds
-        blanks or "//", score is no number from 0 to 5, or comment has several lines or blanks
-        around it.
+        If both sides are empty, a position is negative or repeated, type is blank or contains
+        whitespace or "//", score is not a number from 0 to 5, or comment has several lines or
+        surrounding whitespace.
 
     Examples
     --------
@@ -47,9 +47,9 @@ class Alignment:
     comment: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no line of a file can say."""
+        """Reject values that the file format cannot hold."""
         if not self.positions1 and not self.positions2:
-            raise ValueError("positions1 and positions2 are both empty; give words on one side")
+            raise ValueError("positions1 and positions2 are both empty; at least one needs words")
         for name, places in (("positions1", self.positions1), ("positions2", self.positions2)):
             if any(place < 0 for place in places) or len(set(places)) < len(places):
                 raise ValueError(f"{name} must be distinct and at least 0, got {places}")
@@ -59,33 +59,34 @@ class Alignment:
             raise ValueError(f"score must be a number from 0 to 5 or None, got {self.score}")
         if not re.fullmatch(r"(\S(.*\S)?)?", self.comment, re.ASCII):
             raise ValueError(
-                f"comment must be one line without blanks around it, got {self.comment!r}"
+                f"comment must be one line without surrounding whitespace, got {self.comment!r}"
             )
 
 
 @dataclass(frozen=True)
 class AlignedPair:
-    """Two tokenised sentences, their chunks, and which words correspond.
+    """Two tokenised sentences with their chunks and alignments.
 
     Parameters
     ----------
     id : str
-        Name of the pair in its file.
+        Name of the pair in the file.
     words1, words2 : tuple of str
-        The words of both sentences; ``" ".join(words1)`` is the sentence.
+        The words of each sentence; ``" ".join(words1)`` is the sentence.
     chunks1, chunks2 : tuple of tuple of int
-        Positions of the words of each chunk, from 0; empty where no chunks are known.
+        Positions of the words of each chunk, from 0; empty if the chunks are unknown.
     alignments : tuple of Alignment
-        In the order of the file. A word may stand in several, and need not be a whole chunk.
+        In file order. A word may be in several alignments, and an alignment need not cover whole
+        chunks.
     repairs : tuple of str
-        What a reader put right in the pair's lines, with file and line. Two pairs that differ in
-        nothing else are equal.
+        Errors that the reader corrected in the pair's lines, with file and line. Ignored when pairs
+        are compared.
 
     Raises
     ------
     ValueError
-        When the id is blank or holds a quotation mark, a sentence has no words or a word holds
-        blanks, a chunk is empty, a word is in two chunks, or a position is beyond the sentence.
+        If the id is blank or contains a quotation mark, a sentence has no words, a word contains
+        whitespace, a chunk is empty, a word is in two chunks, or a position is out of range.
 
     Examples
     --------
@@ -103,14 +104,14 @@ class AlignedPair:
     repairs: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse chunks and alignments that do not fit the sentences."""
+        """Reject chunks and alignments that do not fit the sentences."""
         if not re.fullmatch(r'[^"\n]+', self.id):
             raise ValueError(f"id must be text without quotation marks, got {self.id!r}")
         sides = (("1", self.words1, self.chunks1), ("2", self.words2, self.chunks2))
         for side, words, chunks in sides:
             if not words or not all(_WORD.fullmatch(word) for word in words):
                 raise ValueError(
-                    f"pair {self.id}: words{side} must be words without blanks, got {words}"
+                    f"pair {self.id}: words{side} must be words without whitespace, got {words}"
                 )
             used = [place for chunk in chunks for place in chunk]
             outside = any(not 0 <= place < len(words) for place in used)
@@ -125,26 +126,25 @@ class AlignedPair:
 
 
 def align_chunks(pair: AlignedPair, aligned: Sequence[tuple[int, int]]) -> AlignedPair:
-    """Give a pair the alignments of a system that says only which chunks belong together.
+    """Set the alignments of a pair from aligned chunks.
 
     Parameters
     ----------
     pair : AlignedPair
-        With chunks; its alignments are replaced.
+        Must have chunks; its alignments are replaced.
     aligned : sequence of (int, int)
-        Which chunk of the first sentence goes with which of the second, from 0, as of
+        Chunk numbers in the first and second sentence, from 0, such as the result of
         `film.tokens.mutual_maxima`.
 
     Returns
     -------
     pair : AlignedPair
-        Each of `aligned` as EQUI with score 5, as CLRCMD writes them, then every chunk left over
-        as NOALI.
+        Aligned chunks get type EQUI and score 5, as CLRCMD writes them; all other chunks get NOALI.
 
     Raises
     ------
     ValueError
-        When `aligned` names a chunk that the pair does not have.
+        If `aligned` names a chunk that does not exist.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def align_chunks(pair: AlignedPair, aligned: Sequence[tuple[int, int]]) -> Align
 
 
 def misplaced(alignment: Alignment, words1: Sequence[str], words2: Sequence[str]) -> str:
-    """Say which word an alignment names beyond its sentence, or return the empty string."""
+    """Return an error message if a position is out of range, else the empty string."""
     for places, words in ((alignment.positions1, words1), (alignment.positions2, words2)):
         if places and max(places) >= len(words):
             return f"an alignment names word {max(places) + 1} of a sentence of {len(words)} words"

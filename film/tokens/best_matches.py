@@ -1,4 +1,4 @@
-"""Triplets of tokens from triplets of texts, by what each token matches best."""
+"""Token triplets derived from text triplets by best matches."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from film.tokens.ragged import Ragged
 
 
 def token_triplets(tokens: Ragged, triplets: Any) -> np.ndarray:
-    """Triplets of tokens that follow from triplets of texts.
+    """Derive triplets of tokens from triplets of texts.
 
-    Each token i of an anchor text meets its best match by cosine in the similar text,
-    j = argmax_j cos(x_i, x_j), and its best match k in the dissimilar one: what RCMD matches it
-    with. Of equal cosines the first counts.
+    Each token i of the anchor text is combined with its best match by cosine in the similar text,
+    j = argmax_j cos(x_i, x_j), and its best match k in the dissimilar text, the matches that RCMD
+    uses. Ties go to the first token.
 
     Parameters
     ----------
     tokens : Ragged
-        Vectors of the N tokens of all texts. A zero vector has cosine 0 with all others.
+        Token vectors of all texts, N in total. A zero vector has cosine 0 with every other.
     triplets : array-like of int, shape (T, 3)
-        Numbers of texts: (anchor, similar, dissimilar), as `film.metric.triplets_from_pairs` mines
-        them.
+        Text numbers (anchor, similar, dissimilar), as returned by
+        `film.metric.triplets_from_pairs`.
 
     Returns
     -------
     found : ndarray of intp, shape (M, 3)
-        Rows of ``tokens.values``: for each triplet of texts as many as its anchor has tokens, in
-        their order. N, a row of zeros that the caller puts after all tokens, stands for the best
-        match in a text without any token, such as the null text of `triplets_from_pairs`. Triplets
-        whose similar and dissimilar texts are both empty are left out.
+        Rows of ``tokens.values``, one triplet per token of each anchor, in order. The best match in
+        a text without tokens, such as the null text of `triplets_from_pairs`, is N: the caller
+        appends a row of zeros to the token vectors. Triplets whose similar and dissimilar texts
+        are both empty are skipped.
 
     Raises
     ------
     ValueError
-        If a number is none of a text.
+        If a text number is out of range.
 
     Notes
     -----
-    Each pair of texts is compared once: O(L² h) for texts of L tokens of width h.
+    Each pair of texts is compared once: O(L² h) for texts of L tokens and width h.
 
     Examples
     --------
@@ -73,10 +73,10 @@ def token_triplets(tokens: Ragged, triplets: Any) -> np.ndarray:
 
 
 def _best_matches(tokens: Ragged, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Row of the best match of each token of first texts in second ones, and where each begins."""
+    """Return the row of each token's best match, and the offset of each pair."""
     values, starts = tokens.values, tokens.starts
     lengths = np.sqrt(np.einsum("nh,nh->n", values, values, dtype=np.float64))
-    # The scale of the anchor's token moves no argmax, so that only the other side needs a length.
+    # The anchor token's length does not change the argmax, so only the other side is normalised.
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     counts = tokens.lengths[pairs[:, 0]]
     begins = np.cumsum(counts) - counts

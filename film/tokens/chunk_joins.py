@@ -1,4 +1,4 @@
-"""One chunk that stands for two: what mutual maxima leave over joins another chunk's partner."""
+"""Many-to-one alignment: unaligned chunks join the partner of another chunk."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def joined_chunks(
     above: float = 0.0,
     gain: float = 0.5,
 ) -> list[tuple[int, int]]:
-    """Align what is left over with a chunk that says it and more: one chunk for two.
+    """Align unaligned chunks with a chunk that already has a partner.
 
-    "Terminals 1 and 6" stands for "terminal 1" and for "to terminal 6", but `mutual_maxima` gives
-    it one partner. With s_kl the cosine of tokens k and l, a chunk j without partner joins the
-    chunk i that scores highest with it, where i has a partner p, ``C_ij > above`` and j says some
-    of i better than p does: ``Σ_{k∈i} max(0, max_{l∈j} s_kl − max_{l∈p} s_kl) > gain``. Both
-    texts are treated alike.
+    "Terminals 1 and 6" corresponds to "terminal 1" and to "to terminal 6", but `mutual_maxima`
+    allows only one partner. With s_kl the cosine of tokens k and l, an unaligned chunk j joins the
+    chunk i that scores highest with it if i has a partner p, ``C_ij > above`` and j covers part of
+    i better than p does: ``Σ_{k∈i} max(0, max_{l∈j} s_kl − max_{l∈p} s_kl) > gain``. The rule is
+    symmetric in the two texts.
 
     Parameters
     ----------
@@ -35,34 +35,34 @@ def joined_chunks(
     membership1, membership2 : array-like of bool, shapes (c1, n_tokens1) and (c2, n_tokens2)
         From `chunk_membership`.
     scores : array-like of float, shape (c1, c2)
-        Such as those of `chunk_cosines` or `with_neighbours`.
+        Chunk scores, such as those of `chunk_cosines` or `with_neighbours`.
     aligned : sequence of (int, int)
-        Partners, no chunk twice, such as those of `mutual_maxima`.
+        Partners, each chunk at most once, such as those of `mutual_maxima`.
     above : float, default=0.0
-        Limit of scores; a score at it joins nothing.
+        Scores must exceed this limit.
     gain : float, default=0.5
-        How much has to be said better, in tokens: 1 is a token that the partner says nothing of
-        (cosine 0) and the chunk left over repeats (cosine 1).
+        Minimum improvement, in tokens: a token that the partner does not cover (cosine 0) and the
+        unaligned chunk repeats (cosine 1) counts 1.
 
     Returns
     -------
     joined : list of (int, int)
-        Pairs of a row and a column, none of them in `aligned`, in order. A chunk left over is in
-        at most one of them. Of equal scores the first counts.
+        New pairs of a row and a column, in order. Each unaligned chunk is in at most one pair. Ties
+        go to the first chunk.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, a vector or a score is not finite, or `aligned` names a chunk that is
-        not there or one chunk twice.
+        If shapes do not fit, a vector or a score is not finite, or `aligned` names a chunk that
+        does not exist or names one twice.
 
     Notes
     -----
-    Ours. O(h n_tokens1 n_tokens2) beside the chunks.
+    This rule is not from a paper. O(h n_tokens1 n_tokens2), plus the chunks.
 
     Examples
     --------
-    The first chunk has two tokens; each of the second text says one of them.
+    The first chunk has two tokens; each chunk of the second text covers one.
 
     >>> import numpy as np
     >>> from film.tokens import chunk_cosines, mutual_maxima
@@ -76,19 +76,19 @@ def joined_chunks(
     vectors2, members2 = checked_tokens("2", x2, membership2)
     if vectors1.shape[1] != vectors2.shape[1]:
         raise ValueError(
-            f"x1 and x2 must be of one width, got {vectors1.shape[1]} and {vectors2.shape[1]}"
+            f"x1 and x2 must have the same width, got {vectors1.shape[1]} and {vectors2.shape[1]}"
         )
     table, shape = np.asarray(scores, dtype=np.float64), (len(members1), len(members2))
     if table.shape != shape or not np.isfinite(table).all():
         raise ValueError(
-            f"scores must be finite and of shape {shape}, the chunks of membership1 by those of "
-            f"membership2, got shape {table.shape}"
+            f"scores must be finite and have shape {shape}, one row per chunk of membership1 and "
+            f"one column per chunk of membership2, got shape {table.shape}"
         )
     rows, columns = [i for i, _ in aligned], [j for _, j in aligned]
     for places, size in ((rows, shape[0]), (columns, shape[1])):
         if len(set(places)) < len(places) or any(not 0 <= place < size for place in places):
             raise ValueError(
-                f"aligned must name chunks of {shape[0]} and {shape[1]}, none twice, got "
+                f"aligned must name chunks of {shape[0]} and {shape[1]}, each at most once, got "
                 f"{list(aligned)}"
             )
     cosines = unit_rows(vectors1) @ unit_rows(vectors2).T
@@ -108,13 +108,13 @@ def _joins(
     above: float,
     gain: float,
 ) -> list[tuple[int, int]]:
-    """Pairs of an aligned row and a column left over that says some of the row better."""
+    """Pair aligned rows with unaligned columns that cover part of the row better."""
     joined = []
     for column in sorted(set(range(len(members2))) - set(partners.values())):
         row = int(scores[:, column].argmax()) if len(scores) else -1
         if row not in partners or not scores[row, column] > above:
             continue
-        # A chunk without tokens says as little of any token as can be.
+        # A chunk without tokens has the lowest possible cosines.
         said, said_by_partner = (
             cosines[np.ix_(members1[row], members2[chunk])].max(axis=1, initial=-1.0)
             for chunk in (column, partners[row])

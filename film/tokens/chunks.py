@@ -1,4 +1,4 @@
-"""From tokens to chunks: which tokens make up a chunk, and which chunks belong together."""
+"""Chunks: their tokens, their scores and their alignment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def word_spans(words: Sequence[str]) -> NDArray[np.int64]:
-    """Locate words in the sentence they make up, ``" ".join(words)``.
+    """Return the character span of each word in the sentence ``" ".join(words)``.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def word_spans(words: Sequence[str]) -> NDArray[np.int64]:
     Returns
     -------
     spans : ndarray of int64, shape (n_words, 2)
-        First character of each word and the one after its last.
+        Start of each word and the position after its end.
 
     Examples
     --------
@@ -35,28 +35,28 @@ def word_spans(words: Sequence[str]) -> NDArray[np.int64]:
 def chunk_membership(
     chunks: Sequence[Sequence[int]], word_spans: ArrayLike, token_spans: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Find the tokens of each chunk: those that share a character with one of its words.
+    """Find the tokens of each chunk: those that overlap one of its words.
 
     Parameters
     ----------
     chunks : sequence of sequences of int, length n_chunks
         Positions of the words of each chunk, from 0.
     word_spans : array-like of int, shape (n_words, 2)
-        First character of each word and the one after its last, as of `word_spans`.
+        Start of each word and the position after its end, as returned by `word_spans`.
     token_spans : array-like of int, shape (n_tokens, 2)
-        The same of each token, in the same text. Special tokens have an empty span, such as
+        The same for each token of the same text. Special tokens have an empty span, such as
         (0, 0), and are in no chunk.
 
     Returns
     -------
     membership : ndarray of bool, shape (n_chunks, n_tokens)
-        A token over the boundary of two chunks is in both.
+        A token that crosses the boundary between two chunks is in both.
 
     Raises
     ------
     ValueError
         If spans do not have shape (n, 2) or end before they begin, or a chunk names a word that
-        is not there.
+        does not exist.
 
     Notes
     -----
@@ -92,7 +92,7 @@ def chunk_scores(
     membership2: ArrayLike,
     pooling: Literal["mean", "sum"] = "mean",
 ) -> NDArray[np.float64]:
-    """Pool what pairs of tokens contribute to a similarity over the chunks they are in.
+    """Pool the contributions of token pairs over the chunks that contain them.
 
     With c₁(i) the tokens of chunk i, ``C_ij = Σ_{k∈c₁(i)} Σ_{l∈c₂(j)} contributions_kl``, divided
     by ``|c₁(i)| |c₂(j)|`` for the mean (CLRCMD paper, section 4.3, whose displayed equation writes
@@ -105,18 +105,18 @@ def chunk_scores(
     membership2 : array-like of bool, shape (n_chunks2, n_tokens2)
         From `chunk_membership`.
     pooling : {"mean", "sum"}, default="mean"
-        "mean" is the paper's. "sum" favours long chunks; where chunks cover all tokens once, its
-        scores sum to the similarity, less what special tokens contributed.
+        "mean" follows the paper. "sum" favours long chunks; if the chunks cover each token once,
+        its scores sum to the similarity minus the contributions of special tokens.
 
     Returns
     -------
     scores : ndarray of float64, shape (n_chunks1, n_chunks2)
-        0 for a chunk without tokens, as where the text was cut before it.
+        0 for a chunk without tokens, for example after truncation.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, contributions hold NaN or infinity, or pooling is unknown.
+        If shapes do not fit, contributions contain NaN or infinity, or pooling is unknown.
 
     Examples
     --------
@@ -133,11 +133,11 @@ def chunk_scores(
     expected = (members1.shape[1], members2.shape[1])
     if shares.shape != expected:
         raise ValueError(
-            f"contributions must have shape {expected}, the tokens of membership1 by those of "
-            f"membership2, got {shares.shape}"
+            f"contributions must have shape {expected}, one row per token of membership1 and one "
+            f"column per token of membership2, got {shares.shape}"
         )
     if not np.isfinite(shares).all():
-        raise ValueError("contributions hold NaN or infinity; give those of finite features")
+        raise ValueError("contributions hold NaN or infinity; compute them from finite features")
     totals = members1.astype(np.float64) @ shares @ members2.T.astype(np.float64)
     if pooling == "sum":
         return totals
@@ -148,10 +148,10 @@ def chunk_scores(
 def chunk_cosines(
     x1: ArrayLike, x2: ArrayLike, membership1: ArrayLike, membership2: ArrayLike
 ) -> NDArray[np.float64]:
-    """Compare chunks by the cosine of the sums of their token vectors.
+    """Compare chunks by the cosine of their summed token vectors.
 
-    A chunk is judged as a whole, so a preposition in it does not dilute it as it does the mean over
-    `chunk_scores`, and a chunk without a partner has no large score.
+    A preposition in a chunk lowers this cosine less than it lowers the mean of `chunk_scores`, and
+    a chunk without a partner gets no large score.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def chunk_cosines(
     Returns
     -------
     cosines : ndarray of float64, shape (c1, c2)
-        0 for a chunk without tokens or without direction.
+        0 for a chunk without tokens or whose vectors sum to zero.
 
     Raises
     ------
@@ -181,13 +181,13 @@ def chunk_cosines(
     chunks2 = _chunk_vectors("2", x2, membership2)
     if chunks1.shape[1] != chunks2.shape[1]:
         raise ValueError(
-            f"x1 and x2 must be of one width, got {chunks1.shape[1]} and {chunks2.shape[1]}"
+            f"x1 and x2 must have the same width, got {chunks1.shape[1]} and {chunks2.shape[1]}"
         )
     return chunks1 @ chunks2.T
 
 
 def _chunk_vectors(side: str, x: ArrayLike, membership: ArrayLike) -> NDArray[np.float64]:
-    """Sum the vectors of each chunk and give the sums unit length."""
+    """Sum the vectors of each chunk and scale the sums to unit length."""
     vectors, members = checked_tokens(side, x, membership)
     return unit_rows(members.astype(np.float64) @ vectors)
 
@@ -195,7 +195,7 @@ def _chunk_vectors(side: str, x: ArrayLike, membership: ArrayLike) -> NDArray[np
 def checked_tokens(
     side: str, x: ArrayLike, membership: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Give token vectors and membership of one side as arrays, or raise."""
+    """Check the token vectors and membership of one side and return them as arrays."""
     vectors, members = np.asarray(x, dtype=np.float64), np.asarray(membership, dtype=bool)
     if vectors.ndim != 2 or members.ndim != 2 or members.shape[1] != len(vectors):
         raise ValueError(
@@ -208,24 +208,24 @@ def checked_tokens(
 
 
 def unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give rows unit length; rows without direction stay zero."""
+    """Scale rows to unit length; zero rows stay zero."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
 
 
 def with_neighbours(scores: ArrayLike, share: float = 0.1) -> NDArray[np.float64]:
-    """Add to the score of two chunks a share of their neighbours' scores.
+    """Add a fraction of the neighbouring chunks' scores to each chunk score.
 
-    ``C'_ij = C_ij + share · (C_{i-1,j-1} + C_{i+1,j+1}) / 2``, where a neighbour beyond the ends of
-    a text counts 0. Two texts that mean the same mostly say it in the same order, so that a verb
-    between two aligned chunks is that of the other text even where the words differ.
+    ``C'_ij = C_ij + share · (C_{i-1,j-1} + C_{i+1,j+1}) / 2``, where neighbours outside the text
+    count as 0. Texts with the same meaning mostly have the same order, so two chunks between
+    aligned chunks probably correspond even if their words differ.
 
     Parameters
     ----------
     scores : array-like of float, shape (n_chunks1, n_chunks2)
-        Of chunks in the order of their texts, such as those of `chunk_cosines`.
+        Chunk scores, such as those of `chunk_cosines`, in text order.
     share : float, default=0.1
-        At least 0; 0 leaves the scores as they are.
+        At least 0; 0 leaves the scores unchanged.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def with_neighbours(scores: ArrayLike, share: float = 0.1) -> NDArray[np.float64
             f"scores must have shape (n_chunks1, n_chunks2) and be finite, got shape {table.shape}"
         )
     if not 0 <= share < np.inf:
-        raise ValueError(f"share must be a finite number of at least 0, got {share!r}")
+        raise ValueError(f"share must be finite and at least 0, got {share!r}")
     supported = table.copy()
     supported[1:, 1:] += share / 2 * table[:-1, :-1]
     supported[:-1, :-1] += share / 2 * table[1:, 1:]
@@ -258,27 +258,27 @@ def with_neighbours(scores: ArrayLike, share: float = 0.1) -> NDArray[np.float64
 
 
 def mutual_maxima(scores: ArrayLike, above: float = 0.0) -> list[tuple[int, int]]:
-    """Align the chunks that are each other's best, where their score is above a limit.
+    """Align chunks that are each other's best match and score above a limit.
 
-    ``a(i, j) = [j = argmax_j′ C_ij′] [i = argmax_i′ C_i′j]`` (CLRCMD paper, section 4.3), with
-    C_ij > 0 beside it: what contributes nothing to a similarity is no reason to align.
+    ``a(i, j) = [j = argmax_j′ C_ij′] [i = argmax_i′ C_i′j]`` (CLRCMD paper, section 4.3), with the
+    added condition C_ij > above.
 
     Parameters
     ----------
     scores : array-like of float, shape (n_chunks1, n_chunks2)
     above : float, default=0.0
-        Limit; a score at it aligns to nothing.
+        Scores must exceed this limit.
 
     Returns
     -------
     aligned : list of (int, int)
-        Pairs of a row and a column, by rows. No row and no column comes twice: of equal scores the
-        first counts.
+        Pairs of a row and a column, in row order. Each row and column occurs at most once; ties go
+        to the first.
 
     Raises
     ------
     ValueError
-        If scores are not two-dimensional or hold NaN.
+        If scores are not two-dimensional or contain NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exact transport between tokens by the network simplex of POT, in this process or in several."""
+"""Exact optimal transport between tokens with POT's network simplex, optionally in parallel."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ Weights = NDArray[np.float64] | None
 Solver = Callable[[Floats, Weights, Weights], Floats]
 
 SENT = 256
-"""Pairs that one task of a worker process solves: 400 kB of cosines for texts of 20 tokens."""
+"""Pairs per task of a worker process: 400 kB of cosines for texts of 20 tokens."""
 MAX_ITERATIONS = 10_000_000
-"""Pivots of the network simplex, far more than texts of some thousand tokens need."""
+"""Maximum number of pivots; texts of several thousand tokens need far fewer."""
 
 
 def check_solver() -> None:
-    """Raise where POT is missing, without the seconds that importing it takes."""
+    """Raise if POT is missing, without the slow import."""
     if importlib.util.find_spec("ot") is None:
-        raise ImportError(
-            "method='cmd' needs the exact solver of POT: pip install 'film-metric[transport]'."
-        )
+        raise ImportError("method='cmd' needs POT: pip install 'film-metric[transport]'.")
 
 
 def exact_plan() -> Solver:
-    """Make the map from cosines, shape (L1, L2), and weights to the plan of least cost."""
+    """Return a function from cosines, shape (L1, L2), and weights to the optimal plan."""
     check_solver()
     import ot
 
@@ -42,7 +40,7 @@ def exact_plan() -> Solver:
             for weights, length in zip((weights1, weights2), S.shape, strict=True)
         )
         if not (mass1.all() and mass2.all()):
-            # POT would find such tokens as well, and then spend as long again on their duals.
+            # POT handles zero masses too, but then spends as long again on their duals.
             inside = np.ix_(mass1 > 0, mass2 > 0)
             plan = np.zeros(S.shape)
             plan[inside] = flow(S[inside], mass1[mass1 > 0], mass2[mass2 > 0])
@@ -50,7 +48,7 @@ def exact_plan() -> Solver:
         return flow(S, mass1, mass2)
 
     def flow(S: Floats, mass1: Floats, mass2: Floats) -> Floats:
-        # The masses are right by construction, and nobody reads the duals.
+        # The masses sum to 1 by construction, and the duals are not used.
         plan, log = ot.emd(
             mass1,
             mass2,
@@ -68,18 +66,17 @@ def exact_plan() -> Solver:
 
 
 def exact_score(solve: Solver, S: Floats, weights1: Weights, weights2: Weights) -> float:
-    """Similarity of one pair, from its cosines and weights."""
-    # No product of BLAS, which sums in another order where it has more threads, as workers do.
+    """Compute the similarity of one pair from its cosines and weights."""
+    # No BLAS product: its summation order depends on the number of threads, which workers change.
     return float((solve(S, weights1, weights2) * S).sum(dtype=np.float64))
 
 
 def scores_in_processes(
     walk: TokenPairs, n_jobs: int, advance: Advance | None
 ) -> NDArray[np.float64]:
-    """Score pair after pair, the plans in worker processes."""
-    # Cosines are formed here: they take a fifth of the time of the solver, and are some forty
-    # times smaller to send than tokens. With tokens sent, two processes were slower than one.
-    # Without a limit joblib would write larger blocks to files.
+    """Score pairs in order, with the plans solved in worker processes."""
+    # Computing cosines here takes a fifth of the solver's time, and cosines are about forty times
+    # smaller to send than tokens. Without max_nbytes=None joblib would write large blocks to disk.
     run: Any = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
     scores = np.empty(len(walk))
     done = 0
@@ -94,7 +91,7 @@ def scores_in_processes(
 def _tasks(walk: TokenPairs) -> Iterator[Any]:
     pairs = iter(walk)
     while True:
-        # As many threads as where this process does all: each number sums in an order of its own.
+        # The thread count affects rounding, so use the same count as the single-process path.
         with one_blas_thread():
             block = [
                 (rows.x1 @ rows.x2.T, rows.weights1, rows.weights2) for rows in islice(pairs, SENT)

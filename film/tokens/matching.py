@@ -1,4 +1,4 @@
-"""Token matching: each token scored by its best and second best partner in the other text."""
+"""Token matching: score each token by its best and second-best match in the other text."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from film.tokens.token_pairs import (
 
 Function = Literal["significance", "uniqueness", "both"]
 MATCHING: tuple[Function, ...] = get_args(Function)
-"""Matching functions, as `match` defines them."""
+"""Matching functions; see `match`."""
 
 FACTORS = {"significance": (1, 0), "uniqueness": (1, 1), "both": (2, 1)}
-"""How often the best similarity counts, and how often the second best is taken off."""
+"""Coefficients of the best and the second-best similarity."""
 
 
 class Matching(NamedTuple):
-    """How the tokens of two texts match.
+    """The token matching of two texts.
 
     Attributes
     ----------
     scores1, scores2 : ndarray of float64, shapes (L1,) and (L2,)
-        m, the score of each token before weighting.
+        Token scores m, before weighting.
     plan : ndarray of float64, shape (L1, L2)
-        How often each similarity counts in the sentence score.
+        Coefficient of each similarity in the sentence score.
     similarity : float64
-        Sum of contributions.
+        The sum of the contributions.
     contributions : ndarray of float64, shape (L1, L2)
-        plan ∘ S for the token similarities S; those of runners-up are negative where S is
+        plan ∘ S, with S the token similarities. Second-best matches contribute negatively if S is
         positive.
     """
 
@@ -59,43 +59,41 @@ def match(
     weights2: ArrayLike | None = None,
     cosine: bool = True,
 ) -> Matching:
-    """Match the tokens of two texts, and show what each pair of tokens contributes.
+    """Match the tokens of two texts and return the contribution of each token pair.
 
-    With S the similarities of tokens, a token t of one text has, over the tokens j of the other,
+    With S the token similarities, the score of a token t over the tokens j of the other text is
 
     - ``"significance"``: m(t) = max_j S_tj;
     - ``"uniqueness"``: m(t) = max_j S_tj − 2nd-max_j S_tj;
     - ``"both"``, their sum: m(t) = 2 max_j S_tj − 2nd-max_j S_tj (Equation 1).
 
-    Where the other text has one token, the second maximum counts as equal to the first: m is the
-    maximum, or 0 for uniqueness. The sentence score is Σ w m / (2 Σ w) over one text plus the
-    same over the other (Equation 2): each side is averaged by its own weights, and both count
-    half.
+    If the other text has one token, the second maximum equals the first: m is the maximum, or 0
+    for uniqueness. The sentence score is Σ w m / (2 Σ w) over one text plus the same over the
+    other (Equation 2): each side is averaged with its own weights, and both count half.
 
     Parameters
     ----------
     x1, x2 : array-like of float, shapes (L1, h) and (L2, h)
-        Token vectors as the model gives them.
+        Token vectors from the model.
     function : {"significance", "uniqueness", "both"}
         Matching function.
     weights1, weights2 : array-like of float, shapes (L1,) and (L2,), optional
-        w, not negative and with a positive sum per text; ones when None. A token of weight 0 is
-        not scored, yet may still be the partner of another.
+        w, nonnegative with a positive sum per text; ones if None. A token of weight 0 is not
+        scored but can still be the match of another.
     cosine : bool, default=True
-        Whether S is the cosine, or the raw product as in the paper. A zero vector has cosine 0.
+        Whether S is the cosine or, as in the paper, the dot product. A zero vector has cosine 0.
 
     Returns
     -------
     matching : Matching
-        Token scores, plan, similarity and contributions, all of float64. The plan has a row's
-        best similarity +2 times and its runner-up −1 times (or as the function asks), times
-        w / (2 Σ w), and so for columns; of equal similarities the first counts as the best and
-        the next as the runner-up.
+        Token scores, plan, similarity and contributions, all float64. In the plan, the best
+        similarity of a row has coefficient +2 and the second best −1 (or as set by the function),
+        times w / (2 Σ w); columns add theirs in the same way. Ties go to the first token.
 
     Raises
     ------
     ValueError
-        If a shape does not fit, the function is unknown, a text has no token, a token holds NaN
+        If a shape does not fit, the function is unknown, a text has no token, a token contains NaN
         or infinity, or weights are negative, not finite or all zero.
 
     Notes
@@ -145,17 +143,17 @@ def ragged_matching(
     pairs: ArrayLike | None = None,
     advance: Advance | None = None,
 ) -> NDArray[np.float64]:
-    """Similarities of many pairs of texts by token matching, streamed.
+    """Compute token-matching similarities of many pairs of texts.
 
     Parameters
     ----------
     tokens1, tokens2, pairs, advance
-        As for `film.tokens.ragged_similarities`.
+        As in `film.tokens.ragged_similarities`.
     function, cosine
-        As for `match`.
+        As in `match`.
     weights1, weights2 : array-like of float, shapes (N1,) and (N2,), optional
-        Weight of each row of ``tokens1.values`` and ``tokens2.values``, not negative and with a
-        positive sum per text; ones when None.
+        Weight of each row of ``tokens1.values`` and ``tokens2.values``, nonnegative with a positive
+        sum per text; ones if None.
 
     Returns
     -------
@@ -165,12 +163,12 @@ def ragged_matching(
     Raises
     ------
     TypeError, ValueError
-        As for `film.tokens.ragged_similarities`, or if the function is unknown; before any work.
+        As in `film.tokens.ragged_similarities`, or if the function is unknown.
 
     Notes
     -----
-    Pairs go one by one, O(L1 L2 h) time each, with memory of one number per token beside the input.
-    Similarities of float32 tokens are multiplied in float32, which moves cosines by some 1e-7.
+    Pairs are scored one at a time: O(L1 L2 h) per pair, and one extra number per token in memory.
+    float32 tokens are multiplied in float32, which changes cosines by about 1e-7.
 
     Examples
     --------
@@ -192,7 +190,7 @@ def _check_function(function: Any) -> None:
 
 
 def _choices(S: Floats, function: Function) -> Floats:
-    """Count how often each similarity enters the score of its row."""
+    """Return the coefficient of each similarity in its row's score."""
     best_factor, next_factor = FACTORS[function]
     rows, best = np.arange(len(S)), S.argmax(axis=1)
     rest = S.copy()
@@ -214,7 +212,7 @@ def _pair_score(function: Function) -> Callable[[Rows], float]:
 
 
 def _token_scores(S: Floats, axis: int, function: Function) -> Floats:
-    """Scores of one pair without padding, in as few passes as NumPy allows."""
+    """Token scores of one pair, in as few NumPy passes as possible."""
     best_factor, next_factor = FACTORS[function]
     length = S.shape[axis]
     if next_factor == 0 or length == 1:

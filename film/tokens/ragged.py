@@ -1,4 +1,4 @@
-"""Token features of many texts of different lengths, in one flat array."""
+"""Token vectors of texts of different lengths in one flat array."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COLUMNS = ("ids", "spans", "is_special")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ragged:
-    """Hold the token vectors of n texts one after the other, without padding.
+    """Token vectors of n texts, concatenated without padding.
 
-    It is sliced like an array of n texts. An integer gives the vectors of one text. A slice, an
-    array of indices, a mask, or ``(indices, ...)`` as scikit-learn asks, gives a `Ragged` with
-    all columns. Fields are arrays; other forms are converted.
+    Index it like an array of n texts. An integer returns the vectors of one text. A slice, an
+    array of indices, a mask, or ``(indices, ...)`` as scikit-learn uses it, returns a `Ragged`
+    with all columns. Fields are converted to arrays.
 
     Parameters
     ----------
@@ -28,25 +28,25 @@ class Ragged:
     starts : ndarray of int64, shape (n + 1,)
         Text i is ``values[starts[i]:starts[i + 1]]``; a text may have no token.
     ids : ndarray of int, shape (N,), optional
-        Entry of each token in the vocabulary.
+        Vocabulary index of each token.
     spans : ndarray of int, shape (N, 2), optional
-        First character of each token in its text and the one after its last; (0, 0) where a
-        token stands for no character.
+        Start of each token in its text and the position after its end; (0, 0) for a token without
+        characters.
     is_special : ndarray of bool, shape (N,), optional
-        Tokens that a tokeniser puts around a text, such as [CLS] and [SEP].
+        Marks the tokens that a tokenizer adds around a text, such as [CLS] and [SEP].
 
     Raises
     ------
     TypeError
-        If values are not of a float type, ids or spans are not integers, or is_special is not
+        If values are not floating point, ids or spans are not integers, or is_special is not
         boolean.
     ValueError
-        If a shape does not fit, or starts do not run from 0 to N without falling.
+        If a shape does not fit, or starts do not rise from 0 to N.
 
     Notes
     -----
-    Integers and slices of step 1 give views, other indices copies. Nothing else is copied: an
-    array given is the array held, so do not write to it.
+    Integers and slices of step 1 return views, other indices copies. The arrays that you pass are
+    not copied, so do not modify them.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Ragged:
         spans: Sequence[Any] | None = None,
         is_special: Sequence[Any] | None = None,
     ) -> Ragged:
-        """Join arrays of single texts.
+        """Concatenate the arrays of single texts.
 
         Parameters
         ----------
@@ -126,20 +126,20 @@ class Ragged:
         Returns
         -------
         texts : Ragged
-            Of width 0 where there is no text.
+            Its width is 0 if there are no texts.
 
         Raises
         ------
         ValueError
-            If a text has another width than the first, or columns are not given text by text.
+            If the texts differ in width, or a column does not have one entry per text.
         """
         arrays = [np.asarray(row) for row in rows]
         for i, row in enumerate(arrays):
             if row.ndim != 2 or row.shape[1] != arrays[0].shape[1]:
                 width = arrays[0].shape[1] if arrays[0].ndim == 2 else "h"
                 raise ValueError(
-                    f"rows[{i}] must have shape (L, {width}), one row per token and all texts of "
-                    f"one width, got shape {row.shape}."
+                    f"rows[{i}] must have shape (L, {width}), one row per token and the same width "
+                    f"for all texts, got shape {row.shape}."
                 )
         values = np.concatenate(arrays) if arrays else np.zeros((0, 0))
         lengths = [len(row) for row in arrays]
@@ -151,10 +151,10 @@ class Ragged:
         ):
             if given is None:
                 continue
-            # An empty list is an array of floats, which would make floats of all the others.
+            # An empty list becomes a float array, which would turn all the others into floats.
             parts = [np.asarray(part) if len(part) else empty for part in given]
             if [len(part) for part in parts] != lengths:
-                raise ValueError(f"{name} must be given text by text, as long as rows.")
+                raise ValueError(f"{name} must have one entry per text, as rows has.")
             columns[name] = np.concatenate(parts) if parts else empty
         return cls(values, _starts(lengths), **columns)
 
@@ -190,7 +190,7 @@ class Ragged:
         if isinstance(index, tuple):
             if len(index) != 2 or index[1] is not Ellipsis:
                 raise IndexError(
-                    f"texts have one axis, got the index {index!r}: use one index, or "
+                    f"Ragged has one axis, got the index {index!r}: use one index, or "
                     "(index, Ellipsis)."
                 )
             index = index[0]
@@ -214,22 +214,22 @@ class Ragged:
         return self._take(self._integers(np.asarray(index)))
 
     def without_special(self) -> Ragged:
-        """Leave the special tokens out.
+        """Remove the special tokens.
 
         Returns
         -------
         texts : Ragged
-            As many texts; one of special tokens alone has no token left.
+            The same number of texts; a text of special tokens only becomes empty.
 
         Raises
         ------
         ValueError
-            If it is not known which tokens are special.
+            If is_special is None.
         """
         if self.is_special is None:
-            raise ValueError("is_special is None: give it to say which tokens to leave out.")
+            raise ValueError("is_special is None: set it to say which tokens to remove.")
         kept = ~self.is_special
-        # Tokens kept before each token, and before the end.
+        # Number of tokens kept before each token, and in total.
         before = np.concatenate([[0], np.cumsum(kept)])
         columns = {name: column[kept] for name, column in self._columns().items()}
         return Ragged(self.values[kept], before[self.starts], **columns)

@@ -1,4 +1,4 @@
-"""Pairs of texts as weighted token vectors: checked, made unit rows, walked pair by pair."""
+"""Pairs of texts as weighted token vectors: validated, normalised and iterated pair by pair."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ Floats = NDArray[Any]
 Advance = Callable[[int], Any]
 
 ROWS = 1024
-"""Token vectors held in float64 at once, while their norms are summed."""
+"""Token vectors converted to float64 at a time while computing norms."""
 TOLD = 1024
-"""Pairs done between two calls of ``advance``."""
+"""Pairs between two calls of ``advance``."""
 NOT_FINITE = "holds NaN, infinity or numbers whose squares overflow: encode that text again."
 REMEDY = "a mean needs a weight above zero, so smooth the weights or leave that text out."
 
 
 class Rows(NamedTuple):
-    """The tokens of one pair, and their weights where there are any.
+    """Token vectors of one pair, and optional weights.
 
-    The greatest weight of a text is 1, so that equal weights are ones and no sum overflows.
+    Weights are scaled to a maximum of 1 per text, so equal weights are ones and sums do not
+    overflow.
     """
 
     x1: Floats
@@ -37,7 +38,7 @@ class Rows(NamedTuple):
 def checked_rows(
     x1: ArrayLike, x2: ArrayLike, weights1: ArrayLike | None, weights2: ArrayLike | None
 ) -> Rows:
-    """Check one pair, and give it in float64; weights are ones where there are none."""
+    """Validate one pair and convert it to float64; missing weights become ones."""
     sides = []
     for name, x in (("x1", np.asarray(x1)), ("x2", np.asarray(x2))):
         if x.ndim != 2 or x.dtype.kind not in "fiu":
@@ -46,15 +47,15 @@ def checked_rows(
                 f"{x.dtype} of shape {x.shape}."
             )
         if not len(x):
-            raise ValueError(f"{name} has no token: leave that pair out.")
+            raise ValueError(f"{name} has no tokens: leave that pair out.")
         x = x.astype(np.float64, copy=False)
         if not np.isfinite(row_norms(x)).all():
             raise ValueError(f"{name} {NOT_FINITE}")
         sides.append(x)
     if sides[0].shape[1] != sides[1].shape[1]:
         raise ValueError(
-            f"x1 of shape {sides[0].shape} and x2 of shape {sides[1].shape} do not fit: give both "
-            "one width."
+            f"x1 of shape {sides[0].shape} and x2 of shape {sides[1].shape} must have the same "
+            "width."
         )
     w1 = _checked_weights("weights1", weights1, len(sides[0]))
     w2 = _checked_weights("weights2", weights2, len(sides[1]))
@@ -80,12 +81,12 @@ def _check_not_negative(name: str, weights: NDArray[np.float64]) -> None:
 
 
 def unit_tokens(x: Floats) -> Floats:
-    """Divide rows by their lengths; a zero row stays zero, so that its cosines are 0."""
+    """Scale rows to unit length; zero rows stay zero, so their cosines are 0."""
     return x * _reciprocal(row_norms(x), x.dtype)[..., np.newaxis]
 
 
 def row_norms(x: Floats) -> NDArray[np.float64]:
-    """Euclidean lengths along the last axis, summed in float64."""
+    """Euclidean norms along the last axis, summed in float64."""
     return np.sqrt(np.einsum("...i,...i->...", x, x, dtype=np.float64))
 
 
@@ -96,24 +97,24 @@ def _reciprocal(norms: NDArray[np.float64], dtype: Any) -> Floats:
 
 
 def masses(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide weights of a text by their sum."""
+    """Divide the weights of a text by their sum."""
     return weights / weights.sum()
 
 
 def average(scores: Floats, weights: NDArray[np.float64] | None) -> float:
-    """Mean of one text's token scores, plain where weights is None."""
+    """Weighted mean of one text's token scores; the plain mean if weights is None."""
     if weights is None:
         return scores.sum(dtype=np.float64) / len(scores)
-    # Not a dot product: weights of one give the plain mean to the last bit.
+    # Not a dot product, so weights of one give exactly the plain mean.
     return (weights * scores).sum() / weights.sum()
 
 
 class TokenPairs:
-    """Pairs of texts, checked when made and read one by one.
+    """Validated pairs of texts.
 
-    Iterating gives `Rows`: unit vectors where ``unit``, else those given, in float64 if either
-    side is and in float32 otherwise; weights are None where none were given. Beside the input it
-    holds one number per token, and one more where there are weights.
+    Iterating returns `Rows`: unit vectors if ``unit``, otherwise the vectors passed in, in float64
+    if either side is float64 and in float32 otherwise. Missing weights are None. It stores one
+    number per token, and one more if there are weights.
     """
 
     def __init__(
@@ -130,25 +131,25 @@ class TokenPairs:
             if not isinstance(tokens, Ragged):
                 raise TypeError(
                     f"{name} must be a film.tokens.Ragged, got {type(tokens).__name__}: "
-                    "Ragged.from_rows makes one of a list of arrays."
+                    "Ragged.from_rows converts a list of arrays."
                 )
         width1, width2 = tokens1.values.shape[1], tokens2.values.shape[1]
         if width1 != width2 and len(tokens1) and len(tokens2):
             raise ValueError(
-                f"tokens1 has width {width1} and tokens2 {width2}: encode both by one model."
+                f"tokens1 has width {width1} and tokens2 {width2}: use the same encoder for both."
             )
         first, second = _checked_pairs(pairs, len(tokens1), len(tokens2))
         for name, tokens, index in (("tokens1", tokens1, first), ("tokens2", tokens2, second)):
             empty = tokens.lengths[index] == 0
             if empty.any():
                 text = int(index[empty.argmax()])
-                raise ValueError(f"{name}[{text}] has no token: leave its pairs out.")
+                raise ValueError(f"{name}[{text}] has no tokens: leave its pairs out.")
         self.weights1 = _flat_weights("weights1", weights1, tokens1, first)
         self.weights2 = _flat_weights("weights2", weights2, tokens2, second)
         self.tokens1, self.tokens2 = tokens1, tokens2
         self.first, self.second = first.tolist(), second.tolist()
         self.dtype = np.result_type(tokens1.values, tokens2.values, np.float32)
-        # Norms are taken in any case: they tell NaN and infinity before the work starts.
+        # Compute norms in any case, to detect NaN and infinity before the work starts.
         scale1 = self._scales("tokens1", tokens1)
         scale2 = scale1 if tokens2 is tokens1 else self._scales("tokens2", tokens2)
         self.scales = (scale1, scale2) if unit else None
@@ -177,9 +178,9 @@ class TokenPairs:
             )
 
     def map(self, score: Callable[[Rows], float], advance: Advance | None) -> NDArray[np.float64]:
-        """Score pair after pair."""
+        """Score the pairs in order."""
         scores = np.empty(len(self))
-        # Products of some tens of rows are slower on more threads.
+        # Products of a few dozen rows are slower on several threads.
         with one_blas_thread():
             for k, rows in enumerate(self):
                 scores[k] = score(rows)
@@ -207,8 +208,8 @@ def _checked_pairs(
     if pairs is None:
         if n1 != n2:
             raise ValueError(
-                f"tokens1 has {n1} texts and tokens2 {n2}: pair i is text i of both; for other "
-                "pairs give pairs, shape (n, 2)."
+                f"tokens1 has {n1} texts and tokens2 {n2}: without pairs, text i is compared with "
+                "text i, so their numbers must agree; pass pairs, shape (n, 2), for other pairs."
             )
         return np.arange(n1), np.arange(n2)
     index = np.asarray(pairs)
@@ -216,8 +217,8 @@ def _checked_pairs(
         index = np.zeros((0, 2), dtype=np.int64)
     if index.ndim != 2 or index.shape[1] != 2 or index.dtype.kind not in "iu":
         raise ValueError(
-            "pairs must be integers of shape (n, 2), a text of tokens1 and one of tokens2 in a "
-            f"row, got {index.dtype} of shape {index.shape}."
+            "pairs must be integers of shape (n, 2), each row a text of tokens1 and one of "
+            f"tokens2, got {index.dtype} of shape {index.shape}."
         )
     out = (index < 0) | (index >= [n1, n2])
     if out.any():
@@ -241,7 +242,7 @@ def _flat_weights(
             f"{flat.shape}."
         )
     _check_not_negative(name, flat)
-    # Texts without tokens have no segment to reduce.
+    # reduceat cannot handle texts without tokens.
     filled = tokens.lengths > 0
     greatest = np.zeros(len(tokens))
     greatest[filled] = np.maximum.reduceat(flat, tokens.starts[:-1][filled])

@@ -1,4 +1,4 @@
-"""Sentence similarity as transport between contextual tokens: AVG, CMD, RCMD, CLS and a mean."""
+"""Sentence similarity as transport between contextual tokens: AVG, CMD, RCMD, RCMD+AVG and CLS."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from film.tokens.token_pairs import (
 
 Method = Literal["avg", "cmd", "rcmd1", "rcmd2", "rcmd", "rcmd+avg", "cls"]
 METHODS: tuple[Method, ...] = get_args(Method)
-"""Plans, as `transport_plan` defines them."""
+"""Transport plans; see `transport_plan`."""
 ONE_SIDED: tuple[Method, ...] = ("rcmd1", "rcmd2")
-"""Those whose similarity depends on the order of a pair."""
+"""Plans whose similarity depends on the order of the pair."""
 
 
 class Transport(NamedTuple):
@@ -36,13 +36,13 @@ class Transport(NamedTuple):
     Attributes
     ----------
     cost : ndarray of float64, shape (L1, L2)
-        M.
+        The cost M.
     plan : ndarray of float64, shape (L1, L2)
-        T, mass sent from token to token.
+        The plan T: the mass sent from token to token.
     similarity : float64
-        Sum of contributions.
+        The sum of the contributions.
     contributions : ndarray of float64, shape (L1, L2)
-        T ∘ S for the cosines S.
+        T ∘ S, with S the cosines.
     """
 
     cost: NDArray[np.float64]
@@ -59,38 +59,38 @@ def transport_plan(
     weights1: ArrayLike | None = None,
     weights2: ArrayLike | None = None,
 ) -> Transport:
-    """Explain the similarity of two texts by what flows between their tokens.
+    """Explain the similarity of two texts by the transport between their tokens.
 
-    With S_ij the cosine of token i of the first text and token j of the second, T a plan, M its
-    cost, and a_i and b_j the masses of the tokens, 1/L1 and 1/L2 without weights and w / Σ w with
-    them, the similarity is Σ T_ij S_ij = 1 − Σ T_ij M_ij:
+    Let S_ij be the cosine of token i of the first text and token j of the second, T the plan and M
+    its cost. The token masses a_i and b_j are w / Σ w, or 1/L1 and 1/L2 without weights. The
+    similarity is Σ T_ij S_ij = 1 − Σ T_ij M_ij:
 
     - ``"rcmd1"``: each row sends its mass a_i to its best column (Equation 4 of CLRCMD).
       ``"rcmd2"``: each column takes b_j from its best row. ``"rcmd"``: the mean of both plans.
-      Of equal cosines the first counts. M = 1 − S.
+      Ties go to the first column or row. M = 1 − S.
     - ``"cmd"``: the exact optimum with row sums a_i and column sums b_j. M = 1 − S.
     - ``"avg"``: the cosine of the means s¹ = Σ a_i x_i and s² = Σ b_j x_j, with
       T_ij = a_i b_j ‖x_i‖‖x_j‖ / (‖s¹‖‖s²‖) and M_ij = ‖s¹‖‖s²‖ / (‖x_i‖‖x_j‖) − S_ij
       (Equation 3). T has rank one and its mass is not 1.
-    - ``"rcmd+avg"``: the mean of both similarities and of their plans. M_ij is what of both costs
-      is paid, over T_ij: (T^rcmd_ij + a_i b_j) / 2T_ij − S_ij.
-    - ``"cls"``: all mass from first token to first token. M = 1 − S.
+    - ``"rcmd+avg"``: the mean of both similarities and of both plans. M_ij is the summed cost of
+      both, divided by T_ij: (T^rcmd_ij + a_i b_j) / 2T_ij − S_ij.
+    - ``"cls"``: all mass goes from first token to first token. M = 1 − S.
 
     Parameters
     ----------
     x1, x2 : array-like of float, shapes (L1, h) and (L2, h)
-        Token vectors as the model gives them.
+        Token vectors from the model.
     method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "rcmd+avg", "cls"}
-        Plan.
+        The plan.
     weights1, weights2 : array-like of float, shapes (L1,) and (L2,), optional
-        w, not negative and with a positive sum per text; ones when None. They are masses of the
-        sender: a token of weight 0 may still be the best partner of another. "rcmd1" uses
-        weights1 alone, "rcmd2" weights2 alone, and "cls" takes none.
+        w, nonnegative with a positive sum per text; ones if None. They are the masses that tokens
+        send: a token of weight 0 can still be the best match of another. "rcmd1" uses only
+        weights1, "rcmd2" only weights2, and "cls" accepts none.
 
     Returns
     -------
     plan : Transport
-        Cost, plan, similarity and contributions, all of float64.
+        Cost, plan, similarity and contributions, all float64.
 
     Raises
     ------
@@ -99,22 +99,22 @@ def transport_plan(
     RuntimeError
         If the solver of "cmd" stops before the optimum.
     ValueError
-        If a shape does not fit, the method is unknown or "cls" with weights, a text has no token,
-        a token holds NaN or infinity, or weights are negative, not finite or all zero.
+        If a shape does not fit, the method is unknown, "cls" gets weights, a text has no token, a
+        token contains NaN or infinity, or weights are negative, not finite or all zero.
 
     Notes
     -----
-    The papers' plans have no weights, and "rcmd+avg" is ours.
+    The papers' plans have no weights, and "rcmd+avg" is not from a paper.
 
-    A zero vector has cosine 0 with every other. Under "avg" such tokens take no part: nothing is
-    sent, M is set to 1 − S, since the definition divides by zero, and the masses of the others sum
-    to 1. A text whose mean is zero has similarity 0: it sends a_i ‖x_i‖ / Σ a_k ‖x_k‖, or a_i where
-    all its tokens are zero, and its factor of M + S is 1. Under "rcmd+avg" M is 1 − S where nothing
-    is sent.
+    A zero vector has cosine 0 with every other. Under "avg" zero vectors are left out: they send
+    nothing, M is set to 1 − S because the definition divides by zero, and the masses of the other
+    tokens sum to 1. A text whose mean is zero has similarity 0: its token i sends
+    a_i ‖x_i‖ / Σ a_k ‖x_k‖, or a_i if all its tokens are zero, and its factor of M + S is 1. Under
+    "rcmd+avg" M is 1 − S where nothing is sent.
 
-    The displayed matrix of section 4.3 of the paper has T ∘ M where T ∘ S, its (1 − M) ∘ T, is
-    meant. The latter holds for all methods but "avg" and "rcmd+avg", where 1 − M is not S; T ∘ S
-    sums to the similarity for all.
+    The matrix displayed in section 4.3 of the paper is T ∘ M, but T ∘ S, its (1 − M) ∘ T, is
+    meant. The two agree except for "avg" and "rcmd+avg", where 1 − M is not S; T ∘ S sums to the
+    similarity for every method.
 
     O(L1 L2 h) time and O(L1 L2) memory; "cmd" adds an exact network simplex.
 
@@ -164,48 +164,46 @@ def ragged_similarities(
     n_jobs: int = 1,
     advance: Advance | None = None,
 ) -> NDArray[np.float64]:
-    """Similarities of many pairs of texts, streamed.
+    """Compute similarities of many pairs of texts.
 
     Parameters
     ----------
     tokens1, tokens2 : Ragged
-        Token vectors. They may be the same object.
+        Token vectors. Both may be the same object.
     method : {"avg", "cmd", "rcmd1", "rcmd2", "rcmd", "rcmd+avg", "cls"}
-        As for `transport_plan`.
+        As in `transport_plan`.
     weights1, weights2 : array-like of float, shapes (N1,) and (N2,), optional
-        Weight of each row of ``tokens1.values`` and ``tokens2.values``; otherwise as for
-        `transport_plan`.
+        Weight of each row of ``tokens1.values`` and ``tokens2.values``; see `transport_plan`.
     pairs : array-like of int, shape (n, 2), optional
-        A text of tokens1 and one of tokens2 in a row, so that a text in many pairs is held once.
-        When None, pair i is text i of both.
+        Each row is a text of tokens1 and a text of tokens2. If None, text i of tokens1 is compared
+        with text i of tokens2.
     n_jobs : int, default=1
-        Processes for "cmd", as joblib counts them. Workers take seconds to start, because they
-        import POT, and stay for later calls: worth it from some 50,000 pairs. The other methods
-        run in this process, where they take less time than sending their tokens would.
+        Number of processes for "cmd", as in joblib. Starting workers takes seconds, so it pays from
+        about 50,000 pairs. The other methods are fast and always run in this process.
     advance : callable, optional
         Called with the number of pairs done since the last call.
 
     Returns
     -------
     similarity : ndarray of float64, shape (n,)
-        Independent of the other pairs, their order and n_jobs.
+        Does not depend on the other pairs, their order or n_jobs.
 
     Raises
     ------
     ImportError, RuntimeError
-        As for `transport_plan`.
+        As in `transport_plan`.
     TypeError
         If tokens1 or tokens2 is not a `Ragged`.
     ValueError
-        If the method is unknown or "cls" with weights, widths or numbers of texts differ, an
-        index of pairs is out of range, a text in use has no token, a token holds NaN or infinity,
-        or weights are negative, not finite or all zero for a text in use; before any work.
+        If the method is unknown, "cls" gets weights, widths or numbers of texts differ, an index
+        in pairs is out of range, or a text in use has no token, contains NaN or infinity, or has
+        weights that are negative, not finite or all zero.
 
     Notes
     -----
-    Pairs go one by one, which at 8 to 48 tokens was faster than padded batches: O(L1 L2 h) time a
-    pair, and memory of one number per token beside the input and, with n_jobs above 1, a few blocks
-    of cost matrices. Cosines of float32 tokens are multiplied in float32.
+    Pairs are scored one at a time: O(L1 L2 h) per pair. Memory is one number per token on top of
+    the input, and a few blocks of cost matrices if n_jobs is above 1. Cosines of float32 tokens
+    are multiplied in float32.
 
     Examples
     --------
@@ -233,7 +231,7 @@ def _check_method(method: Any, weights1: Any, weights2: Any) -> None:
         if method == "cls" and weights is not None:
             raise ValueError(
                 f"{name} must be None where method='cls', because the first token has all the "
-                "mass: leave the weights out, or take another method."
+                "mass: leave the weights out, or use another method."
             )
 
 
@@ -262,7 +260,7 @@ def _sums(x: Floats, weights: Floats) -> Floats:
 
 
 def _mean_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
-    """Plan and cost of the cosine of means, both from a factor of each side."""
+    """Plan and cost for the cosine of means, each from one factor per side."""
     sent1, ratios1 = _mean_factors(pair.x1, pair.weights1)
     sent2, ratios2 = _mean_factors(pair.x2, pair.weights2)
     ratios = ratios1[:, np.newaxis] * ratios2
@@ -270,7 +268,7 @@ def _mean_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
 
 
 def _joint_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
-    """Plan and cost of the mean of "rcmd" and "avg"."""
+    """Plan and cost for the mean of "rcmd" and "avg"."""
     relaxed = _relaxed_plan(pair, S, "rcmd")
     of_means, cost = _mean_plan(pair, S)
     plan = (relaxed + of_means) / 2
@@ -279,7 +277,7 @@ def _joint_plan(pair: Rows, S: Floats) -> tuple[Floats, Floats]:
 
 
 def _mean_factors(x: Floats, weights: Any) -> tuple[Floats, Floats]:
-    """Of each token a ‖x‖ / ‖s‖ and ‖s‖ / ‖x‖, with masses and mean of those that take part."""
+    """Factors a ‖x‖ / ‖s‖ and ‖s‖ / ‖x‖ of each token; masses and mean skip zero vectors."""
     norms = row_norms(x)
     taking_part = np.where(norms > 0, weights, 0)
     if not taking_part.any():
@@ -294,7 +292,7 @@ def _mean_factors(x: Floats, weights: Any) -> tuple[Floats, Floats]:
 
 
 def _pair_score(method: Method) -> Callable[[Rows], float]:
-    """Similarity of one pair without padding, in as few passes as NumPy allows."""
+    """Return a function that scores one pair in as few NumPy passes as possible."""
     if method == "avg":
         return _mean_score
     if method == "cls":

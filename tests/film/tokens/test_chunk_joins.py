@@ -97,14 +97,14 @@ def test_chunks_without_tokens_join_nothing():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"x1": np.ones((2, 3))}, "one width, got 3 and 2"),
+        ({"x1": np.ones((2, 3))}, "same width, got 3 and 2"),
         ({"x1": np.ones((3, 2))}, "x1 must have shape"),
         ({"x2": [[np.nan, 0], [0, 1]]}, "x2 holds NaN"),
-        ({"scores": [[0.1]]}, r"scores must be finite and of shape \(1, 2\).* got shape \(1, 1\)"),
+        ({"scores": [[0.1]]}, r"finite and have shape \(1, 2\).* got shape \(1, 1\)"),
         ({"scores": [[0.1, np.nan]]}, "scores must be finite"),
         ({"aligned": [(0, 2)]}, "aligned must name chunks of 1 and 2"),
         ({"aligned": [(-1, 0)]}, "aligned must name chunks"),
-        ({"aligned": [(0, 0), (0, 1)]}, "none twice"),
+        ({"aligned": [(0, 0), (0, 1)]}, "each at most once"),
     ],
 )
 def test_wrong_joins(change, reason):

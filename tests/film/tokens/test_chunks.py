@@ -184,7 +184,7 @@ def test_cosines_of_chunks_against_a_loop(seed):
 @pytest.mark.parametrize(
     ("x1", "x2", "m1", "reason"),
     [
-        (np.ones((2, 3)), np.ones((1, 2)), [[True, True]], "one width"),
+        (np.ones((2, 3)), np.ones((1, 2)), [[True, True]], "same width"),
         (np.ones((2, 3)), np.ones((1, 3)), [[True]], "x1 must have shape"),
         (np.ones(3), np.ones((1, 3)), [[True]], "x1 must have shape"),
         (np.full((2, 3), np.nan), np.ones((1, 3)), [[True, True]], "x1 holds NaN"),

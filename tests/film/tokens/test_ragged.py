@@ -202,5 +202,5 @@ def test_bad_rows_and_parts_are_named():
         Ragged.from_rows([np.ones((1, 2)), np.ones((1, 3))])
     with pytest.raises(ValueError, match=r"rows\[0\] must have shape \(L, h\)"):
         Ragged.from_rows([np.ones(2)])
-    with pytest.raises(ValueError, match="ids must be given text by text"):
+    with pytest.raises(ValueError, match="ids must have one entry per text"):
         Ragged.from_rows([np.ones((1, 2)), np.ones((2, 2))], ids=[[1, 2], [3]])

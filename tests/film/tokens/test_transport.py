@@ -589,7 +589,7 @@ def test_the_solver_is_loaded_for_exact_transport_alone(monkeypatch):
         ({"method": "wmd"}, "method='wmd' must be one of 'avg', 'cmd'"),
         ({"x1": np.ones(3)}, r"x1 must be real numbers of shape \(L, h\)"),
         ({"x2": np.full((2, 3), "a")}, "x2 must be real numbers"),
-        ({"x2": np.ones((2, 4))}, "do not fit"),
+        ({"x2": np.ones((2, 4))}, "must have the same width"),
         ({"x1": np.ones((5, 2, 3))}, r"x1 must be .*got float64 of shape \(5, 2, 3\)"),
         ({"x1": np.ones((0, 3))}, "x1 has no token"),
         ({"x2": np.ones((0, 3))}, "x2 has no token"),
