@@ -1,4 +1,4 @@
-"""What belongs together: groups of linked texts, near copies, and hierarchical clustering."""
+"""Grouping texts: connected groups, near copies and hierarchical clustering."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Files of row blocks: the bytes of a block, written whole or not at all and read with a hash."""
+"""Files of row blocks: encoded, written atomically and verified by hash."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ import scipy.sparse as sp
 from film.unpacking import check_array, check_sparse
 
 NAME = re.compile(r"block-\d{6}\.(json|npz|npy)", re.ASCII)
-"""A block lies in the folder of its manifest, under such a name."""
+"""File names of blocks, in the folder of the manifest."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A block as the manifest lists it: its file, what it holds, and the hash of its bytes."""
+    """A block's entry in the manifest: file name, contents, and hash."""
 
     file: str
     n_rows: int
@@ -36,14 +36,14 @@ class Entry:
     hash: str
 
     def __post_init__(self) -> None:
-        """Raise where a manifest names a file of another place, or says what cannot be."""
+        """Reject file names outside the folder and impossible values."""
         counts = self.n_rows, self.n_columns, self.size
         if not NAME.fullmatch(self.file) or not all(type(n) is int and n >= 0 for n in counts):
-            raise ValueError(f"{self.file!r} with {counts} is no block")
+            raise ValueError(f"{self.file!r} with {counts} is not a block")
 
 
 def encode(rows: Any) -> tuple[str, bytes, tuple[int, int], str]:
-    """Suffix, bytes, shape and dtype of a block of texts, sparse or dense rows."""
+    """Encode a block; return its suffix, bytes, shape and dtype."""
     buffer = io.BytesIO()
     if sp.issparse(rows):
         matrix: Any = sp.csr_array(rows)
@@ -72,12 +72,12 @@ def encode(rows: Any) -> tuple[str, bytes, tuple[int, int], str]:
 
 
 def decode(entry: Entry, content: bytes) -> Any:
-    """Rows of a block from its bytes.
+    """Decode the rows of a block.
 
     Raises
     ------
     ValueError
-        Where they are not the rows that the entry names, or would unpack to more than they are.
+        If the contents do not match the entry, or would decompress to more than the entry allows.
     """
     try:
         rows = _decoded(entry.file, content)
@@ -98,7 +98,7 @@ def _decoded(name: str, content: bytes) -> Any:
     if name.endswith(".json"):
         texts = json.loads(content)
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError("it holds other things than texts")
+            raise ValueError("it holds values that are not texts")
         return texts
     if name.endswith(".npy"):
         stream = io.BytesIO(content)
@@ -106,9 +106,9 @@ def _decoded(name: str, content: bytes) -> Any:
         return np.load(io.BytesIO(content), allow_pickle=False)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for info in archive.infolist():
-            # NumPy stores arrays as they are, so that none can unpack to more.
+            # NumPy stores arrays uncompressed, so no entry can expand.
             if info.compress_type != zipfile.ZIP_STORED:
-                raise ValueError(f"{info.filename!r} is packed")
+                raise ValueError(f"{info.filename!r} is compressed")
             with archive.open(info) as stream:
                 check_array(stream, info.file_size, info.filename)
     parts: Any = np.load(io.BytesIO(content), allow_pickle=False)
@@ -119,25 +119,25 @@ def _decoded(name: str, content: bytes) -> Any:
 
 
 def read_block(folder: Path, entry: Entry) -> bytes:
-    """Bytes of a block, or OSError where they are not those that were written."""
+    """Read a block, or raise OSError if its file changed."""
     path = folder / entry.file
     if not path.exists():
         raise FileNotFoundError(
-            f"{path} is missing; call the function that wrote the blocks again: it makes this one"
+            f"{path} is missing; call the function that wrote the blocks again to restore it"
         )
-    # Of what is no file, or of another size, nothing is read: a device has no end.
+    # Check the size before reading, in case the path is a device.
     size = path.stat().st_size
     content = path.read_bytes() if path.is_file() and size == entry.size else b""
     if len(content) != entry.size or content_hash(content) != entry.hash:
         raise OSError(
             f"{path} is torn or was changed: its {size} bytes are not the {entry.size} that were "
-            "written; call the function that wrote the blocks again: it makes this one"
+            "written; call the function that wrote the blocks again to restore it"
         )
     return content
 
 
 def replace_file(path: Path, content: bytes, durable: bool = False) -> None:
-    """Write a file under another name and rename it when it is whole."""
+    """Write to a temporary file, then rename it."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
         with open(temporary, "xb") as handle:
@@ -154,7 +154,7 @@ def replace_file(path: Path, content: bytes, durable: bool = False) -> None:
 
 @contextmanager
 def explained(folder: Path) -> Iterator[None]:
-    """Say of an error of writing what is kept, and what to do."""
+    """Add what is kept and what to do to a write error."""
     try:
         yield
     except OSError as error:
@@ -163,10 +163,10 @@ def explained(folder: Path) -> Iterator[None]:
         raise OSError(
             error.errno,
             f"could not write row blocks in {folder}: {error.strerror}; finished blocks are kept: "
-            "free some space or mend the folder, and call again",
+            "free some space or repair the folder, and call again",
         ) from error
 
 
 def content_hash(content: bytes) -> str:
-    """Hash of bytes, in hexadecimal digits."""
+    """Return the hash of bytes in hexadecimal."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -1,9 +1,8 @@
-"""Stages over row blocks: what is written, mapped and summed block by block, through joblib.
+"""Write, map and sum row blocks with joblib.
 
-Every stage is a map or a sum over blocks, and what travels between processes is the name of a
-folder and the number of a block. So the same call runs in one process, in those of
-``joblib.parallel_config(n_jobs=2)``, and on a cluster that sees the same files, with
-``joblib.parallel_config(backend="dask")``.
+Every stage is a map or a sum over blocks, and tasks are sent only a folder name and a block number.
+So the same call runs in one process, in several with ``joblib.parallel_config(n_jobs=2)``, and on a
+cluster with a shared file system with ``joblib.parallel_config(backend="dask")``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from film.corpus.row_blocks import (
 __all__ = ["map_blocks", "sum_blocks", "write_blocks"]
 
 MOST_SUMMANDS = 16
-"""Tasks of a sum. Each sends one summand back, which may be 100 MB."""
+"""Maximum number of tasks of a sum. Each returns one summand, which may be 100 MB."""
 Progress = Callable[[str], None] | None
 
 
@@ -41,39 +40,39 @@ def write_blocks(
     made_by: dict[str, Any] | None = None,
     progress: Progress = None,
 ) -> RowBlocks:
-    """Write blocks as they come, one in memory at a time.
+    """Write blocks as they arrive, with one in memory at a time.
 
-    A run that was interrupted, killed or stopped by a full disk goes on when it is called again
-    with the same blocks: those that are whole are compared and kept.
+    If a run is interrupted, call it again with the same blocks: finished blocks are verified and
+    kept.
 
     Parameters
     ----------
     folder : path
-        Made when it does not exist; else it must be empty or hold row blocks.
+        Created if it does not exist; otherwise it must be empty or contain row blocks.
     blocks : iterable of list of str, of sparse matrices or of arrays
-        Blocks of rows, at least one, each with the same number of columns; `cut_rows` cuts a
-        stream of texts.
+        At least one block of rows, all with the same number of columns; `cut_rows` splits a stream
+        of texts into blocks.
     made_by : dict, optional
-        What made them, of JSON values; it becomes part of the digest.
+        JSON values that describe how the blocks are made; part of the digest.
     progress : callable, optional
         Called with a short text after each block.
 
     Returns
     -------
     blocks : RowBlocks
-        Open.
+        The blocks, opened.
 
     Raises
     ------
     FileExistsError
-        When the folder holds other files, or finished blocks of another making or of other rows,
-        as where a corpus has shrunk since.
+        If the folder contains other files, or finished blocks made differently or with other rows,
+        for example from a larger corpus.
     BlockingIOError
-        When another process writes there.
+        If another process is writing there.
     OSError
-        When writing fails, as on a full disk; what is whole stays.
+        If writing fails, for example on a full disk; finished blocks are kept.
     TypeError, ValueError
-        When a block is none, or there is none.
+        If a block is invalid or no block is given.
 
     Examples
     --------
@@ -113,35 +112,34 @@ def map_blocks(
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> RowBlocks:
-    """Write what a function gives for each block, into a folder of blocks with the same edges.
+    """Apply a function to each block and write the results with the same edges.
 
-    What an interrupted run finished is kept, and so is what is whole of a finished run, so that a
-    block that was torn since is made again.
+    Finished blocks of earlier runs are kept; damaged blocks are computed again.
 
     Parameters
     ----------
     function : callable
-        Rows of a block, and the number of its first row → as many rows: a list of str, a sparse
-        matrix or an array. It must be picklable where processes share the work, and a function of
-        its block alone.
+        Called with the rows of a block and the number of its first row; returns as many rows: a
+        list of str, a sparse matrix or an array. It must depend on its block only and, with several
+        processes, be picklable.
     blocks : RowBlocks
         The source.
     folder : path
-        As for `write_blocks`.
+        As in `write_blocks`.
     made_by : dict
-        Names the function and all it depends on besides the block, in JSON values; the digest of
-        the source is added. Blocks of another making are never mixed with these.
+        JSON values that identify the function and everything it depends on except the block; the
+        digest of the source is added. Blocks made differently are never mixed with these.
     n_jobs : int, optional
-        Processes, as joblib counts them; None takes those of `joblib.parallel_config`, else one.
+        Number of processes, as in joblib; None uses `joblib.parallel_config`, else one.
     progress : callable, optional
-        As for `write_blocks`.
+        As in `write_blocks`.
 
     Returns
     -------
     blocks : RowBlocks
-        The results, open.
+        The results, opened.
 
-    Errors are those of `write_blocks`, and ValueError where the number of rows changes.
+    Raises what `write_blocks` raises, and ValueError if the number of rows changes.
 
     Examples
     --------
@@ -178,38 +176,38 @@ def sum_blocks(
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Sum what a function gives for each block.
+    """Sum the results of a function over blocks.
 
     Parameters
     ----------
     function : callable
-        Rows of a block, and the number of its first row → a new object that ``+=`` adds to: an
-        array, a sparse matrix or a `collections.Counter`. It must be picklable where processes
-        share the work.
+        Called with the rows of a block and the number of its first row; returns a new object that
+        supports ``+=``: an array, a sparse matrix or a `collections.Counter`. With several
+        processes it must be picklable.
     blocks : RowBlocks
         The source.
     keep : path, optional
-        Folder that keeps the sums of runs of blocks until all are there, so that an interrupted
-        sum goes on. For arrays and sparse matrices of two dimensions.
+        Folder for partial sums, so that an interrupted sum can resume. Only for two-dimensional
+        arrays and sparse matrices.
     made_by : dict, optional
-        As for `map_blocks`, with ``keep``.
+        As in `map_blocks`, with ``keep``.
     n_parts : int, default=16
-        Most runs of blocks, and so the most processes that can share the work. Each sends one
-        summand back.
+        Maximum number of runs of blocks, and so of processes that share the work. Each returns one
+        summand.
     n_jobs : int, optional
-        As for `map_blocks`.
+        As in `map_blocks`.
     progress : callable, optional
-        As for `write_blocks`.
+        As in `write_blocks`.
 
     Returns
     -------
     total : object
-        The sum. Blocks are added in runs, and the runs in order, whatever ``n_jobs`` is: the same
-        to the bit where the function is.
+        The sum. Blocks are added in runs and the runs in order, so a deterministic function gives
+        the same result for every ``n_jobs``.
 
     Notes
     -----
-    Memory: the sum, and one summand per process.
+    Memory: the sum and one summand per process.
 
     Examples
     --------
@@ -278,8 +276,8 @@ def _map_one(
     entry = save_block(folder, number, rows, made_by)
     if entry.n_rows != blocks.entries[number].n_rows:
         raise ValueError(
-            f"function gave {entry.n_rows} rows for the {blocks.entries[number].n_rows} of block "
-            f"{number}; it must give one per row"
+            f"function returned {entry.n_rows} rows for block {number} of "
+            f"{blocks.entries[number].n_rows} rows; it must return one per row"
         )
     return number, entry
 
@@ -294,6 +292,6 @@ def _same(folder: Path, entry: Entry, rows: Any) -> bool:
 
 def _other_rows(folder: Path, number: int) -> FileExistsError:
     return FileExistsError(
-        f"folder: {folder} holds finished blocks of other rows: number {number} is not the same "
-        "there; remove it or give another folder"
+        f"folder: {folder} holds finished blocks of other rows: number {number} differs; remove "
+        "the folder or give another one"
     )

@@ -1,4 +1,4 @@
-"""Nearest points by cosine, among all points or among those of the nearest cells."""
+"""Nearest neighbours by cosine: exhaustive, or restricted to the nearest cells."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ Points = NDArray[np.float32]
 Rows = NDArray[np.intp]
 
 PART_QUERIES = 8192
-"""Queries that one thread looks up at once: enough of them share a cell for a fast product."""
+"""Queries per thread and step: enough of them share a cell for fast products."""
 
 FEW_QUERIES = 64
-"""Up to so many queries threads, or a device, cost more than they bring."""
+"""Up to this many queries, one NumPy thread is faster than several or a device."""
 
 BLOCK_POINTS = 4096
-"""Points that are compared at once where there are no cells."""
+"""Points compared at a time without cells."""
 
 BLOCK_NUMBERS = 2**22
-"""Cosines that one thread holds at once: 16 MB."""
+"""Cosines that one thread holds at a time: 16 MB."""
 
 
 def learn_centres(
     points: Points, n_cells: int, seed: int, rows: Rows | None = None, *, n_iter: int = 5
 ) -> Points:
-    """Part directions into cells by spherical k-means.
+    """Learn cell centres by spherical k-means.
 
     Parameters
     ----------
     points : ndarray of float32, shape (n, d)
-        Unit rows. At most 32 a cell are drawn to learn from.
+        Unit rows. The sample has at most 32 rows per cell.
     n_cells : int
-        Number of cells, at most as many as rows.
+        Number of cells, at most the number of rows.
     seed : int
         Seeds the sample and the first centres.
     rows : ndarray of intp, shape (m,), default=None
-        Rows of `points` to learn from; all when None.
+        Rows of `points` to learn from; None means all.
     n_iter : int, default=5
-        Rounds. Cells that serve to look neighbours up need not be the best.
+        Iterations. A few are enough for neighbour search.
 
     Returns
     -------
     centres : ndarray of float32, shape (n_cells, d)
-        Unit rows. The cell of a point is that of the centre with the largest product.
+        Unit rows. A point belongs to the centre with the largest product.
 
     Notes
     -----
-    Dhillon and Modha, *Concept Decompositions for Large Sparse Text Data*, 2001. A cell that loses
-    all its points keeps its centre. O(n_iter · 32 n_cells² d).
+    Dhillon and Modha, *Concept Decompositions for Large Sparse Text Data*, 2001. A cell without
+    points keeps its centre. O(n_iter · 32 n_cells² d).
 
     Examples
     --------
@@ -83,31 +83,29 @@ def learn_centres(
 
 
 class NearestSearch:
-    """Find the k nearest of some points by cosine.
+    """Search for the k nearest points by cosine.
 
     Parameters
     ----------
     points : ndarray of float32, shape (n, d)
         Unit rows.
     rows : ndarray of intp, shape (m,), default=None
-        Rows of `points` to search among; all when None.
+        Rows of `points` to search; None means all.
     centres : ndarray of float32, shape (n_cells, d), default=None
-        From `learn_centres`: a query is compared with the points of its nearest cells alone. None
-        compares it with all points.
+        From `learn_centres`. Queries are compared only with the points of their nearest cells, or
+        with all points if None.
     n_probe : int, default=16
-        Cells that a query is compared with.
+        Number of cells searched per query.
 
     Notes
     -----
-    Products are made of many queries and many points at a time, cell by cell, so that they run at
-    the speed of matrix products: O(n_queries · n · d) without cells, and with them
-    O(n_queries · (n_cells + n · n_probe / n_cells) · d) where cells are about equally large. Memory
-    is some 32 MB a thread beside the points. Products are in float32: of points that are nearer to
-    each other than its rounding, about 1e-7, either may come first.
+    Queries and points are multiplied in blocks, cell by cell: O(n_queries · n · d) without cells,
+    and O(n_queries · (n_cells + n · n_probe / n_cells) · d) with cells of similar size. Memory is
+    about 32 MB per thread on top of the points. Products are in float32, so points whose cosines
+    differ by less than about 1e-7 may come in either order.
 
-    A device of torch is sent the queries, then the points of one cell, or 4096 points, at a time:
-    its memory need not hold them all. Cells are found by NumPy in any case, so that the same points
-    are compared.
+    A torch device receives the queries, then the points of one cell, or 4096 points, at a time.
+    NumPy always selects the cells, so that both compare the same points.
 
     Examples
     --------
@@ -138,29 +136,29 @@ class NearestSearch:
             self._members = np.split(members, np.cumsum(sizes)[:-1])
 
     def __call__(self, queries: Points, k: int, device: str | None = None) -> tuple[Rows, Points]:
-        """Find the k nearest points of unit rows.
+        """Find the k nearest points of each query.
 
         Parameters
         ----------
         queries : ndarray of float32, shape (n_queries, d)
             Unit rows.
         k : int
-            Points of each.
+            Number of neighbours per query.
         device : str, optional
-            A device of torch such as "cuda", which makes the products of more than 64 queries and
-            gives the same answers up to their rounding. None leaves them to NumPy.
+            A torch device such as "cuda", used for more than 64 queries; results agree up to
+            rounding. None uses NumPy.
 
         Returns
         -------
         positions : ndarray of intp, shape (n_queries, k)
-            Rows of the points, the nearest first, of equals the lower; −1 where there are no more.
+            Row numbers, nearest first and ties by row number; −1 if there are fewer than k points.
         cosines : ndarray of float32, shape (n_queries, k)
-            −∞ where there are no more.
+            −∞ where positions are −1.
 
         Raises
         ------
         ImportError, ValueError
-            If the device is not there.
+            If the device is not available.
         """
         place = None if device is None else checked_device(device)
         if len(queries) <= FEW_QUERIES:
@@ -188,14 +186,14 @@ class NearestSearch:
         return best.sorted()
 
     def _visits(self, queries: Points) -> Iterator[tuple[Rows, Rows]]:
-        """Yield queries and the points to compare them with, each query's nearest cell first."""
+        """Yield queries and the points to compare them with, nearest cell first."""
         every = np.arange(len(queries))
         if self._centres is None:
             for first in range(0, len(self._rows), BLOCK_POINTS):
                 yield every, self._rows[first : first + BLOCK_POINTS]
             return
         cells = _nearest_cells(queries, self._centres, self._n_probe)
-        # The nearest cell of all queries sets the bar for what the other cells have to offer.
+        # Visit every query's nearest cell first, to get a high lower bound early.
         for some in (cells[:, :1], cells[:, 1:])[: cells.shape[1]]:
             order = np.argsort(some, axis=None, kind="stable")
             rows = np.repeat(every, some.shape[1])[order]
@@ -206,24 +204,24 @@ class NearestSearch:
 
 
 class _Best:
-    """The k largest cosines of each query among those compared."""
+    """The k largest cosines found so far for each query."""
 
     def __init__(self, queries: Points, k: int) -> None:
         self._queries, self._n, self._k = queries, len(queries), k
-        # A query's k-th largest so far: nothing below it can be among the k largest of all.
+        # Each query's k-th largest cosine so far; smaller ones can be skipped.
         self._least = np.full(len(queries), -np.inf, dtype=np.float32)
         self._kept: list[tuple[Rows, Rows, Points]] = []
         self._n_kept = self._n_settled = 0
 
     def compare(self, rows: Rows, points: Points, members: Rows) -> None:
-        """Compare some queries, each once, with points, whose numbers are ``members``."""
+        """Compare distinct queries with points numbered ``members``."""
         step = max(1, BLOCK_NUMBERS // len(members))
         for first in range(0, len(rows), step):
             some = rows[first : first + step]
             self._take(some, self._queries[some] @ points.T, members)
 
     def sorted(self) -> tuple[Rows, Points]:
-        """Give the points and their cosines, (n, k), the largest first."""
+        """Return the points and their cosines, shape (n, k), largest first."""
         positions = np.full((self._n, self._k), -1, dtype=np.intp)
         cosines = np.full((self._n, self._k), -np.inf, dtype=np.float32)
         if self._kept:
@@ -245,7 +243,7 @@ class _Best:
             self._settle()
 
     def _settle(self) -> tuple[Rows, Rows, Points, Rows]:
-        """Drop all but the k largest of each query."""
+        """Keep only the k largest of each query."""
         row, point, cosine = (np.concatenate(part) for part in zip(*self._kept, strict=True))
         order = np.lexsort((point, -cosine, row))
         row, point, cosine = row[order], point[order], cosine[order]
@@ -260,7 +258,7 @@ class _Best:
 
 
 def _nearest_cells(points: Points, centres: Points, k: int, rows: Rows | None = None) -> Rows:
-    """Give the k nearest centres of each point, or of some of them, the nearest first."""
+    """Return the k nearest centres of each point, or of ``rows``, nearest first."""
     k = min(k, len(centres))
     n = len(points) if rows is None else len(rows)
     found = np.empty((n, k), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Hierarchical clustering of a sparse graph of scored pairs, into groups that hold together."""
+"""Hierarchical clustering of a sparse graph of scored pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["cut", "link_scores"]
 
 Method = Literal["average", "complete"]
 Graph = list[dict[int, float]]
-"""Scores (complete link) or sums of scores (average link) of each group, by the other group."""
+"""Links of each group to others: scores (complete link) or sums of scores (average link)."""
 
 
 def link_scores(
@@ -27,68 +27,65 @@ def link_scores(
     must_link: ArrayLike = (),
     cannot_link: ArrayLike = (),
 ) -> NDArray[np.float64]:
-    """Merge points into ever larger groups, the closest two groups first.
+    """Cluster points hierarchically, merging the two closest groups first.
 
     The link of two groups A and B is the mean of the scores of their |A||B| pairs (``"average"``,
-    UPGMA), or the lowest of them (``"complete"``). A pair that is not listed counts as score 0:
-    one that was not even a candidate is no duplicate. So one false link cannot chain two groups,
-    as it does in connected components. Where candidates are each point's k nearest neighbours, a
-    dense group of many more than k points comes in parts, unless the pairs that `missing_pairs`
-    gives are listed too.
+    UPGMA) or the lowest score (``"complete"``). A pair that is not listed has score 0. So, unlike
+    in connected components, one false link cannot join two groups. If the pairs are each point's
+    k nearest neighbours, a dense group of many more than k points is split, unless the pairs from
+    `missing_pairs` are listed too.
 
     Parameters
     ----------
     pairs : array-like of int, shape (m, 2)
-        Two different points each, in [0, n_points); order does not matter, and no pair may be
-        listed twice. m may be 0.
+        Pairs of different points in [0, n_points), each listed once, in either order. m may be 0.
     scores : array-like of float, shape (m,)
-        Similarity of each pair, finite and not negative; higher is closer.
+        Similarity of each pair, finite and not negative.
     n_points : int
-        Number of points; there may be none.
+        Number of points; may be 0.
     method : {"average", "complete"}
         Link between groups.
     threshold : float, default=0
-        Merges below are left out, which spares the work on what they would join.
+        Merges below it are left out, which saves work.
     must_link : array-like of int, shape (n_must, 2), default=()
-        Pairs of points that are together from the start, before any other merge.
+        Pairs of points that are merged before all others.
     cannot_link : array-like of int, shape (n_cannot, 2), default=()
-        Pairs of points that no group may hold: two groups with such a pair between them are
-        never merged, and their links to others count in full.
+        Pairs of points that may not be in one group: groups with such a pair between them are never
+        merged; their links to other groups are unchanged.
 
     Returns
     -------
     merges : ndarray of float64, shape (n_merges, 3)
-        Node, node, and the score of their merge, scores falling: a threshold cuts a prefix.
-        Nodes below n_points are points, node n_points + i is the group made by merge i; that is
-        SciPy's convention, with similarity for distance. Merges at score 0 are left out, merges
-        of ``must_link`` come first and have score infinity.
+        Two nodes and the score of their merge, in descending order of score: a threshold cuts a
+        prefix. Nodes below n_points are points; node n_points + i is the group made by merge i, as
+        in SciPy but with similarities. Merges at score 0 are left out; merges from ``must_link``
+        come first, with score infinity.
 
     Raises
     ------
     TypeError
         If pairs are not integers.
     ValueError
-        If a shape is wrong, a point is out of range or paired with itself, a pair is listed
-        twice, a score is negative or not finite, the method is unknown, or ``must_link`` joins a
-        pair of ``cannot_link``.
+        If a shape is wrong, a point is out of range or paired with itself, a pair is listed twice,
+        a score is negative or not finite, the method is unknown, or ``must_link`` joins a pair of
+        ``cannot_link``.
 
     Notes
     -----
-    Exact: this is the clustering that `scipy.cluster.hierarchy.linkage` gives for the dense
-    matrix of distances c − score, which is never formed. Nearest-neighbour chains (Murtagh, *A
-    Survey of Recent Advances in Hierarchical Clustering Algorithms*, 1983) over rows that hold
-    only scores above 0. With average link a row holds sums of scores, which add up as groups
-    merge (Lance and Williams, 1967); with complete link, the minima over the neighbours that both
-    groups have. Where two merges tie, either may come first, which can change groups.
+    Exact: the result equals that of `scipy.cluster.hierarchy.linkage` on the dense matrix of
+    distances c − score, which is never formed. It follows nearest-neighbour chains (Murtagh, *A
+    Survey of Recent Advances in Hierarchical Clustering Algorithms*, 1983) over rows that hold only
+    scores above 0. With average link a row holds sums of scores, which add up as groups merge
+    (Lance and Williams, 1967); with complete link it holds minima over the neighbours that both
+    groups have. Tied merges may come in either order, which can change groups.
 
-    Constraints leave that exact: the result is that of merging the closest two groups that may be
-    merged, again and again. A forbidden link stays forbidden as groups grow, which is a link of
-    −∞, and no parent is closer than the closer of its children (the reducibility that chains
-    need). For groups under such constraints see Davidson and Ravi, *Agglomerative Hierarchical
-    Clustering with Constraints*, 2005.
+    With constraints, the result equals repeatedly merging the two closest groups that may be
+    merged. A forbidden link stays forbidden as groups grow, like a link of −∞, so a merge never
+    brings groups closer (the reducibility that chains need). See Davidson and Ravi, *Agglomerative
+    Hierarchical Clustering with Constraints*, 2005.
 
-    Memory O(n_points + m), however large a component is. A step costs the neighbours of one
-    group: O(n_points²) in all at worst, about m log m on nearest-neighbour graphs.
+    Memory is O(n_points + m) for any component size. A step costs the neighbours of one group:
+    O(n_points²) in total at worst, about m log m on nearest-neighbour graphs.
 
     Examples
     --------
@@ -109,7 +106,7 @@ def link_scores(
             f"cannot_link parts points {path[0]} and {path[-1]}, but must_link joins them: "
             f"{' – '.join(map(str, path))}; drop one of these pairs"
         )
-    # Where no pair of two groups reaches the threshold, neither does their mean or minimum.
+    # If no pair of two groups reaches the threshold, neither does their mean or minimum.
     component = connected_groups(np.vstack([links[weights >= threshold], must]), n_points)
     together = (component[links[:, 0]] == component[links[:, 1]]) & (weights > 0)
     graph: Graph = [{} for _ in range(n_points)]
@@ -121,22 +118,22 @@ def link_scores(
 
 
 def cut(merges: ArrayLike, n_points: int, threshold: float) -> NDArray[np.intp]:
-    """Label the groups that merges of at least a threshold make.
+    """Label the groups formed by merges at or above a threshold.
 
     Parameters
     ----------
     merges : array-like of float, shape (n_merges, 3)
-        As `link_scores` returns them.
+        From `link_scores`.
     n_points : int
         Number of points.
     threshold : float
-        Lowest score of a merge that is still done.
+        Lowest score of an accepted merge.
 
     Returns
     -------
     labels : ndarray of intp, shape (n_points,)
-        Group of each point, 0, 1, 2, … in order of each group's lowest point; a point by itself
-        is a group.
+        Group of each point, numbered 0, 1, 2, … by each group's lowest point; a single point is a
+        group.
 
     Notes
     -----
@@ -157,10 +154,10 @@ def cut(merges: ArrayLike, n_points: int, threshold: float) -> NDArray[np.intp]:
 
 
 class _Groups:
-    """Groups that merge; each is known by one of its points.
+    """Groups that merge; each is identified by one of its points.
 
-    Merges are (kept, gone, score), a child before its parent. A link that may never be used has no
-    place in the graph, so that only joining has to look at what is forbidden.
+    Merges are (kept, gone, score), children before parents. Forbidden links are not in the graph,
+    so only joins need to check them.
     """
 
     def __init__(self, graph: Graph, cannot: NDArray[np.intp], average: bool) -> None:
@@ -208,15 +205,15 @@ class _Groups:
                 else:
                     del chain[-2:]
                     kept, gone = self._join(top, below)
-                    # In exact arithmetic no parent is closer than its children.
+                    # In exact arithmetic a parent's score never exceeds its children's.
                     lowest[kept] = min(score, lowest[kept], lowest[gone])
                     merges.append((kept, gone, lowest[kept]))
-                    # With complete link a chain can lose touch with the group it has made.
+                    # With complete link, a merged group may no longer be a neighbour of its chain.
                     starts.append(kept)
         return merges
 
     def _nearest(self, point: int, below: int) -> tuple[int, float]:
-        """Find the closest neighbour; of equal ones the one below in the chain, so that it ends."""
+        """Find the closest neighbour; ties prefer the previous group of the chain, so it ends."""
         sizes, size = self._sizes, self._sizes[point]
         best, best_score = -1, 0.0
         for other, total in self._graph[point].items():
@@ -226,9 +223,9 @@ class _Groups:
         return best, best_score
 
     def _join(self, a: int, b: int) -> tuple[int, int]:
-        """Move the links of one group to another: their sums, or their minima where both have one.
+        """Merge the links of two groups: sums, or minima over shared neighbours.
 
-        Fewer neighbours move: those of a hub stay where they are.
+        The group with fewer neighbours moves.
         """
         graph = self._graph
         kept, gone = sorted((a, b), key=lambda point: -len(graph[point]))
@@ -251,7 +248,7 @@ class _Groups:
         return kept, gone
 
     def _forbid(self, kept: int, gone: int) -> None:
-        """Let a group inherit what the one it swallowed may not be merged with."""
+        """Add the forbidden merges of ``gone`` to those of ``kept``."""
         inherited = self._forbidden.pop(gone, set())
         if not inherited and kept not in self._forbidden:
             return
@@ -267,10 +264,10 @@ class _Groups:
 
 
 def _numbered(found: list[tuple[int, int, float]], n_points: int) -> NDArray[np.float64]:
-    """Sort merges by falling score, and name groups by the merges that made them."""
+    """Sort merges by descending score and number groups by the merges that made them."""
     merges = np.empty((len(found), 3))
     node = list(range(n_points))
-    # Stable, so that of equal scores a child stays before its parent.
+    # The sort is stable, so a child stays before a parent of equal score.
     for i, (kept, gone, score) in enumerate(sorted(found, key=lambda merge: -merge[2])):
         merges[i] = (*sorted((node[kept], node[gone])), score)
         node[kept] = n_points + i

@@ -1,4 +1,4 @@
-"""Points that stand for those close to them: a corpus in which copies count once."""
+"""Leader clustering: points that represent their near copies."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ __all__ = ["leaders"]
 
 
 def leaders(points: ArrayLike, similarity: float) -> NDArray[np.intp]:
-    """Choose points so that each other point is a copy of one, and none of them of another.
+    """Choose representatives so that every other point is a copy of one, and no two are copies.
 
-    The leader algorithm (Hartigan, *Clustering Algorithms*, 1975, chapter 3), by cosine: a point
-    leads unless a leader before it is closer than ``similarity``.
+    The leader algorithm (Hartigan, *Clustering Algorithms*, 1975, chapter 3) by cosine: a point
+    becomes a leader unless an earlier leader is closer than ``similarity``.
 
     Parameters
     ----------
     points : array-like of float, shape (n, d)
-        Dense rows in any scale, n at least 1. A row of zeros is no point's copy: it leads.
+        Dense rows of any scale, n at least 1. A zero row is always a leader.
     similarity : float
-        From 0 to 1. A cosine above it makes two points copies of each other.
+        From 0 to 1. Points with a higher cosine are copies.
 
     Returns
     -------
     rows : ndarray of intp, shape (m,)
-        The leaders' row numbers, ascending; m is at least 1.
+        The leaders' row numbers in ascending order; m is at least 1.
 
     Raises
     ------
     TypeError
         If points are sparse.
     ValueError
-        If their shape is wrong, they hold NaN or infinity, or similarity is out of range.
+        If the shape is wrong, points hold NaN or infinity, or similarity is out of range.
 
     Notes
     -----
-    O(n m d) time in blocks, and memory of some 64 MB beside two copies of the points. Which points
-    lead depends on their order; m hardly does. Cosines are of the points' own precision, float32
-    or float64, so that one within rounding of ``similarity`` may fall on either side.
+    O(n m d) time in blocks, and about 64 MB of memory on top of two copies of the points. Which
+    points lead depends on their order; m hardly does. Cosines have the precision of the points,
+    float32 or float64, so rounding can decide a cosine very close to ``similarity``.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def leaders(points: ArrayLike, similarity: float) -> NDArray[np.intp]:
         raise ValueError(f"similarity={similarity!r} must be a cosine, from 0 to 1")
     rows = unit_rows(points)
     if not np.isfinite(rows).all():
-        raise ValueError("points hold NaN or infinity: drop these rows, or set them to zeros")
+        raise ValueError("points hold NaN or infinity: drop these rows or set them to zero")
     n, size = len(rows), max(1, BLOCK_NUMBERS // len(rows))
     leads, found = np.empty_like(rows), []
     n_found = 0

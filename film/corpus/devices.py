@@ -1,4 +1,4 @@
-"""Devices of torch: whether one is there, and the nearest points of queries by its products."""
+"""Torch devices: validation, and nearest-neighbour search on a device."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from numpy.typing import NDArray
 __all__ = ["checked_device", "whole_float32"]
 
 BLOCK_NUMBERS = 2**24
-"""Cosines that a device holds at once: 64 MB, and a few times as much to order them."""
+"""Cosines that a device holds at a time: 64 MB, plus a few times as much to sort them."""
 
 GROUP = 32
-"""Neighbouring entries that are passed over together."""
+"""Adjacent entries that are skipped together."""
 
 _LOW = 2**32 - 1
 _NOTHING = int(np.iinfo(np.int64).min)
 
 
 def checked_device(device: str) -> Any:
-    """Give the device of torch that is named.
+    """Return the named torch device.
 
     Parameters
     ----------
     device : str
-        Such as "cuda".
+        For example "cuda".
 
     Returns
     -------
     place : torch.device
-        One that computes here.
+        A device that works on this machine.
 
     Raises
     ------
     ImportError
-        If there is no torch.
+        If torch is not installed.
     ValueError
-        If torch has no such device, or not here.
+        If torch does not know the device or cannot use it here.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def checked_device(device: str) -> Any:
         float(torch.zeros((), device=place))
     except MemoryError:
         raise
-    except Exception as error:  # each backend of torch has its own
+    except Exception as error:  # each torch backend raises its own type
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
             f"device={device!r} does not compute here ({said}); give 'cpu' or device=None"
@@ -78,7 +78,7 @@ def checked_device(device: str) -> Any:
 
 @contextmanager
 def whole_float32() -> Iterator[None]:
-    """Multiply in float32 of 24 bits, whatever shorter numbers torch is allowed elsewhere.
+    """Multiply in full float32 precision, whatever precision torch is set to use.
 
     Examples
     --------
@@ -99,10 +99,10 @@ def whole_float32() -> Iterator[None]:
 
 
 class BestOnDevice:
-    """The k largest cosines of each query among those compared, by products on a device.
+    """The k largest cosines found so far for each query, computed on a device.
 
-    A cosine and its point are one integer there, ordered by the cosine and, of equal ones, by the
-    point, the lower first. So no two are equal, and the largest are the same on every device.
+    A cosine and its point are packed into one integer, ordered by cosine and then by ascending
+    point number. Keys are therefore unique, and the k largest are the same on every device.
     """
 
     def __init__(self, queries: NDArray[np.float32], k: int, place: Any) -> None:
@@ -115,23 +115,23 @@ class BestOnDevice:
     def compare(
         self, rows: NDArray[np.intp], points: NDArray[np.float32], members: NDArray[np.intp]
     ) -> None:
-        """Compare some queries, each once, with points, whose numbers are ``members``."""
+        """Compare distinct queries with points numbered ``members``."""
         import torch
 
         columns, numbers = self._sent(points).T, _LOW - self._sent(members)
         step = max(1, BLOCK_NUMBERS // len(members))
         for first in range(0, len(rows), step):
             some = self._sent(rows[first : first + step])
-            # Of two zeros the negative one would be the lesser.
+            # Adding 0.0 turns −0.0 into 0.0.
             bits = (self._queries[some] @ columns + 0.0).view(torch.int32)
-            # The bits of a negative number fall as it rises.
+            # Flip the bits of negative numbers, whose integers are in reverse order.
             bits ^= bits >> 31 & 0x7FFFFFFF
             keys = bits.long() << 32 | numbers
             both = torch.cat([self._keys[some], _leading(keys, self._k)], dim=1)
             self._keys[some] = both.topk(self._k).values
 
     def sorted(self) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Give the points and their cosines, (n, k), the largest first."""
+        """Return the points and their cosines, shape (n, k), largest first."""
         keys = self._keys.cpu().numpy()
         bits = (keys >> 32).astype(np.int32)
         bits ^= bits >> 31 & 0x7FFFFFFF
@@ -146,7 +146,7 @@ class BestOnDevice:
 
 
 def _leading(keys: Any, k: int) -> Any:
-    """Leave out much of each row that is not among its k largest, which are all different."""
+    """Discard most entries of each row that cannot be among its k largest; entries are unique."""
     import torch
 
     n_groups = keys.shape[1] // GROUP
@@ -154,7 +154,7 @@ def _leading(keys: Any, k: int) -> Any:
         return keys
     whole = n_groups * GROUP
     groups = keys[:, :whole].unflatten(1, (n_groups, GROUP))
-    # The k largest lie in the k groups of the largest maxima.
+    # The k largest entries lie in the k groups with the largest maxima.
     chosen = groups.amax(dim=2).topk(k).indices
     kept = groups.take_along_dim(chosen[:, :, None], dim=1).flatten(1)
     return torch.cat([kept, keys[:, whole:]], dim=1)

@@ -1,4 +1,4 @@
-"""Connected groups of points, and the links that join two points of a group."""
+"""Connected groups of points, and the links that connect two points of a group."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["checked_pairs", "connected_groups", "must_link_path"]
 def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     """Label the connected components of a graph given by its links.
 
-    Two points share a label when a chain of links joins them; a point without any link is
-    a group of its own. Labels say nothing about why two points are linked: for leak-free
-    folds both duplicates and non-duplicates are links.
+    Two points share a label if a chain of links joins them; a point without links is its own group.
+    The meaning of a link is up to the caller: for leak-free folds, duplicates and non-duplicates
+    are both links.
 
     Parameters
     ----------
     index_pairs : array-like of int, shape (m, 2)
-        Links as point numbers in [0, n_points); order and repetition do not matter, and a
-        point may be linked to itself. ``m`` may be 0.
+        Links as point numbers in [0, n_points). Order and repetition do not matter, and a point
+        may be linked to itself. ``m`` may be 0.
     n_points : int
-        Number of points; there may be none.
+        Number of points; may be 0.
 
     Returns
     -------
     labels : ndarray of intp, shape (n_points,)
-        Group of each point, 0, 1, 2, … in order of each group's lowest point.
+        Group of each point, numbered 0, 1, 2, … by each group's lowest point.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     array([0, 1, 0, 1, 0, 2])
     """
     if n_points < 0:
-        raise ValueError(f"n_points must be at least 0, got {n_points!r}: give the points' number.")
+        raise ValueError(f"n_points must be at least 0, got {n_points!r}")
     links = np.asarray(index_pairs)
     if links.size == 0:
         links = np.empty((0, 2), dtype=np.intp)
@@ -80,28 +80,28 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
 
 
 def checked_pairs(pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
-    """Check pairs of points, in an array of shape (m, 2)."""
+    """Check pairs of points and return them as an array of shape (m, 2)."""
     given = np.asarray(pairs)
-    # Checks type, shape and range.
+    # Validates type, shape and range.
     connected_groups(given, n_points)
     return given.reshape(-1, 2).astype(np.intp)
 
 
 def must_link_path(must_link: ArrayLike, cannot_link: ArrayLike, n_points: int) -> list[int] | None:
-    """Find a contradiction: a pair that cannot be together, and the links that join it.
+    """Find a contradiction: a forbidden pair, and the required links that join it.
 
     Parameters
     ----------
     must_link, cannot_link : array-like of int, shape (m, 2)
-        Pairs of points, as for `link_scores`.
+        Pairs of points, as in `link_scores`.
     n_points : int
         Number of points.
 
     Returns
     -------
     path : list of int, or None
-        Points from one of the pair to the other, each joined to the next by ``must_link``; the
-        shortest such path of the first such pair, or None where there is no contradiction.
+        The shortest path of ``must_link`` pairs between the two points of the first contradictory
+        ``cannot_link`` pair, or None if there is no contradiction.
 
     Notes
     -----

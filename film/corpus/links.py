@@ -1,4 +1,4 @@
-"""Scored pairs of points: checked, the weakest in each group, and merges of copies among them."""
+"""Scored pairs of points: validation, weakest links, and merges that include copies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["WeakestLinks", "checked_links", "merges_of_rows", "weakest_links"]
 def checked_links(
     pairs: ArrayLike, scores: ArrayLike, n_points: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Check scored pairs of different points, each listed once, as `link_scores` takes them."""
+    """Check that scored pairs are valid, as described in `link_scores`."""
     links = checked_pairs(pairs, n_points)
     weights = np.asarray(scores, dtype=np.float64)
     if weights.shape != (len(links),):
@@ -44,16 +44,16 @@ def checked_links(
 
 @dataclass(frozen=True)
 class WeakestLinks:
-    """What holds each group together least.
+    """The weakest link of each group.
 
     Attributes
     ----------
     pairs : ndarray of intp, shape (n_groups, 2)
-        The pair of members with the lowest score; −1 where no pair of members has a score.
+        The pair of members with the lowest score; −1 if no pair of members has a score.
     scores : ndarray of float64, shape (n_groups,)
-        Its score, NaN where there is none.
+        The score of that pair; NaN if there is none.
     n_unscored : ndarray of int64, shape (n_groups,)
-        Pairs of members without a score.
+        Number of pairs of members without a score.
     """
 
     pairs: NDArray[np.intp]
@@ -62,12 +62,12 @@ class WeakestLinks:
 
 
 def weakest_links(pairs: ArrayLike, scores: ArrayLike, labels: ArrayLike) -> WeakestLinks:
-    """Find in each group the pair of members with the lowest score of its own.
+    """Find the scored pair of members with the lowest score in each group.
 
     Parameters
     ----------
     pairs : array-like of int, shape (m, 2)
-        Scored pairs, as for `link_scores`.
+        Scored pairs, as in `link_scores`.
     scores : array-like of float, shape (m,)
         Their scores.
     labels : array-like of int, shape (n_points,)
@@ -76,12 +76,12 @@ def weakest_links(pairs: ArrayLike, scores: ArrayLike, labels: ArrayLike) -> Wea
     Returns
     -------
     weakest : WeakestLinks
-        One entry per group; of equal scores, the pair listed first.
+        One entry per group; ties go to the pair listed first.
 
     Raises
     ------
     TypeError, ValueError
-        If pairs and scores are not what `link_scores` takes.
+        If `link_scores` would reject the pairs or scores.
 
     Notes
     -----
@@ -113,23 +113,23 @@ def weakest_links(pairs: ArrayLike, scores: ArrayLike, labels: ArrayLike) -> Wea
 def merges_of_rows(
     links: np.ndarray, codes: np.ndarray, first_rows: np.ndarray, copies: np.ndarray
 ) -> np.ndarray:
-    """Turn merges of unique texts into merges of rows, where copies come first, at score 1.
+    """Turn merges of unique texts into merges of rows, with copies merged first, at score 1.
 
     Parameters
     ----------
     links : ndarray of float64, shape (n_links, 3)
-        Merges of unique texts, from `link_scores`; a score above 1 becomes 1.
+        Merges of unique texts from `link_scores`; scores above 1 are set to 1.
     codes : ndarray of int, shape (n_rows,)
-        Unique text of each row, −1 for none.
+        Unique text of each row, −1 if it has no text.
     first_rows : ndarray of int, shape (n_texts,)
         First row of each unique text.
     copies : ndarray of int, shape (n_copies,)
-        The other rows that have a text.
+        The other rows with a text.
 
     Returns
     -------
     merges : ndarray of float64, shape (n_copies + n_links, 3)
-        In the same convention.
+        Merges of rows, in the same format.
     """
     n_rows = len(codes)
     merges = np.empty((len(copies), 3))

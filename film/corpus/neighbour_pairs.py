@@ -1,4 +1,4 @@
-"""Pairs of near texts that a corpus offers of itself: each point with its nearest others."""
+"""Pairs of similar texts in a corpus: each point with its nearest neighbours."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from film.corpus.row_blocks import RowBlocks
 __all__ = ["near_pairs"]
 
 BLOCK_NUMBERS = 2**24
-"""Cosines held at once: 64 MB in float32."""
+"""Cosines held at a time: 64 MB in float32."""
 
 
 def near_pairs(
     points: Any, n_neighbors: int = 3, known: ArrayLike | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Pair every point with its nearest others by cosine, but for pairs that are known.
+    """Pair every point with its nearest neighbours by cosine, leaving out known pairs.
 
     Parameters
     ----------
     points : ndarray or sparse matrix of float, shape (n, d), or RowBlocks
-        Points in any scale. A point of zeros is nobody's neighbour, and has none. Of rows in blocks
-        on disk two blocks are in memory at a time, and `joblib.parallel_config` shares them out.
+        Points of any scale. Zero points have no neighbours. For rows in blocks on disk, two blocks
+        are in memory at a time and `joblib.parallel_config` distributes the work.
     n_neighbors : int, default=3
-        Most neighbours of a point; only those with a cosine above 0 count.
+        Maximum number of neighbours per point; only cosines above 0 count.
     known : array-like of int, shape (m, 2), default=None
-        Pairs to leave out; their places go to the next neighbours.
+        Pairs to leave out; the next neighbours take their places.
 
     Returns
     -------
     pairs : ndarray of intp, shape (p, 2)
-        Numbers of points, the smaller first, each pair once, in ascending order.
+        Pairs of point numbers, smaller first, each once, in ascending order.
     cosines : ndarray of float64, shape (p,)
-        Of each pair.
+        The cosine of each pair.
 
     Raises
     ------
     TypeError, ValueError
-        If the shape of an argument is wrong, or ``known`` holds numbers out of range.
+        If an argument has the wrong shape or ``known`` has numbers out of range.
 
     Notes
     -----
-    Exact: O(n² d) time in blocks, and memory of some 64 MB beside the points. Of neighbours that
-    are equally near, that with the lower number counts.
+    Exact: O(n² d) time in blocks, and about 64 MB of memory on top of the points. Ties go to the
+    lower point number.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def near_pairs(
 
 
 class _InMemory:
-    """All rows as one block."""
+    """All rows as a single block."""
 
     n_blocks = 1
 
@@ -102,7 +102,7 @@ def _block_pairs(
             some = some[(some[:, 1] >= offset) & (some[:, 1] < stop)]
             S[some[:, 0] - start - low, some[:, 1] - offset] = 0
             nearest = _nearest(S, k)
-            # Behind those of the blocks before, so that of equals the lower number counts.
+            # Earlier blocks come first, so that ties go to the lower number.
             both = np.hstack([near[low:high], np.take_along_axis(S, nearest, axis=1)])
             points = np.hstack([place[low:high], nearest + offset])
             best = _nearest(both, k)
@@ -115,7 +115,7 @@ def _block_pairs(
 
 
 def unit_rows(points: Any) -> Any:
-    """Scale dense or sparse rows to length one; a row of zeros stays as it is."""
+    """Scale dense or sparse rows to unit length; zero rows stay zero."""
     rows: Any = sp.csr_array(points) if sp.issparse(points) else np.asarray(points)
     if rows.ndim != 2 or rows.shape[0] < 1:
         raise ValueError(f"points has shape {rows.shape}; it must be (n, d) with n >= 1")
@@ -128,17 +128,17 @@ def unit_rows(points: Any) -> Any:
 
 
 def _left_out(known: ArrayLike, n: int) -> NDArray[np.intp]:
-    """Give pairs that are known, both ways, and each point with itself, by their first point."""
+    """Return known pairs in both directions and each point with itself, by first point."""
     pairs, every = checked_pairs(known, n), np.arange(n)
     both = np.concatenate([pairs, pairs[:, ::-1], np.column_stack([every, every])])
     return both[np.argsort(both[:, 0], kind="stable")]
 
 
 def _nearest(S: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Columns of the k greatest of each row, the lower first of equals."""
+    """Columns of the k largest entries of each row; ties go to the lower column."""
     k = min(k, S.shape[1])
     least = np.partition(S, S.shape[1] - k, axis=1)[:, S.shape[1] - k, np.newaxis]
-    # Equals of the least are taken from the left as far as there is room.
+    # Fill the remaining places with entries equal to the smallest, from the left.
     above, level = least < S, least == S
     room = k - above.sum(axis=1, keepdims=True)
     chosen = above | (level & (np.cumsum(level, axis=1) <= room))

@@ -1,4 +1,4 @@
-"""Pairs that have no score inside the connected parts of a graph of scored pairs."""
+"""Unscored pairs inside the connected components of a graph of scored pairs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from film.corpus.links import checked_links
 __all__ = ["missing_pairs"]
 
 LARGEST_PART = 1000
-"""Points of a part that is completed as it is: some half a million pairs."""
+"""Maximum points of a component that is completed as it is: about half a million pairs."""
 
 MOST_MISSING = 1_000_000
-"""Pairs listed in all."""
+"""Maximum number of pairs returned."""
 
 
 def missing_pairs(
@@ -25,32 +25,33 @@ def missing_pairs(
     threshold: float,
     must_link: ArrayLike = (),
 ) -> tuple[NDArray[np.intp], int]:
-    """List the pairs whose scores `link_scores` lacks to see each connected part whole.
+    """List the pairs that `link_scores` needs to have every pair of a component scored.
 
-    A part is what pairs of at least ``threshold`` and pairs of ``must_link`` connect: no group
-    reaches beyond it. One of more than 1000 points loses its weaker pairs, half of them at a time,
-    until what is left of it is smaller. A million pairs are listed at most, of small parts first.
+    Components are connected by pairs of at least ``threshold`` and pairs of ``must_link``; no group
+    extends beyond one. A component of more than 1000 points loses the weaker half of its pairs,
+    repeatedly, until its pieces are small enough. At most a million pairs are returned, small
+    components first.
 
     Parameters
     ----------
     pairs, scores, n_points, threshold, must_link
-        As `link_scores` takes them.
+        As in `link_scores`.
 
     Returns
     -------
     missing : ndarray of intp, shape (m, 2)
-        Pairs that are not among ``pairs``, the lower point first.
+        Pairs that are not in ``pairs``, lower point first.
     n_incomplete : int
-        Points of parts in which some pair is neither given nor listed.
+        Number of points in components with a pair that is neither given nor returned.
 
     Raises
     ------
     TypeError, ValueError
-        If pairs and scores are not what `link_scores` takes.
+        If `link_scores` would reject the pairs or scores.
 
     Notes
     -----
-    O((n_points + m) log m) for m pairs, those given and those listed.
+    O((n_points + m) log m) for m given and returned pairs.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def missing_pairs(
 
 
 def _lacking(part: NDArray[np.intp], links: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Count in each part the pairs that are not among the links."""
+    """Count the pairs of each component that are not among the links."""
     size = np.bincount(part)
     inside = part[links[:, 0]] == part[links[:, 1]]
     return size * (size - 1) // 2 - np.bincount(part[links[inside, 0]], minlength=len(size))

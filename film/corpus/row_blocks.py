@@ -1,4 +1,4 @@
-"""Row blocks on disk: the rows of a corpus, as texts or numbers, in files of a folder."""
+"""Row blocks on disk: the rows of a corpus, as texts or numbers, in files of one folder."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from film.corpus.block_files import (
 __all__ = ["BLOCK_ROWS", "RowBlocks", "cut_rows"]
 
 BLOCK_ROWS = 65_536
-"""Rows of a block, unless asked otherwise: blocks of 300 float32 columns are 79 MB then."""
+"""Default number of rows per block; a block of 300 float32 columns then has 79 MB."""
 MANIFEST = "blocks.json"
-"""Written last: a folder without it holds an unfinished set of blocks."""
+"""Written last: a folder without it holds unfinished blocks."""
 _FORMAT = 1
 _LOCK = ".lock"
 _FILES = re.compile(rf"{NAME.pattern}|block-\d{{6}}\.entry")
@@ -41,39 +41,38 @@ _LEFT = re.compile(r"\.block.*\.[0-9a-f]{12}\.part|\.\.?shared-.*")
 
 
 class RowBlocks:
-    """The blocks of a finished folder, opened one at a time.
+    """The blocks of a finished folder, read one at a time.
 
-    Blocks are texts, sparse rows or dense rows. Nothing is kept in memory but the manifest: files
-    with the size and the hash of each. A block is compared with its hash whenever it is read, so
-    that a torn file is never taken for data. The object can be sent to other processes, which
-    read the same folder.
+    Blocks are texts, sparse rows or dense rows. Only the manifest stays in memory: file names,
+    sizes and hashes. Every block is checked against its hash when read. The object can be sent to
+    other processes that see the same folder.
 
     Parameters
     ----------
     folder : path
-        A folder that `write_blocks` or `map_blocks` finished.
+        A folder written by `write_blocks` or `map_blocks`.
 
     Attributes
     ----------
     folder : Path
-        Absolute.
+        Absolute path.
     made_by : dict
-        What made the blocks: the name of the stage, its settings, the digest of its source.
+        How the blocks were made: the stage, its settings, and the digest of its source.
     digest : str
-        Hash of the manifest: equal where the contents, the blocking and ``made_by`` are.
+        Hash of the manifest: equal if contents, block boundaries and ``made_by`` are equal.
     edges : ndarray of int64, shape (n_blocks + 1,)
-        First row of each block, and the number of rows.
+        First row of each block, followed by the number of rows.
     shape : tuple of int
         Rows and columns; texts have one column.
     dtype : dtype
-        Of the entries; object for texts.
+        Dtype of the entries; object for texts.
 
     Raises
     ------
     FileNotFoundError
-        When the folder holds no finished blocks.
+        If the folder has no finished blocks.
     ValueError
-        When its manifest is damaged.
+        If the manifest is damaged.
 
     Examples
     --------
@@ -91,7 +90,7 @@ class RowBlocks:
         if not path.is_file():
             raise FileNotFoundError(
                 f"folder: {self.folder} holds no finished row blocks; call the function that "
-                "writes them again, which goes on where it stopped"
+                "writes them again: it continues where it stopped"
             )
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
@@ -100,10 +99,10 @@ class RowBlocks:
             self.entries = [Entry(**entry) for entry in record["blocks"]]
             known = record["format"] == _FORMAT and self.digest == _digest(record)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is no manifest of row blocks; remove the folder") from error
+            raise ValueError(f"{path} is not a row-block manifest; remove the folder") from error
         if not known:
             raise ValueError(
-                f"{path} was changed, or is of another version; remove the folder and make it again"
+                f"{path} was changed or has another version; remove the folder and make it again"
             )
         counts = [entry.n_rows for entry in self.entries]
         self.edges = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -135,34 +134,34 @@ class RowBlocks:
         Returns
         -------
         rows : list of str, csr_array or ndarray of shape (n_rows_of_it, n_columns)
-            Its rows.
+            The rows of the block.
 
         Raises
         ------
         OSError
-            When its file is missing, torn or was changed, with what to do.
+            If the file is missing, torn or was changed; the message says what to do.
         ValueError
-            When it holds other rows than the manifest names, or indices that lead out of them.
+            If it does not match the manifest, or has indices out of range.
         """
         entry = self.entries[number]
         return decode(entry, read_block(self.folder, entry))
 
     def __iter__(self) -> Iterator[Any]:
-        """Read the blocks in their order."""
+        """Read the blocks in order."""
         return (self.block(number) for number in range(self.n_blocks))
 
     def rows(self, numbers: ArrayLike) -> Any:
-        """Gather rows, each block read at most once.
+        """Read selected rows; each block is read at most once.
 
         Parameters
         ----------
         numbers : array-like of int, shape (m,)
-            Rows in any order, repeated or not.
+            Row numbers in any order, possibly repeated.
 
         Returns
         -------
         rows : list of str, csr_array or ndarray of shape (m, n_columns)
-            In the order asked.
+            The rows in the order of ``numbers``.
         """
         asked = np.asarray(numbers, dtype=np.int64)
         if asked.size and not 0 <= asked.min() <= asked.max() < self.shape[0]:
@@ -187,12 +186,12 @@ class RowBlocks:
         return stacked[back]
 
     def to_memory(self) -> Any:
-        """Read all blocks as one list, sparse matrix or array."""
+        """Read all blocks into one list, sparse matrix or array."""
         return self.rows(np.arange(self.shape[0]))
 
 
 def cut_rows(rows: Iterable[Any], size: int = BLOCK_ROWS) -> Iterator[list[Any]]:
-    """Cut a stream of rows into lists of ``size``, the last one shorter.
+    """Cut a stream of rows into lists of ``size`` rows; the last may be shorter.
 
     Examples
     --------
@@ -208,7 +207,7 @@ def cut_rows(rows: Iterable[Any], size: int = BLOCK_ROWS) -> Iterator[list[Any]]
 
 
 def save_block(folder: Path, number: int, rows: Any, made_by: dict[str, Any]) -> Entry:
-    """Write one block, and its entry beside it; each file is there whole or not at all."""
+    """Write one block and its entry, each atomically."""
     suffix, content, shape, dtype = encode(rows)
     name = f"block-{number:06d}.{suffix}"
     entry = Entry(name, *shape, dtype, len(content), content_hash(content))
@@ -220,7 +219,7 @@ def save_block(folder: Path, number: int, rows: Any, made_by: dict[str, Any]) ->
 
 
 def whole_entries(folder: Path, made_by: dict[str, Any]) -> dict[int, Entry]:
-    """Entries of the blocks that a run of the same making left whole, by their number."""
+    """Return the intact entries that a run with the same ``made_by`` left, by block number."""
     found: dict[int, Entry] = {}
     with suppress(OSError, ValueError, KeyError, TypeError):
         blocks = RowBlocks(folder)
@@ -240,7 +239,7 @@ def whole_entries(folder: Path, made_by: dict[str, Any]) -> dict[int, Entry]:
 
 
 def finish(folder: Path, entries: list[Entry], made_by: dict[str, Any]) -> RowBlocks:
-    """Write the manifest, and drop what no block of it needs."""
+    """Write the manifest and remove files that it does not list."""
     record: dict[str, Any] = {
         "format": _FORMAT,
         "made_by": made_by,
@@ -254,7 +253,7 @@ def finish(folder: Path, entries: list[Entry], made_by: dict[str, Any]) -> RowBl
 
 
 def drop(folder: Path, kept: Iterable[str] = ()) -> None:
-    """Remove the files of blocks, but for those to be kept."""
+    """Remove block files except ``kept``."""
     for path in list(folder.iterdir()):
         if _FILES.fullmatch(path.name) and path.name not in kept:
             path.unlink(missing_ok=True)
@@ -262,14 +261,14 @@ def drop(folder: Path, kept: Iterable[str] = ()) -> None:
 
 @contextmanager
 def held_folder(folder: str | os.PathLike[str], made_by: dict[str, Any]) -> Iterator[Path]:
-    """Make the folder where needed, and keep other runs out of it.
+    """Create the folder if needed, and lock it against other runs.
 
     Raises
     ------
     FileExistsError
-        When the folder holds other files, or finished blocks of another making.
+        If the folder contains other files or finished blocks with another ``made_by``.
     BlockingIOError
-        When another process writes there.
+        If another process is writing there.
     """
     target = Path(folder).absolute()
     if target.exists() and not target.is_dir():

@@ -1,4 +1,4 @@
-"""Values that all tasks of a stage read: kept in a file beside the blocks, not sent with each."""
+"""Values that all tasks of a stage read from a file next to the blocks."""
 
 from __future__ import annotations
 
@@ -21,28 +21,27 @@ __all__ = ["shared_with"]
 
 SHARED = re.compile(r"\.shared-[0-9a-f]{12}(\.npy)?")
 _STALE = 7 * 24 * 3600
-"""Seconds after which a file is one that a killed process left."""
+"""Age in seconds after which a file counts as left by a killed process."""
 
 
 @contextmanager
 def shared_with(blocks: RowBlocks, value: Any) -> Iterator[Callable[[], Any]]:
-    """Keep a value in the folder of blocks as long as a stage over them runs.
+    """Keep a value in the folder of the blocks while a stage runs.
 
-    A worker that dies takes no part of the value with it, and a task is small however large the
-    value is.
+    Tasks stay small however large the value is, and a worker that dies cannot damage the value.
 
     Parameters
     ----------
     blocks : RowBlocks
-        What the stage works over; whoever reads them can read the value.
+        The blocks of the stage; every process that reads them can read the value.
     value : object
-        An array is mapped into memory by those who read it; anything else must be picklable. Only
-        a file whose hash is that of the value given here is unpickled.
+        Arrays are memory-mapped; anything else must be picklable. A file is unpickled only if its
+        hash matches.
 
     Yields
     ------
     read : callable
-        Picklable and small; returns the value in whatever process it is called.
+        Picklable and small; returns the value in any process.
 
     Examples
     --------
@@ -78,7 +77,7 @@ def shared_with(blocks: RowBlocks, value: Any) -> Iterator[Callable[[], Any]]:
 
 
 class _Reader:
-    """Reads a shared value, once per process."""
+    """Reads a shared value once per process."""
 
     def __init__(self, path: Path, digest: str | None) -> None:
         self.path, self.digest = path, digest

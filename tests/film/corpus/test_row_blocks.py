@@ -264,10 +264,10 @@ def test_damaged_manifests_are_refused(tmp_path):
     manifest = tmp_path / "blocks.json"
     record = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(record | {"made_by": {"stage": "other"}}))
-    with pytest.raises(ValueError, match="was changed, or is of another version"):
+    with pytest.raises(ValueError, match="was changed or has another version"):
         RowBlocks(tmp_path)
     manifest.write_text("{")
-    with pytest.raises(ValueError, match="is no manifest"):
+    with pytest.raises(ValueError, match="is not a row-block manifest"):
         RowBlocks(tmp_path)
     shutil.rmtree(tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no finished row blocks"):
@@ -317,7 +317,7 @@ def test_an_interrupted_sum_goes_on_where_it_stopped(tmp_path):
 def test_a_manifest_of_another_form_is_named(tmp_path, content):
     write_blocks(tmp_path, [["a"]])
     (tmp_path / "blocks.json").write_text(content)
-    with pytest.raises(ValueError, match=r"blocks\.json is no manifest of row blocks"):
+    with pytest.raises(ValueError, match=r"blocks\.json is not a row-block manifest"):
         RowBlocks(tmp_path)
 
 
@@ -393,7 +393,7 @@ def test_a_block_of_a_stranger_is_refused_before_compiled_code_follows_it(tmp_pa
 @pytest.mark.parametrize("file", ["/dev/zero", "../secret", "block-000000.npy/../x", "blocks.json"])
 def test_a_block_lies_in_its_folder(tmp_path, file):
     forged(tmp_path, np.eye(2), file=file)
-    with pytest.raises(ValueError, match=r"blocks\.json is no manifest of row blocks"):
+    with pytest.raises(ValueError, match=r"blocks\.json is not a row-block manifest"):
         RowBlocks(tmp_path)
 
 
