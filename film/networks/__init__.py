@@ -1,4 +1,4 @@
-"""Networks that judge texts, and what they learn by."""
+"""Neural networks for texts, and their learned token masses."""
 
 import lazy_loader
 

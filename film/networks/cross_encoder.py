@@ -1,4 +1,4 @@
-"""The similarity of two texts from the first token of both, read as one."""
+"""Scoring head of a cross-encoder, which reads both texts as one sequence."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["ScoringHead"]
 
 
 class ScoringHead(torch.nn.Module):
-    """A number for a pair of texts from the vector of [CLS] of "[CLS] s1 [SEP] s2 [SEP]".
+    """Score a pair of texts from the [CLS] vector of "[CLS] s1 [SEP] s2 [SEP]".
 
-    ``v · tanh(W x + b) + c``, as BERT classifies pairs of sentences (Devlin et al., 2019), and as
+    ``v · tanh(W x + b) + c``, as BERT classifies sentence pairs (Devlin et al., 2019) and as
     Section 5.6 of "Sentence Similarity Based on Contexts" (Sun et al., 2022) scores them.
 
     Parameters
     ----------
     width : int
-        Length h of x.
+        Width h of x.
     dropout : float, default=0.1
-        Share of ``tanh(W x + b)`` that is left out in training.
+        Dropout rate of ``tanh(W x + b)``.
 
     Raises
     ------
     ValueError
-        If ``width`` is below 1 or ``dropout`` not in [0, 1).
+        If ``width`` is below 1 or ``dropout`` is not in [0, 1).
 
     Examples
     --------
@@ -51,13 +51,13 @@ class ScoringHead(torch.nn.Module):
         Parameters
         ----------
         first : tensor of float, shape (n, h)
-            Vector of the first token of each pair, in any precision.
+            First token vector of each pair, in any precision.
 
         Returns
         -------
         scores : tensor, shape (n,)
-            Without bounds: the log-odds of a label, or a similarity.
+            Unbounded scores: the log-odds of a label, or a similarity.
         """
-        # A trained map of tokens gives them in half precision under autocast.
+        # A trained token map returns half precision under autocast.
         first = first.to(self.dense.weight.dtype)
         return self.score(self.dropout(torch.tanh(self.dense(first))))[:, 0]

@@ -1,4 +1,4 @@
-"""How much each entry of a vocabulary weighs, learned along with a model."""
+"""Token masses by vocabulary entry, learned with a model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["TokenMasses"]
 
 
 class TokenMasses(torch.nn.Module):
-    """One positive weight per entry of a vocabulary, ``softplus(θ)``, which starts at 1.
+    """One positive weight per vocabulary entry, ``softplus(θ)``, initially 1.
 
     Wang and Yu, "Going beyond sentence embeddings: a token-level matching algorithm" (2023), learn
-    such weights with the model too: in SimCSE, and in any sign. In a batch only the entries of its
-    tokens get a gradient, so an entry that no text has keeps its weight of 1.
+    weights of any sign with SimCSE. Only entries that occur in a batch get a gradient, so an entry
+    that never occurs keeps its weight of 1.
 
     Parameters
     ----------
     n_entries : int
-        Entries of the vocabulary.
+        Size of the vocabulary.
 
     Raises
     ------
@@ -46,22 +46,22 @@ class TokenMasses(torch.nn.Module):
         self.theta = torch.nn.Parameter(torch.full((n_entries,), self.start))
 
     def forward(self, ids: Any) -> Any:
-        """Weight tokens.
+        """Return the weights of tokens.
 
         Parameters
         ----------
         ids : tensor of int64, any shape
-            Entries.
+            Vocabulary entries.
 
         Returns
         -------
         weights : tensor of float32, the same shape
-            All above 0.
+            Positive weights.
         """
         return torch.nn.functional.softplus(self.theta[ids])
 
     def table(self) -> np.ndarray:
-        """Give the weight of every entry, shape (n_entries,), float64; exactly 1 where it began."""
+        """Return the weights of all entries, shape (n_entries,), float64; untrained ones are 1."""
         theta = self.theta.detach().double().cpu().numpy()
         began = theta == np.float32(self.start)
         return np.where(began, 1.0, np.logaddexp(0.0, theta))

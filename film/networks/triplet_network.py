@@ -1,4 +1,4 @@
-"""The vector of a text by convolutions over the matrix of its frozen token vectors."""
+"""Convolutional network that pools frozen token vectors into text vectors."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ __all__ = ["AXES", "LEAST_LENGTH", "READOUTS", "TokenConvolutions"]
 
 Axes = Literal["both", "length"]
 AXES: tuple[Axes, ...] = get_args(Axes)
-"""What is convolved and pooled: tokens and the width of their vectors, or tokens alone."""
+"""Axes of the convolutions: tokens and vector components, or tokens only."""
 Readout = Literal["max", "mean"]
 READOUTS: tuple[Readout, ...] = get_args(Readout)
-"""How what is left after the fourth convolution becomes one vector."""
+"""Final pooling."""
 LEAST_LENGTH = 8
-"""Three halvings of so many tokens leave one."""
+"""Three halvings reduce this many tokens to one."""
 
 
 class TokenConvolutions(torch.nn.Module):
-    """One vector per text from its token vectors: the network of FILM-BERT.
+    """Compute one vector per text from its token vectors: the network of FILM-BERT.
 
-    The FILM paper's section 3.4, after Hoffer and Ailon (2015): three convolutions, each with a
-    max-pooling of 2 and a ReLU, a fourth convolution, and a pooling over all that is left. One
-    network reads anchor, similar and dissimilar texts, which compare by cosine (Eq. 29).
+    Section 3.4 of the FILM paper, after Hoffer and Ailon (2015): three convolutions, each followed
+    by max-pooling of 2 and a ReLU, then a fourth convolution and a pooling over all positions. The
+    same network encodes anchor, similar and dissimilar texts, which are compared by cosine (Eq.
+    29).
 
     Parameters
     ----------
@@ -34,19 +35,17 @@ class TokenConvolutions(torch.nn.Module):
     channels : sequence of 3 int, default=(32, 64, 128)
         Output channels of the first three convolutions.
     width : int, default=128
-        Output channels of the fourth, the length of a vector.
+        Output channels of the fourth convolution: the size of a text vector.
     axes : {"both", "length"}, default="both"
-        "both" reads the matrix of tokens as a picture of one channel, tokens × h, with kernels of
-        3 × 3 and poolings of 2 × 2. The coordinates of a token vector have no order, so its
-        neighbours there mean nothing: "length" takes them for h channels instead, with kernels
-        over 3 tokens and poolings of 2 tokens.
+        "both" treats the token matrix, tokens × h, as an image with one channel, with kernels of
+        3 × 3 and poolings of 2 × 2. The components of a token vector have no natural order, so
+        "length" uses them as h channels, with kernels over 3 tokens and poolings of 2 tokens.
     readout : {"max", "mean"}, default="max"
-        The pooling over what is left.
+        The final pooling.
     residual : bool, default=False
-        Whether a linear map of the mean of the token vectors is added, which is no part of the
-        paper's network. It starts as the identity where ``width`` is h, and else as a random
-        projection, and the fourth convolution at 0: the network starts at the cosine of means and
-        learns what differs from it.
+        Whether to add a linear map of the mean token vector, which the paper does not have. It
+        starts as the identity if ``width`` equals h and otherwise as a random projection, and the
+        fourth convolution starts at 0, so the network starts at the cosine of means.
 
     Raises
     ------
@@ -55,11 +54,10 @@ class TokenConvolutions(torch.nn.Module):
 
     Notes
     -----
-    Whatever is padding is left out after each layer: its values become -inf before a maximum is
-    taken and 0 before the next convolution, which is what a kernel meets beyond the end of any
-    matrix. A text has the same vector however far it is padded and whatever the padding holds.
+    Padding is masked in each layer: it is set to -inf before max-pooling and to 0 before the next
+    convolution. The vector of a text does not depend on the amount or values of padding.
 
-    Of n tokens a text costs, by multiplications, about ``n h (9 c₁ + 9 c₁ c₂ / 4 + 9 c₂ c₃ / 16 +
+    A text of n tokens costs, in multiplications, about ``n h (9 c₁ + 9 c₁ c₂ / 4 + 9 c₂ c₃ / 16 +
     9 c₃ w / 64)`` for "both" (145 million for 32 tokens of 384), and ``n (3 h c₁ + 3 c₁ c₂ / 2 +
     3 c₂ c₃ / 4 + 3 c₃ w / 8)`` for "length" (2.3 million).
 
@@ -102,7 +100,7 @@ class TokenConvolutions(torch.nn.Module):
             for i in range(4)
         ]
         for layer in layers:
-            # He et al. (2015): ReLUs keep the scale, so that biases, 0 at first, have one.
+            # He et al. (2015): preserves the scale through ReLUs.
             torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             if layer.bias is not None:
                 torch.nn.init.zeros_(layer.bias)
@@ -117,20 +115,20 @@ class TokenConvolutions(torch.nn.Module):
                 torch.nn.init.orthogonal_(self.line.weight)
 
     def forward(self, tokens: Any, mask: Any) -> Any:
-        """Give one vector per text.
+        """Compute one vector per text.
 
         Parameters
         ----------
         tokens : tensor of float, shape (B, L, h)
             Token vectors of B texts.
         mask : tensor of bool, shape (B, L)
-            True at tokens, False at padding, whose vectors may hold anything, NaN among it. A text
-            may have no token.
+            True at tokens, False at padding. Padding may hold any values, including NaN. A text may
+            have no token.
 
         Returns
         -------
         vectors : tensor, shape (B, width)
-            0 for a text without token.
+            0 for a text without tokens.
 
         Raises
         ------
@@ -151,8 +149,8 @@ class TokenConvolutions(torch.nn.Module):
         x = x[:, None] if self.axes == "both" else x.transpose(1, 2)[..., None]
         for layer in self.layers[:3]:
             x = layer(x).masked_fill(~mask[:, None, :, None], -math.inf)
-            # Across "length" there is one value, which a pooling leaves as it is.
-            # A maximum of ReLUs is the ReLU of the maximum, which also makes 0 of -inf.
+            # For "length" the last axis has size 1, and pooling leaves it unchanged.
+            # max and ReLU commute, and ReLU also turns -inf into 0.
             x = torch.relu(torch.nn.functional.max_pool2d(x, 2, ceil_mode=True))
             mask = _halved(mask)
         x, kept = self.layers[3](x), mask[:, None, :, None]
@@ -165,6 +163,6 @@ class TokenConvolutions(torch.nn.Module):
 
 
 def _halved(mask: Any) -> Any:
-    """Tell which pairs of neighbours hold a token."""
+    """Return which adjacent token pairs contain a token."""
     even, odd = mask[:, ::2], mask[:, 1::2]
     return even | torch.nn.functional.pad(odd, (0, even.shape[1] - odd.shape[1]))

@@ -1,4 +1,4 @@
-"""Similarities and losses with gradients, on tensors."""
+"""Differentiable similarities and losses."""
 
 import lazy_loader
 

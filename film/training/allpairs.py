@@ -1,4 +1,4 @@
-"""Similarity of every text of one batch with every text of another, with gradients, in tiles."""
+"""Differentiable similarity of every text of one batch with every text of another, in tiles."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from film.training.text_batches import (
 )
 
 TILE = 2**22
-"""Cosines held at once: 16 MB in float32."""
+"""Cosines per tile: 16 MB in float32."""
 TILE_ON_CUDA = 2**25
-"""The same on a GPU, which makes many at a time."""
+"""Cosines per tile on a GPU."""
 
 
 def allpairs_similarity(
@@ -41,58 +41,57 @@ def allpairs_similarity(
     tile: int | None = None,
     kernel: bool | None = None,
 ) -> Any:
-    """Similarity of all pairs of two batches of texts, differentiable in their tokens.
+    """Compute the similarities of all pairs of two batches, differentiable in the tokens.
 
-    The similarities are those of `film.tokens.transport_plan`. The gradient of maxima is that of
-    the cosines which they choose, the first of equals, as in CLRCMD (Lee et al., 2022, Section
-    3.3).
+    The similarities are those of `film.tokens.transport_plan`. Gradients of maxima go to the
+    selected cosines, the first on ties, as in CLRCMD (Lee et al., 2022, Section 3.3).
 
     Parameters
     ----------
     x1 : tensor of float, shape (B, L1, h)
-        Tokens of B texts, in float32, float64, bfloat16 or float16.
+        Token vectors of B texts, in float32, float64, bfloat16 or float16.
     x2 : tensor of float, shape (C, L2, h)
-        Tokens of C texts, of the same type and on the same device.
+        Token vectors of C texts, of the same type and on the same device.
     mask1 : tensor of bool, shape (B, L1), default=None
-        True at tokens, False at padding, which may hold anything. None: all are tokens.
+        True at tokens, False at padding; padding may hold any values. None means no padding.
     mask2 : tensor of bool, shape (C, L2), default=None
-        The same for ``x2``.
+        The mask of ``x2``.
     method : {"rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"}, default="rcmd"
-        Plan of transport.
+        Transport plan.
     weights1 : tensor of float, shape (B, L1), default=None
-        Masses of tokens, not negative, in any scale; None: all alike. They get a gradient where
-        they ask for one. "cls" takes none.
+        Token masses, not negative, in any scale; None means equal. They get a gradient if they
+        require one. "cls" accepts none.
     weights2 : tensor of float, shape (C, L2), default=None
-        The same for ``x2``.
+        The masses of ``x2``.
     tile : int, default=None
-        Cosines held at once, but those of one pair at least; None: 4,194,304, on CUDA eight times
-        as many. It changes memory and speed alone.
+        Cosines per tile, but at least those of one pair. None uses 4,194,304, or eight times as
+        many on CUDA. It affects only memory and speed.
     kernel : bool, default=None
-        Whether one fused Triton kernel finds the maxima on CUDA; None: where Triton is there, and
-        the tensors are on CUDA in bfloat16 or float16.
+        Whether a fused Triton kernel finds the maxima on CUDA. None uses it if Triton is installed
+        and the tensors are on CUDA in bfloat16 or float16.
 
     Returns
     -------
     similarity : tensor, shape (B, C)
-        Float64 for float64, else float32.
+        Float64 for float64 tokens, otherwise float32.
 
     Raises
     ------
     TypeError, ValueError
-        If tensors do not fit each other, a text has no token or only tokens without weight, or
-        ``method``, ``tile`` or ``kernel`` cannot be used.
+        If the tensors do not match, a text has no token or only tokens of weight 0, or ``method``,
+        ``tile`` or ``kernel`` cannot be used.
 
     Notes
     -----
-    One product of B L1 by C L2 cosines is done tile by tile. Kept for the gradient are one byte a
-    token and text, B C (L1 + L2) bytes for texts of up to 256 tokens (two bytes above), so memory
-    is O(B C L) without the width h. The gradient is two products a tile and deterministic: every
-    sum has a fixed order. Cosines are in float32 under autocast too. Those of tokens of 16 bits on
-    CUDA are products of these, summed in float32; there the plan is rounded to 16 bits as well
-    before the gradient multiplies by it, but not where weights ask for one, which costs a product
-    a tile more.
+    The B L1 × C L2 cosines are computed tile by tile. The gradient needs the positions of the
+    maxima, B C (L1 + L2) bytes for texts of up to 256 tokens (twice as many above), and one byte
+    per token and text, so memory is O(B C L) without the width h. The backward pass takes two
+    products per tile and is deterministic. Cosines are in float32 under autocast too. On CUDA,
+    16-bit tokens are multiplied in 16 bits and summed in float32. The plan is then rounded to 16
+    bits in the backward pass too, unless weights require a gradient, which costs one more product
+    per tile.
 
-    A vector of length 1e-12 or less, of a token or a mean, has cosines of 0 and no gradient.
+    A token or mean vector of length 1e-12 or less has cosines of 0 and no gradient.
 
     Examples
     --------
@@ -115,7 +114,7 @@ def allpairs_similarity(
         if method == "avg":
             return _of_means(side1, side2)
         if method == "rcmd+avg" and not x1.is_cuda:
-            # So that the sum of two gradients is rounded once.
+            # Keep full precision so that the sum of the two gradients is rounded once.
             side1, side2 = side1.as_exact(), side2.as_exact()
         share = 0.5 if method in ("rcmd", "rcmd+avg") else 1.0
         mass1 = masses(side1) * (0.0 if method == "rcmd2" else share)
@@ -139,7 +138,7 @@ def _uses_kernel(kernel: bool | None, x: Any) -> bool:
 
     import torch
 
-    # Torch is the faster one of float32: there are no products of these on a GPU's tensor cores.
+    # Torch is faster in float32, which GPU tensor cores do not multiply.
     fits = x.is_cuda and x.dtype in (torch.bfloat16, torch.float16)
     there = importlib.util.find_spec("triton") is not None
     if kernel and not (fits and there):
@@ -152,7 +151,7 @@ def _uses_kernel(kernel: bool | None, x: Any) -> bool:
 
 @cache
 def _function() -> Any:
-    """Make the autograd function when it is first used, since its base class needs torch."""
+    """Create the autograd function on first use, because its base class needs torch."""
     import torch
 
     class Transport(torch.autograd.Function):
@@ -185,7 +184,7 @@ def _function() -> Any:
             of_mass2: Any = torch.zeros_like(mass2) if learns else None
             size: Any = None
             if _has_short_products(x1) and not learns:
-                # So that no weight of the plan is too small for float16.
+                # Scale so that no weight of the plan underflows in float16.
                 size = gradient.abs().amax().clamp_min(torch.finfo(gradient.dtype).tiny)
                 gradient, u1, u2 = gradient / size, u1.to(x1.dtype), u2.to(x2.dtype)
             for rows, columns in _tiles(B, L1, C, L2, ctx.tile):
@@ -217,17 +216,17 @@ def _function() -> Any:
 
 
 def _maxima(side1: Operand, side2: Operand, tile: int) -> tuple[Any, Any, Any]:
-    """Similarities, (B, C), and the places of all maxima, (B, L1, C) and (B, C, L2)."""
+    """Return the similarities, (B, C), and the argmaxima, (B, L1, C) and (B, C, L2)."""
     import torch
 
     mask1, mask2, mass1, mass2 = side1.mask, side2.mask, side1.mass, side2.mass
     (B, L1, _), (C, L2, _) = side1.x.shape, side2.x.shape
     padded1, padded2 = not bool(mask1.all()), not bool(mask2.all())
     short = _has_short_products(side1.x)
-    # What padding holds makes cosines that are overwritten below.
+    # Cosines of padding are overwritten below.
     rows1, rows2 = (side.x if short else scaled(side.x, side.scale) for side in (side1, side2))
     similarity = side1.scale.new_empty(B, C)
-    # The place of each maximum is all that the gradient needs to know of the cosines.
+    # The gradient needs only the position of each maximum.
     best1 = mask1.new_empty(B, L1, C, dtype=place_type(L2))
     best2 = mask1.new_empty(B, C, L2, dtype=place_type(L1))
     for rows, columns in _tiles(B, L1, C, L2, tile):
@@ -242,7 +241,7 @@ def _maxima(side1: Operand, side2: Operand, tile: int) -> tuple[Any, Any, Any]:
         most1, place1 = S.max(dim=3)
         most2, place2 = S.max(dim=1)
         best1[rows, :, columns], best2[rows, columns] = place1, place2
-        # Maxima over padding alone are infinite, and their mass is zero.
+        # A maximum over padding only is infinite; its mass is zero.
         if padded1:
             most1.masked_fill_(~mask1[rows][:, :, None], 0)
         if padded2:
@@ -254,7 +253,7 @@ def _maxima(side1: Operand, side2: Operand, tile: int) -> tuple[Any, Any, Any]:
 
 
 def _tiles(B: int, L1: int, C: int, L2: int, tile: int) -> list[tuple[slice, slice]]:
-    """Cut B × C pairs into near squares of at most ``tile`` cosines, and at least one pair."""
+    """Cut B × C pairs into near-square tiles of at most ``tile`` cosines and at least one pair."""
     height = max(1, min(B, math.isqrt(tile) // L1))
     width = max(1, min(C, tile // (height * L1 * L2)))
     return [
@@ -265,29 +264,29 @@ def _tiles(B: int, L1: int, C: int, L2: int, tile: int) -> list[tuple[slice, sli
 
 
 def _chosen(gradient: Any, mass1: Any, mass2: Any, place1: Any, place2: Any, dtype: Any) -> Any:
-    """Gradient for the cosines of a tile: mass at the place of each maximum."""
+    """Gradient of a tile's cosines: the mass at the position of each maximum."""
     (b, L1, c), L2 = place1.shape, place2.shape[2]
     W = gradient.new_zeros(b, L1, c, L2, dtype=dtype)
     of1 = (gradient[:, None] * mass1[:, :, None])[..., None].to(dtype)
     W.scatter_(3, place1[..., None], of1)
-    # No two sums fall on one place within a call, so their order is fixed.
+    # No position is added to twice within a call, so the order of the sums is fixed.
     return W.scatter_add_(1, place2[:, None], (gradient[..., None] * mass2)[:, None].to(dtype))
 
 
 def _has_short_products(x: Any) -> bool:
-    """Whether tokens of 16 bits are multiplied as such, and summed in float32."""
+    """Return whether 16-bit tokens are multiplied in 16 bits and summed in float32."""
     import torch
 
-    # `torch.mm` gives no other type than that of its matrices before, nor on a processor.
+    # Before torch 2.8 and on CPU, `torch.mm` only returns the type of its inputs.
     version = tuple(map(int, torch.__version__.split(".")[:2]))
     return x.is_cuda and x.dtype in (torch.bfloat16, torch.float16) and version >= (2, 8)
 
 
 def _product(a: Any, b: Any) -> Any:
-    """Product of two matrices; of those of 16 bits in float32, as exact as its sums are."""
+    """Multiply two matrices; products of 16-bit matrices are returned in float32."""
     import torch
 
-    # Autocast would round it.
+    # Autocast would round the result.
     with torch.autocast(a.device.type, enabled=False):
         if a.dtype in (torch.float32, torch.float64):
             return a @ b
@@ -302,6 +301,6 @@ def _add_product(d: Any, a: Any, b: Any) -> None:
 
 
 def _cosines(u1: Any, u2: Any) -> Any:
-    """Products of all tokens (b, L1, c, L2) of texts (b, L1, h) and (c, L2, h)."""
+    """Cosines of all tokens, (b, L1, c, L2), of texts (b, L1, h) and (c, L2, h)."""
     (b, L1, h), (c, L2, _) = u1.shape, u2.shape
     return _product(u1.reshape(-1, h), u2.reshape(-1, h).T).view(b, L1, c, L2)

@@ -1,9 +1,9 @@
-"""Maxima of the cosines of all pairs of two batches, both ways, in one fused Triton kernel.
+"""Row and column maxima of the cosines of all text pairs in one fused Triton kernel.
 
-`film.training.allpairs` has the definition, the same in torch, and the gradient.
+`film.training.allpairs` has the definition, the torch implementation and the gradient.
 """
 
-# A kernel has constants for types.
+# Triton uses constants as types.
 # pyright: reportInvalidTypeForm=false
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from typing import Any
 from film.training.text_batches import Operand, place_type
 
 TOKENS = 128
-"""Tokens of each side in a block of the product; a power of 2."""
+"""Tokens per side in a block of the product; a power of 2."""
 FEWEST = 16
-"""Fewest tokens per side of a product of Triton."""
+"""Minimum tokens per side of a Triton product."""
 WIDTH = 32
-"""Numbers of a token in a block of the product."""
+"""Vector components per block of the product."""
 WARPS, STAGES = 8, 4
 
-# Triton looks for its language among a kernel's globals; loaded when it is first used.
+# Triton looks up its language module among a kernel's globals; it is imported on first use.
 tl: Any = None
 
 
 def fused_maxima(side1: Operand, side2: Operand) -> tuple[Any, Any, Any]:
-    """Weighted maxima of the cosines of all pairs, both ways, and where they are.
+    """Compute weighted maxima of the cosines of all text pairs in both directions.
 
-    The block of cosines of a few texts with a few others stays on chip until the maxima and their
-    places of both directions are found; places alone go to memory.
+    Each block of cosines stays on chip until the maxima of both directions are found; only their
+    positions are written to memory.
 
     Parameters
     ----------
     side1 : Operand
-        Tokens of bfloat16 or float16, shape (B, L1, h), contiguous; scale of float32, mask of bool
-        and mass of float32, each (B, L1). Each text has a token, and padding no mass.
+        Tokens in bfloat16 or float16, shape (B, L1, h), contiguous; scale in float32, bool mask
+        and mass in float32, each (B, L1). Each text has a token, and padding has no mass.
     side2 : Operand
-        The same of C texts of L2 tokens.
+        The same for C texts of L2 tokens.
 
     Returns
     -------
     similarity : tensor of float32, shape (B, C)
         Products are summed in float32.
     best1 : tensor of int, shape (B, L1, C)
-        Where each token's greatest cosine is, the first of equals.
+        Position of each token's largest cosine, the first on ties.
     best2 : tensor of int, shape (B, C, L2)
-        The same of the other side.
+        The same for the other side.
     """
     import torch
 
@@ -60,7 +60,7 @@ def fused_maxima(side1: Operand, side2: Operand) -> tuple[Any, Any, Any]:
     elif L2 <= TOKENS:
         _launch(side2, side1, similarity.T, best2.transpose(0, 1), best1.transpose(0, 1), both=True)
     else:
-        # A maximum over long texts is found block by block, so each direction has its own pass.
+        # For long texts a maximum is found block by block, so each direction needs its own pass.
         backwards = torch.empty_like(similarity)
         _launch(side1, side2, similarity, best1, best2, both=False)
         _launch(side2, side1, backwards.T, best2.transpose(0, 1), best1.transpose(0, 1), both=False)
@@ -112,7 +112,7 @@ def _block(length: int) -> int:
 
 @cache
 def _kernel() -> Any:
-    """Make the kernel when it is first used, since it needs Triton."""
+    """Create the kernel on first use, because it needs Triton."""
     global tl
     import triton  # pyright: ignore[reportMissingImports]
     import triton.language as tl  # pyright: ignore[reportMissingImports]
@@ -153,7 +153,7 @@ def _kernel() -> Any:
         first1, first2 = program // wide * TEXTS1, program % wide * TEXTS2
         m, n, k = tl.arange(0, TEXTS1 * ROWS), tl.arange(0, TEXTS2 * COLUMNS), tl.arange(0, WIDTH)
         text1, text2 = first1 + m // ROWS, first2 + n // COLUMNS
-        # Tokens in 32 bits, numbers of them in 64: a batch of texts may hold more than 2**31.
+        # Token counts fit in 32 bits, but element offsets need 64: a batch may exceed 2**31.
         b = (first1 + tl.arange(0, TEXTS1)).to(tl.int64)[:, None, None]
         sums = tl.zeros((TEXTS1, TEXTS2), tl.float32)
         for i0 in range(0, L1, ROWS):
@@ -193,7 +193,7 @@ def _kernel() -> Any:
                 most1 = tl.where(better, most, most1)
                 place1 = tl.where(better, place + j0, place1)
                 if BOTH:
-                    # All rows are in this block, so the maxima of its columns are final.
+                    # All rows are in this block, so the column maxima are final.
                     most, place = tl.max(S, axis=1, return_indices=True)
                     c = (first2 + tl.arange(0, TEXTS2)).to(tl.int64)[None, :, None]
                     j = j0 + tl.arange(0, COLUMNS)[None, None, :]

@@ -1,4 +1,4 @@
-"""Exact gradients of a loss over a large batch, encoded a few texts at a time."""
+"""Exact gradients of a loss over a large batch, encoded in chunks."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Any
 def cached_backward(
     encode: Callable[[Any], Any], chunks: Sequence[Any], loss: Callable[[list[Any]], Any]
 ) -> float:
-    """Add the gradient of a loss to the parameters of an encoder, holding one chunk's graph.
+    """Backpropagate a loss over many chunks, keeping the graph of one chunk at a time.
 
-    Every chunk is encoded without a graph; the loss gives the gradient for what the encoder gave;
-    and every chunk is encoded again, with the same random numbers and a graph, to carry that
-    gradient on. This is GradCache of Gao et al., "Scaling deep contrastive learning batch size
-    under memory limited setup" (2021).
+    Every chunk is encoded without a graph; the loss computes the gradient with respect to the
+    outputs; then every chunk is encoded again, with the same random numbers and a graph, to
+    backpropagate that gradient. This is GradCache of Gao et al., "Scaling deep contrastive
+    learning batch size under memory limited setup" (2021).
 
     Parameters
     ----------
     encode : callable
-        Gives the tensor of a chunk. It may draw from torch's global random state.
+        Returns the tensor of a chunk. It may use torch's global random state.
     chunks : sequence
-        Whatever ``encode`` takes.
+        Inputs of ``encode``.
     loss : callable
-        Gives a scalar tensor from the list of the chunks' tensors.
+        Returns a scalar tensor from the list of the chunks' tensors.
 
     Returns
     -------
     value : float
-        Of the loss; parameters have its gradient added to theirs, equal to that of one backward
-        pass over all chunks at once but for rounding.
+        The loss. Its gradient is added to those of the parameters and equals, up to rounding, that
+        of one backward pass over all chunks.
 
     Notes
     -----
-    Costs one more encoding of all chunks, about a third of a training step. Memory holds all
-    outputs and one chunk's graph.
+    Encodes all chunks once more, about a third of a training step. Memory holds all outputs and
+    the graph of one chunk.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _random_state() -> tuple[Any, Any]:
 
 @contextmanager
 def _restored(state: tuple[Any, Any]) -> Iterator[None]:
-    """Draw the same random numbers again, then go on where drawing had come to."""
+    """Draw the same random numbers again, then restore the current state."""
     import torch
 
     devices = [] if state[1] is None else [torch.cuda.current_device()]

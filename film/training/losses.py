@@ -1,4 +1,4 @@
-"""Losses on similarities of texts, differentiable in them."""
+"""Losses on text similarities."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from typing import Any
 
 
 def contrastive_loss(similarity: Any, temperature: float = 0.05, excluded: Any = None) -> Any:
-    """Ask of each text that its own partner is the closest of all.
+    """Contrastive loss: each text should be closest to its own partner.
 
-    The mean over rows i of ``log Σ_j exp(s_ij / τ) - s_ii / τ``, where the sum leaves out columns j
-    that are ``excluded``. Where none is, it is the cross-entropy of SimCSE (Gao et al., 2021, Eq. 1
-    and 5), as CLRCMD uses it.
+    The mean over rows i of ``log Σ_j exp(s_ij / τ) - s_ii / τ``, where the sum skips ``excluded``
+    columns j. Without exclusions it is the cross-entropy of SimCSE (Gao et al., 2021, Eq. 1 and 5),
+    as CLRCMD uses it.
 
     Parameters
     ----------
     similarity : tensor of float, shape (B, C)
-        Similarity s of B texts with C >= B: the partners of all in order, then any others.
+        Similarity s of B texts with C >= B candidates: the partners in order, then any others.
     temperature : float, default=0.05
-        τ, greater than 0. The lower, the more the closest of the others count.
+        τ, greater than 0. Lower values put more weight on the closest wrong partners.
     excluded : tensor of bool, shape (B, C), default=None
-        True where a text is not taken for a wrong partner, such as one that means the same. A
-        row's own partner cannot be left out.
+        True where a text must not count as a wrong partner, for example because it has the same
+        meaning. A row's own partner cannot be excluded.
 
     Returns
     -------
     loss : tensor, shape ()
-        Of the type of ``similarity``. It is never negative, and log C where all are alike.
+        Has the type of ``similarity``. At least 0; log C if all similarities are equal.
 
     Raises
     ------
     TypeError, ValueError
-        If a shape, a type or ``temperature`` is wrong, or ``excluded`` holds a row's own partner.
+        If a shape, a type or ``temperature`` is wrong, or ``excluded`` includes a row's own
+        partner.
 
     Notes
     -----
@@ -63,30 +64,28 @@ def contrastive_loss(similarity: Any, temperature: float = 0.05, excluded: Any =
 
 
 def pairwise_logistic_loss(similarity: Any, scores: Any, temperature: float = 0.05) -> Any:
-    """Ask of all pairs of texts that those scored higher are more similar.
+    """Pairwise logistic loss: pairs with higher scores should have higher similarities.
 
     RankNet (Burges et al., 2005). With s the similarities and y the scores of n pairs, it is the
-    mean of ``log(1 + exp((s_i - s_j) / τ))`` over all i, j with ``y_i < y_j``, weighed by
-    ``y_j - y_i``: each order of two pairs counts by how much their scores differ. Any unit and zero
-    of the scores will do. With labels 0 and 1 it is, in units of log 2, a smooth upper bound of 1
-    less the area under the ROC curve; with probabilities of a teacher an order counts by how much
-    surer the teacher is of one pair than of the other. No pair pulls by more than its share of the
-    weights over τ. In CoSENT's ``log(1 + Σ exp((s_i - s_j) / τ))`` a single pair that is scored
-    wrongly may outweigh all others.
+    mean of ``log(1 + exp((s_i - s_j) / τ))`` over all i, j with ``y_i < y_j``, weighted by
+    ``y_j - y_i``. The scale and offset of the scores do not matter. With labels 0 and 1 it is, in
+    units of log 2, a smooth upper bound of 1 − ROC AUC. Each pair's gradient is at most its share
+    of the weights divided by τ; in CoSENT's ``log(1 + Σ exp((s_i - s_j) / τ))`` one pair with a
+    wrong score may outweigh all others.
 
     Parameters
     ----------
     similarity : tensor of float, shape (n,)
         Similarity s of n pairs.
     scores : tensor, shape (n,)
-        Their scores y.
+        Scores y of the pairs.
     temperature : float, default=0.05
-        τ, greater than 0. The lower, the less ordered pairs count.
+        τ, greater than 0. Lower values reduce the loss of correctly ordered pairs.
 
     Returns
     -------
     loss : tensor, shape ()
-        Of the type of ``similarity``; 0 where all scores are equal.
+        Has the type of ``similarity``; 0 if all scores are equal.
 
     Raises
     ------
@@ -116,23 +115,23 @@ def pairwise_logistic_loss(similarity: Any, scores: Any, temperature: float = 0.
 
 
 def l2_loss(similarity: Any, scores: Any) -> Any:
-    """Ask of the similarity of each pair of texts that it is the pair's score.
+    """Squared-error loss: the similarity of each pair should equal its score.
 
-    The mean over pairs of ``(s - y)²``, by which Section 3.4 of "Sentence Similarity Based on
-    Contexts" (Sun et al., 2022) trains its surrogate: s is the cosine of two sentence vectors and y
-    the similarity to learn.
+    The mean over pairs of ``(s - y)²``, used in Section 3.4 of "Sentence Similarity Based on
+    Contexts" (Sun et al., 2022) to train its surrogate: s is the cosine of two sentence vectors
+    and y the target similarity.
 
     Parameters
     ----------
     similarity : tensor of float, shape (n,)
         Similarity s of n >= 1 pairs.
     scores : tensor, shape (n,)
-        Their scores y, in the unit of s.
+        Scores y of the pairs, on the scale of s.
 
     Returns
     -------
     loss : tensor, shape ()
-        Of the type of ``similarity``; 0 where all are equal to their scores.
+        Has the type of ``similarity``; 0 if all similarities equal their scores.
 
     Raises
     ------
@@ -156,9 +155,9 @@ def l2_loss(similarity: Any, scores: Any) -> Any:
 
 
 def triplet_loss(near: Any, far: Any, margin: float = 0.2) -> Any:
-    """Ask of each text that its partner is closer than its negative, by a margin.
+    """Triplet loss: each text should be closer to its partner than to its negative, by a margin.
 
-    The mean over rows of ``max(0, m + d⁺ - d⁻)`` with the cosine distances ``d = 1 - s``, so of
+    The mean over rows of ``max(0, m + d⁺ - d⁻)`` with cosine distances ``d = 1 - s``, which is
     ``max(0, m - s⁺ + s⁻)``.
 
     Parameters
@@ -168,12 +167,12 @@ def triplet_loss(near: Any, far: Any, margin: float = 0.2) -> Any:
     far : tensor of float, shape (n,)
         Similarity s⁻ of the same texts and their negatives.
     margin : float, default=0.2
-        m, 0 or more: what is asked for beyond the right order.
+        m, at least 0.
 
     Returns
     -------
     loss : tensor, shape ()
-        Of the type of ``near``; 0 where every partner is closer by the margin or more.
+        Has the type of ``near``; 0 if every partner is closer by at least the margin.
 
     Raises
     ------
@@ -200,13 +199,12 @@ def triplet_loss(near: Any, far: Any, margin: float = 0.2) -> Any:
 
 
 def n_pair_loss(anchors: Any, candidates: Any, excluded: Any = None) -> Any:
-    """Ask of each text that its own partner has the greatest product with it of all candidates.
+    """N-pair loss: each text should have the largest dot product with its own partner.
 
     The N-pair loss of Sohn (2016, Eq. 6 and 7): the mean over rows i of
-    ``log(1 + Σ_{j≠i} exp(x_i · c_j - x_i · c_i))``, where the sum leaves out candidates that are
-    ``excluded``. Where a triplet has one negative, each row has all others' here. For vectors of
-    length 1/√τ products are cosines divided by τ, and the loss is `contrastive_loss` of the
-    cosines.
+    ``log(1 + Σ_{j≠i} exp(x_i · c_j - x_i · c_i))``, where the sum skips ``excluded`` candidates.
+    Each row uses all other candidates as negatives. For vectors of length 1/√τ it equals
+    `contrastive_loss` of the cosines with temperature τ.
 
     Parameters
     ----------
@@ -215,17 +213,17 @@ def n_pair_loss(anchors: Any, candidates: Any, excluded: Any = None) -> Any:
     candidates : tensor of float, shape (C, w)
         Vectors c with C >= B: the partners of all texts in order, then any others.
     excluded : tensor of bool, shape (B, C), default=None
-        True where a candidate is not taken for a wrong partner, as in `contrastive_loss`.
+        True where a candidate must not count as a wrong partner, as in `contrastive_loss`.
 
     Returns
     -------
     loss : tensor, shape ()
-        Of the type of ``anchors``. It is never negative, and log C where all are alike.
+        Has the type of ``anchors``. At least 0; log C if all products are equal.
 
     Raises
     ------
     TypeError, ValueError
-        If a shape or a type is wrong, or ``excluded`` holds a row's own partner.
+        If a shape or a type is wrong, or ``excluded`` includes a row's own partner.
 
     Notes
     -----
@@ -250,25 +248,25 @@ def n_pair_loss(anchors: Any, candidates: Any, excluded: Any = None) -> Any:
 
 
 def entailment_loss(u: Any, v: Any, labels: Any, head: Any) -> Any:
-    """Ask of two sentence vectors that the relation of the texts can be read off them.
+    """Entailment loss: predict the relation of two texts from their sentence vectors.
 
-    The cross-entropy of ``softmax(W (u, v, |u - v|))``, by which SBERT (Reimers and Gurevych, 2019,
-    Section 3) learns from natural language inference.
+    The cross-entropy of ``softmax(W (u, v, |u - v|))``, with which SBERT (Reimers and Gurevych,
+    2019, Section 3) learns from natural language inference.
 
     Parameters
     ----------
     u, v : tensor of float, shape (n, h)
-        Vectors of the first and the second texts of n >= 1 pairs. The order of a pair counts.
+        Vectors of the first and second texts of n >= 1 pairs. The order matters.
     labels : tensor of int64, shape (n,)
         Class of each pair.
     head : callable
-        Gives the logits, shape (n, n_classes), of joined vectors, shape (n, 3 h):
+        Returns logits, shape (n, n_classes), for concatenated vectors, shape (n, 3 h), such as
         ``torch.nn.Linear(3 * h, 3)``.
 
     Returns
     -------
     loss : tensor, shape ()
-        Mean over pairs of the negative log-probability of their class.
+        Mean negative log-probability of the pairs' classes.
 
     Raises
     ------
@@ -323,7 +321,7 @@ def _check_floats(name: str, given: Any) -> None:
 
 
 def _check_rows(given: dict[str, Any]) -> None:
-    """Raise unless tensors have one number for each of n >= 1 rows."""
+    """Raise unless all tensors have one number per row and at least one row."""
     shapes = [tuple(each.shape) for each in given.values()]
     if len(set(shapes)) > 1 or len(shapes[0]) != 1 or 0 in shapes[0]:
         said = " and ".join(f"{name} {shape}" for name, shape in zip(given, shapes, strict=True))
@@ -349,5 +347,5 @@ def _check_excluded(excluded: Any, shape: tuple[int, ...]) -> None:
 
 
 def _kind(value: Any) -> str:
-    """Type of a value, and of its elements where it is a tensor."""
+    """Type of a value, with the dtype if it is a tensor."""
     return str(getattr(value, "dtype", type(value).__name__))

@@ -1,4 +1,4 @@
-"""One vector per text from those of its tokens, differentiable in tokens and weights."""
+"""Differentiable pooling of token vectors into one vector per text."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from typing import Any
 
 
 def weighted_mean(tokens: Any, weights: Any, mask: Any) -> Any:
-    """Weighted mean of the token vectors of each text.
+    """Compute the weighted mean of each text's token vectors.
 
-    Of Wang and Yu (2023, "Token Weighting"), whose sum over tokens of ``w_i t_i`` has the same
-    direction.
+    Wang and Yu (2023, "Token Weighting") use the sum of ``w_i t_i``, which has the same direction.
 
     Parameters
     ----------
     tokens : tensor of float, shape (B, L, h)
         Vectors t of the tokens of B texts.
     weights : tensor of float, shape (B, L)
-        Weight w of each token, in any scale, of the same type.
+        Token weights w, in any scale and of the same type.
     mask : tensor of bool, shape (B, L)
-        True at tokens, False at padding, whose weights and vectors may be anything, infinite or
-        NaN among them. Each text has a token, and its weights do not sum to 0.
+        True at tokens, False at padding. Padding may hold any values, including NaN. Each text has
+        a token, and its weights do not sum to 0.
 
     Returns
     -------

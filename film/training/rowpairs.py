@@ -1,4 +1,4 @@
-"""Similarity of each text of one batch with the text in its row of another, with gradients."""
+"""Differentiable similarity of text i of one batch with text i of another."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def rowpairs_similarity(
     weights1: Any = None,
     weights2: Any = None,
 ) -> Any:
-    """Similarity of text i of one batch with text i of another, differentiable in their tokens.
+    """Compute the similarity of text i of one batch with text i of another.
 
     Parameters
     ----------
     x1 : tensor of float, shape (B, L1, h)
-        Tokens of B texts.
+        Token vectors of B texts.
     x2 : tensor of float, shape (B, L2, h)
-        Tokens of as many texts, of the same type and on the same device.
+        Token vectors of B texts, of the same type and on the same device.
     mask1, mask2, method, weights1, weights2
         As in `film.training.allpairs_similarity`.
 
     Returns
     -------
     similarity : tensor, shape (B,)
-        The diagonal of what `film.training.allpairs_similarity` gives.
+        The diagonal of `film.training.allpairs_similarity`; differentiable in the tokens.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def rowpairs_similarity(
 
     Notes
     -----
-    Time is O(B L1 L2 h) and memory O(B L1 L2) beside the tokens.
+    Time is O(B L1 L2 h) and extra memory O(B L1 L2).
 
     Examples
     --------
@@ -63,7 +63,7 @@ def rowpairs_similarity(
     side1, side2 = checked_sides(x1, x2, mask1, mask2, method, weights1, weights2)
     if len(x1) != len(x2):
         raise ValueError(f"x1 has {len(x1)} texts and x2 {len(x2)}; give one partner for each")
-    # Not rounded under autocast, as in `allpairs_similarity`.
+    # Full precision under autocast, as in `allpairs_similarity`.
     with torch.autocast(x1.device.type, enabled=False):
         if method == "cls":
             return (unit_rows(firsts(side1)) * unit_rows(firsts(side2))).sum(dim=1)
@@ -73,7 +73,7 @@ def rowpairs_similarity(
         S = _unit_tokens(side1, exact) @ _unit_tokens(side2, exact).mT
         S = S.masked_fill(~side2.mask[:, None], -float("inf"))
         S = S.masked_fill(~side1.mask[..., None], -float("inf"))
-        # Maxima over padding alone are infinite, and their mass is zero.
+        # A maximum over padding only is infinite; its mass is zero.
         rows = S.max(dim=2).values.masked_fill(~side1.mask, 0)
         columns = S.max(dim=1).values.masked_fill(~side2.mask, 0)
         forth, back = (rows * masses(side1)).sum(dim=1), (columns * masses(side2)).sum(dim=1)
@@ -88,5 +88,5 @@ def _of_means(side1: Side, side2: Side) -> Any:
 
 
 def _unit_tokens(side: Side, dtype: Any) -> Any:
-    # Padding may hold anything, NaN included.
+    # Padding may hold any values, including NaN.
     return unit_rows(side.x.to(dtype).masked_fill(~side.mask[..., None], 0))

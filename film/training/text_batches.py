@@ -1,4 +1,4 @@
-"""Two batches of texts as padded tensors of tokens: checked, and what both similarities need."""
+"""Two batches of texts as padded token tensors: validation and shared helpers."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any, Literal, NamedTuple, get_args
 
 Trainable = Literal["rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"]
 TRAINABLE: tuple[Trainable, ...] = get_args(Trainable)
-"""Plans with a gradient here, as `film.tokens.transport_plan` defines them."""
+"""Differentiable plans; see `film.tokens.transport_plan`."""
 
 EPSILON = 1e-12
-"""Vectors of this length or less have cosines of 0 and no gradient."""
+"""Vectors of at most this length have cosines of 0 and no gradient."""
 
 
 class Side(NamedTuple):
-    """One batch of texts; masks and weights are never None."""
+    """One batch of texts; mask and weights are never None."""
 
     x: Any
     mask: Any
     weights: Any
 
     def as_exact(self) -> Side:
-        """Give tokens as exact as sums of them are."""
+        """Convert the tokens to the precision in which they are summed."""
         return Side(self.x.to(self.weights.dtype), self.mask, self.weights)
 
 
 class Operand(NamedTuple):
-    """One batch of texts, with 1/‖x‖ of each token and what its maximum counts."""
+    """One batch of texts, with 1/‖x‖ and the mass of each token."""
 
     x: Any
     scale: Any
@@ -37,7 +37,7 @@ class Operand(NamedTuple):
 def checked_sides(
     x1: Any, x2: Any, mask1: Any, mask2: Any, method: Any, weights1: Any, weights2: Any
 ) -> tuple[Side, Side]:
-    """Check two batches; say what is wrong by the name of the argument."""
+    """Validate two batches; errors name the argument."""
     import torch
 
     if method not in TRAINABLE:
@@ -89,12 +89,12 @@ def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
         raise ValueError(
             f"x{side}[{text}] has no token, or only tokens without weight: leave that text out"
         )
-    # The kernel reads texts one after the other.
+    # The kernel needs contiguous texts.
     return Side(x.contiguous(), mask, weights)
 
 
 def _check_each_token(name: str, given: Any, x: Any, meaning: str) -> None:
-    """Raise unless a tensor has a number for each token of ``x``, where ``x`` is."""
+    """Raise unless a tensor has one number per token of ``x`` and is on the same device."""
     import torch
 
     if (
@@ -110,8 +110,8 @@ def _check_each_token(name: str, given: Any, x: Any, meaning: str) -> None:
 
 
 def masses(side: Side) -> Any:
-    """Give what each token's maximum counts; the masses of a text sum to 1."""
-    # By the greatest first, so that no sum overflows.
+    """Return the mass of each token; the masses of a text sum to 1."""
+    # Divide by the maximum first, so that the sum cannot overflow.
     weights = side.weights / side.weights.amax(dim=1, keepdim=True)
     return weights / weights.sum(dim=1, keepdim=True)
 
@@ -123,7 +123,7 @@ def means(side: Side) -> Any:
 
 
 def firsts(side: Side) -> Any:
-    """Give the first token of each text."""
+    """Return the first token of each text."""
     import torch
 
     first = side.mask.int().argmax(dim=1)
@@ -132,7 +132,7 @@ def firsts(side: Side) -> Any:
 
 
 def unit_rows(x: Any) -> Any:
-    """Divide vectors by their lengths, differentiably; one without a direction becomes zeros.
+    """Scale vectors to unit length, differentiably; vectors near zero become zero.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ def unit_rows(x: Any) -> Any:
     Returns
     -------
     unit : tensor, shape (..., h)
-        Rows of length 1. A row of length 1e-12 or less is zeros, and its gradient is zero: one of
-        ``1 / length`` would be that of rounding errors. Lengths do not overflow.
+        Rows of length 1. Rows of length 1e-12 or less become zero and have no gradient, because
+        ``1 / length`` would amplify rounding errors. Lengths do not overflow.
 
     Examples
     --------
@@ -164,26 +164,26 @@ def unit_rows(x: Any) -> Any:
 
 
 def moderate(x: Any) -> Any:
-    """Scale vectors down whose squares would overflow, which changes no cosine."""
+    """Scale down vectors whose squares would overflow; cosines do not change."""
     import torch
 
     exact = _exact_type(x)
     exponent = math.frexp(torch.finfo(exact).max)[1] // 2
     lengths = torch.linalg.vector_norm(x.detach(), dim=-1, keepdim=True, dtype=exact)
     great = lengths > 2.0 ** (exponent - 12)
-    # By a power of 2, which rounds nothing.
+    # A power of 2 causes no rounding.
     return torch.where(great, x * 2.0 ** -(exponent + 12), x) if bool(great.any()) else x
 
 
 def _exact_type(x: Any) -> Any:
-    """Type that tokens are summed in."""
+    """Dtype in which tokens are summed."""
     import torch
 
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
 def kind_of(x: Any) -> str:
-    """Name the type and shape of what was given, for messages."""
+    """Describe the type and shape of a value for messages."""
     dtype = getattr(x, "dtype", None)
     return type(x).__name__ if dtype is None else f"{dtype} of shape {_shape(x)}"
 
@@ -193,33 +193,33 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def scales(x: Any, mask: Any) -> Any:
-    """Give 1/‖x‖ of each token; 0 for padding and tokens without a direction."""
+    """Return 1/‖x‖ of each token; 0 for padding and zero vectors."""
     import torch
 
     exact = _exact_type(x)
     norms = torch.linalg.vector_norm(x, dim=-1, dtype=exact)
-    # A token of infinity shows in the result, as one of NaN does.
+    # Infinite tokens give NaN in the result, as NaN tokens do.
     found = norms.reciprocal().masked_fill_(norms.isinf(), torch.nan)
     return found.masked_fill_(~mask | (norms <= EPSILON), 0)
 
 
 def scaled(x: Any, scale: Any) -> Any:
-    """Tokens times their scale: unit rows, and zeros where the scale is 0, whatever they hold."""
+    """Multiply tokens by their scale; where the scale is 0 the result is 0, even for NaN."""
     return x.to(scale.dtype).masked_fill((scale == 0)[..., None], 0).mul_(scale[..., None])
 
 
 def through_unit(d: Any, u: Any, scale: Any) -> Any:
-    """Turn the gradient for unit rows into that for rows of any length, in place."""
+    """Turn the gradient of unit rows into that of the original rows, in place."""
     import torch
 
-    # A product of matrices, which autocast would round.
+    # Autocast would round this product.
     with torch.autocast(d.device.type, enabled=False):
         along = torch.einsum("blh,blh->bl", d, u)
     return d.addcmul_(u, along[..., None], value=-1).mul_(scale[..., None])
 
 
 def place_type(length: int) -> Any:
-    """Smallest integers that hold the places of tokens."""
+    """Smallest integer type for token positions."""
     import torch
 
     return torch.uint8 if length <= 256 else torch.int16 if length <= 2**15 else torch.int32
