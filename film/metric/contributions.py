@@ -1,4 +1,4 @@
-"""What each pair of tokens contributes to the cosine of two texts after a linear map."""
+"""Contributions of token pairs to the cosine of two texts after a linear map."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 BLOCK_CELLS = 1_000_000
-"""Contributions computed at once: 8 MB, which leaves a matrix product fast."""
+"""Contributions computed at a time: 8 MB, large enough for fast matrix products."""
 
 
 @dataclass(frozen=True)
 class LargestContributions:
-    """The largest of the contributions to a cosine, and exact sums over all of them.
+    """The largest contributions to a cosine, and exact sums over all of them.
 
     Attributes
     ----------
     contributions : csr_array of float64, shape (t1, t2)
-        Those that are kept.
+        The contributions that were kept.
     totals1, totals2 : ndarray of float64, shapes (t1,) and (t2,)
-        Sums over all contributions of each token, those not kept included.
+        Sums over all contributions of each token, kept or not.
     similarity : float
-        The cosine: the sum over all contributions.
+        The cosine: the sum of all contributions.
     n_rest : int
-        Number of contributions other than 0 that are not kept.
+        Number of nonzero contributions that were not kept.
     """
 
     contributions: Any
@@ -40,28 +40,27 @@ class LargestContributions:
 def largest_contributions(
     tokens1: Any, tokens2: Any, components: ArrayLike | None = None, *, keep: int
 ) -> LargestContributions:
-    """Share a cosine out among pairs of tokens, and keep the pairs that count most.
+    """Split a cosine into contributions of token pairs and keep the largest.
 
-    With A₁ and A₂ the features of each token and x₁, x₂ their sums over tokens, the features of
-    the texts, ``C = (A₁ Lᵀ)(A₂ Lᵀ)ᵀ / (‖L x₁‖ ‖L x₂‖)`` sums to the cosine of L x₁ and L x₂. Where
-    every token is one feature w of weight x_w this is ``x₁w (LᵀL)ww′ x₂w′ / (‖y₁‖ ‖y₂‖)``, the
+    With A₁ and A₂ the features of the tokens and x₁, x₂ their sums over tokens, the features of
+    the texts, ``C = (A₁ Lᵀ)(A₂ Lᵀ)ᵀ / (‖L x₁‖ ‖L x₂‖)`` sums to the cosine of L x₁ and L x₂. If
+    every token is one feature w of weight x_w, this is ``x₁w (LᵀL)ww′ x₂w′ / (‖y₁‖ ‖y₂‖)``, the
     word contributions of FILM.
 
     Parameters
     ----------
     tokens1, tokens2 : array-like or sparse matrix of float, shapes (t1, D) and (t2, D)
-        How much of each feature each token brings into its text. A text may have no token.
+        Feature weights of each token. A text may have no tokens.
     components : array-like of float, shape (d, D), optional
-        L; without it, the identity. Only columns of features in use are read.
+        L; the identity by default. Only columns of features in use are read.
     keep : int
-        Most contributions kept, at least 1: those largest in absolute value, ties in the order of
-        the texts.
+        Maximum number of contributions kept, at least 1: those largest in absolute value; ties keep
+        text order.
 
     Returns
     -------
     largest : LargestContributions
-        All of C where it has no more than ``keep`` entries other than 0. Zeros where one of the
-        texts is mapped to zero, which has no direction.
+        All of C if it has at most ``keep`` nonzero entries. Zeros if a text is mapped to zero.
 
     Raises
     ------
@@ -70,8 +69,8 @@ def largest_contributions(
 
     Notes
     -----
-    Summed in float64, by blocks of rows. O((t1 + t2) u d + t1 t2 d) time for u features in use,
-    and O((t1 + t2) d + keep) memory beside one block of `BLOCK_CELLS`.
+    Sums are in float64, by blocks of rows. O((t1 + t2) u d + t1 t2 d) time for u features in use,
+    and O((t1 + t2) d + keep) memory plus one block of `BLOCK_CELLS`.
 
     Examples
     --------
@@ -99,7 +98,7 @@ def largest_contributions(
         places = np.concatenate([places, large + start * t2])
         values = np.concatenate([values, block[large]])
         if len(values) > keep:
-            # Places rise, so a stable sort leaves ties in the order of the texts.
+            # Positions are in ascending order, so a stable sort keeps ties in text order.
             kept = np.sort(np.argsort(-np.abs(values), kind="stable")[:keep])
             places, values = places[kept], values[kept]
             least = float(np.abs(values).min())
@@ -114,12 +113,12 @@ def largest_contributions(
 
 
 def _both_directed(tokens1: Any, tokens2: Any, components: Any) -> Any:
-    """Tokens of both texts in the mapped space, and the unit vector of each text."""
+    """Map the tokens of both texts; return them with the unit vector of each text."""
     first, second = _matrix("tokens1", tokens1), _matrix("tokens2", tokens2)
     if first.shape[1] != second.shape[1]:
         raise ValueError(
-            f"tokens1 has {first.shape[1]} features and tokens2 {second.shape[1]}: give both in "
-            "the features of one vectoriser."
+            f"tokens1 has {first.shape[1]} features and tokens2 {second.shape[1]}: compute both "
+            "with the same vectorizer."
         )
     used = np.union1d(first.indices, second.indices)
     columns = None
@@ -144,8 +143,8 @@ def _matrix(name: str, tokens: Any) -> Any:
 
 
 def _directed(tokens: Any, columns: NDArray[np.float64] | None) -> Any:
-    """Tokens in the mapped space, in units of the length of the text they make up; and the text."""
-    # The text is mapped by itself: where tokens cancel, their mapped sum would be rounding noise
+    """Map tokens and scale them by the length of their text; also return the text vector."""
+    # Map the text itself: if tokens cancel, the sum of mapped tokens would be rounding noise
     # instead of zero.
     text = np.asarray(tokens.sum(axis=0))
     mapped, whole = (tokens, text) if columns is None else (tokens @ columns, text @ columns)

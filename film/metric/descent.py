@@ -1,8 +1,8 @@
 """Minimisation of a smooth function on the Stiefel manifold.
 
-Cayley steps, Barzilai-Borwein lengths and a nonmonotone line search: the method of the FILM
-paper, section 3.2, for any objective. One call is one fixed objective; a caller whose objective
-changes calls again from the point and the step of the last result.
+Cayley steps, Barzilai-Borwein step lengths and a nonmonotone line search: the method of the FILM
+paper, section 3.2, for any objective. To minimise an objective that changes, call again from the
+point and the step of the last result.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from film.metric.stopping import StopReason
 
 Objective = Callable[[Any], tuple[Any, Any]]
 
-# rho: the share of the decrease predicted by the slope that a step must give.
+# rho: the fraction of the predicted decrease that a step must achieve.
 _DECREASE = 1e-4
-# eta: the factor of a step that was refused, and how often one step is shrunk.
+# eta: the factor applied to a rejected step, and the maximum number of reductions.
 _SHRINK, _MAX_SHRINKS = 0.2, 25
-# gamma: the weight of earlier values in the reference a step must undercut (Zhang and Hager,
-# 2004); 0 would make the descent monotone.
+# gamma: the weight of earlier values in the reference value (Zhang and Hager, 2004); 0 would make
+# the descent monotone.
 _MEMORY = 0.85
-# tau0: how far the first step moves P, relative to ‖P‖ = √d. It is a distance and not a bare step
-# length so that multiplying the objective by a constant changes nothing.
+# tau0: how far the first step moves P, relative to ‖P‖ = √d. A distance rather than a step length,
+# so that the scale of the objective does not matter.
 _FIRST_MOVE = 1e-3
-# Bounds of a step, as distances in the same units. Beyond some ten the Cayley curve has gone half
-# round and further lengths only cost trials.
+# Bounds of a step, as distances in the same units. Beyond about ten, longer steps on the Cayley
+# curve only cost trials.
 _MIN_MOVE, _MAX_MOVE = 1e-20, 1e2
-# Steps in a row, the first not counted, that must change point and value by no more than xtol and
-# ftol.
+# Number of consecutive steps, after the first, in which point and value may change by at most xtol
+# and ftol.
 _PATIENCE = 5
-# Rounding of an objective in units of eps · |value|: some twenty of them, for sums of many terms.
+# Rounding error of an objective in units of eps · |value|, for sums of many terms.
 _ROUNDING = 20.0
 
 
@@ -46,17 +46,17 @@ class StiefelResult:
     Attributes
     ----------
     point : ndarray of shape (r, d)
-        The accepted point of the lowest value.
+        The accepted point with the lowest value.
     value, gradient_norm : float
         Objective and ‖F(P)‖ at `point`.
     n_iter : int
         Number of accepted steps.
     reason : StopReason
-        Why the descent ended.
+        Why the descent stopped.
     values, gradient_norms : ndarray of shape (n_iter + 1,), float64
         Objective and ‖F(P)‖ at the start and after each step.
     step : float
-        The step length to go on with: `initial_step` of a next call.
+        Current step length: the `initial_step` of a subsequent call.
     """
 
     point: FloatArray
@@ -71,7 +71,7 @@ class StiefelResult:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A point with everything the descent needs to know about it."""
+    """A point with its value and gradients."""
 
     point: FloatArray
     value: float
@@ -79,7 +79,7 @@ class _Place:
     tangent: FloatArray
     gradient_norm: float  # of the Euclidean gradient
     tangent_norm: float  # ‖F(P)‖
-    slope: float  # decrease of the value per unit of step, where the Cayley curve begins
+    slope: float  # initial decrease of the value along the Cayley curve, per unit of step
 
 
 def minimize_on_stiefel(
@@ -100,26 +100,26 @@ def minimize_on_stiefel(
         ``objective(P) -> (value, gradient)``: the value at P, of shape (r, d), and its Euclidean
         gradient, an (r, d) array. It must not change P; it may reuse the gradient's memory.
     P0 : ndarray of shape (r, d)
-        Where to start; ``P0ᵀ P0 = I``. float32 stays float32, and tolerances below 20 eps of the
-        dtype are raised to that.
+        Starting point; ``P0ᵀ P0 = I``. float32 stays float32, and tolerances are at least 20 eps of
+        the dtype.
     max_iter : int, default=1000
-        Most steps to accept.
+        Maximum number of accepted steps.
     gtol : float, default=1e-6
-        Stop when ‖F(P)‖ is at most gtol times the larger of the Euclidean gradient's norms at P0
-        and at P. Relative, so the units of the objective do not matter.
+        Stop if ‖F(P)‖ is at most gtol times the larger of the Euclidean gradient's norms at P0 and
+        at P.
     xtol, ftol : float, default=1e-8 and 1e-12
-        Stop when for five steps in a row ‖ΔP‖ ≤ xtol ‖P‖ and the value changed by at most ftol of
-        its size, where size is the largest of the values at P0, before and after the step.
+        Stop if for five consecutive steps ‖ΔP‖ ≤ xtol ‖P‖ and the value changes by at most ftol
+        times the largest absolute value at P0, before and after the step.
     initial_step : float, optional
-        First step length τ, as in `StiefelResult.step`. By default one that moves P by a
-        thousandth of its length.
+        First step length τ, as in `StiefelResult.step`. By default P moves by a thousandth of its
+        length.
 
     Returns
     -------
     StiefelResult
-        The accepted point of the lowest value, never NaN, and why the descent ended. As values
-        need not fall at every step, it may be an earlier point than the one that met gtol; values
-        equal within rounding count as equal. Nothing is warned of: that is the caller's to do.
+        The accepted point with the lowest value, never NaN, and why the descent stopped. Values
+        need not fall at every step, so it may be an earlier point than the one that met gtol;
+        values equal within rounding count as ties. No warnings are raised.
 
     Raises
     ------
@@ -129,15 +129,16 @@ def minimize_on_stiefel(
     Notes
     -----
     From P with gradient G the Cayley curve P(τ) (Eq. 24, 25) is searched for the first τ with
-    ``ϕ(P(τ)) ≤ C - rho τ ⟨G, F(P)⟩``, τ shrinking by eta, where ``F(P) = G - P Gᵀ P`` (Eq. 21) and
-    C is Zhang and Hager's average of earlier values. The first τ tried alternates between
+    ``ϕ(P(τ)) ≤ C - rho τ ⟨G, F(P)⟩``, reducing τ by eta, where ``F(P) = G - P Gᵀ P`` (Eq. 21) and
+    C is Zhang and Hager's average of earlier values. The first trial τ alternates between
     ``⟨S, S⟩ / |⟨S, Y⟩|`` (Eq. 26) and ``|⟨S, Y⟩| / ⟨Y, Y⟩`` (Eq. 27), with S and Y the changes of P
-    and F(P) in the last step. A trial that is NaN or infinite is refused like one too high.
+    and F(P) in the last step. A trial with a NaN or infinite value is rejected.
 
-    C, S and Y belong to one objective, so each call begins them anew: to follow an objective that
-    changes, call again with ``P0=result.point`` and ``initial_step=result.step``.
+    C, S and Y are reset in each call: to follow a changing objective, call again with
+    ``P0=result.point`` and ``initial_step=result.step``.
 
-    A step costs one objective, seldom more, plus O(r d² + d³), or O(r³) where 2d > r.
+    A step costs one evaluation of the objective, rarely more, plus O(r d² + d³), or O(r³) if
+    2d > r.
 
     Examples
     --------
@@ -183,8 +184,8 @@ def minimize_on_stiefel(
         step = min(max(step, _MIN_MOVE * unit), _MAX_MOVE * unit)
         promised = step * here.slope
         size = max(abs(here.value), abs(start.value))
-        # Values drown in rounding long before gradients do. Where even the whole step promises
-        # less than that, the gradient is trusted over the comparison of values.
+        # Values reach rounding error before gradients do. If the predicted decrease is smaller than
+        # rounding error, trust the gradient instead of comparing values.
         noise = _ROUNDING * eps * size
         bound = reference + noise if promised <= noise else reference
         found, blocked = _search(objective, here, step, bound)
@@ -201,8 +202,8 @@ def minimize_on_stiefel(
         moved = _norm(there.point - here.point)
         changed = abs(there.value - here.value)
         still = moved <= xtol * length and changed <= ftol * max(size, abs(there.value))
-        # A length that was guessed may be short for no reason, so that standing still after it
-        # says nothing.
+        # A guessed step length may be too short, so a small change after it is not evidence of
+        # convergence.
         quiet = 0 if not still else quiet if guessed else quiet + 1
         ratio = _barzilai_borwein(here, there, long=len(path) % 2 == 1)
         guessed = ratio is None
@@ -215,7 +216,7 @@ def minimize_on_stiefel(
         path.append((here.value, here.tangent_norm))
 
     if reason is StopReason.GRADIENT:
-        # Among values equal within rounding, the point that met gtol is the one to return.
+        # Among values equal within rounding, return the point that met gtol.
         tie = _ROUNDING * eps * max(abs(best.value), abs(start.value))
         best = here if here.value <= best.value + tie else best
     values, gradient_norms = np.array(path, dtype=np.float64).T
@@ -234,14 +235,13 @@ def minimize_on_stiefel(
 def _search(
     objective: Objective, here: _Place, step: float, bound: float
 ) -> tuple[tuple[_Place, float] | None, bool]:
-    """Shrink the step until accepted: (place, step) or None, and if the last was not finite."""
+    """Shrink the step until accepted; return (place, step) or None, and if it became infinite."""
     curve = cayley_curve(here.point, here.gradient)
     there = None
     for _ in range(_MAX_SHRINKS + 1):
         there = _evaluate(objective, curve(step))
         if there is not None:
-            # As a difference, so that a step too small to change the value is refused and not
-            # taken for progress.
+            # Compare differences, so that a step too small to change the value is rejected.
             if there.value - bound <= -_DECREASE * step * here.slope:
                 return (there, step), False
         step *= _SHRINK
@@ -249,7 +249,7 @@ def _search(
 
 
 def _barzilai_borwein(before: _Place, after: _Place, *, long: bool) -> float | None:
-    """Eq. 26 (long) or 27; None where rounding leaves no ratio, as in 0/0."""
+    """Eq. 26 (long) or 27; None if rounding makes the ratio undefined."""
     moved = (after.point - before.point).astype(np.float64).ravel()
     turned = (after.tangent - before.tangent).astype(np.float64).ravel()
     cross = abs(float(moved @ turned))
@@ -261,11 +261,11 @@ def _barzilai_borwein(before: _Place, after: _Place, *, long: bool) -> float | N
 
 
 def _evaluate(objective: Objective, point: FloatArray) -> _Place | None:
-    """Evaluate at a point; None where the value or the gradient is NaN or infinite."""
+    """Evaluate the objective; None if the value or the gradient is NaN or infinite."""
     value, gradient = objective(point)
     value = float(value)
     with np.errstate(over="ignore", invalid="ignore"):
-        # A copy, because the objective may write its next gradient into the same memory.
+        # Copy, because the objective may reuse the memory.
         gradient = np.array(gradient, dtype=point.dtype)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return None
@@ -274,11 +274,11 @@ def _evaluate(objective: Objective, point: FloatArray) -> _Place | None:
         tangent_norm = _norm(tangent)
     if not np.isfinite(tangent_norm):
         return None
-    # ⟨G, F(P)⟩ written without the cancellation of ‖G‖² - tr((PᵀG)²).
+    # ⟨G, F(P)⟩, without the cancellation of ‖G‖² - tr((PᵀG)²).
     slope = tangent_norm**2 - normal**2 / 2
     return _Place(point, value, gradient, tangent, _norm(gradient), tangent_norm, slope)
 
 
 def _norm(array: FloatArray) -> float:
-    # In float64: squares of small float32 entries would vanish.
+    # In float64, because squares of small float32 entries would underflow.
     return float(np.linalg.norm(array.astype(np.float64, copy=False)))

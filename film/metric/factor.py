@@ -1,14 +1,14 @@
 """FILM's objective as a function of a factor B of the map, M = P diag(s) Pᵀ = B Bᵀ.
 
-With fixed activities the best map of rank d is known in closed form, but going all the way there
-overshoots, for activities change on the way. In the factor the hinge arguments are quadratic, so
-that along any few directions the objective is searched exactly at the cost of vectors of length
-m. A round joins both: its plane is spanned by the direction to a closed form and the last move.
+With fixed activities the best map of rank d has a closed form, but jumping to it overshoots,
+because activities change on the way. The hinge arguments are quadratic in the factor, so the
+objective can be searched exactly in a few directions, at the cost of vectors of length m. Each
+round searches the plane spanned by the direction to a closed form and the last move.
 
-That closed form is not of the activities at the map, most of which are 0 or 1 and flip from round
-to round, but of their running mean. The dual is concave, so the mean's bound is above the mean of
-their bounds, and its closed form is nearer to the optimum than that of most single rounds. A round
-whose own bound is higher, as on few points and wide margins, begins the mean anew.
+The closed form uses a running mean of the activities, because most activities at a map are 0 or 1
+and change from round to round. The dual is concave, so the bound of the mean is above the mean of
+the bounds, and its closed form is closer to the optimum than that of most single rounds. A round
+with a higher bound of its own, as with few points and wide margins, restarts the mean.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ import scipy.linalg
 from film.metric.objective import Rows, pull_matrix
 from film.threads import one_blas_thread
 
-# Widths of the smoothed hinge in units of the margin: the first, the one that slow rounds lead
-# to, and the finest, to which only rounds lead that do not lower the objective at all.
+# Widths of the smoothed hinge in units of the margin: the first, the one for slow rounds, and the
+# finest, used once the objective no longer decreases.
 _WIDTHS = (0.3, 0.01, 1e-4)
-# A round that lowers the objective by less than this share of it asks for a finer hinge.
+# A round that lowers the objective by less than this fraction switches to a finer hinge.
 _SLOW = 3e-3
-# After one that lowers it by less than this, a round goes by its own activities, too: where few
-# dimensions leave a gap to the dual, no map is at the dual's optimum.
+# After a round that lowers it by less than this, use the round's own activities too: with a duality
+# gap at low rank, no map is at the dual's optimum.
 _STUCK = 3e-4
 _NEWTON_STEPS = 12
-# Weight of the newest activities in their mean: that of a mean that forgets the first rounds, and
-# from then on the least.
+# Weight of the newest activities in the running mean: it forgets the first rounds, and the weight
+# never falls below the minimum.
 _FORGETTING, _LEAST_WEIGHT = 3.0, 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class FactorRound:
-    """One map of the descent, and what is known there.
+    """One map of the descent and its values.
 
     Attributes
     ----------
@@ -50,10 +50,9 @@ class FactorRound:
     loss : float
         True objective Σ max(0, z_i + m) + ½ ‖BᵀB‖².
     bound : float
-        A lower bound of the objective over all maps of rank d or less.
+        A lower bound of the objective over all maps of rank at most d.
     smoothing : float
-        By how much the smoothed objective exceeds the true one.
-    gradient_norm : float
+        How far the smoothed objective exceeds the true one.
         Norm of the smoothed objective's gradient with respect to B.
     """
 
@@ -66,10 +65,10 @@ class FactorRound:
 
 
 def smoothed_hinge(x: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """max(0, x), rounded off where |x| < width/2.
+    """Smoothed hinge: max(0, x), rounded where |x| < width/2.
 
-    h(x) = (x + w/2)² / 2w inside, w = ``width``; from 0 to w/8 above max(0, x).
-    Returns h(x) and its derivative clip(x/w + ½, 0, 1), the anchor's activity.
+    Inside, h(x) = (x + w/2)² / 2w with w = ``width``; it exceeds max(0, x) by 0 to w/8. Returns
+    h(x) and its derivative clip(x/w + ½, 0, 1), the anchor's activity.
 
     Examples
     --------
@@ -85,11 +84,11 @@ def smoothed_hinge(x: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]
 def rank_bound(
     S: np.ndarray, activity: np.ndarray, margin: float, d: int
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Lower bound of the objective over maps of rank d, and the map that it comes from.
+    """Lower bound of the objective over maps of rank d, and the map that attains it.
 
     max(0, x) ≥ λx for λ in [0, 1], so the objective is at least
-    m Σ λ_i − ⟨M, S⟩ + ½ ‖M‖², which Π_d(S) minimises: the value is m Σ λ_i − ½ Σ_{l ≤ d} [k_l]₊²
-    with k the eigenvalues of S, decreasing.
+    m Σ λ_i − ⟨M, S⟩ + ½ ‖M‖². Π_d(S) minimises this; the value is
+    m Σ λ_i − ½ Σ_{l ≤ d} [k_l]₊² with k the eigenvalues of S in descending order.
 
     Parameters
     ----------
@@ -100,16 +99,20 @@ def rank_bound(
     margin : float
         m.
     d : int
-        Largest rank of a map.
+        Maximum rank of a map.
 
     Returns
     -------
     bound : float
-        Reached where λ is optimal and S has a gap after its d-th eigenvalue.
+        Tight if λ is optimal and S has a gap after its d-th eigenvalue.
     s : ndarray of shape (d,)
         [k_l]₊.
     P : ndarray of shape (r, d)
-        Their eigenvectors; costs O(r³).
+        Their eigenvectors.
+
+    Notes
+    -----
+    O(r³).
     """
     r = len(S)
     with one_blas_thread():
@@ -126,14 +129,14 @@ def descend_factor(
     first: np.ndarray,
     margin: float,
 ) -> Iterator[FactorRound]:
-    """Lower the objective from the closed form of full activity on, one map per round.
+    """Lower the objective from the closed form of full activity, one map per round.
 
     Parameters
     ----------
     anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
         v_i and a_i.
     unit : float
-        What the pulls are divided by.
+        Divisor of the pulls.
     S_all : ndarray of shape (r, r)
         Symmetric part of Σ a_i v_iᵀ / unit.
     first : ndarray of shape (r, d)
@@ -144,12 +147,12 @@ def descend_factor(
     Yields
     ------
     FactorRound
-        The first map, the same at its best length, and one per step. The loss never rises. Ends
-        where no step lowers the objective at the finest smoothing.
+        The first map, the same map at its best length, and one map per step. The loss never rises.
+        Stops if no step lowers the objective at the finest smoothing.
 
     Notes
     -----
-    A round costs O(m r d + c r² + r³), c the anchors whose activity changed.
+    A round costs O(m r d + c r² + r³), with c the number of anchors whose activity changed.
     """
     d = first.shape[1]
     B = first.astype(np.float64)
@@ -188,7 +191,7 @@ def descend_factor(
         yield FactorRound(B, x, loss, bound, smoothing, norm)
 
         if not scaled:
-            # The all-active map is far too long where a part of the anchors is enough.
+            # The all-active map is far too long if few anchors need to be active.
             root = np.sqrt(_best_length(margin - x, margin, float(np.square(gram).sum())))
             B, images = root * B, (root * images[0], root * images[1])
             scaled, before = True, loss
@@ -213,7 +216,7 @@ def descend_factor(
 
 @dataclass(frozen=True, eq=False)
 class _Direction:
-    """A move of B and what it does to anchors B and pulls B."""
+    """A move of B and its effect on anchors B and pulls B."""
 
     move: np.ndarray
     images: tuple[np.ndarray, np.ndarray]
@@ -245,12 +248,12 @@ class _Plane:
         self._gram_quadratic = (self._gram_quadratic + self._gram_quadratic.swapaxes(0, 1)) / 2
 
     def loss(self, t: np.ndarray) -> float:
-        """Give the true objective at t."""
+        """Return the true objective at t."""
         x, gram = self._at(t)
         return float(np.maximum(x, 0.0).sum() + 0.5 * np.square(gram).sum())
 
     def combined(self, t: np.ndarray) -> _Direction:
-        """Σ t_i D_i, in the memory of the first; the plane is of no use afterwards."""
+        """Return Σ t_i D_i, computed in place of the first direction; invalidates the plane."""
         first, *others = self._directions
         move: np.ndarray = t[0] * first.move
         for c, D in zip(t[1:], others, strict=True):
@@ -264,7 +267,7 @@ class _Plane:
         return _Direction(move, first.images)
 
     def minimum(self, width: float) -> np.ndarray:
-        """Minimise the smoothed objective over t, by Newton steps with backtracking."""
+        """Minimise the smoothed objective over t by Newton steps with backtracking."""
         t = np.zeros(len(self._directions))
         value, slope, curvature = self._model(t, width)
         for _ in range(_NEWTON_STEPS):
@@ -296,7 +299,7 @@ class _Plane:
         return x, gram
 
     def _model(self, t: np.ndarray, width: float) -> tuple[float, np.ndarray, np.ndarray]:
-        """Smoothed objective, its gradient and Hessian over t."""
+        """Return the smoothed objective, its gradient and its Hessian at t."""
         x, gram = self._at(t)
         values, slopes = smoothed_hinge(x, width)
         dx = self._linear + 2 * np.einsum("j,ijm->im", t, self._quadratic)
@@ -314,7 +317,7 @@ class _Plane:
 
 
 def _towards(B: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """Give the shortest move from B to a factor of goal goalᵀ; factors differ by a rotation."""
+    """Return the shortest move from B to a factor of goal goalᵀ, over all rotations."""
     with one_blas_thread():
         left, _, right = scipy.linalg.svd(goal.T @ B, check_finite=False)
     return goal @ (left @ right) - B
@@ -327,7 +330,7 @@ def _best_length(pulled: np.ndarray, margin: float, square: float) -> float:
         return t * square - float(pulled[margin - t * pulled > 0].sum())
 
     low, high = 0.0, 1.0
-    # The minimum is often where one anchor turns inactive. Ending a millionth above it, rounding
+    # At the minimum one anchor often turns inactive. Stop a millionth above it, so that rounding
     # does not decide on which side that anchor is.
     for _ in range(20):
         middle = (low + high) / 2

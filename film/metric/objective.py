@@ -1,7 +1,7 @@
 """FILM's objective: hinge activity, the matrix K, the smooth f2 and its gradient.
 
-Notation, with rows as points where the paper has columns: V (m, r) holds the anchors' coordinates
-v_i, A (m, r) their pulls a_i (`film.metric.anchor_sums`), P (r, d) a point of the Stiefel
+Notation, with rows as points where the paper has columns: V (m, r) has the anchors' coordinates
+v_i, A (m, r) their pulls a_i (`film.metric.anchor_sums`), P (r, d) is a point of the Stiefel
 manifold, s (d,) ≥ 0. The learned representation is y_i = diag(√s) Pᵀ v_i.
 """
 
@@ -17,22 +17,22 @@ from scipy.special import expit
 from film.threads import one_blas_thread
 
 _ROWS = 16_384
-"""Rows of a block of `pull_matrix`."""
+"""Rows per block in `pull_matrix`."""
 
 
 class RowsOnDevice:
-    """Rows in the memory of a device, which torch multiplies there.
+    """Rows in the memory of a torch device, multiplied there.
 
-    They stand for the anchors or pulls of `film.metric.solve`: once there, only (r, d), (m, d) and
-    (r, r) arrays travel. Products are those of NumPy to rounding: torch leaves float32 as it is
-    unless told otherwise (``torch.set_float32_matmul_precision``).
+    Use them as the anchors or pulls of `film.metric.solve`: after the first transfer, only (r, d),
+    (m, d) and (r, r) arrays are copied. Products equal those of NumPy up to rounding, unless torch
+    is set to lower float32 precision (``torch.set_float32_matmul_precision``).
 
     Parameters
     ----------
     rows : ndarray of float32 or float64, shape (m, r)
-        Rows.
+        The rows.
     device : str
-        A device of torch, such as "cuda".
+        A torch device, such as "cuda".
 
     Examples
     --------
@@ -57,7 +57,7 @@ class RowsOnDevice:
 
     @property
     def T(self) -> RowsOnDevice:
-        """The transposed matrix, in the same memory."""
+        """The transposed matrix, sharing memory."""
         turned = copy(self)
         turned._rows = self._rows.T
         return turned
@@ -68,7 +68,7 @@ class RowsOnDevice:
         return float(self._rows.norm())
 
     def weighted_product(self, other: RowsOnDevice, weights: np.ndarray) -> np.ndarray:
-        """Σ_i w_i x_i y_iᵀ over the rows of both, (r, r); rows with w_i = 0 cost nothing."""
+        """Σ_i w_i x_i y_iᵀ over the rows of both, (r, r); rows with w_i = 0 are skipped."""
         if weights.all() and weights.dtype == bool:
             return (self._rows.T @ other._rows).cpu().numpy()
         chosen = np.flatnonzero(weights)
@@ -89,7 +89,7 @@ Rows = np.ndarray | RowsOnDevice
 
 
 def hinge_arguments(P: np.ndarray, s: np.ndarray, anchors: Rows, pulls: Rows) -> np.ndarray:
-    """Average violation of each anchor's triplets.
+    """Average triplet violation of each anchor.
 
     z_i = −y_i · diag(√s) Pᵀ a_i (paper, step 2); the hinge loss of anchor i is max(0, z_i + m).
 
@@ -105,7 +105,11 @@ def hinge_arguments(P: np.ndarray, s: np.ndarray, anchors: Rows, pulls: Rows) ->
     Returns
     -------
     z : ndarray of shape (m,)
-        Costs O(m r d).
+        Hinge arguments.
+
+    Notes
+    -----
+    O(m r d).
 
     Examples
     --------
@@ -125,12 +129,12 @@ def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
     anchors, pulls : ndarray of shape (m, r), or both RowsOnDevice
         Rows v_i and a_i.
     activity : ndarray of shape (m,)
-        λ_i, boolean, or in [0, 1] where activities are averaged. Rows with λ_i = 0 cost nothing.
+        λ_i, boolean, or in [0, 1] for averaged activities. Rows with λ_i = 0 are skipped.
 
     Returns
     -------
     K : ndarray of shape (r, r)
-        Costs O(#active r²), and memory for some thousand rows.
+        Costs O(#active r²) time, and memory for a few thousand rows.
 
     Examples
     --------
@@ -149,7 +153,7 @@ def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
         return -(pulls.T @ anchors)
     r = anchors.shape[1]
     K = np.zeros((r, r), dtype=anchors.dtype)
-    # In blocks, for the rows that are copied may be nearly all.
+    # In blocks, because nearly all rows may be copied.
     for start in range(0, len(rows), _ROWS):
         some = rows[start : start + _ROWS]
         weighted = anchors[some]
@@ -160,22 +164,22 @@ def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
 
 
 def rounding_of_pulls(anchors: Rows, pulls: Rows, second_moment: np.ndarray) -> float:
-    """Bound the eigenvalues of K that rounding alone can give.
+    """Bound the eigenvalues of K that are due to rounding.
 
-    A pull is a mean of differences of points, so that it is off by eps of their length even where
-    they cancel, as where a similar and a dissimilar point are copies of each other.
+    A pull is a mean of differences of points, so its error is about eps times their length even if
+    they cancel, for example if a similar and a dissimilar point are copies.
 
     Parameters
     ----------
     anchors, pulls : ndarray of shape (m, r), or both RowsOnDevice
         Rows v_i and a_i.
     second_moment : ndarray of shape (r,)
-        Mean of v² over all points, a coordinate.
+        Mean of v² over all points, per coordinate.
 
     Returns
     -------
     bound : float
-        4 eps ‖V‖ (‖A‖ + ℓ √m), ℓ the points' root mean square length; costs O(m r).
+        4 eps ‖V‖ (‖A‖ + ℓ √m), with ℓ the root mean square length of the points; costs O(m r).
 
     Examples
     --------
@@ -220,7 +224,7 @@ def curvatures(P: np.ndarray, K: np.ndarray) -> np.ndarray:
 
 
 def smooth_objective(P: np.ndarray, K: np.ndarray) -> tuple[float, np.ndarray]:
-    """f2 without its constant m · #active, and the gradient with activity held fixed.
+    """f2 without its constant m · #active, and its gradient, at fixed activity.
 
     f2 = −½ Σ_l k_l µ(k_l), µ = softplus (Eq. 18, 19); ∇f2 = −(K + Kᵀ) P diag(q),
     q_l = −½ (µ(k_l) + k_l σ(k_l)) (Eq. 28).
@@ -230,7 +234,7 @@ def smooth_objective(P: np.ndarray, K: np.ndarray) -> tuple[float, np.ndarray]:
     P : ndarray of shape (r, d)
         Orthonormal columns.
     K : ndarray of shape (r, r)
-        From `pull_matrix`. Softplus is not homogeneous: bring K to unit scale first.
+        From `pull_matrix`. Softplus is not homogeneous: scale K to unit size first.
 
     Returns
     -------
@@ -255,12 +259,12 @@ def smooth_objective(P: np.ndarray, K: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def true_objective(z: np.ndarray, s: np.ndarray, margin: float) -> float:
-    """Σ_i max(0, z_i + m) + ½ ‖s‖², what the fixed-activity objectives stand in for (Eq. 5, 14).
+    """FILM's objective Σ_i max(0, z_i + m) + ½ ‖s‖² (Eq. 5, 14).
 
     Parameters
     ----------
     z : ndarray of shape (m,)
-        Hinge arguments of every anchor.
+        Hinge arguments of all anchors.
     s : ndarray of shape (d,)
         Weights.
     margin : float
@@ -285,8 +289,8 @@ def true_objective(z: np.ndarray, s: np.ndarray, margin: float) -> float:
 def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Closed-form minimiser of f2 at fixed activity.
 
-    With the d largest eigenvalues of −(K + Kᵀ)/2 positive, their eigenvectors minimise f2, for
-    k · softplus(k) is convex and increasing on k ≥ 0 (Schur-Horn).
+    If the d largest eigenvalues of −(K + Kᵀ)/2 are positive, their eigenvectors minimise f2,
+    because k · softplus(k) is convex and increasing on k ≥ 0 (Schur-Horn).
 
     Parameters
     ----------
@@ -298,9 +302,9 @@ def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]
     Returns
     -------
     k : ndarray of shape (d,)
-        Eigenvalues, decreasing.
+        Eigenvalues in descending order.
     P : ndarray of shape (r, d)
-        Eigenvectors, largest entry of each positive; costs O(r³).
+        Eigenvectors, each with a positive largest entry; costs O(r³).
 
     Examples
     --------
@@ -319,7 +323,7 @@ def leading_eigenvectors(K: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def fix_signs(P: np.ndarray) -> np.ndarray:
-    """Give the columns of P, each with its sign such that its largest entry is positive."""
+    """Flip the columns of P so that the largest entry of each is positive."""
     largest = np.abs(P).argmax(axis=0)
     signs = np.where(P[largest, np.arange(P.shape[1])] < 0, -1, 1).astype(P.dtype)
     return P * signs

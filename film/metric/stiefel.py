@@ -1,8 +1,8 @@
 """Geometry of the Stiefel manifold: points, the tangent gradient, and the Cayley step.
 
 A point of St(r, d) is an ``(r, d)`` array P with orthonormal columns, ``Pᵀ P = I``; it is the
-unknown of FILM's Problem (19). Equations are those of the FILM paper, section 3.2. All functions
-take and give float32 or float64, and cost O(r d²) where nothing else is written.
+unknown of FILM's Problem (19). Equation numbers are those of the FILM paper, section 3.2.
+Functions accept and return float32 or float64, and cost O(r d²) unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ FloatArray = NDArray[np.floating[Any]]
 
 
 def orthonormality_tolerance(r: int, dtype: Any = np.float64) -> float:
-    """Compute how far an entry of ``Pᵀ P`` may lie from that of I by rounding alone.
+    """Compute how far ``Pᵀ P`` may differ from I, entrywise, by rounding alone.
 
-    ``10 · eps · √r``: rounding errors of a dot product of r terms grow as √r, and 10 is room for
-    the handful of products and the solve that lead to a point.
+    ``10 · eps · √r``: rounding errors of a dot product of r terms grow as √r, and the factor 10
+    allows for the few products and the solve that lead to a point.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def polar_retraction(P: FloatArray) -> FloatArray:
     -------
     P : ndarray of shape (r, d)
         ``W Zᵀ`` where ``P = W diag(ω) Zᵀ`` is the thin SVD (Absil and Malick, 2012); the polar
-        factor of P. Where P has lower rank than d the nearest point is not unique, and one of
+        factor of P. If P has rank below d the nearest point is not unique, and one of
         them is returned.
 
     Examples
@@ -92,7 +92,7 @@ def polar_retraction(P: FloatArray) -> FloatArray:
 
 
 def without_drift(P: FloatArray) -> FloatArray:
-    """Give P, by `polar_retraction` where it is off the manifold by more than rounding."""
+    """Return P, projected by `polar_retraction` if it is off the manifold by more than rounding."""
     gram = P.T @ P
     gram.flat[:: len(gram) + 1] -= 1
     drift = float(np.abs(gram).max())
@@ -127,7 +127,7 @@ def tangent_gradient(P: FloatArray, G: FloatArray) -> FloatArray:
 
 
 def cayley_curve(P: FloatArray, G: FloatArray) -> Callable[[float], FloatArray]:
-    """Prepare steps from P against the gradient G along the manifold, by Cayley transforms.
+    """Prepare steps from P along the manifold, against the gradient G, by Cayley transforms.
 
     Parameters
     ----------
@@ -141,14 +141,14 @@ def cayley_curve(P: FloatArray, G: FloatArray) -> Callable[[float], FloatArray]:
     curve : callable
         Maps a step τ, in units of P over units of G, to the point
         ``(I + τ/2 A)⁻¹ (I - τ/2 A) P`` with ``A = G Pᵀ - P Gᵀ``; its derivative in τ at 0 is
-        ``-F(P)`` (`tangent_gradient`), and a negative step goes uphill. Products that all steps
-        share are made once. It holds no reference to P's or G's memory.
+        ``-F(P)`` (`tangent_gradient`), and a negative step goes uphill. Shared products are
+        computed once. It does not keep references to P or G.
 
     Notes
     -----
-    Solves a (2d, 2d) system (Eq. 25) per step where 2d <= r, in O(r d² + d³), or an (r, r) one
-    (Eq. 24) in O(r³). Where d = r the manifold has two components (determinant 1 and -1), and no
-    step leaves the one it starts in.
+    Each step solves a (2d, 2d) system (Eq. 25) in O(r d² + d³) if 2d <= r, else an (r, r) system
+    (Eq. 24) in O(r³). If d = r the manifold has two components (determinants 1 and -1), and no step
+    leaves the component it starts in.
 
     Examples
     --------
@@ -160,12 +160,12 @@ def cayley_curve(P: FloatArray, G: FloatArray) -> Callable[[float], FloatArray]:
     """
     point = P.copy()
     r, d = point.shape
-    # A is the same for G - P S with any symmetric S. Taking out the symmetric part of PᵀG leaves
-    # a gradient that vanishes at a critical point, instead of a large one that cancels there.
+    # A does not change if P S with symmetric S is subtracted from G. Removing the symmetric part of
+    # PᵀG gives a gradient that vanishes at a critical point, instead of large terms that cancel.
     inner = point.T @ G
     free = G - point @ ((inner + inner.T) / 2)
-    # Columns of unit size keep the systems well scaled whatever the units of the objective.
-    # In float64: squares of small float32 entries would vanish.
+    # Scale columns to unit size to keep the systems well conditioned for any objective. In float64,
+    # because squares of small float32 entries would underflow.
     size = float(np.linalg.norm(free.astype(np.float64, copy=False))) / float(np.sqrt(d))
     if size == 0.0:
         return lambda step: point.copy()
@@ -175,11 +175,11 @@ def cayley_curve(P: FloatArray, G: FloatArray) -> Callable[[float], FloatArray]:
 
 
 def _woodbury_move(point: FloatArray, gradient: FloatArray) -> Callable[[float], FloatArray]:
-    """Eq. 25; the small system is solved in float64, where it costs little."""
+    """Eq. 25; the small system is solved in float64."""
     d = point.shape[1]
     F = np.hstack([gradient, point])
     gram = (F.T @ F).astype(np.float64)
-    # Rows of Gᵀ F with G = [P, -∇ϕ] are those of Fᵀ F in another order and with a sign.
+    # The rows of Gᵀ F with G = [P, -∇ϕ] are those of Fᵀ F, reordered and with a sign change.
     product = np.vstack([gram[d:], -gram[:d]])
     identity = np.eye(2 * d)
 

@@ -1,4 +1,4 @@
-"""Why an iteration ended, in words for its caller."""
+"""Reasons why an iteration stopped, with advice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class StopReason(Enum):
-    """Why rounds, batches or descent steps ended; the value says what happened and what to do.
+    """Why rounds, batches or descent steps stopped; the value describes the outcome and remedy.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pulls of single pairs against a cosine, where triplets compare pairs with each other."""
+"""Pulls of single pairs towards either side of a cosine threshold."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ import numpy as np
 def threshold_pulls(
     triplets: np.ndarray, points: np.ndarray, threshold: float, similar_weight: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Directions in which pairs are pulled towards either side of a cosine.
+    """Compute pulls that move pairs to the right side of a cosine threshold.
 
-    A triplet (i, j, k) asks y_i · y_j > y_i · y_k + m. Here its two pairs stand alone: j is to be
-    closer to i than a cosine τ, and k farther. With unit vectors, y_i · y_j > τ ‖y_i‖² + m and
-    y_i · y_k < τ ‖y_i‖² − m, so that the pulls of Eq. 8 of the FILM paper become v_j − τ v_i and
-    τ v_i − v_k, one hinge per pair. Pairs that are on their side of τ rest, and the others decide:
-    a mean over an anchor's triplets lets easy pairs hide hard ones, and a null point lets none
-    rest.
+    A triplet (i, j, k) requires y_i · y_j > y_i · y_k + m. Here its two pairs are treated
+    separately: j should be closer to i than a cosine τ, and k farther. With unit vectors,
+    y_i · y_j > τ ‖y_i‖² + m and y_i · y_k < τ ‖y_i‖² − m, so the pulls of Eq. 8 of the FILM paper
+    become v_j − τ v_i and τ v_i − v_k, one hinge per pair. Pairs on the right side of τ are
+    inactive. In contrast, the mean over an anchor's triplets lets easy pairs hide hard ones.
 
     Parameters
     ----------
     triplets : ndarray of int, shape (T, 3)
-        Checked triplets.
+        Validated triplets.
     points : ndarray of shape (n, r)
-        Coordinates v of vectors of length one. Pairs with a row of zeros, such as the null point
-        of `triplets_from_pairs`, are left out.
+        Coordinates v of unit vectors. Pairs with a zero row, such as the null point of
+        `triplets_from_pairs`, are left out.
     threshold : float
         τ, from 0 to 1.
     similar_weight : float, default=1.0
-        Weight of a similar pair; that of a dissimilar one is 1.
+        Weight of similar pairs; dissimilar pairs have weight 1.
 
     Returns
     -------
     anchors : ndarray of intp, shape (M,)
-        i of every different pair, similar ones first; a point stands there once for each.
+        i of every distinct pair, similar pairs first; a point occurs once per pair.
     pulls : ndarray of shape (M, r)
         Costs O(M r).
 

@@ -1,4 +1,4 @@
-"""Triplets (anchor, similar, dissimilar): checking, mining and per-anchor sums."""
+"""Triplets (anchor, similar, dissimilar): validation, mining and per-anchor sums."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from film.corpus import connected_groups
 from film.metric.decomposition.products import threaded_product
 
 MAX_SIMILAR = 10
-"""Most mates an anchor meets, so that a cluster of m points costs m · MAX_SIMILAR."""
-# Held at once: triplets with their vectors, and cosines with dissimilar points.
+"""Maximum similar points per anchor, so that a cluster of m points costs m · MAX_SIMILAR."""
+# Maximum number held at a time: triplets with their vectors, and cosines.
 _TRIPLETS = 65_536
 _BLOCK_CELLS = 32_000_000
 
 
 def check_triplets(triplets: Any, n_points: int) -> np.ndarray:
-    """Check triplets of row indices.
+    """Validate triplets of row indices.
 
     Parameters
     ----------
     triplets : array-like of int, shape (T, 3)
         Rows (anchor, similar, dissimilar).
     n_points : int
-        Number of rows the indices point into.
+        Number of rows that the indices refer to.
 
     Returns
     -------
@@ -36,8 +36,8 @@ def check_triplets(triplets: Any, n_points: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the shape or dtype is wrong, there is no triplet, an index is out of range, or two
-        members of a triplet are the same point; the first bad row is named.
+        If the shape or dtype is wrong, there are no triplets, an index is out of range, or two
+        members of a triplet are the same point; the message names the first bad row.
 
     Examples
     --------
@@ -94,9 +94,9 @@ def triplets_from_pairs(
     """Mine triplets from labelled pairs.
 
     Positive pairs are closed transitively into clusters. Each point of a cluster of two or more
-    is an anchor, so both orders of a pair are used; it meets its cluster mates (a random
-    `MAX_SIMILAR` of them in a large cluster) and, as dissimilar points, those of its labelled
-    negative pairs and random points outside the cluster.
+    points is an anchor. It is combined with the other points of its cluster (a random
+    `MAX_SIMILAR` of them in a large cluster) and with two kinds of dissimilar points: those of its
+    labelled negative pairs, and random points outside the cluster.
 
     Parameters
     ----------
@@ -109,22 +109,22 @@ def triplets_from_pairs(
     n_random : int
         Random dissimilar points per anchor.
     null : int, optional
-        Row of a zero point, in no pair. Where given, a labelled negative pair counts even if an
-        end has no known similar point: as (end, null, other end), which asks that the ends be no
-        closer than nothing is. Most negatives of a pair corpus are of this kind.
+        Row of a zero point that is in no pair. If given, a negative pair counts even if an end has
+        no known similar point: as (end, null, other end), which requires the ends to have no
+        positive similarity. Most negatives of a pair corpus are of this kind.
     random_state : int, Generator or None
         Seeds the choice of mates and of random dissimilar points.
 
     Returns
     -------
     triplets : ndarray of intp, shape (T, 3)
-        Sorted by anchor, without repeats; empty when nothing can be mined. Negatives that the
-        closure contradicts (both ends in one cluster) are left out.
+        Sorted by anchor, without repeats; empty if nothing can be mined. Negatives with both ends
+        in one cluster are left out.
 
     Raises
     ------
     ValueError
-        If y is not 0 or 1, or an index is out of range.
+        If y contains values other than 0 or 1, or an index is out of range.
 
     Examples
     --------
@@ -173,17 +173,17 @@ def triplets_from_labels(
     n_random : int
         Random dissimilar points per anchor.
     nearest : callable, optional
-        Called once as ``nearest(anchors, groups)``, with the number of each point's group; returns
-        the row indices of further dissimilar points, of shape (len(anchors), count), such as
-        `nearest_dissimilar` finds; −1 stands for none.
+        Called once as ``nearest(anchors, groups)``, with the group number of each point; returns
+        row indices of further dissimilar points, of shape (len(anchors), count), as
+        `nearest_dissimilar` does; −1 means no point.
     random_state : int, Generator or None
         Seeds the choice of mates and of random dissimilar points.
 
     Returns
     -------
     triplets : ndarray of intp, shape (T, 3)
-        Sorted by anchor, without repeats; empty when no label has two points or there is only
-        one label.
+        Sorted by anchor, without repeats; empty if no label has two points or there is only one
+        label.
 
     Examples
     --------
@@ -201,14 +201,14 @@ def triplets_from_labels(
 def nearest_dissimilar(
     points: np.ndarray, anchors: np.ndarray, labels: np.ndarray, count: int
 ) -> np.ndarray:
-    """Closest points by cosine that carry another label.
+    """Find the closest points by cosine that have another label.
 
     Parameters
     ----------
     points : ndarray of shape (n, r)
-        Rows; zero rows are nobody's neighbour.
+        Rows; zero rows are never neighbours.
     anchors : ndarray of int, shape (m,)
-        Rows to find neighbours of.
+        Rows whose neighbours are wanted.
     labels : ndarray of shape (n,)
         Group of each point.
     count : int
@@ -217,7 +217,7 @@ def nearest_dissimilar(
     Returns
     -------
     neighbours : ndarray of intp, shape (m, count)
-        Nearest first, −1 where there are too few. Costs O(m n r) in blocks of bounded memory.
+        Nearest first, −1 if there are too few. Costs O(m n r), in blocks of bounded memory.
 
     Examples
     --------
@@ -273,11 +273,11 @@ def _combine(
 
 
 def _mates(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Ordered pairs (anchor, similar) inside each cluster."""
+    """Return the ordered pairs (anchor, similar) inside each cluster."""
     order = np.argsort(clusters, kind="stable")
     starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(order)))
-    # Clusters of one size together: one array operation a size, not one per cluster.
+    # Process clusters of one size together, with one array operation per size.
     found = [np.zeros((0, 2), dtype=np.intp)]
     for size in np.unique(sizes):
         members = order[starts[sizes == size][:, None] + np.arange(size)]
@@ -296,7 +296,7 @@ def _mates(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def _random_outside(
     anchors: np.ndarray, clusters: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Uniform points of other clusters: positions in cluster order, the own cluster skipped."""
+    """Draw random points of other clusters: positions in cluster order, skipping the own."""
     order = np.argsort(clusters, kind="stable")
     sizes = np.bincount(clusters)
     own, start = sizes[clusters[anchors]], (np.cumsum(sizes) - sizes)[clusters[anchors]]
@@ -312,7 +312,7 @@ def _listed(anchors: np.ndarray, found: np.ndarray) -> np.ndarray:
 
 
 def _join(similar: np.ndarray, dissimilar: np.ndarray, n_points: int) -> np.ndarray:
-    """All (anchor, similar, dissimilar) with the anchor in common, by anchor."""
+    """Return all (anchor, similar, dissimilar) with a common anchor, sorted by anchor."""
     n_dissimilar = np.bincount(dissimilar[:, 0], minlength=n_points)
     first = np.cumsum(n_dissimilar) - n_dissimilar
     repeat = n_dissimilar[similar[:, 0]]
@@ -323,7 +323,7 @@ def _join(similar: np.ndarray, dissimilar: np.ndarray, n_points: int) -> np.ndar
 
 
 def anchor_sums(triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Direction in which each anchor is pulled.
+    """Compute the direction in which each anchor is pulled.
 
     a_i = 1/(|T_i|+1) · Σ_{(i,j,k) ∈ T_i} (v_j − v_k), the constant part of Eq. 8 and Eq. 10 of
     the FILM paper.
@@ -331,16 +331,20 @@ def anchor_sums(triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, n
     Parameters
     ----------
     triplets : ndarray of int, shape (T, 3)
-        Checked triplets.
+        Validated triplets.
     points : ndarray of shape (n, r)
         Rows v_i.
 
     Returns
     -------
     anchors : ndarray of intp, shape (m,)
-        Points with at least one triplet, increasing.
+        Points with at least one triplet, in ascending order.
     sums : ndarray of shape (m, r)
-        a_i of those anchors; costs O(T r).
+        a_i of those anchors.
+
+    Notes
+    -----
+    O(T r).
 
     Examples
     --------
@@ -356,7 +360,7 @@ def anchor_sums(triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, n
 def anchor_weights(
     triplets: np.ndarray, n_points: int, dtype: Any = np.float64
 ) -> tuple[np.ndarray, sp.csr_array]:
-    """Anchors, and the (m, n_points) weights whose product with points is `anchor_sums`."""
+    """Return the anchors and the (m, n_points) weights that multiply points to `anchor_sums`."""
     anchors, position, counts = np.unique(triplets[:, 0], return_inverse=True, return_counts=True)
     weight = 1.0 / (counts + 1.0)[position]
     signed = sp.csr_array(
@@ -370,19 +374,19 @@ def anchor_weights(
 
 
 def ordered_share(points: np.ndarray, triplets: np.ndarray) -> float:
-    """Share of triplets whose similar point is closer than its dissimilar one, by cosine.
+    """Fraction of triplets whose similar point is closer than the dissimilar one, by cosine.
 
     Parameters
     ----------
     points : ndarray of shape (n, d)
-        Rows; a zero row has cosine 0 with everything.
+        Rows; a zero row has cosine 0 with every other.
     triplets : ndarray of int, shape (T, 3)
-        Checked triplets.
+        Validated triplets.
 
     Returns
     -------
     share : float
-        From 0 to 1; a tie counts one half.
+        From 0 to 1; a tie counts as one half.
 
     Examples
     --------

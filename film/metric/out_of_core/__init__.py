@@ -1,1 +1,1 @@
-"""FILM on more rows than memory holds: from sums over row blocks, or from a stream of batches."""
+"""FILM for data larger than memory: sums over row blocks, or a stream of batches."""

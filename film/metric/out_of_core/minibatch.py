@@ -1,4 +1,4 @@
-"""Mini-batch FILM: learn L from batches of triplets, without V of the whole corpus."""
+"""Mini-batch FILM: learn L from batches of triplets without forming V."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from film.metric.triplets import anchor_sums
 
 @dataclass(frozen=True, eq=False)
 class BatchStep:
-    """What one batch did.
+    """Result of one batch.
 
     Attributes
     ----------
     components : ndarray of shape (d, D)
         The new L.
     loss : float
-        Mean hinge of the batch's anchors before the step, in units of its mean ‖y‖².
+        Mean hinge loss of the batch's anchors before the step, in units of the mean ‖y‖².
     active_share : float
-        Share of the batch's anchors that were active.
+        Fraction of the batch's anchors that were active.
     directed : bool, default=True
-        Whether a direction brings its similar points closer than its dissimilar ones.
+        Whether some direction brings similar points closer than dissimilar ones.
     """
 
     components: np.ndarray
@@ -46,10 +46,10 @@ class BatchStep:
 def initial_components(
     d: int, D: int, random_state: int | np.random.Generator | None, dtype: np.dtype
 ) -> np.ndarray:
-    """Random projection to start mini-batches from.
+    """Random projection that mini-batches start from.
 
-    Cosines after a Gaussian projection estimate those before it, so a feature no batch has met
-    yet counts as it does in X, instead of not at all.
+    Cosines after a Gaussian projection estimate the original ones, so features that have not
+    occurred in a batch yet keep their influence.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def batch_step(
     rank: int,
     random_state: int | np.random.Generator | None = None,
 ) -> BatchStep:
-    """One mini-batch step of FILM.
+    """Take one mini-batch step of FILM.
 
-    X_b ≈ V_b Σ_b U_bᵀ holds just the batch's rows. L restricted to their row space gives (P, s)
-    there; one projected gradient step moves P; and L changes inside that row space alone:
+    X_b ≈ V_b Σ_b U_bᵀ contains only the batch's rows. L restricted to their row space gives (P, s);
+    one projected gradient step moves P; then L changes only within that row space:
     L ← L + η_J (L_batch − L U_b U_bᵀ), η_J = 1/√J. A plain running average of maps would shrink
-    every feature that the batch lacks.
+    every feature that is not in the batch.
 
     Parameters
     ----------
@@ -100,20 +100,20 @@ def batch_step(
     X : sparse matrix or ndarray of shape (n_b, D)
         The batch's rows.
     triplets : ndarray of int, shape (T_b, 3)
-        Checked; indices into the batch's rows.
+        Validated triplets; indices into the batch's rows.
     n_steps : int
         J, counted from 1.
     margin : float
         Relative to the batch's mean ‖y‖².
     rank : int
-        Most singular directions of the batch to use.
+        Maximum number of singular directions of the batch.
     random_state : int, Generator or None
         Seeds the decomposition.
 
     Returns
     -------
     step : BatchStep
-        New L; the old one where the batch gives no direction. Costs O(n_b r_b² + d D r_b).
+        The new L; the old one if the batch has no useful direction. Costs O(n_b r_b² + d D r_b).
 
     Examples
     --------
@@ -128,8 +128,8 @@ def batch_step(
     low = truncated_svd(X, min(rank, n, D), random_state=random_state)
     V, sigma, U = low.left, low.singular_values, low.right
     d = len(components)
-    # B = L U Σ maps V-coordinates to y; B = Q diag(√s) Pᵀ, and Q must be kept: the rows of the
-    # batch's map and of L have to mean the same directions.
+    # B = L U Σ maps V-coordinates to y; B = Q diag(√s) Pᵀ. Keep Q, so that the rows of the batch's
+    # map and of L refer to the same directions.
     restricted = components @ U
     Q, root, Pt = scipy.linalg.svd(restricted * sigma, full_matrices=False)
     width = min(d, len(sigma))
@@ -155,8 +155,8 @@ def batch_step(
     weights = np.maximum(curvatures(P, K), 0)
     if not weights.any():
         return BatchStep(components, loss, share)
-    # L's scale is free under cosine. Batches agree on one: that of the map they started from, so
-    # that neither the target nor the average of two maps that point apart is shorter than it.
+    # Cosines do not depend on the scale of L. Use the scale of the starting map for all batches, so
+    # that neither the target nor the average of two different maps shrinks.
     weights *= total / weights.sum() if total > 0 else 1.0
     target = (Q[:, :width] * np.sqrt(weights)) @ P.T / sigma
     mixed = restricted + restricted.dtype.type(rate) * (target - restricted)
@@ -168,7 +168,7 @@ def batch_step(
 
 
 def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
-    """One projected gradient step on f2 with polar retraction, as mini-batch FILM takes.
+    """Take one projected gradient step on f2 with polar retraction.
 
     Parameters
     ----------
@@ -194,21 +194,21 @@ def retract_step(P: np.ndarray, K: np.ndarray, step: float) -> np.ndarray:
 def anchor_batches(
     triplets: np.ndarray, size: int, random_state: int | np.random.Generator | None
 ) -> list[np.ndarray]:
-    """Part triplets into batches of whole anchors, in random order.
+    """Split triplets into batches in random order, keeping each anchor in one batch.
 
     Parameters
     ----------
     triplets : ndarray of int, shape (T, 3)
-        Checked triplets.
+        Validated triplets.
     size : int
-        Triplets per batch, about.
+        Approximate number of triplets per batch.
     random_state : int, Generator or None
         Seeds the order.
 
     Returns
     -------
     batches : list of ndarray of int, shape (T_b, 3)
-        An anchor is in one of them alone: split, its average would be two others.
+        Each anchor is in one batch only, because splitting it would change its average.
 
     Examples
     --------
@@ -224,17 +224,17 @@ def anchor_batches(
     order = np.argsort(place, kind="stable")
     n_batches = max(1, round(len(triplets) / size))
     counts = np.bincount(place)
-    # An anchor goes where its first triplet would.
+    # All triplets of an anchor go to the batch of its first one.
     batch = (np.cumsum(counts) - counts) * n_batches // len(triplets)
     edges = np.flatnonzero(np.diff(batch[place[order]])) + 1
     return np.split(triplets[order], edges)
 
 
 def pass_settled(losses: np.ndarray, start: int, tol: float) -> bool:
-    """Whether the mean loss of a pass fell by less than tol / 3 of the pass before.
+    """Return whether the mean loss of a pass fell by less than tol / 3 of the previous pass.
 
-    ``losses`` holds the loss of every batch, and the pass begins at ``start``. False where there
-    was no pass of as many batches before.
+    ``losses`` has the loss of every batch; the pass begins at ``start``. Returns False if there is
+    no previous pass of the same number of batches.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What FILM needs of rows in blocks on disk: two sums over the blocks, and no row in between.
+"""FILM on row blocks on disk, from two sums over the blocks.
 
-V of the whole corpus is never formed. The decomposition comes from XᵀX = Σ X_bᵀX_b, and the
-coordinates of anchors and their pulls, which are linear in the rows, from S X = Σ S_b X_b.
+V of the whole corpus is never formed. The decomposition comes from XᵀX = Σ X_bᵀX_b; the
+coordinates of anchors and their pulls are linear in the rows and come from S X = Σ S_b X_b.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from film.metric.triplets import anchor_weights
 
 Progress = Callable[[str], None] | None
 _SMALL = 1000
-"""Up to so many features XᵀX is taken apart whole."""
+"""Up to this many features XᵀX is decomposed in full."""
 
 
 class RightSide(NamedTuple):
-    """Leading singular values of X, and its right singular vectors.
+    """Leading singular values and right singular vectors of X.
 
     Parameters
     ----------
     singular_values : ndarray of shape (r,)
-        σ, decreasing.
+        σ, in descending order.
     right : ndarray of shape (D, r)
-        U, orthonormal columns; V = X U diag(1/σ) where it is wanted.
+        U, with orthonormal columns; V = X U diag(1/σ).
     """
 
     singular_values: np.ndarray
@@ -48,21 +48,21 @@ def block_svd(
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> RightSide:
-    """Leading singular triplets of rows in blocks on disk, but for the side of the rows.
+    """Compute leading singular values and right singular vectors of row blocks on disk.
 
-    One pass over the blocks sums XᵀX, in float64; the block Krylov of `truncated_svd` then runs on
-    that matrix, whose size does not grow with the rows once the vocabulary is met.
+    One pass over the blocks sums XᵀX in float64; the block Krylov method of `truncated_svd` then
+    runs on that matrix, whose size does not depend on the number of rows.
 
     Parameters
     ----------
     X : RowBlocks
         Blocks of sparse or dense rows.
     rank : int
-        r, the number of triplets wanted, 1 … min(n, D).
+        r, the number of singular values, 1 … min(n, D).
     tol, random_state, progress
-        As for `truncated_svd`.
+        As in `truncated_svd`.
     n_jobs : int, optional
-        As for `film.corpus.sum_blocks`.
+        As in `film.corpus.sum_blocks`.
 
     Returns
     -------
@@ -76,11 +76,10 @@ def block_svd(
 
     Notes
     -----
-    Cost O(Σ nnz(row)² + nnz(XᵀX) m + D m²) for some m = 2.2 r, memory 12 bytes for each entry of
-    XᵀX, of which there are at most D² and at most Σ nnz(row)²: 0.2 GB for a million sentences in
-    words, beside D m numbers.
-    Vectors of so many terms each that XᵀX is full, such as those of character trigrams, need
-    8 D² bytes: lower ``max_features`` there.
+    Costs O(Σ nnz(row)² + nnz(XᵀX) m + D m²) for m = 2.2 r. Memory is 12 bytes for each entry of
+    XᵀX, of which there are at most D² and at most Σ nnz(row)², plus D m numbers: 0.2 GB for words
+    of a million sentences. If XᵀX is dense, as for character trigrams, it takes 8 D² bytes: reduce
+    ``max_features``.
 
     Examples
     --------
@@ -116,26 +115,30 @@ def block_moments(
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates of anchors, and the directions in which they are pulled.
+    """Compute the coordinates of anchors and their pulls.
 
     Parameters
     ----------
     X : RowBlocks
         Blocks of rows.
     triplets : ndarray of int, shape (T, 3)
-        Checked triplets of row numbers.
+        Validated triplets of row numbers.
     axes : ndarray of shape (D, r)
         Coordinates are X @ axes.
     n_jobs, progress
-        As for `film.corpus.sum_blocks`.
+        As in `film.corpus.sum_blocks`.
 
     Returns
     -------
     anchors : ndarray of shape (m, r)
-        v_i of the points with a triplet, by increasing row.
+        v_i of the points with a triplet, by ascending row.
     pulls : ndarray of shape (m, r)
-        a_i of `anchor_sums`. One pass over the blocks, O(T nnz(row) + m r nnz(pull)) time; memory
-        grows with the triplets, not with the rows.
+        a_i, as in `anchor_sums`.
+
+    Notes
+    -----
+    One pass over the blocks, O(T nnz(row) + m r nnz(pull)) time; memory grows with the number of
+    triplets, not of rows.
 
     Examples
     --------
@@ -153,7 +156,7 @@ def block_moments(
         (np.ones(len(anchors), axes.dtype), (np.arange(len(anchors)), anchors)),
         shape=weights.shape,
     )
-    # Sums of rows are sparse as rows are, and a tenth of the size of their coordinates.
+    # Sums of rows are sparse like the rows, and a tenth of the size of their coordinates.
     with shared_with(X, sp.csc_array(sp.vstack([chosen, weights]))) as read:
         work = partial(_weighted_rows, read)
         sums = sum_blocks(work, X, n_jobs=n_jobs, progress=progress)
