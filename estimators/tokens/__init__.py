@@ -1,4 +1,4 @@
-"""Regressors on the similarity of tokens."""
+"""Regressors based on token similarities."""
 
 import lazy_loader
 

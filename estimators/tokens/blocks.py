@@ -1,4 +1,4 @@
-"""Pairs of texts in blocks: cut into tokens, encoded once per text, and weighed."""
+"""Pairs of texts in blocks: tokenised, encoded once per text, and weighted."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from estimators.tokens.vocabulary import vocabulary_weights, weights_of_tokens
 from film.tokens import Ragged
 
 BLOCK = 8192
-"""Different texts whose tokens are held at once: some 250 MB at 20 tokens of width 384."""
+"""Distinct texts whose tokens are in memory at a time: about 250 MB at 20 tokens of width 384."""
 
 
 class Block(NamedTuple):
-    """Some of the pairs: their different texts, tokens, and weights of tokens if there are any."""
+    """A block of pairs: their distinct texts, tokens, and optional token weights."""
 
     texts: list[str]
     tokens: Ragged
     weights: np.ndarray | None
-    codes: np.ndarray  # (n, 2) each pair as numbers of texts
+    codes: np.ndarray  # (n, 2), each pair as text numbers
     advance: Callable[[int], Any]
 
 
 def coded_blocks(
     pairs: np.ndarray, size: int | None = None
 ) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Yield different texts and pairs as numbers of them; a block is full by its texts."""
+    """Yield distinct texts and pairs as text numbers; the number of texts limits a block."""
     size = BLOCK if size is None else size
     numbers: dict[str, int] = {}
     codes: list[tuple[int, int]] = []
@@ -51,10 +51,10 @@ def encoded_blocks(
     verbose: int,
     title: str,
 ) -> Iterator[Block]:
-    """Yield all pairs, then warn once of what was cut or not known in all of them.
+    """Yield all pairs, then warn once about truncated texts and unknown tokens.
 
-    ``table`` holds the weight of each entry of the vocabulary, or is None; ``title`` is that of the
-    progress bar.
+    ``table`` has the weight of each vocabulary entry, or is None; ``title`` labels the progress
+    bar.
     """
     from tqdm.auto import tqdm
 
@@ -77,7 +77,7 @@ def encoded_blocks(
 
 
 def each_pair(blocks: Iterator[Block]) -> Iterator[tuple[Block, list[int]]]:
-    """Yield each pair as the numbers of its texts, with its block, and advance the bar."""
+    """Yield each block with each of its pairs as text numbers, and advance the progress bar."""
     for block in blocks:
         for sides in block.codes.tolist():
             yield block, sides
@@ -85,7 +85,7 @@ def each_pair(blocks: Iterator[Block]) -> Iterator[tuple[Block, list[int]]]:
 
 
 def check_tokens(encoder: Any, rows: np.ndarray, special_tokens: bool) -> None:
-    """Raise where a text has no token, before any is encoded."""
+    """Raise if a text has no tokens, before any text is encoded."""
     transformer = encoder.loaded()
     has_special = transformer.tokenizer.num_special_tokens_to_add() > 0
     if special_tokens and has_special:
@@ -105,7 +105,7 @@ def check_tokens(encoder: Any, rows: np.ndarray, special_tokens: bool) -> None:
 
 
 def vocabulary_table(encoder: Any, weights: Any, rows: np.ndarray) -> np.ndarray | None:
-    """Weight of each entry of the encoder's vocabulary; "idf" counts the different texts."""
+    """Return the weight of each vocabulary entry; "idf" counts distinct texts."""
     if weights is None:
         return None
     transformer = encoder.loaded()

@@ -1,4 +1,4 @@
-"""Scores of near pairs by a teacher that reads better than what learns from it."""
+"""Scores of similar pairs by a teacher model."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from film.text import normalize_text
 
 FORMAT = 1
 PLACES = ("cache", "checkpoint", "device", "memory", "n_jobs", "verbose")
-"""Parameters that leave a teacher's scores as they are."""
+"""Parameters that do not affect a teacher's scores."""
 
 
 class FoldScores(NamedTuple):
-    """What the teacher of one fold, which learned from the others, says of it."""
+    """Scores of one fold by a teacher fitted on the other folds."""
 
     pairs: np.ndarray
     scores: np.ndarray
@@ -51,72 +51,74 @@ class FoldScores(NamedTuple):
 
 @savable
 class PairTeacher(BaseEstimator):
-    """Score near pairs of the texts of labelled pairs, for a similarity to learn from.
+    """Score pairs of similar texts with a teacher model, as extra training data.
 
-    A model that reads both texts of a pair together judges better than one that compares vectors
-    of texts, and costs far more. Here it labels: the labelled pairs are parted into
-    question-disjoint folds; in each, texts are paired with their nearest others of the same fold;
-    and a model that was fitted on the other folds scores these pairs. So no score is of a text that
-    its teacher has learned from. `RCMDRegressor` takes it as ``teacher`` and learns from labels and
-    scores together: "Augmented SBERT" (Thakur et al., 2021).
+    A model that reads both texts of a pair together predicts better than one that compares text
+    vectors, but costs far more. Here it labels training data: the labelled pairs are split into
+    question-disjoint folds; in each, texts are paired with their nearest neighbours in the same
+    fold; and a model fitted on the other folds scores these pairs. So no teacher scores texts that
+    it was fitted on. Pass the `PairTeacher` to `RCMDRegressor` as ``teacher`` to learn from labels
+    and scores together: "Augmented SBERT" (Thakur et al., 2021).
 
-    A ``corpus`` are unlabelled texts that are to be judged later, such as the collection whose
-    duplicates are looked for: near pairs are then of these texts in place of the labelled ones.
-    What the teacher knows of the collection, such as how densely texts lie there, is learned by a
-    similarity of two texts, and holds for this collection.
+    With a ``corpus`` of unlabelled texts, such as the collection that you want to search for
+    duplicates, the similar pairs come from these texts instead. The student then learns about this
+    collection, for example how dense it is.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        A classifier or regressor of pairs. None: ``CrossEncoderRegressor(objective="binary")``. One
-        that learns little is a teacher too, such as ``RCMDRegressor(folder, plan="avg",
-        objective="binary")`` on a larger encoder; so is a fitted one, in scikit-learn's
-        ``FrozenEstimator``, which must not have seen the pairs.
+        A classifier or regressor of pairs. None means
+        ``CrossEncoderRegressor(objective="binary")``. It can also be one that learns few
+        parameters, such as ``RCMDRegressor(folder, plan="avg", objective="binary")`` on a larger
+        encoder, or a fitted one in scikit-learn's ``FrozenEstimator``, which must not have seen the
+        pairs.
     embedder : estimator, default=None
-        Turns texts into vectors, whose cosine says which texts are near: `SentenceEncoder`, or any
-        transformer of texts. None: TF-IDF. Fitted on the texts of each fold alone.
+        Turns texts into vectors whose cosines define similar texts: `SentenceEncoder`, or any
+        transformer of texts. None means TF-IDF. It is fitted on the texts of each fold alone.
     n_neighbors : int, default=3
-        Nearest texts of each text that it is paired with.
+        Number of nearest neighbours that each text is paired with.
     n_pairs : int, default=None
-        Most near pairs in all folds together, drawn at random. None: all.
+        Maximum number of similar pairs over all folds, drawn at random. None means all.
     cv : int or splitter, default=2
-        Folds, as in `DisjointPairsKFold`, so many teachers are fitted; one with a ``corpus``.
+        Folds, as in `DisjointPairsKFold`; one teacher is fitted per fold. With a ``corpus`` there
+        is a single teacher.
     corpus : array-like of str, default=None
-        Texts whose near pairs are scored. Those that a labelled pair holds, whatever their
+        Texts whose similar pairs are scored by one teacher fitted on all labelled pairs. Texts in
+        labelled pairs are left out, ignoring spelling variants.
         spelling, are left out: one teacher of all labelled pairs scores the others.
     checkpoint : str or path-like, default=None
-        Folder of your own in which the scores of each fold are kept. Started again, `fit` takes
-        them from there, also after Ctrl-C, which ends it here and keeps no fold unfinished; an
-        ``estimator`` with such a parameter keeps its run there too.
+        Folder for the scores of each fold. If `fit` is interrupted, also by Ctrl-C, call it again
+        to resume with the finished folds. An ``estimator`` with such a parameter keeps its training
+        there too.
     random_state : int, RandomState or None, default=None
-        Seeds folds and the draw of pairs; the estimator has its own.
+        Seeds the folds and the draw of pairs; the estimator has its own.
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     pairs_ : ndarray of str, shape (n_near, 2)
-        Near pairs, without those that were labelled.
+        Similar pairs, without labelled ones.
     scores_ : ndarray of float64, shape (n_near,)
-        Probability that each is a duplicate, by a teacher that knows neither text.
+        Probability that each is a duplicate, by a teacher that was fitted on neither text.
     folds_ : ndarray of int, shape (n_near,)
-        Fold of each; 0 with a ``corpus``.
+        Fold of each pair; 0 with a ``corpus``.
     out_of_fold_ : ndarray of float64, shape (n_pairs,), or None
-        The same probability of the labelled pairs: how good the teacher is on what it has not seen.
-        None with a ``corpus``, whose teacher has learned from all of them.
+        Out-of-fold probabilities of the labelled pairs, to measure the teacher. None with a
+        ``corpus``, whose teacher is fitted on all of them.
     classes_ : ndarray of shape (2,)
         Labels.
     duplicate_class_ : label
-        The one of duplicates.
+        The label of duplicates.
 
     See Also
     --------
-    RCMDRegressor : Learns from it.
+    RCMDRegressor : Learns from the scores.
 
     Notes
     -----
-    Costs ``cv`` fits, each on all folds but one, and the scoring of labelled and near pairs. Spaces
-    beside words, case and punctuation do not make two texts: one spelling of each is paired.
+    Costs ``cv`` fits, each on all folds but one, and the scoring of labelled and similar pairs.
+    Texts that differ only in spacing, case and punctuation count as one.
 
     Examples
     --------
@@ -150,7 +152,7 @@ class PairTeacher(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, pairs: Any, y: Any) -> PairTeacher:
-        """Fit a teacher per fold, and let it score the near pairs of that fold or of the corpus.
+        """Fit one teacher per fold and score the similar pairs of that fold or of the corpus.
 
         Parameters
         ----------
@@ -168,8 +170,8 @@ class PairTeacher(BaseEstimator):
         ------
         TypeError, ValueError
             If a text is missing, labels do not fit, a parameter is wrong, a fold lacks a label,
-            ``corpus`` has no two texts that labelled pairs do not hold, or ``checkpoint`` is of
-            other pairs or settings; before any work.
+            ``corpus`` has fewer than two texts outside labelled pairs, or ``checkpoint`` belongs to
+            other pairs or settings.
         """
         estimator, embedder = self._checked()
         rows = check_pairs(pairs, encodable=True, fits=True)
@@ -225,7 +227,7 @@ class PairTeacher(BaseEstimator):
         return tags
 
     def _checked(self) -> tuple[Any, Any]:
-        """Give unfitted copies of estimator and embedder, or raise where a parameter is wrong."""
+        """Return unfitted copies of estimator and embedder, or raise if a parameter is wrong."""
         estimator = self.estimator
         if estimator is None:
             estimator = CrossEncoderRegressor(objective="binary")
@@ -257,7 +259,7 @@ class PairTeacher(BaseEstimator):
         self, embedder: Any, texts: list[str], known: np.ndarray, number: int, n_folds: int,
         seed: int,
     ) -> np.ndarray:  # fmt: skip
-        """Give the near pairs of a fold that are scored, without its known ones."""
+        """Return the similar pairs of a fold to score, without known pairs."""
         near = _near(clone(embedder), texts, known, self.n_neighbors)
         if self.n_pairs is not None:
             room = self.n_pairs // n_folds + (number < self.n_pairs % n_folds)
@@ -269,7 +271,7 @@ class PairTeacher(BaseEstimator):
         self, estimator: Any, pairs: np.ndarray, targets: np.ndarray, held: np.ndarray,
         near: np.ndarray, number: int,
     ) -> FoldScores:  # fmt: skip
-        """Fit the teacher of a fold, and let it score pairs that it has not seen."""
+        """Fit the teacher of a fold and score pairs that it has not seen."""
         teacher: Any = clone(estimator)
         if self.checkpoint is not None and teacher.get_params().get("checkpoint", "") is None:
             teacher.set_params(checkpoint=Path(self.checkpoint) / f"run-{number}")
@@ -280,14 +282,14 @@ class PairTeacher(BaseEstimator):
 
 
 def _unlabelled(corpus: Any, pairs: np.ndarray) -> list[str]:
-    """Give the texts of a corpus that labelled pairs do not hold, one spelling of each."""
+    """Return corpus texts that are in no labelled pair, one per spelling variant."""
     labelled = {normalize_text(text) for text in pairs.ravel().tolist()}
     spelt = _one_spelling(check_texts(corpus, "corpus", encodable=True))
     found = [text for reading, text in spelt.items() if reading not in labelled]
     if len(found) < 2:
         raise ValueError(
-            f"corpus has {len(found)} texts that no labelled pair holds; give the unlabelled texts "
-            "that are to be judged, or corpus=None to pair those of the labelled pairs"
+            f"corpus has {len(found)} texts that no labelled pair holds; give unlabelled texts "
+            "to score, or corpus=None to pair those of the labelled pairs"
         )
     return found
 
@@ -297,7 +299,7 @@ def _tf_idf() -> Any:
 
 
 def _one_spelling(texts: list[str]) -> dict[str, str]:
-    """Give the first spelling of each text that has words, by how it reads."""
+    """Return the first spelling of each text that has words, by its normalised form."""
     spelt: dict[str, str] = {}
     for text in texts:
         spelt.setdefault(normalize_text(text), text)
@@ -306,7 +308,7 @@ def _one_spelling(texts: list[str]) -> dict[str, str]:
 
 
 def _near(embedder: Any, texts: list[str], pairs: np.ndarray, n_neighbors: int) -> np.ndarray:
-    """Give pairs of near texts, shape (n, 2), without those that are known."""
+    """Return pairs of similar texts, shape (n, 2), without known pairs."""
     spelt = _one_spelling(texts)
     number = {reading: place for place, reading in enumerate(spelt)}
     each = as_texts(list(spelt.values()))
@@ -329,7 +331,7 @@ def _verdicts(teacher: Any, pairs: np.ndarray) -> np.ndarray:
 
 
 def _seed(random_state: Any, store: Path | None) -> int:
-    """Give the seed of a run; without one, that of the run in the folder."""
+    """Return the seed of a run; if None is set, that of the run in the folder."""
     if random_state is None and store is not None:
         for path in sorted(store.glob("fold-*.json")):
             return int(json.loads(path.read_text(encoding="utf-8"))["seed"])
@@ -351,7 +353,7 @@ def _digest(rows: np.ndarray, targets: np.ndarray, *what: Any) -> str:
 
 
 def _learned(estimator: Any) -> str:
-    """Tell what an estimator and those in it have learned, which their parameters do not say."""
+    """Describe the fitted state of an estimator and its parts, which parameters do not show."""
     parts = [estimator, *estimator.get_params(deep=True).values()]
     parts = [part for part in parts if hasattr(part, "get_params")]
     states: list[dict[str, Any]] = [part.__getstate__() or {} for part in parts]
@@ -361,9 +363,9 @@ def _learned(estimator: Any) -> str:
 
 
 def _told(value: Any) -> str:
-    """Describe a parameter alike in every process: not by where it lies in memory."""
+    """Describe a parameter so that every process gives the same description."""
     if hasattr(value, "get_params"):
-        return type(value).__name__  # its own parameters stand beside it
+        return type(value).__name__  # its parameters are listed separately
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_told, value))}]"
     if callable(value) and hasattr(value, "__qualname__"):

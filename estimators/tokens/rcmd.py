@@ -1,4 +1,4 @@
-"""Similarity of texts as relaxed optimal transport between contextual tokens."""
+"""Text similarity as relaxed optimal transport between contextual tokens."""
 
 from __future__ import annotations
 
@@ -40,105 +40,105 @@ from film.tokens import Ragged, ragged_similarities, transport_plan
 
 @savable
 class RCMDRegressor(TokenRegressor):
-    """Judge pairs by transport between the tokens of a transformers model, and explain why.
+    """Predict the similarity of pairs by transport between contextual tokens, with explanations.
 
-    Tokens of one text are matched with those of the other by their cosines; a plan says how much
-    each match counts. This is RCMD of Lee et al., "Toward interpretable semantic textual similarity
-    via optimal transport-based contrastive sentence learning" (2022), and its relatives.
+    Tokens of one text are matched with those of the other by cosine; a plan weights the matches.
+    This is RCMD of Lee et al., "Toward interpretable semantic textual similarity via optimal
+    transport-based contrastive sentence learning" (2022), and its variants.
 
     Parameters
     ----------
     model : str, path-like or TokenFILM, default=None
         Name of a model on the Hugging Face hub or a local folder; None is the packaged
-        all-MiniLM-L6-v2 (extra ``minilm``). A `TokenFILM` is cloned, learns from the labelled pairs
-        of `fit`, and has an encoder of its own; in a FrozenEstimator it stays as it was fitted.
-        Training goes on from its map.
+        all-MiniLM-L6-v2 (extra ``minilm``). A `TokenFILM` is cloned, fitted on the labelled pairs
+        of `fit`, and has its own encoder; in a FrozenEstimator it stays as fitted. Training starts
+        from its map.
     plan : {"rcmd", "rcmd1", "rcmd2", "cmd", "avg", "rcmd+avg", "cls"}, default="rcmd"
-        Plan of transport. "rcmd": each token meets its best match on the other side, from both
-        sides. "rcmd1" and "rcmd2": from the first and the second side alone, so that order
-        matters. "cmd": exact optimal transport (extra ``transport``). "avg": the cosine of mean
-        vectors. "rcmd+avg": the mean of "rcmd" and "avg". "cls": the cosine of first tokens.
+        Transport plan. "rcmd": each token goes to its best match on the other side, in both
+        directions. "rcmd1" and "rcmd2": only from the first or the second text, so order matters.
+        "cmd": exact optimal transport (extra ``transport``). "avg": the cosine of mean vectors.
+        "rcmd+avg": the mean of "rcmd" and "avg". "cls": the cosine of first tokens.
     objective : {"regression", "binary", "contrastive"}, default="regression"
-        What is learned from. "regression": scores of pairs in any unit, by their order, large
-        differences more. "binary": two labels of pairs. "contrastive": rows that belong together,
-        two columns of texts, or three where a hard negative stands beside the pair. Partners and
-        hard negatives of all other rows of a batch are negatives, but for the partners of rows that
-        share a text with it, and hard negatives that are one of its own texts: such texts mean the
+        Training data. "regression": scores of pairs in any unit, learned by rank, with large
+        differences weighted more. "binary": two labels of pairs. "contrastive": rows of texts that
+        belong together, in two columns, or three with a hard negative. Partners and hard negatives
+        of the other rows of a batch are negatives, except partners of rows that share a text with
+        the row, and hard negatives that are one of its own texts.
         same, or may.
     epochs : float, default=0
-        Passes of training over the rows. 0: the model is used as it is.
+        Training passes over the rows. 0 uses the model as it is.
     temperature : float, default=0.05
-        Similarities are divided by it in the loss.
+        Divisor of similarities in the loss.
     learning_rate : float, default=5e-5
-        Of the first step; it falls linearly to 0.
+        Initial learning rate; it falls linearly to 0.
     train_batch_size : int, default=128
-        Rows of a batch: with "contrastive" B texts meet B partners and B hard negatives.
+        Rows per batch. With "contrastive" a batch has B texts, B partners and B hard negatives.
     train_max_length : int, default=32
+        Maximum number of tokens per text in training.
         Most tokens per text in training.
     micro_batch_size : int, default=None
-        Texts that are encoded at once in training, for less memory and one more encoding; gradients
-        stay exact, with other draws of dropout. None: all of a batch.
+        Texts encoded at a time in training. Saves memory at the cost of one more encoding;
+        gradients stay exact, with other dropout masks. None encodes a whole batch.
     accumulation_steps : int, default=1
-        Batches whose gradients make one step; negatives are those of one batch.
+        Batches per optimiser step; negatives come from one batch.
     eval_steps : int, default=250
-        Steps between two evaluations and checkpoints.
+        Steps between evaluations, and between checkpoints.
     patience : int, default=None
-        Evaluations without a better score after which training stops. None: never.
+        Evaluations without improvement after which training stops. None means never.
     checkpoint : str or path-like, default=None
-        Folder of your own in which a run is kept. Started again after an interruption, `fit` goes
-        on from there and ends at the same weights (on a CPU to the bit).
+        Folder for the training state. After an interruption `fit` resumes from it and ends with the
+        same weights (exactly so on CPU).
     random_state : int, RandomState or None, default=None
-        Seeds the order of rows, and dropout.
+        Seeds the order of rows and dropout.
     special_tokens : bool, default=True
-        Whether tokens such as [CLS] and [SEP] take part.
+        Whether tokens such as [CLS] and [SEP] are included.
     weights : {"idf", "words", "learned"} or mapping of str to float, default=None
-        Mass of each token. None: all alike. "idf": rare ones more, counted on the texts of `fit`.
-        "words": none for tokens without letter or digit. "learned": positive masses that train
-        with the model at 20 times its rate, 1 for tokens of no text. A mapping from tokens of the
-        vocabulary, 1 for others.
+        Token masses. None: equal. "idf": more for rare tokens, counted on the texts of `fit`.
+        "words": 0 for tokens without a letter or digit. "learned": positive masses, trained with
+        the model at 20 times its learning rate; tokens that do not occur keep mass 1. A mapping
+        from vocabulary tokens; others have mass 1.
     teacher : PairTeacher, default=None
-        For "binary": scores near pairs of the texts of `fit`, to learn from beside the labels. It
-        is not saved, nor needed to predict. A ``checkpoint`` keeps its scores too.
+        For "binary": scores similar pairs of the texts of `fit` as extra training data. It is not
+        saved and not needed to predict. ``checkpoint`` keeps its scores too.
     max_length, batch_size, device, dtype, cache
-        As in `TokenEncoder`. Training keeps weights in float32.
+        As in `TokenEncoder`. Training uses float32 weights.
     n_jobs : int, default=1
-        Processes for "cmd".
+        Number of processes for "cmd".
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     encoder_ : TokenEncoder or TokenFILM
-        Gives the token vectors.
+        The encoder of tokens.
     slope_, intercept_ : float
         Line from similarity to y, by least squares, or to log-odds for labels; 1 and 0 without y.
-        Fitted on ``eval_set`` where that has y, and on 10,000 rows, evenly by y, of more.
+        Fitted on ``eval_set`` if it has y, and on at most 10,000 rows, spread evenly over y.
     classes_ : ndarray of shape (2,)
-        For "binary", the label of other pairs and that of duplicates; `predict` is the probability
-        of the second.
+        For "binary": the labels of other pairs and of duplicates; `predict` returns the probability
+        of duplicates.
     loss_curve_ : list of float
         Loss of each step.
     scores_ : list of (int, float)
-        Steps and score of each evaluation.
+        Step and score of each evaluation.
     token_weights_ : ndarray of float64, shape (n_vocabulary,), or None
-        Mass of each entry of the vocabulary.
+        Mass of each vocabulary entry.
 
     See Also
     --------
-    TokenMatchingRegressor : Also considers how unique a match is.
+    TokenMatchingRegressor : Also uses how unique a match is.
     film.tokens.transport_plan : The equations.
 
     Notes
     -----
-    Time is that of encoding; the transport of a pair of 20 tokens takes some 40 µs on one core.
-    Pairs go through in blocks, so memory does not grow with their number; give a ``cache`` where
-    texts of one block come again in others. Where all tokens of a text weigh nothing, they weigh
-    alike.
+    Encoding takes most of the time; the transport of a pair of 20 tokens takes about 40 µs on one
+    core. Pairs are processed in blocks, so memory does not grow with their number; use a ``cache``
+    if texts recur in different blocks. If all tokens of a text have weight 0, they count equally.
 
-    Training takes some three encodings of the rows. Of an ``eval_set`` the weights of the best
-    score are kept. A trained model has one linear layer more, which starts as the identity.
-    Launched with several processes (``accelerate launch``), they share each batch, and texts of
-    all are negatives for each.
+    Training takes about three encodings of the rows. With an ``eval_set`` the weights with the best
+    score are kept. A trained model has one additional linear layer, which starts as the identity.
+    With several processes (``accelerate launch``), each batch is distributed, and the texts of all
+    processes are negatives.
 
     Examples
     --------
@@ -207,21 +207,21 @@ class RCMDRegressor(TokenRegressor):
     def fit(
         self, pairs: Any, y: Any = None, *, eval_set: Any = None, scored: Any = None
     ) -> RCMDRegressor:
-        """Load the model, train it if ``epochs`` is above 0, and learn the units of y.
+        """Load the model, train it if ``epochs`` is above 0, and fit the line to y.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_rows, 2) or (n_rows, 3)
-            Texts; three columns with ``objective="contrastive"`` alone: a text, its partner, and a
-            text that is not.
+            Texts. Three columns, only with ``objective="contrastive"``, are a text, its partner and
+            a text that is not a partner.
         y : array-like, shape (n_rows,), default=None
-            Scores in any unit, or two labels for "binary"; None for "contrastive", and where
-            nothing is trained and `predict` is to give `similarity`.
+            Scores in any unit, or two labels for "binary". None for "contrastive", or to use the
+            model untrained with `predict` returning `similarity`.
         eval_set : tuple of (rows, y), default=None
-            Rows and y that `score` takes, to choose the best weights by. Through scikit-learn's
-            metadata routing: ``set_fit_request(eval_set=True)``.
+            Rows and y for `score`, to select the best weights. For scikit-learn's metadata routing:
+            ``set_fit_request(eval_set=True)``.
         scored : tuple of (pairs, probabilities), default=None
-            For "binary": further pairs, and how probably they are duplicates, 0 to 1.
+            For "binary": additional pairs with probabilities of being duplicates, from 0 to 1.
 
         Returns
         -------
@@ -231,18 +231,18 @@ class RCMDRegressor(TokenRegressor):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y does not fit rows and ``objective``, or is constant, two texts
-            of a triplet are identical, ``scored`` does not fit, ``checkpoint`` is of another run
-            or damaged, or a parameter is wrong; before any work.
+            If a text is missing, y does not fit the rows and ``objective``, or is constant, two
+            texts of a triplet are identical, ``scored`` does not fit, ``checkpoint`` is damaged or
+            belongs to another run, or a parameter is wrong. Raised before training.
         FileNotFoundError, ImportError
-            If the model, or a package for it, is not there.
+            If the model or a required package is missing.
         MemoryError
-            If the GPU has too little memory.
+            If GPU memory is too small.
 
         Warns
         -----
         UserWarning
-            If Ctrl-C stopped the training; the best model so far is kept.
+            If Ctrl-C stops the training; the best model so far is kept.
         """
         self._check_parameters()
         rows = check_rows(pairs, self.objective)
@@ -252,7 +252,7 @@ class RCMDRegressor(TokenRegressor):
         encoder = self._encoder_to_train(rows, y) if self.epochs else self._fitted_encoder(rows, y)
         self._check_encoder(encoder)
         table = None if learns_weights(self) else vocabulary_table(encoder, self.weights, rows)
-        # What a failing fit has learned must not stand beside what an earlier one left.
+        # Set attributes only at the end, so that a failed fit leaves the earlier fit consistent.
         losses, scores = [], []
         if self.epochs:
             given = rows, targets
@@ -278,32 +278,32 @@ class RCMDRegressor(TokenRegressor):
         return self._set_fitted(encoder, table, Fitted(*line, classes, losses, scores))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model into a new folder: safetensors and JSON, no code.
+        """Save the fitted model to a new folder as safetensors and JSON.
 
-        The folder is a model of transformers too: `AutoModel` reads it, without the head.
+        transformers can read the folder with `AutoModel`, without the head.
 
         Parameters
         ----------
         path : str or path-like
-            A folder that is not there, or empty.
+            A new or empty folder.
 
         Raises
         ------
         FileExistsError, ValueError, OSError
-            If something is there already, a parameter cannot be written as JSON, or the folder
-            cannot be written; nothing stays then.
+            If the folder is not empty, a parameter cannot be written as JSON, or the folder cannot
+            be written; nothing is left behind.
         """
         check_is_fitted(self, "encoder_")
         write_regressor(path, self._with_plain_model())
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model that `save` or `push_to_hub` wrote.
+        """Load a fitted model written by `save` or `push_to_hub`.
 
         Parameters
         ----------
         name : str or path-like
-            Local folder, or name of a repository on the Hugging Face hub.
+            Local folder or name of a repository on the Hugging Face hub.
         **params
             Parameters to change, such as ``device`` or ``cache``.
 
@@ -315,9 +315,9 @@ class RCMDRegressor(TokenRegressor):
         Raises
         ------
         FileNotFoundError
-            If there is no such folder or repository, or it holds no saved regressor.
+            If the folder or repository does not exist or has no saved regressor.
         ValueError, TypeError
-            If a file is damaged, of another class or version, or a parameter is wrong.
+            If a file is damaged or has another class or version, or a parameter is wrong.
         """
         model, fitted = read_regressor(cls, name, params)
         model._check_parameters()
@@ -328,14 +328,14 @@ class RCMDRegressor(TokenRegressor):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model from the folder that `save` wrote; the network is never asked.
+        """Load a fitted model from a folder written by `save`, without network access.
 
         Parameters
         ----------
         path : str or path-like
             The folder.
         **params
-            As in `from_pretrained`, whose errors it raises.
+            As in `from_pretrained`, which also lists the errors.
 
         Returns
         -------
@@ -351,16 +351,16 @@ class RCMDRegressor(TokenRegressor):
         Parameters
         ----------
         repo_id : str
-            "user/name"; made if it is not there.
+            "user/name"; created if it does not exist.
         private : bool, default=None
-            Whether a new repository is private; None is the account's own setting.
+            Whether a new repository is private; None uses the account's default.
         token : str, default=None
-            Access token; None is the one of the hub's login.
+            Access token; None uses the one of the hub login.
 
         Returns
         -------
         address : str
-            Of the commit.
+            URL of the commit.
         """
         return push_saved(self, repo_id, private=private, token=token)
 

@@ -1,4 +1,4 @@
-"""What `RCMDRegressor` learns from: labelled rows, scores of a teacher, weights of tokens."""
+"""Training data of `RCMDRegressor`: labelled rows, teacher scores and token weights."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from estimators.tokens.vocabulary import training_weights
 from film.tokens import METHODS, check_solver
 
 LEARNED = "learned"
-"""Value of ``weights`` that asks for weights that train with the model."""
+"""Value of ``weights`` for weights trained with the model."""
 
 
 def check_sources(regressor: Any, scored: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Check what is learned from beside labelled rows, and give scored pairs.
+    """Check additional training data and return the scored pairs.
 
     Raises
     ------
     TypeError, ValueError
-        If ``scored`` or ``teacher`` is wrong, or does not go with other parameters.
+        If ``scored`` or ``teacher`` is wrong or conflicts with other parameters.
     """
     teacher = regressor.teacher
     if teacher is not None and not (hasattr(teacher, "fit") and hasattr(teacher, "get_params")):
@@ -33,16 +33,16 @@ def check_sources(regressor: Any, scored: Any) -> tuple[np.ndarray, np.ndarray] 
     for name, given in (("teacher", teacher), ("scored", scored)):
         if given is not None and not (regressor.objective == "binary" and regressor.epochs):
             raise ValueError(
-                f"{name} is given, but scores are learned from with objective='binary' and epochs "
-                f"above 0 alone, not objective={regressor.objective!r}, epochs={regressor.epochs}; "
-                f"leave {name} out"
+                f"{name} is given, but only objective='binary' with epochs above 0 learns from "
+                f"scores, not objective={regressor.objective!r}, epochs={regressor.epochs}; leave "
+                f"{name} out"
             )
     if teacher is not None:
         for parameter, device in teacher.get_params(deep=True).items():
             if parameter.rpartition("__")[2] == "device" and device is not None:
                 _check_device_of_teacher(device)
     if learns_weights(regressor) and not regressor.epochs:
-        raise ValueError("weights='learned' needs epochs above 0 to learn them in")
+        raise ValueError("weights='learned' needs epochs above 0")
     if scored is None:
         return None
     if not isinstance(scored, (tuple, list)) or len(scored) != 2:
@@ -60,7 +60,7 @@ def _check_device_of_teacher(device: Any) -> None:
 
 
 def check_scored(pairs: Any, probabilities: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Check pairs and the probabilities that they are duplicates."""
+    """Check pairs and their probabilities of being duplicates."""
     rows = check_pairs(pairs, name="scored[0]", encodable=True)
     found = np.asarray(probabilities, dtype=np.float64)
     if found.shape != (len(rows),):
@@ -76,7 +76,7 @@ def check_scored(pairs: Any, probabilities: Any) -> tuple[np.ndarray, np.ndarray
 def with_scored(
     regressor: Any, labelled: tuple[np.ndarray, np.ndarray], scored: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Put scored pairs, those of the teacher among them, under labelled ones."""
+    """Append scored pairs, including those of the teacher, to labelled ones."""
     parts = [labelled] if scored is None else [labelled, scored]
     if regressor.teacher is not None:
         teacher: Any = clone(regressor.teacher)
@@ -91,16 +91,16 @@ def with_scored(
 def weighing(
     regressor: Any, encoder: TokenEncoder, table: np.ndarray | None
 ) -> tuple[Callable[[Tokens], np.ndarray] | None, Any]:
-    """Give the weights of tokens in training, and the module of those that are learned.
+    """Return a function for token weights in training, and the module of learned weights.
 
     Parameters
     ----------
     regressor : RCMDRegressor
-        Checked.
+        Validated.
     encoder : TokenEncoder
         Loaded.
     table : ndarray or None
-        Weight of each entry of the vocabulary, where these are not learned.
+        Weight of each vocabulary entry, if weights are not learned.
 
     Returns
     -------
@@ -120,12 +120,12 @@ def weighing(
 
 
 def learns_weights(regressor: Any) -> bool:
-    """Whether weights of tokens train with the model."""
+    """Return whether token weights are trained with the model."""
     return isinstance(regressor.weights, str) and regressor.weights == LEARNED
 
 
 def check_plan(regressor: Any) -> None:
-    """Raise where the plan is unknown, or does not go with other parameters."""
+    """Raise if the plan is unknown or conflicts with other parameters."""
     plan = regressor.plan
     check_choice("plan", plan, METHODS)
     if regressor.epochs and plan == "cmd":

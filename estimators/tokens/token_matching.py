@@ -1,4 +1,4 @@
-"""Similarity of texts by matching their contextual tokens."""
+"""Text similarity by matching contextual tokens."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
 
 @savable
 class TokenMatchingRegressor(TokenRegressor):
-    """Judge pairs by how well, and how uniquely, their tokens match, and explain why.
+    """Predict the similarity of pairs by how well and how uniquely tokens match, with explanations.
 
-    A token's score is its best match on the other side, and what that match has over the second
-    best: significance and uniqueness, ``2 max - 2nd max`` together. A text's score is the weighted
-    mean over its tokens, a pair's the mean of both sides. This is the matching of Wang and Yu,
-    "Going beyond sentence embeddings: a token-level matching algorithm" (2023). The model is used
-    as it is.
+    The score of a token combines its best match on the other side (significance) and the margin of
+    that match over the second best (uniqueness), ``2 max - 2nd max`` together. The score of a text
+    is the weighted mean over its tokens, that of a pair the mean of both sides. This is the
+    matching of Wang and Yu, "Going beyond sentence embeddings: a token-level matching algorithm"
+    (2023). The model is not trained.
 
     Parameters
     ----------
     model : str, path-like or TokenFILM, default=None
         Name of a model on the Hugging Face hub or a local folder; None is the packaged
-        all-MiniLM-L6-v2 (extra ``minilm``). A `TokenFILM` is cloned, learns from the labelled pairs
-        of `fit`, and has an encoder of its own; in a FrozenEstimator it stays as it was fitted.
+        all-MiniLM-L6-v2 (extra ``minilm``). A `TokenFILM` is cloned, fitted on the labelled pairs
+        of `fit`, and has its own encoder; in a FrozenEstimator it stays as fitted.
     matching : {"both", "significance", "uniqueness"}, default="both"
         Score of a token: ``2 max - 2nd max``, ``max``, or ``max - 2nd max``.
     cosine : bool, default=True
-        Whether tokens are compared by cosine, or by raw products as in the paper.
+        Whether to compare tokens by cosine or, as in the paper, by dot product.
     special_tokens : bool, default=True
-        Whether tokens such as [CLS] and [SEP] take part.
+        Whether tokens such as [CLS] and [SEP] are included.
     weights : {"idf", "words"}, TokenWeights or mapping of str to float, default=None
-        Weight of each token. None: all alike. "idf": rare ones more, counted on the texts of
-        `fit`. "words": none for tokens without letter or digit. A fitted `TokenWeights`: as it
-        learned. A mapping from tokens of the vocabulary, 1 for others.
+        Token weights. None: equal. "idf": more for rare tokens, counted on the texts of `fit`.
+        "words": 0 for tokens without a letter or digit. A fitted `TokenWeights`: its learned
+        weights. A mapping from vocabulary tokens; others have weight 1.
     max_length, batch_size, device, dtype, cache
         As in `TokenEncoder`.
     verbose : int, default=0
@@ -48,12 +48,12 @@ class TokenMatchingRegressor(TokenRegressor):
     Attributes
     ----------
     encoder_ : TokenEncoder or TokenFILM
-        Gives the token vectors.
+        The encoder of tokens.
     slope_, intercept_ : float
-        Least squares line from similarity to the y of `fit`; 1 and 0 without y. Fitted on 10,000
-        pairs, evenly by y, of more.
+        Least-squares line from similarity to the y of `fit`; 1 and 0 without y. Fitted on at most
+        10,000 pairs, spread evenly over y.
     token_weights_ : ndarray of float64, shape (n_vocabulary,), or None
-        Weight of each entry of the vocabulary.
+        Weight of each vocabulary entry.
 
     See Also
     --------
@@ -63,8 +63,8 @@ class TokenMatchingRegressor(TokenRegressor):
 
     Notes
     -----
-    Time is that of encoding; matching a pair of 20 tokens takes some 45 µs on one core. Memory and
-    texts whose tokens all weigh nothing are as with `RCMDRegressor`.
+    Encoding takes most of the time; matching a pair of 20 tokens takes about 45 µs on one core.
+    Memory use and texts whose tokens all have weight 0 are handled as in `RCMDRegressor`.
 
     Examples
     --------
@@ -103,15 +103,15 @@ class TokenMatchingRegressor(TokenRegressor):
         self.verbose = verbose
 
     def fit(self, pairs: Any, y: Any = None) -> TokenMatchingRegressor:
-        """Load the model, count words where the weights ask for it, and learn the units of y.
+        """Load the model, count tokens if the weights need it, and fit the line to y.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts; their order does not matter.
         y : array-like of float, shape (n_pairs,), default=None
-            Similarity of each pair in any unit, or labels 0 and 1. None: `predict` gives
-            `similarity`, and no pair is encoded here.
+            Similarity of each pair in any unit, or labels 0 and 1. If None, `predict` returns
+            `similarity`, and `fit` encodes no pairs.
 
         Returns
         -------
@@ -121,10 +121,10 @@ class TokenMatchingRegressor(TokenRegressor):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y does not fit the pairs, holds NaN or is constant, or a parameter
-            is wrong; before any work.
+            If a text is missing, y does not fit the pairs, contains NaN or is constant, or a
+            parameter is wrong. Raised before encoding.
         FileNotFoundError, ImportError
-            If the model, or a package for it, is not there.
+            If the model or a required package is missing.
         """
         pairs = check_pairs(pairs, encodable=True, fits=True)
         y = None if y is None else check_pair_scores(y, len(pairs))

@@ -1,4 +1,4 @@
-"""What regressors on token vectors share: similarities, units of y, scores, explanations."""
+"""Base of regressors on token vectors: similarities, units of y, scores and explanations."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ ENCODER_PARAMETERS = ("max_length", "batch_size", "device", "dtype", "cache")
 
 
 def learns_tokens(model: Any) -> bool:
-    """Whether ``model`` is a `TokenFILM`, or one in a FrozenEstimator."""
+    """Return whether ``model`` is a `TokenFILM`, possibly in a FrozenEstimator."""
     return hasattr(model, "standalone")
 
 
 class TokenRegressor(RegressorMixin, BaseEstimator):
-    """Base of `RCMDRegressor` and `TokenMatchingRegressor`: all but how they learn.
+    """Shared base of `RCMDRegressor` and `TokenMatchingRegressor`.
 
-    One of them gives the similarity of texts by their tokens, `_similarities`, what each pair of
-    tokens contributes to it, `_contributions`, and a name for it, `_title`.
+    Subclasses define the similarity of texts, `_similarities`, the contribution of each token pair,
+    `_contributions`, and a display name, `_title`.
     """
 
     objective = "regression"
@@ -65,29 +65,29 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         raise NotImplementedError
 
     def similarity(self, pairs: Any) -> np.ndarray:
-        """Similarity of pairs, to which the contributions of `explain` sum.
+        """Return the similarity of pairs, to which the contributions of `explain` sum.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
-            Texts. Any number: they go through in blocks of some thousand different texts.
+            Any number of pairs; they are processed in blocks of a few thousand distinct texts.
 
         Returns
         -------
         similarity : ndarray of float64, shape (n_pairs,)
-            The greater, the closer. Always finite: where the model does not know the words of a
-            text, it means little, and `unknown_shares` points such pairs out.
+            Higher is more similar. Always finite; if the model does not know the words of a text it
+            carries little information, see `unknown_shares`.
 
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, or has no token where special tokens are left out; before any
-            work.
+            If a text is missing, or has no tokens when special tokens are excluded. Raised before
+            encoding.
 
         Warns
         -----
         UserWarning
-            Once, with their number, where texts are cut, or have tokens that the model does not
+            Once, with the number of texts that are truncated or have tokens that the model does not
             know.
         """
         check_is_fitted(self, "encoder_")
@@ -95,7 +95,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return self._scores(self.encoder_, self.token_weights_, pairs)
 
     def predict(self, pairs: Any) -> np.ndarray:
-        """Similarity in the units of y.
+        """Predict the similarity in the units of y.
 
         Parameters
         ----------
@@ -105,8 +105,8 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         predicted : ndarray of float64, shape (n_pairs,)
-            ``intercept_ + slope_ * similarity(pairs)``; where there are ``classes_``, the
-            probability of the second, a duplicate, whose log-odds that is.
+            ``intercept_ + slope_ * similarity(pairs)``; with ``classes_``, this is the log-odds of
+            a duplicate and the probability is returned.
         """
         check_is_fitted(self, "encoder_")
         pairs = check_pairs(pairs, encodable=True)
@@ -115,27 +115,27 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return expit(predicted) if hasattr(self, "classes_") else predicted
 
     def score(self, pairs: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Spearman's rank correlation of `predict` and y, or the share of triplets in order.
+        """Return Spearman's rank correlation, or the fraction of triplets in the right order.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_rows, 2) or (n_rows, 3)
-            Texts; three columns with ``objective="contrastive"`` alone.
+            Texts. Three columns only with ``objective="contrastive"``.
         y : array-like, shape (n_rows,), default=None
             Similarities in any unit, or labels; None for three columns.
         sample_weight : None
-            Not taken: ranks have no weights.
+            Not supported, because ranks have no weights.
 
         Returns
         -------
         score : float
-            From -1 to 1, not times 100; for three columns the share of rows whose first text is
-            closer to the second than to the third.
+            From -1 to 1. For three columns, the fraction of rows whose first text is closer to the
+            second than to the third.
 
         Raises
         ------
         ValueError
-            If y is missing, constant or not wanted, or a sample_weight is given.
+            If y is missing, constant or not expected, or a sample_weight is given.
         """
         check_is_fitted(self, "encoder_")
         if sample_weight is not None:
@@ -147,21 +147,21 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return float(found.statistic)
 
     def unknown_shares(self, pairs: Any) -> np.ndarray:
-        """Share of each text that the model cannot read.
+        """Return the fraction of each text's tokens that the model does not know.
 
-        Tokens that are not in the vocabulary, such as words of another script or emoji, all read
-        alike: two texts of nothing else have the similarity of copies, whatever they mean. Where
-        both shares are near 1, a similarity carries no information about the pair.
+        All unknown tokens, such as words of another script or emoji, look the same to the model:
+        two texts of unknown tokens only are as similar as copies. If both fractions are near 1, the
+        similarity carries no information about the pair.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
-            Texts. They are cut into tokens, not encoded.
+            Texts. They are tokenised, not encoded.
 
         Returns
         -------
         shares : ndarray of float64, shape (n_pairs, 2)
-            Unknown tokens of all but the special ones, from 0 to 1, of each text.
+            Unknown tokens of each text over all its tokens except special ones, from 0 to 1.
         """
         check_is_fitted(self, "encoder_")
         transformer = self.encoder_.loaded()
@@ -172,7 +172,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return np.concatenate(found)
 
     def explain(self, pairs: Any) -> list[Explanation]:
-        """Say what every pair of tokens contributes to the similarity.
+        """Explain similarities by the contribution of every pair of tokens.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         explanations : list of Explanation
-            One per pair; special tokens are among the tokens.
+            One per pair; includes special tokens.
         """
         check_is_fitted(self, "encoder_")
         pairs = check_pairs(pairs, encodable=True)
@@ -208,36 +208,35 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     ) -> list[ChunkAlignment]:
         """Align chunks of texts by the cosine of their summed token vectors.
 
-        Chunks are judged as wholes, and a little by the chunks before and after them; each other's
-        best align. A chunk left over joins the partner of another where it says some of it better
-        (`film.tokens.joined_chunks`), so that one chunk may stand for two. On SemEval's iSTS this
-        aligned better than pooling the contributions of their tokens, which is what
-        ``explain(pairs)[i].chunks(...)`` does and what sums to the similarity.
+        Each chunk's score includes a fraction of the scores of the chunks before and after it, and
+        chunks that are each other's best match are aligned. An unaligned chunk joins the partner of
+        another chunk if it covers part of it better (`film.tokens.joined_chunks`), so one chunk may
+        align with two. On SemEval's iSTS this aligns better than pooling token contributions, which
+        ``explain(pairs)[i].chunks(...)`` does and which sum to the similarity.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
         chunks : list of (list, list), length n_pairs
-            Chunks of both texts of each pair, as in `Explanation.chunks`, in the order of the text;
-            in any other order give ``neighbours=0``.
+            Chunks of both texts of each pair, as in `Explanation.chunks`, in text order; for any
+            other order set ``neighbours=0``.
         above : float, default=0.42
-            Only chunks with a greater score align; this default and the next were chosen on the
+            Only chunks with a higher score are aligned. This default and the next were chosen on
             answers-students of iSTS with all-MiniLM-L6-v2.
         neighbours : float, default=0.1
-            Share of the mean cosine of the chunks before and of those after a pair that is added
-            to the pair's own, from 0 to 1. 0: scores are cosines.
+            Fraction of the mean cosine of the preceding and following chunks that is added to the
+            cosine of two chunks, from 0 to 1. With 0, scores are cosines.
 
         Returns
         -------
         aligned : list of ChunkAlignment
-            One per pair, with cosines and these shares as scores. Its `pairs` less its `joined` are
-            one to one.
+            One per pair, with these scores. Without `joined`, its `pairs` are one to one.
 
         Raises
         ------
         TypeError, ValueError
-            If chunks do not fit the pairs, or as in `Explanation.chunks`.
+            If chunks do not fit the pairs; see `Explanation.chunks`.
 
         Examples
         --------
@@ -285,7 +284,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return tags
 
     def _fitted_encoder(self, rows: np.ndarray, y: Any) -> Any:
-        """Give what encodes texts: the model alone, or a `TokenFILM` that learns from the rows."""
+        """Return the encoder: the model, or a `TokenFILM` fitted on the rows."""
         if learns_tokens(self.model):
             return cloned("model", self.model).fit(rows, y)
         return self._encoder().fit(rows[0])
@@ -298,7 +297,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return encoder
 
     def _with_plain_model(self) -> Any:
-        """Give a copy whose encoder is a model of transformers' alone, a learned map its head."""
+        """Return a copy whose encoder is a transformers model, with a learned map as its head."""
         twin = copy(self)
         if learns_tokens(self.encoder_):
             twin.encoder_ = self.encoder_.standalone()
@@ -320,7 +319,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         check_verbose(self.verbose)
 
     def _check_left_to_encoder(self) -> None:
-        """Raise where a parameter of the encoder is given beside a model that has its own."""
+        """Raise if encoder parameters are set for a model that has its own encoder."""
         defaults = signature(type(self)).parameters
         for name in ENCODER_PARAMETERS:
             value = getattr(self, name)
@@ -363,13 +362,13 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
 
 
 def _described(encoder: Any, block: Block, number: int) -> tuple[dict[str, Any], Any, Any]:
-    """Give what an explanation says of one text, the vectors of its tokens, and their weights."""
+    """Return the parts of an explanation for one text, its token vectors, and their weights."""
     text, tokens = block.texts[number], block.tokens[[number]]
     spans, names = np.asarray(tokens.spans).tolist(), encoder.token_names(tokens.ids)
     start, end = block.tokens.starts[number : number + 2]
     said = {
         "text": text,
-        # As the text spells them, and those without characters as the model does.
+        # Spelled as in the text; tokens without characters are spelled as in the vocabulary.
         "tokens": [text[a:b] or name for (a, b), name in zip(spans, names, strict=True)],
         "offsets": tokens.spans,
         "special": tokens.is_special,

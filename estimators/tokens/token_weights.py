@@ -1,4 +1,4 @@
-"""Weights of a vocabulary, learned from a corpus without labels."""
+"""Vocabulary weights learned from unlabelled texts."""
 
 from __future__ import annotations
 
@@ -28,73 +28,70 @@ from estimators.persistence import savable
 from film.training import contrastive_loss, unit_rows, weighted_mean
 
 TEXTS_AT_ONCE = 32
-"""Texts of like length that go through the model together, for little padding."""
+"""Texts of similar length that are encoded together, to limit padding."""
 
 
 @savable
 class TokenWeights(BaseEstimator):
-    """Learn how much each token of a vocabulary matters, from texts alone.
+    """Learn how important each vocabulary token is, from unlabelled texts.
 
-    Every text is encoded twice with dropout, and the mean of its token vectors by the weights is
-    to be closer to its own other mean than to those of other texts: unsupervised SimCSE (Gao et
-    al., 2021) with one weight per vocabulary entry, as in Wang and Yu, "Going beyond sentence
-    embeddings: a token-level matching algorithm" (2023). The weights go to
-    `TokenMatchingRegressor` or `RCMDRegressor`, of any model with the same vocabulary.
+    Every text is encoded twice with dropout. Its two weighted token means should be closer to each
+    other than to the means of other texts: unsupervised SimCSE (Gao et al., 2021) with one weight
+    per vocabulary entry, as in Wang and Yu, "Going beyond sentence embeddings: a token-level
+    matching algorithm" (2023). Use the weights in a `TokenMatchingRegressor` or `RCMDRegressor`
+    whose model has the same vocabulary.
 
     Parameters
     ----------
     model : str or path-like, default=None
         Name of a model on the Hugging Face hub or a local folder; None is the packaged
-        all-MiniLM-L6-v2 (extra ``minilm``). It must have dropout. Its own weights are not changed.
+        all-MiniLM-L6-v2 (extra ``minilm``). It must have dropout. Its own weights do not change.
     steps : int, default=200
-        Batches to learn from. Few are enough, and many carry rare tokens away.
+        Number of batches. A few are enough; with many, the weights of rare tokens drift.
     batch_size : int, default=64
-        Different texts of a batch, each the wrong partner of all others; at least 2. All texts
-        where the corpus has fewer.
+        Distinct texts per batch, at least 2; each is a negative of all others. A smaller corpus is
+        one batch.
     learning_rate : float, default=0.1
-        Of Adagrad, falling to 0 in a line; about how far the first text with a token moves the
-        log of its weight.
+        Initial learning rate of Adagrad, falling linearly to 0; roughly the change in the log
+        weight of a token at its first occurrence.
     temperature : float, default=0.5
-        Of the contrast. Lower ones count only texts that are nearly confused.
+        Temperature of the contrastive loss. Lower values focus on texts that are almost confused.
     max_length : int, default=32
-        Most tokens per text, special ones included; the rest is not read.
+        Maximum number of tokens per text, including special ones; longer texts are truncated.
     random_state : int, RandomState instance or None, default=None
-        Seeds order and dropout. With an int, a fit on a CPU gives the same to the bit.
+        Seeds order and dropout. With an int, a fit on CPU is exactly reproducible.
     device : str, default=None
-        As torch names it. None is "cuda" where torch sees a GPU, else "cpu".
+        Torch device. None uses "cuda" if torch finds a GPU, else "cpu".
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     weights_ : dict of str to float
-        Weight of each token that was learned from, as the model spells it.
+        Learned weight of each token that occurred, by its vocabulary spelling.
     token_weights_ : ndarray of float64, shape (n_vocabulary,)
-        Weight of each entry of the vocabulary, all positive: 1 where no text of a batch had it,
-        and 1 for special tokens such as [CLS], which are not learned.
+        Weight of each vocabulary entry, all positive: 1 for tokens that did not occur in a batch
+        and for special tokens such as [CLS], which are not learned.
     loss_curve_ : ndarray of float64, shape (n_steps,)
         Contrastive loss of each batch.
 
     See Also
     --------
-    TokenMatchingRegressor : Takes these weights.
+    TokenMatchingRegressor : Uses these weights.
 
     Notes
     -----
-    The paper trains the model along with the weights, and weights of special tokens too. Here both
-    stay as they are: learned, special tokens lost weight, and matching judged worse. At
-    SimCSE's temperature of 0.05 a trained sentence encoder separates all texts of a batch, so
-    that hardly anything is learned but chance; the default was chosen with all-MiniLM-L6-v2 on
-    Quora questions, captions and STS-B rows outside of all test sets.
+    The paper also trains the model and the weights of special tokens. Here both stay fixed: learned
+    special tokens lost weight, and matching became less accurate. At SimCSE's temperature of 0.05 a
+    trained sentence encoder separates all texts of a batch, so there is little left to learn.
 
-    Do not expect a gain from every model. The paper reports one for models judged by [CLS]. For
-    all-MiniLM-L6-v2, trained by the mean of its tokens with equal weights, learned weights were
-    level with none: ``benchmarks.token_weights``. Take a corpus of the kinds of texts that are to
-    be judged; learned from books, weights were much worse for captions than none.
+    Learned weights do not improve every model. The paper reports a gain for models that use [CLS];
+    for all-MiniLM-L6-v2, which averages its tokens with equal weights, there was none. The corpus
+    should resemble the texts to compare: weights learned from books made captions much worse.
 
-    Time is that of encoding ``2 * steps * batch_size`` texts: a minute or two for MiniLM on two
-    cores. `sklearn.base.clone` keeps what is fitted, as it does for FrozenEstimator: so a
-    regressor with weights can be cross-validated. Ctrl-C ends a fit with the weights so far.
+    Takes the time to encode ``2 * steps * batch_size`` texts: a minute or two for MiniLM on two
+    cores. `sklearn.base.clone` keeps the fitted state, as for FrozenEstimator, so that a regressor
+    with weights can be cross-validated. Ctrl-C ends a fit with the current weights.
 
     Examples
     --------
@@ -135,10 +132,10 @@ class TokenWeights(BaseEstimator):
         Parameters
         ----------
         corpus : iterable of str
-            Texts, some thousand for words beyond the most common. Those with the same tokens
-            count once, and texts without any are left out.
+            Texts, a few thousand to cover more than the most common words. Texts with the same
+            tokens count once, and texts without tokens are left out.
         y : object, default=None
-            Not used.
+            Ignored.
 
         Returns
         -------
@@ -148,15 +145,15 @@ class TokenWeights(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, not a string or holds a lone surrogate, fewer than two different
+            If a text is missing, not a string or contains a lone surrogate, fewer than two distinct
             texts are left, a parameter is out of range, or the model has no dropout.
         FileNotFoundError, ImportError
-            If the model, or a package for it, is not there.
+            If the model or a required package is missing.
 
         Warns
         -----
         UserWarning
-            If Ctrl-C ended it before the last step.
+            If Ctrl-C stops the fit before the last step.
         """
         check_integer("steps", self.steps, 1)
         batch_size = check_integer("batch_size", self.batch_size, 2)
@@ -192,59 +189,59 @@ class TokenWeights(BaseEstimator):
         return self
 
     def strongest(self, n: int = 10) -> list[tuple[str, float]]:
-        """Tokens that matter most.
+        """Return the learned tokens with the highest weights.
 
         Parameters
         ----------
         n : int, default=10
-            How many, of those that were learned from.
+            Number of tokens.
 
         Returns
         -------
         tokens : list of (str, float)
-            With their weights, the greatest first.
+            Tokens and weights, highest weight first.
         """
         return self._ranked(n, -1)
 
     def weakest(self, n: int = 10) -> list[tuple[str, float]]:
-        """Tokens that matter least.
+        """Return the learned tokens with the lowest weights.
 
         Parameters
         ----------
         n : int, default=10
-            How many, of those that were learned from.
+            Number of tokens.
 
         Returns
         -------
         tokens : list of (str, float)
-            With their weights, the smallest first.
+            Tokens and weights, lowest weight first.
         """
         return self._ranked(n, 1)
 
     def check_usable(self) -> None:
-        """Raise unless fitted, with the parameters as they are now.
+        """Raise unless fitted with the current parameters.
 
         Raises
         ------
         NotFittedError
             If `fit` was not called.
         ValueError
-            If a parameter was changed after `fit`, as a grid search over it does.
+            If a parameter was changed after `fit`, for example by a grid search.
         """
         if not hasattr(self, "token_weights_"):
             raise NotFittedError(
-                "weights is TokenWeights that were not fitted: call their fit with a corpus of "
+                "weights is a TokenWeights that is not fitted: call its fit with a corpus of "
                 "texts first"
             )
         for name, value in self._learned_by().items():
             if value != self._params[name]:
                 raise ValueError(
-                    f"weights is TokenWeights fitted with {name}={self._params[name]!r}, and now "
-                    f"{name}={value!r}: fit them again"
+                    f"weights is a TokenWeights fitted with {name}={self._params[name]!r}, and now "
+                    f"{name}={value!r}: fit it again"
                 )
 
     def table(self, vocabulary: Mapping[str, int]) -> np.ndarray:
-        """Give the weights of a vocabulary, which must be the one of `fit`.
+        """Return the weights of a vocabulary, which must be that of `fit`.
 
         Parameters
         ----------
@@ -259,19 +256,19 @@ class TokenWeights(BaseEstimator):
         Raises
         ------
         ValueError
-            If it is another vocabulary.
+            If the vocabulary differs.
         """
         check_is_fitted(self, "token_weights_")
         if _name(vocabulary) != self._vocabulary:
             raise ValueError(
-                f"weights is TokenWeights fitted with a vocabulary of {len(self.token_weights_)} "
+                f"weights is a TokenWeights fitted with a vocabulary of {len(self.token_weights_)} "
                 f"entries, which is not the vocabulary of the regressor's model, {len(vocabulary)} "
-                "tokens; fit them with model= as in the regressor"
+                "tokens; fit it with model= as in the regressor"
             )
         return self.token_weights_.copy()
 
     def __sklearn_clone__(self) -> Any:
-        # What is learned is never changed in place, so that copies may share it.
+        # Fitted arrays are never changed in place, so copies can share them.
         return copy.copy(self) if hasattr(self, "token_weights_") else super().__sklearn_clone__()
 
     def _learn(
@@ -283,7 +280,7 @@ class TokenWeights(BaseEstimator):
         n_vocabulary: int,
         seed: int,
     ) -> tuple[np.ndarray, np.ndarray, list[float]]:
-        """Give the logs of weights, which entries were learned from, and the losses."""
+        """Return log weights, which entries were learned, and the losses."""
         import torch
         from tqdm.auto import tqdm
 
@@ -305,7 +302,7 @@ class TokenWeights(BaseEstimator):
 
         transformer.module.train()
         try:
-            # The caller's random state is left alone.
+            # Do not disturb the caller's random state.
             with (
                 torch.random.fork_rng(devices=[] if kind == "cpu" else [device]),
                 tqdm(total=steps, desc=type(self).__name__, disable=not self.verbose) as progress,
@@ -342,7 +339,7 @@ class TokenWeights(BaseEstimator):
         return tags_of_texts(super().__sklearn_tags__())
 
     def _learned_by(self) -> dict[str, Any]:
-        """Parameters on which the weights depend; paths as texts, which any system reads."""
+        """Return the parameters that affect the weights, with paths as strings."""
         return {
             name: os.fspath(value) if isinstance(value, os.PathLike) else value
             for name, value in self.get_params().items()
@@ -372,7 +369,7 @@ def _check_dropout(transformer: Transformer) -> None:
 
 
 def _different(tokens: Tokens) -> np.ndarray:
-    """Rows with a token that is not special, the first of those with the same tokens."""
+    """Return rows with a non-special token, one per distinct token sequence."""
     found: dict[bytes, int] = {}
     for row, (first, last) in enumerate(zip(tokens.starts[:-1], tokens.starts[1:], strict=True)):
         if not tokens.is_special[first:last].all():
@@ -381,7 +378,7 @@ def _different(tokens: Tokens) -> np.ndarray:
 
 
 def _batches(rows: np.ndarray, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield batches without end: pass after pass in random order, what is left over left out."""
+    """Yield batches endlessly, in random order in each pass; incomplete batches are dropped."""
     while True:
         order = rng.permutation(rows)
         for first in range(0, len(order) - size + 1, size):
@@ -389,11 +386,11 @@ def _batches(rows: np.ndarray, size: int, rng: np.random.Generator) -> Iterator[
 
 
 def _ids(tokens: Tokens, rows: np.ndarray) -> np.ndarray:
-    """Vocabulary entries of the tokens of texts, one text after the other."""
+    """Concatenate the vocabulary entries of the texts' tokens."""
     return np.concatenate([tokens.ids[tokens.starts[r] : tokens.starts[r + 1]] for r in rows])
 
 
 def _name(vocabulary: Mapping[str, int]) -> str:
-    """Name a vocabulary by its content."""
+    """Return a hash of a vocabulary."""
     lines = (f"{entry}\t{token}" for token, entry in sorted(vocabulary.items()))
     return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()

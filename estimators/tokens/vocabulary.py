@@ -1,4 +1,4 @@
-"""How much each entry of a vocabulary weighs: alike, by idf, words alone, learned, or as given."""
+"""Weights of vocabulary entries: equal, idf, words only, learned, or given."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ WEIGHTS = ("idf", "words")
 
 
 def check_weights(weights: Any, kinds: Sequence[str] = WEIGHTS) -> None:
-    """Raise unless ``weights`` is one of the kinds of `vocabulary_weights`, ready for use.
+    """Raise unless ``weights`` is valid for `vocabulary_weights`.
 
-    ``kinds`` are the names that are allowed.
+    ``kinds`` are the names allowed.
     """
     if weights is None or (isinstance(weights, str) and weights in kinds):
         return
@@ -42,30 +42,30 @@ def vocabulary_weights(
     spell: Callable[[list[str]], str],
     documents: Iterable[NDArray[Any]],
 ) -> NDArray[np.float64]:
-    """Weight of every entry of a vocabulary.
+    """Return the weight of every vocabulary entry.
 
     Parameters
     ----------
     weights : "idf", "words", TokenWeights or mapping
-        Checked by `check_weights`.
+        Validated by `check_weights`.
     vocabulary : mapping of str to int
-        Entry of each token; V is the greatest entry and one.
+        Entry of each token; V is the largest entry plus one.
     spell : callable
-        Gives the text of tokens: some models write "Ġ" for a blank, which would count as a letter.
+        Turns tokens into text: some models write "Ġ" for a space, which would count as a letter.
     documents : iterable of ndarray of int
-        Entries in each text that "idf" counts.
+        Entries of each text, for "idf".
 
     Returns
     -------
     table : ndarray of float64, shape (V,)
-        "idf" is ``ln((1 + n) / (1 + df)) + 1`` as in scikit-learn, which is never 0. "words" gives
-        0 to entries without letter or digit, such as ",", and 1 to others, "[CLS]" among them.
-        `TokenWeights` and mappings give 1 to entries that they lack.
+        "idf" is ``ln((1 + n) / (1 + df)) + 1`` as in scikit-learn, which is never 0. "words" is 0
+        for entries without a letter or digit, such as ",", and 1 for others, including "[CLS]".
+        `TokenWeights` and mappings are 1 for entries that they lack.
 
     Raises
     ------
     ValueError
-        If a mapping holds a token that is not in the vocabulary, or weights were learned with
+        If a mapping contains a token that is not in the vocabulary, or weights were learned with
         another vocabulary.
     """
     if isinstance(weights, TokenWeights):
@@ -95,7 +95,7 @@ def vocabulary_weights(
 def weights_of_tokens(
     table: NDArray[np.float64], ids: NDArray[Any], starts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Weight of each token; a text all of whose tokens weigh nothing weighs them alike."""
+    """Return the weight of each token; a text whose weights are all 0 gets equal weights."""
     weights = table[ids]
     lengths = np.diff(starts)
     text = np.repeat(np.arange(len(lengths)), lengths)
@@ -104,7 +104,7 @@ def weights_of_tokens(
 
 
 def training_weights(table: NDArray[np.float64], tokens: Tokens, special: bool) -> np.ndarray:
-    """Weight of every token in training, 0 for special ones that take no part."""
+    """Return the weight of every token in training, 0 for excluded special tokens."""
     kept = np.full(len(tokens.ids), special) | ~tokens.is_special
     starts = np.concatenate([[0], np.cumsum(kept)])[tokens.starts]
     found = np.zeros(len(kept))
@@ -113,5 +113,5 @@ def training_weights(table: NDArray[np.float64], tokens: Tokens, special: bool) 
 
 
 def _is_of_word(character: str) -> bool:
-    # The replacement character stands for part of a character's bytes: of a letter, mostly.
+    # The replacement character is part of a multi-byte character, usually a letter.
     return character.isalnum() or character == "\ufffd"

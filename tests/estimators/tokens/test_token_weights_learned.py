@@ -325,7 +325,7 @@ def test_a_parameter_changed_after_fit_is_an_error_and_not_ignored(tiny_model, f
 
 
 def test_weights_that_are_not_fitted_are_named(tiny_model):
-    with pytest.raises(NotFittedError, match="weights is TokenWeights that were not fit"):
+    with pytest.raises(NotFittedError, match="weights is a TokenWeights that is not fit"):
         matching(tiny_model, learner(tiny_model)).fit(PAIRS)
     with pytest.raises(NotFittedError):
         TokenWeights().table({})
