@@ -33,10 +33,10 @@ Or with pairs that are labelled 0 and 1:
   film train pairs.csv --model duplicates.film
   film score more.csv --model duplicates.film > scored.csv
 \b
-Name columns that are called otherwise: --text1, --text2, --label, --text, --id.
-Files may be CSV, TSV, JSON, Excel or Parquet, in .gz, .bz2 or .zip; - is standard input.
+For other column names, use --text1, --text2, --label, --text, --id.
+Files may be CSV, TSV, JSON, Excel or Parquet, also in .gz, .bz2 or .zip; - is standard input.
 Results go to standard output or --out, everything else to standard error.
-Exit status: 0 done, 2 wrong options or data, 1 a bug; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
+Exit status: 0 success, 2 wrong options or data, 1 a bug; 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
 """
 
 
@@ -56,7 +56,7 @@ class LazyApplication(Application):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is named; of one that is not there, say which is near."""
+        """Find a command by name; for an unknown name, suggest the nearest."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

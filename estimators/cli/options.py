@@ -80,10 +80,10 @@ label_option = click.option(
 def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--text1``, ``--text2`` and ``--encoding``."""
     both = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
-    first = f"First text of a pair. Default: {both}, if only one such pair of columns is there."
+    first = f"First text of a pair. Default: {both}, if the table has only one of these pairs."
     for option in (
         encoding_option,
-        click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair, likewise."),
+        click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair."),
         click.option("-1", "--text1", metavar="COLUMN", help=first),
     ):
         command = option(command)
@@ -102,8 +102,8 @@ def text_column_option(help: str) -> Any:
 
 
 text_option = text_column_option(
-    f"Texts. Default: {', '.join(TEXT_COLUMNS)}, if only one of them is there. Given several "
-    "times, such as --text title --text body, the cells are joined by a space."
+    f"Texts. Default: {', '.join(TEXT_COLUMNS)}, if the table has only one of them. Repeat the "
+    "option to join several columns: --text title --text body."
 )
 
 
@@ -123,7 +123,7 @@ contexts_option = click.option(
     "--contexts",
     type=click.IntRange(1),
     metavar="N",
-    help="Contexts of each sentence, for a ContextModel. Default: as it was trained.",
+    help="Contexts per sentence, for a ContextModel. Default: as in training.",
 )
 
 
@@ -140,16 +140,15 @@ device_option = click.option(
     "--device",
     metavar="DEVICE",
     callback=_present,
-    help="Where networks compute, a transformers model among them: cpu, cuda, cuda:1. Default: a "
-    "GPU where there is one.",
+    help="Device for neural networks: cpu, cuda or cuda:1. Default: a GPU if there is one.",
 )
 
 
 adapt_option = click.option(
     "--adapt",
     is_flag=True,
-    help="Take the texts of the table for a collection of another kind than the model was trained "
-    "on: the less familiar they are, the more untrained similarity counts.",
+    help="Adapt the model to texts unlike its training texts: the less they resemble those, the "
+    "more weight untrained similarity gets.",
 )
 
 

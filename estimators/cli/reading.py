@@ -196,8 +196,8 @@ def _note_on_labels(labelled: LabelledPairs) -> None:
     if area < _REVERSED:
         note(
             f"{labelled.table.source}: pairs labelled 1 share fewer words than those labelled 0 "
-            f"(ROC AUC of shared words {area:.2f}); 1 must stand for duplicates, so check that "
-            f"column {labelled.column!r} is not the other way round"
+            f"(ROC AUC of shared words {area:.2f}); 1 must mean duplicate, so check that "
+            f"column {labelled.column!r} is not inverted"
         )
 
 
@@ -224,7 +224,7 @@ def _note_on_texts(
         cell = next(text for text in rows[stand_ins[0]] if _is_stand_in(text))
         note(
             f"{table.source}: {len(stand_ins)} of {len(rows)} rows have a text such as {cell!r}, "
-            f"{_lines(table, stand_ins)}; it counts as a text, so empty the cell if it stands for "
+            f"{_lines(table, stand_ins)}; it counts as a text, so empty the cell if it means "
             "a missing one"
         )
     if not mostly_latin(rows.ravel()):
@@ -268,19 +268,19 @@ def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.i
         shown = table.column(column)[wrong[0]][:60]
         raise Failure(
             f"{table.source}: {len(wrong)} labels in column {column!r} are neither 0 nor 1, nor "
-            f"words such as 'match' and 'nonmatch', the first is {shown!r}, "
+            f"words such as 'match' and 'nonmatch'; the first is {shown!r}, "
             f"{_lines(table, wrong)}; correct them, or leave cells without a label empty"
         )
     rows = [row for row, cell in enumerate(cells) if cell]
     if not rows:
         raise Failure(f"{table.source}: no cell of column {column!r} holds a label")
     if len(rows) < len(cells):
-        note(f"{table.source}: {len(cells) - len(rows)} rows without a label are left out")
+        note(f"{table.source}: {len(cells) - len(rows)} rows without a label were left out")
     words = {cell: is_it for cell, is_it in said.items() if cell not in ("0", "1")}
     if words:
         sides = [sorted(cell for cell in words if words[cell] is side) for side in (True, False)]
         shown = [", ".join(map(repr, cells)) or "none" for cells in sides]
-        note(f"{table.source}: labels of duplicates are {shown[0]}; of other pairs, {shown[1]}")
+        note(f"{table.source}: {shown[0]} means duplicate, {shown[1]} means not")
     return np.array(rows), np.array([int(bool(said[cells[row]])) for row in rows])
 
 
@@ -322,7 +322,7 @@ def open_model(path: str, device: str | None = None) -> Any:
 
     if not isinstance(model, DuplicateClassifier) or not hasattr(model, "members_"):
         raise Failure(
-            f"{path} holds a {type(model).__name__} that cannot judge pairs; give a model that "
+            f"{path} holds a {type(model).__name__} that cannot score pairs; give a model that "
             "film train or film label wrote"
         )
     return model
@@ -332,7 +332,7 @@ def adapted(classifier: Any, texts: Any, encodings: Any = None) -> Any:
     """Return a copy of a classifier that is adapted to texts, and note the share that this has."""
     classifier = copy(classifier).adapt(texts, encodings)
     share = classifier.untrained_share_
-    note(f"untrained similarity has a share of {share:.0%} in the log-odds")
+    note(f"untrained similarity gets {share:.0%} of the weight in these scores")
     return classifier
 
 

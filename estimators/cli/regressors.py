@@ -92,7 +92,7 @@ def load_encoder(name: str, device: str | None = None) -> Any:
     model = load_folder(name, device)
     if not hasattr(model, "transform"):
         raise Failure(
-            f"--encoder {name} holds a {type(model).__name__}, which gives no vectors of sentences;"
+            f"--encoder {name} holds a {type(model).__name__}, which has no sentence vectors;"
             " give a SurrogateRegressor, a ContextModel or a transformers model"
         )
     return model

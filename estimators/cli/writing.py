@@ -110,7 +110,7 @@ def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]
     if sum(path == "-" for path in inputs) > 1:
         raise click.UsageError("only one input can be -, standard input")
     if "-" in inputs and sys.stdin is None:
-        raise click.UsageError("standard input is closed; give the name of a file in place of -")
+        raise click.UsageError("standard input is closed; give the name of a file instead of -")
     for option, path in outputs.items():
         if option == "--out" and not is_file(path) and outputs.get("--html") is None:
             _check_standard_output()
@@ -118,16 +118,17 @@ def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]
             continue
         if path == "-":
             raise click.UsageError(
-                f"{option} - is not written to standard output; give the name of a file (one that "
-                f"is called so is {os.path.join('.', '-')})"
+                f"{option} - cannot be standard output; give the name of a file (a file "
+                f"named - is {os.path.join('.', '-')})"
             )
         if not path:
             raise click.UsageError(f"{option} is an empty name; give the name of a file")
         suffix = PurePath(path).suffix.lower()
         if option in _TABLES and suffix in _NOT_WRITTEN:
             raise click.UsageError(
-                f"{option} {path}: {suffix} files are not written; end it in .csv, .tsv, .jsonl, "
-                ".json, .xlsx or .parquet, the first four with .gz, .bz2 or .zip if you like"
+                f"{option} {path}: {suffix} is not a format that can be written; end the name "
+                "in .csv, .tsv, .jsonl, "
+                ".json, .xlsx or .parquet; the first four may be followed by .gz, .bz2 or .zip"
             )
         place = os.path.realpath(path)
         if place in taken:

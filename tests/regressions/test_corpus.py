@@ -660,7 +660,7 @@ def test_13_a_collection_that_changed_meanwhile_is_not_overwritten(shop, tmp_pat
 
     monkeypatch.setattr(DuplicateFinder, "add", late)
     code, _, err = film("duplicates", new, "--against", known, "--add")
-    assert code == 2 and "was changed while this command ran" in err
+    assert code == 2 and "changed while this command ran" in err
     assert load_model(known).texts_.tolist() == ["someone else's"]
 
 
@@ -679,7 +679,7 @@ def test_44_two_processes_that_add_at_once_both_do(tmp_path):
         command += ["--against", str(known), "--add", "--out", str(tmp_path / f"{name}.out.csv")]
         running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
     for process in running:
-        assert "waiting for another command that writes" in process.stderr.readline()
+        assert "waiting for another command to finish writing" in process.stderr.readline()
     held.__exit__(None, None, None)
     for process in running:
         assert process.communicate(timeout=120)[1] and process.returncode == 0
@@ -692,9 +692,9 @@ def test_44_two_processes_that_add_at_once_both_do(tmp_path):
     [
         (["--add"], "--add needs a collection"),
         (["--against", "OLD", "--add"], "--add needs a collection"),
-        (["--against", "OLD", "--groups"], "--groups is about the rows of one table"),
-        (["--against", "OLD", "--keep", "first"], "--keep is about the rows of one table"),
-        (["--mapping", "m.csv"], "--mapping lists what --keep leaves out"),
+        (["--against", "OLD", "--groups"], "--groups applies to one table"),
+        (["--against", "OLD", "--keep", "first"], "--keep applies to one table"),
+        (["--mapping", "m.csv"], "--mapping lists the rows that --keep removes"),
         (["--keep", "text"], "--keep text: its cells must be all numbers or all dates"),
         (["--keep", "nothing"], "no column 'nothing'"),
         (["--within", "town"], "no column 'town'"),
@@ -733,7 +733,7 @@ def test_14_judged_pairs_from_a_file(shop, tmp_path):
     labels = write(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
     options = ["--groups", "--threshold", 0.2, "--not-same", labels]
     code, rows, err = film("duplicates", new, *options)
-    assert code == 0 and "1 of 3 judged pairs are not in the table" in err
+    assert code == 0 and "1 of 3 labelled pairs are not in the table" in err
     groups = {}
     for row in rows:
         groups.setdefault(row["group"], set()).add(row["id"])
@@ -807,7 +807,7 @@ def test_10_texts_that_nothing_is_known_of_are_noted(tmp_path):
     table = write(tmp_path / "t.csv", ["text"], [["..."]] * 60 + [["?!"]] * 7 + [["tea cup"]])
     code, rows, err = film("duplicates", table)
     assert code == 0 and len(rows) == 65 and {row["kind"] for row in rows} == {"copy"}
-    assert "2 different texts hold nothing that the similarity knows" in err
+    assert "2 different texts have no word or trigram to compare" in err
 
 
 def test_14_texts_that_the_page_made_safe_for_spreadsheets_are_known(tmp_path):

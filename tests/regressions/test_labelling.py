@@ -202,7 +202,7 @@ def test_03_what_an_editor_saved_over_is_put_back(labels, inside_command, capsys
     answers.add(("e", "f"), "")
     labels.write_bytes(opened.replace(b",1", b",0") + b"x,y,1\n")
     answers.restore()
-    assert "2 answers of this session were no longer in" in capsys.readouterr().err
+    assert "2 answers of this session were missing from" in capsys.readouterr().err
     # What was corrected by hand is not.
     assert read_table(labels).rows == [
         ["a", "b", "0"],

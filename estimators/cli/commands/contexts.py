@@ -26,34 +26,32 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, see
     type=FOLDER,
     metavar="FOLDER",
     required=True,
-    help="Where the model is saved. It keeps every finished step: after Ctrl-C, a kill or a full "
-    "disk the same command continues.",
+    help="Where the model is saved, after every step: if interrupted, the same command continues.",
 )
 @click.option(
     "--contexts",
     type=click.IntRange(1),
     default=500,
     show_default=True,
-    help="Contexts of a sentence; fewer are faster, and judge worse.",
+    help="Contexts per sentence. Fewer are faster and less accurate.",
 )
 @click.option(
     "--generator",
     type=click.Choice(["none", "tiny", "small", "base", "large"]),
     default="none",
     show_default=True,
-    help="Size of a network that also judges by generating a sentence from those around it: far "
-    "slower, and on some million words of no use.",
+    help="Size of a network that predicts a sentence from its neighbours. It is much slower, and "
+    "did not help on a few million words.",
 )
 @click.option(
     "--seconds",
     type=FiniteRange(0, min_open=True),
-    help="Most seconds of training the generator, which takes most of the time. Default: no limit.",
+    help="Stop training the generator after this many seconds. Default: no limit.",
 )
 @click.option(
     "--encoding",
     metavar="NAME",
-    help="Encoding of the files that have no byte order mark; all are then held in memory. "
-    "Default: UTF-8.",
+    help="Encoding of the files. Default: UTF-8. Any other is read into memory as a whole.",
 )
 @seed_option
 @device_option
@@ -78,9 +76,11 @@ def contexts(
         if not os.path.exists(path):
             raise click.UsageError(f"DOCS {path}: there is no such file or folder")
     if os.path.exists(model) and not os.path.isdir(model):
-        raise click.UsageError(f"--model {model} is a file; give a folder, which may be a new one")
+        raise click.UsageError(f"--model {model} is a file; give a folder, new or empty")
     if any(os.path.realpath(path) == os.path.realpath(model) for path in docs):
-        raise click.UsageError(f"--model {model} is the folder of the documents; give another")
+        raise click.UsageError(
+            f"--model {model} is the folder of the documents; give another folder"
+        )
     # Loaded here: torch takes a second.
     from estimators.contexts import ContextModel
     from film.contexts import read_documents

@@ -75,13 +75,13 @@ class _ShareOrEstimate(click.ParamType):
 )
 @click.argument("table", type=FILE, metavar="TABLE")
 @text_option
-@id_option("Ids of the rows. Default: id if there is one, else row numbers from 1.")
+@id_option("Column of row ids. Default: id if the table has it, else row numbers from 1.")
 @click.option(
     "--against",
     type=FILE,
     metavar="FILE",
-    help="Another table, with the same columns of texts and ids, or a collection of --save: only "
-    "pairs of a row of TABLE, first, and one of FILE are reported.",
+    help="Compare TABLE with another table that has the same columns, or with a collection of "
+    "--save. Reports only pairs of a row of TABLE and a row of FILE.",
 )
 @click.option(
     "--save",
@@ -92,35 +92,35 @@ class _ShareOrEstimate(click.ParamType):
 @click.option(
     "--add",
     is_flag=True,
-    help="Add the rows of TABLE to the collection of --against, once the result is written.",
+    help="Add the rows of TABLE to the collection of --against, after the result is written.",
 )
 @click.option(
     "--within",
     metavar="COLUMN",
     multiple=True,
-    help="Compare only rows with the same value in this column; given several times, in all.",
+    help="Compare only rows with the same value in this column. Repeat it for several columns.",
 )
 @click.option(
     "--not-same",
     type=FILE,
     metavar="FILE",
-    help="Labelled pairs, such as the page of --html gives: those labelled 0 are left out, never "
-    "in one group; those labelled 1 always are.",
+    help="Labelled pairs, such as those exported from the page of --html. Pairs labelled 0 are "
+    "never reported or grouped; pairs labelled 1 always are.",
 )
 @click.option(
     "--keep",
     metavar="first|longest|COLUMN",
-    help="Write TABLE without its duplicates: of each group the first row, the one with the "
-    "longest text, or the one with the largest number or date in a COLUMN, where empty is least.",
+    help="Write TABLE without its duplicates. Keeps from each group the first row, the row with "
+    "the longest text, or the row with the largest number or date in a COLUMN.",
 )
 @click.option(
     "--mapping",
     type=FILE,
     metavar="FILE",
-    help="With --keep: write the rows left out as a table of id, kept (the id of the row that "
-    "replaces it), group and score.",
+    help="With --keep: write a table of the removed rows: id, kept (id of the row that replaces "
+    "it), group and score.",
 )
-@model_option("A model file: scores are then probabilities.", required=False)
+@model_option("A model file. Scores are then probabilities.", required=False)
 @click.option(
     "--threshold",
     type=POSITIVE_SHARE,
@@ -129,29 +129,30 @@ class _ShareOrEstimate(click.ParamType):
 @click.option(
     "--precision",
     type=PRIOR,
-    help="In place of a threshold: the lowest probability from which on at least this share are "
-    "duplicates, measured out of fold when the model was trained (film evaluate --precision).",
+    help="Choose the lowest threshold whose precision is at least this. The model measured "
+    "precision out of fold when it was trained.",
 )
 @click.option(
     "-b",
     "--budget",
     type=click.IntRange(1),
-    help="Number of best pairs to report, in place of a threshold.",
+    help="Report this many best pairs instead of using a threshold.",
 )
 @click.option(
     "--groups/--pairs",
     "grouped",
     default=False,
-    help="Report groups that hold together, or pairs.  [default: pairs]",
+    help="Report groups of duplicates, or pairs.  [default: pairs]",
 )
 @click.option(
     "--linkage",
     type=click.Choice(["average", "complete"]),
-    help="Score of two parts of a group: the mean of their pairs (the default), or the lowest.",
+    help="How groups merge: by the mean score of the pairs between them, or by the lowest. "
+    "Default: average.",
 )
 @prior_option(
-    "Share of duplicates among the candidate pairs, to shift the model's probabilities to, "
-    "or estimate. Default: they stay.",
+    "Share of duplicates among the candidate pairs, or estimate. Corrects the probabilities. "
+    "Default: no correction.",
     type=_ShareOrEstimate(),
 )
 @click.option(
@@ -159,11 +160,11 @@ class _ShareOrEstimate(click.ParamType):
     type=click.Choice(["auto", "exact", "approximate"]),
     default="auto",
     show_default=True,
-    help=f"How neighbours are searched; auto is exact up to {EXACT_LIMIT:,} different texts.",
+    help=f"How to search for neighbours. auto is exact up to {EXACT_LIMIT:,} different texts.",
 )
 @out_option
 @format_option
-@html_option("Write a page of the groups; a table only with --out.")
+@html_option("Write a page of the groups. Add --out to write the table too.")
 @encoding_option
 @adapt_option
 @device_option
@@ -188,9 +189,7 @@ def duplicates(**given: Any) -> None:
     if options.precision is not None and (
         options.adapt or getattr(classifier, "untrained_share_", 0)
     ):
-        raise click.UsageError(
-            "--precision is of a model as trained, not adapted; give --threshold"
-        )
+        raise click.UsageError("--precision was measured without --adapt; give --threshold instead")
     if options.precision is not None and options.prior != "estimate":
         options.threshold = _threshold_for(options.precision, classifier, options.prior)
     rows = reading.open_table(options.table, options.encoding)
@@ -294,8 +293,9 @@ def _threshold_for(precision: float, classifier: Any, prior: float | None) -> fl
     threshold = classifier.threshold_for(precision, prior=prior)
     share = classifier.prior_ if prior is None else prior
     note(
-        f"precision {precision:g} from probability {threshold:.6g} on, with 95 % confidence, for "
-        f"pairs as those that the model was trained on and {share:.2%} duplicates among them"
+        f"probabilities above {threshold:.6g} have precision {precision:g} with 95 % "
+        "confidence, if the "
+        f"pairs resemble the training pairs and {share:.2%} of them are duplicates"
     )
     return threshold
 
@@ -312,10 +312,10 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         ):
             if one_table:
                 raise click.UsageError(
-                    f"{option} is about the rows of one table; leave out {option} or --against"
+                    f"{option} applies to one table; leave out {option} or --against"
                 )
         if options.save is not None:
-            raise click.UsageError("--save keeps one table; leave out --against, or give --add")
+            raise click.UsageError("--save saves one table; leave out --against, or give --add")
     if options.add and not known:
         raise click.UsageError("--add needs a collection; give --against a file written by --save")
     for option, fixed in (
@@ -325,9 +325,11 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         ("--adapt", options.adapt),
     ):
         if known and fixed:
-            raise click.UsageError(f"{option} is part of a collection; give it with --save instead")
+            raise click.UsageError(
+                f"{option} is fixed when a collection is saved; give it with --save instead"
+            )
     if options.mapping is not None and options.keep is None:
-        raise click.UsageError("--mapping lists what --keep leaves out; give --keep too")
+        raise click.UsageError("--mapping lists the rows that --keep removes; give --keep too")
     limits = {
         "--threshold": options.threshold,
         "--precision": options.precision,
@@ -335,20 +337,20 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     }
     limited = [option for option, value in limits.items() if value is not None]
     if len(limited) > 1:
-        raise click.UsageError(f"{' and '.join(limited)} take each other's place; give one")
+        raise click.UsageError(f"{' and '.join(limited)} cannot be combined; give one")
     has_model = options.model is not None or known
     if options.precision is not None and not has_model:
-        raise click.UsageError("--precision is about the probabilities of a model; give --model")
+        raise click.UsageError("--precision needs the probabilities of a model; give --model")
     if grouped and options.budget is not None:
         raise click.UsageError("--budget counts pairs; give --threshold with --groups")
     if options.linkage is not None and not grouped and options.html is None:
-        raise click.UsageError("--linkage is about groups; give --groups or --html too")
+        raise click.UsageError("--linkage applies to groups; give --groups or --html too")
     if options.prior is not None and not has_model:
-        raise click.UsageError("--prior is about the probabilities of a model; give --model too")
+        raise click.UsageError("--prior needs the probabilities of a model; give --model too")
     if options.adapt and not has_model:
         raise click.UsageError("--adapt is for a model file; give --model too")
     if options.device is not None and not has_model:
-        raise click.UsageError("--device is about the encoder of a model; give --model too")
+        raise click.UsageError("--device applies to the encoder of a model; give --model too")
     outputs = {option: getattr(options, option[2:]) for option in _OUTPUTS}
     check_places(outputs, [options.table, options.model, against, options.not_same])
     if against is None or not known:
@@ -366,8 +368,8 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
 def _note_on_texts(finder: Any) -> None:
     if finder.n_without_vector_:
         note(
-            f"{finder.n_without_vector_} different texts hold nothing that the similarity knows; "
-            "only their copies are found"
+            f"{finder.n_without_vector_} different texts have no word or trigram to compare; "
+            "only their exact copies are found"
         )
 
 
@@ -384,12 +386,13 @@ def _note_on(found: Any, lowest: float, n_rows: int) -> None:
     note(text)
     if found.n_cut:
         note(
-            f"{found.n_cut} texts may have more pairs from {lowest:g} than were looked for; give a "
+            f"{found.n_cut} texts may have more pairs above {lowest:g} than the search returns; "
+            "give a "
             "higher --threshold, or a smaller --budget"
         )
     n_indistinct = int((getattr(found, "kind", np.empty(0)) == "indistinct").sum())
     if n_indistinct:
         note(
-            f"{n_indistinct} of these pairs are of kind indistinct: their texts differ, but the "
+            f"{n_indistinct} pairs are of kind indistinct: their texts differ, but the "
             "similarity cannot see how"
         )

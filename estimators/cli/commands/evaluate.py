@@ -85,12 +85,12 @@ def evaluate(
 ) -> None:
     """Measure a model on a table of labelled PAIRS that it was not trained on.
 
-    Gives accuracy, log loss, ROC AUC, and the calibration error with a bootstrap interval: how
-    far probabilities lie from the observed rates. Then precision, recall and F1 by threshold, with
-    intervals: which probability should count as a duplicate.
+    Reports accuracy, log loss, ROC AUC, and the calibration error (how far probabilities are from
+    observed rates) with a bootstrap interval. Then reports precision, recall and F1 with intervals
+    for each threshold, to help you choose one.
     """
     if html == "-":
-        raise click.UsageError("--html - : a page or image is not written to standard output")
+        raise click.UsageError("--html - : a page or image cannot be written to standard output")
     check_places({"--out": out, "--html": html}, [pairs, model])
     if html is not None:
         import_pyplot()
@@ -139,7 +139,7 @@ def _draw(
             display.figure_.savefig(handle, format=form[1:], dpi=150)
         return
     drawings = [
-        ("Precision, recall and F1 by threshold; the figures stand below.", display.figure_),
+        ("Precision, recall and F1 by threshold.", display.figure_),
         (
             "Observed share of duplicates by probability.",
             ReliabilityDisplay.from_predictions(y, p).figure_,
@@ -149,10 +149,10 @@ def _draw(
 
 
 def _note_on_known(classifier: Any, pairs: np.ndarray) -> None:
-    """Warn where questions of the training are judged: such figures flatter."""
+    """Warn about pairs with training questions: they inflate the figures."""
     seen = int(classifier.trained_on(pairs).sum())
     if seen:
         note(
             f"warning: {seen} of {len(pairs)} pairs hold a question that the model was trained "
-            "on, so these figures flatter it; evaluate on pairs with other questions"
+            "on, which inflates these figures; evaluate on pairs with other questions"
         )

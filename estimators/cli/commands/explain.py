@@ -76,19 +76,19 @@ def explain(
 ) -> None:
     """Explain the probability of each of PAIRS, and show which words match.
 
-    Each explanation starts at the probability of a typical pair, whose inputs have their medians
-    in training, sets one input after the other to its value in this pair, the strongest first, and
-    ends at the probability of this pair. Of texts of thousands of words, the word pairs that
-    contribute most are kept, and it says how much these hold.
+    An explanation starts from a typical pair, whose inputs have the medians of the training pairs.
+    It then sets each input to its value in this pair, the strongest first, until it reaches the
+    probability of this pair. Long texts show only the word pairs that contribute most, and their
+    share of the whole.
 
-    Of the folder of a ContextModel, the contexts that weigh most are shown: a sentence before and
-    one after a gap, the scores of both texts in it, and the terms that these are made of. A
+    For the folder of a ContextModel, it shows the contexts with the largest weights: the sentences
+    around a gap, the scores of both texts in it, and the terms of these scores. A
     surrogate shows tokens.
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
     if text_pair is not None and adapt:
-        raise click.UsageError("--adapt is about the texts of a table; give PAIRS")
+        raise click.UsageError("--adapt needs the texts of a table; give PAIRS")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
     folder = checked_folder(model, contexts, adapt)
@@ -138,7 +138,8 @@ def _checked_form(form: str | None, out: str | None) -> str:
     named = format_of(out or "")
     if named not in (None, "jsonl") or (named and form == "text"):
         raise click.UsageError(
-            f"--out {out} is the name of a table, which explanations are not; end it in .txt for "
+            f"--out {out} names a table, but explanations are not a table; end the name in .txt "
+            "for "
             "text, or in .jsonl for one record per pair"
         )
     return form or named or "text"
@@ -146,7 +147,7 @@ def _checked_form(form: str | None, out: str | None) -> str:
 
 def _checked(texts: Any) -> Any:
     if not any(map(str.strip, texts)):
-        raise click.UsageError("--text-pair holds two empty texts; give at least one that is not")
+        raise click.UsageError("--text-pair has two empty texts; give at least one text")
     for text in texts:
         try:
             text.encode()

@@ -40,34 +40,34 @@ from estimators.pairs import NO_ENCODER
     type=FILE,
     metavar="FILE",
     required=True,
-    help="CSV file of pairs, scores and splits; a file of the same name and .json stands beside "
-    "it. One that is there is continued.",
+    help="CSV file of pairs, scores and splits; its settings are saved in a file of the same name "
+    "with .json. An unfinished file is continued.",
 )
 @click.option(
-    "--pairs", type=click.IntRange(1), required=True, metavar="N", help="Pairs wanted in the file."
+    "--pairs", type=click.IntRange(1), required=True, metavar="N", help="Number of pairs to write."
 )
 @click.option(
-    "--seconds", type=FiniteRange(0), help="Begin no more work after so long. Default: no limit."
+    "--seconds", type=FiniteRange(0), help="Stop after this many seconds. Default: no limit."
 )
 @click.option(
     "--near",
     type=SHARE,
     default=0.5,
     show_default=True,
-    help="Share of pairs that are neighbours, at several distances; the others are random.",
+    help="Share of pairs that are neighbours; the others are random.",
 )
 @click.option(
     "--encoder",
     metavar="MODEL",
-    help="What finds neighbours beside TF-IDF: the folder of a surrogate of an earlier harvest, or "
-    "folder or hub name of a transformers model; none is TF-IDF alone. Default: the discriminator "
-    "of --model, where it has one.",
+    help="Finds neighbours in addition to TF-IDF: the folder of a surrogate, or the folder or hub "
+    "name of a transformers model; none uses TF-IDF alone. Default: the discriminator of --model, "
+    "if it has one.",
 )
 @click.option(
     "--exclude",
     type=FILE,
     metavar="FILE",
-    help="Hashes of sentences that must not be used, one per line, such as those of test sets.",
+    help="Hashes of sentences to leave out, one per line, such as those of test sets.",
 )
 @contexts_option
 @seed_option
@@ -91,8 +91,8 @@ def harvest(
 ) -> None:
     """Pair the texts of a table of SENTENCES, and score each pair by the contexts of both.
 
-    The pairs lie across the whole range of similarity, 98 % in train and 1 % each in dev and test,
-    which share no sentence. Interrupted, by a full disk or otherwise, the same command continues.
+    The pairs cover the whole range of similarity. 98 % are for training, 1 % for dev and 1 % for
+    test; these splits share no sentence. If interrupted, the same command continues.
     film train --surrogate learns from the file.
     """
     _check_out(out, [sentences, exclude])
@@ -127,5 +127,5 @@ def harvest(
 def _check_out(out: str, inputs: list[str | None]) -> None:
     """Raise where the file would be one that is read; one of an earlier harvest is continued."""
     if out == "-":
-        raise Failure("--out - : pairs are kept in a file, to be continued; give its name")
+        raise Failure("--out - : harvest continues an unfinished file; give its name")
     check_places({"--out": out}, inputs)

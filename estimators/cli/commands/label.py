@@ -66,14 +66,13 @@ def label(
 ) -> None:
     """Ask, pair by pair, whether two texts of a TABLE mean the same.
 
-    TABLE holds texts (--text) or pairs (--text1, --text2). Pairs that represent the others are
-    asked first.
-    Every answer is saved before the next question; the same command continues where it stopped.
-    Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal or a pipe.
+    TABLE holds texts (--text) or pairs (--text1, --text2). The most representative pairs come
+    first. Every answer is saved before the next question; the same command continues where it
+    stopped. Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal or a
+    pipe.
 
-    Several sessions may share one FILE of answers, and rows may be added to it by hand meanwhile:
-    answers are added to what is there, other columns stay, and a hidden lock file beside it keeps
-    sessions apart.
+    Several sessions may write to one FILE of answers, and you may edit it meanwhile: new answers
+    are appended and other columns stay.
     """
     if table == "-":
         raise click.UsageError("answers come from standard input, so TABLE must be a file")
@@ -167,7 +166,7 @@ class _Dialogue:
                 if not _is_terminal():
                     raise Failure(f"{reason}; this answer was not kept: {row}") from error
                 click.echo(f"film: {reason}", err=True)
-                click.echo("put it right, then press Enter to try again, or q to quit ", err=True)
+                click.echo("correct it, then press Enter to try again, or q to quit ", err=True)
                 line = sys.stdin.readline()
                 if not line or line.strip().lower()[:1] == "q":
                     raise Failure(f"this answer was not kept: {row}") from error
@@ -215,7 +214,9 @@ class _Fit:
             return
         folds = usable_folds(pairs, y, FOLDS, self._seed) if len(y) else 0
         if folds < 2:
-            note("no model yet: it takes two duplicates and two others, on different questions")
+            note(
+                "no model yet: it needs two duplicates and two other pairs, on different questions"
+            )
             return
         classifier = self._untrained.set_params(cv=folds, final_estimator__n_estimators=TREES)
         classifier.fit(pairs, y)

@@ -63,13 +63,12 @@ def score(
     device: str | None,
     encoding: str | None,
 ) -> None:
-    """Add to a table of PAIRS a score for each.
+    """Add a score to each pair in a table of PAIRS.
 
-    The columns of the table are carried through. A model file adds the probability that a pair is
-    a duplicate, the decision 0 or 1, and how familiar the texts are to the model, from 0 to 1:
-    columns probability, duplicate and familiarity. The folder of a
-    ContextModel, a surrogate or another regressor adds the column similarity, and the decision
-    where a --threshold is given; which model it is stands on standard error.
+    The other columns stay. A model file adds three columns: probability (that the pair is a
+    duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble the
+    training texts, from 0 to 1). The folder of a ContextModel, a surrogate or another regressor
+    adds the column similarity, and a decision if you give a --threshold.
     """
     check_places({"--out": out}, [pairs, model])
     folder = checked_folder(model, contexts, adapt)
@@ -95,7 +94,7 @@ def score(
     taken = [column for column in added if column in table.columns]
     if taken:
         raise Failure(
-            f"{table.source} has a column {taken[0]!r} already; name the new one by --as NAME"
+            f"{table.source} already has a column {taken[0]!r}; rename the new one with --as NAME"
         )
     texts = reading.pairs_of(table, text1, text2)
     familiar = None

@@ -36,9 +36,7 @@ _PAIRS, _JUDGED = "pairs", "judged"
 @pair_options
 @id_option(f"Ids of the pairs. Default: {' or '.join(reading.TEST_ID_COLUMNS)}.")
 @model_option()
-@prior_option(
-    "Share of duplicates in TEST, 0.1746 in Kaggle's. Default: as in the training of the model."
-)
+@prior_option("Share of duplicates in TEST (0.1746 in Kaggle's). Default: as in training.")
 @click.option(
     "-o",
     "--out",
@@ -62,10 +60,10 @@ def submit(
     device: str | None,
     encoding: str | None,
 ) -> None:
-    """Judge the pairs of Kaggle's Quora question pairs TEST file and write test_id,is_duplicate.
+    """Score the pairs of Kaggle's Quora question pairs TEST file and write test_id,is_duplicate.
 
-    A large CSV file is read row by row. What is judged is kept in a folder beside FILE until all
-    is, so that the same command goes on after Ctrl-C, a kill or a full disk.
+    A large CSV file is read row by row. Finished scores are kept in the folder FILE.parts until
+    the submission is complete; if interrupted, the same command continues.
     """
     if is_file(out) and format_of(out) not in (None, "csv"):
         raise click.UsageError(f"--out {out}: a submission is CSV; end the name in .csv")
@@ -98,13 +96,13 @@ def submit(
 
 @contextmanager
 def _kept(out: str) -> Iterator[Path]:
-    """Folder of what is judged, which stays where the command is stopped, unless it is empty."""
+    """Yield the folder of finished scores; it stays if the command is interrupted."""
     if not is_file(out):
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
         return
     keep = Path(f"{out}.parts")
-    leaves(f"what is judged is kept in {keep}, and the same command goes on from there")
+    leaves(f"finished scores are kept in {keep}; run the same command to continue")
     try:
         yield keep
     except (Failure, ValueError):

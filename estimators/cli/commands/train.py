@@ -55,92 +55,92 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     "--more-duplicates",
     type=FILE,
     metavar="FILE",
-    help="More pairs known to be duplicates; of a table with labels, those labelled 1.",
+    help="More duplicate pairs. If the table has labels, only pairs labelled 1 are used.",
 )
 @click.option(
     "--corpus",
     type=FILE,
     metavar="FILE",
-    help="The texts that will be scored, if they are known: neighbours are then counted among "
-    "them too. Otherwise a probability depends on its own pair alone.",
+    help="The texts that will be scored, if you have them: the model then also counts neighbours "
+    "among them. Without it, a probability depends only on its own pair.",
 )
-@text_column_option("Texts of --corpus, else as in film duplicates.")
-@prior_option("Share of duplicates where the model will be used. Default: as in PAIRS.")
+@text_column_option("Column of texts in --corpus. Default: as in film duplicates.")
+@prior_option("Share of duplicates in the data to be scored. Default: the share in PAIRS.")
 @seed_option
 @click.option(
     "--rank",
     type=click.IntRange(2),
     default=300,
     show_default=True,
-    help="Rank of the decomposition; a lower one is faster.",
+    help="Rank of the decomposition. Lower is faster.",
 )
 @click.option(
     "--folds",
     type=click.IntRange(2),
     default=5,
     show_default=True,
-    help="Question-disjoint folds; more take longer.",
+    help="Cross-validation folds, which share no question.",
 )
 @click.option(
     "--cache",
     type=FOLDER,
     metavar="FOLDER",
-    help="Keep finished folds in a folder of your own: after Ctrl-C the same command continues.",
+    help="Save finished folds in this folder, so that the same command continues after Ctrl-C.",
 )
 @click.option(
     "--accurate",
     is_flag=True,
-    help="Train every method of this package, a transformers model among them: the best judgement, "
-    "after hours without a GPU. MODEL is then a new folder. Use --cache.",
+    help="Train every method of this package, including a transformers model. This gives the best "
+    "scores, and takes hours without a GPU; use --cache. MODEL is then a new folder.",
 )
 @click.option(
     "--light",
     is_flag=True,
-    help="With --accurate: train only the members that need no encoder, in minutes; they judge "
-    "10,000 pairs in seconds. MODEL is then a file.",
+    help="With --accurate: train only the members that need no encoder. This takes minutes, and "
+    "scores 10,000 pairs in seconds. MODEL is then a file.",
 )
 @click.option(
     "--surrogate",
     is_flag=True,
-    help="Learn similarities from scores instead, such as those of film harvest, as the cosine of "
-    "sentence vectors. MODEL is then a new folder, and --label the column of scores.",
+    help="Train sentence vectors whose cosine predicts a score, such as those of film harvest. "
+    "MODEL is then a new folder, and --label names the column of scores.",
 )
 @click.option(
     "--start",
     type=FOLDER,
     metavar="ENCODER",
-    help="With --surrogate or --accurate: folder, or name on the hub, of the encoder that is "
-    "trained; with the latter, none is no encoder. Default: the packaged all-MiniLM-L6-v2.",
+    help="With --surrogate or --accurate: folder or hub name of the encoder to train; with "
+    "--accurate, none trains no encoder. Default: the packaged all-MiniLM-L6-v2.",
 )
 @click.option(
     "--scratch",
     is_flag=True,
-    help="With --surrogate: start from a random encoder with a vocabulary of the training texts.",
+    help="With --surrogate: start from random weights and a vocabulary of the training texts.",
 )
 @click.option(
     "--score-range",
     type=FiniteRange(),
     nargs=2,
     metavar="LOW HIGH",
-    help="With --surrogate: scores that stand for the cosines 0 and 1. Default: they are cosines.",
+    help="With --surrogate: scores that mean cosines 0 and 1. Default: scores are cosines.",
 )
 @click.option(
     "--epochs",
     type=FiniteRange(0, min_open=True),
-    help="With --surrogate or --accurate: passes over the pairs in training. Default: 1.",
+    help="With --surrogate or --accurate: training passes over the pairs. Default: 1.",
 )
 @click.option(
     "--max-length",
     type=click.IntRange(3),
     default=128,
     show_default=True,
-    help="With --surrogate or --accurate: tokens of a text that are read, 64 or 32 in training.",
+    help="With --surrogate or --accurate: tokens read per text; 64 or 32 in training.",
 )
 @click.option(
     "--dtype",
     type=click.Choice(DTYPES),
-    help="With --surrogate or --accurate: precision inside the encoder; bfloat16 is faster where "
-    "the processor or GPU has instructions for it. Default: float32.",
+    help="With --surrogate or --accurate: precision of the encoder; bfloat16 is faster on "
+    "processors and GPUs that support it. Default: float32.",
 )
 @device_option
 @quiet_option
@@ -257,7 +257,7 @@ def train(
     leaves(f"the model is in {model}, without figures out of fold")
     try:
         judged = _out_of_fold(classifier, y)
-        note("out of fold, on questions that were not learned from:\n" + as_text(judged).rstrip())
+        note("out of fold, on questions not used in training:\n" + as_text(judged).rstrip())
         metadata["out of fold"] = judged
     finally:
         # A fit is not lost with its figures.
@@ -335,7 +335,7 @@ def _similar(
 
 def _check_folder(path: str) -> None:
     if os.path.exists(path) and not os.path.isdir(path):
-        raise click.UsageError(f"--cache {path} is a file; give a folder, which may be a new one")
+        raise click.UsageError(f"--cache {path} is a file; give a folder, new or empty")
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:

@@ -46,7 +46,7 @@ class Collection:
             or not self.finder.__sklearn_is_fitted__()
         ):
             raise Failure(
-                f"--against {path} holds a {type(self.finder).__name__}, no collection; give a "
+                f"--against {path} holds a {type(self.finder).__name__}, not a collection; give a "
                 "table, or a file that film duplicates --save wrote"
             )
 
@@ -56,8 +56,8 @@ class Collection:
         taken = [str(name) for name in ids if str(name) in there]
         if taken:
             raise Failure(
-                f"{self.path} has a row with the id {taken[0][:60]!r} already, and {len(taken)} of "
-                f"{len(ids)} ids in all; rows that join it need ids of their own: name another "
+                f"{self.path} already has the id {taken[0][:60]!r}, and {len(taken)} of "
+                f"{len(ids)} new ids in all; new rows need new ids: name another "
                 "column by --id, or leave --add out"
             )
 
@@ -67,7 +67,7 @@ class Collection:
 
         if _stamp(self.path) != self._stamp:
             raise Failure(
-                f"{self.path} was changed while this command ran, so nothing was added to it; run "
+                f"{self.path} changed while this command ran, so nothing was added; run "
                 "the command again"
             )
         save_model(self.finder, self.path)
@@ -89,7 +89,7 @@ def alone_at(path: str) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        note(f"waiting for another command that writes {path}")
+        note(f"waiting for another command to finish writing {path}")
         lock.acquire()
     try:
         yield
@@ -151,7 +151,8 @@ def known_pairs(
         if one == other:
             if not judged:
                 raise Failure(
-                    f"--not-same {path}, line {table.lines[row]}, parts a text from its copy; "
+                    f"--not-same {path}, line {table.lines[row]}, labels a text and its exact "
+                    "copy as different; "
                     "drop that line"
                 )
             continue
@@ -160,7 +161,7 @@ def known_pairs(
         n_unknown += not found
         (same if judged else apart).extend(sorted(found))
     if n_unknown:
-        note(f"{path}: {n_unknown} of {len(rows)} judged pairs are not in the table")
+        note(f"{path}: {n_unknown} of {len(rows)} labelled pairs are not in the table")
     return same, apart
 
 

@@ -91,7 +91,7 @@ class AnswerFile:
     def _parse(self) -> None:
         if self._raw.startswith(_COMPRESSED):
             raise Failure(
-                f"{self._path} is compressed or a workbook, to which no answer can be added; save "
+                f"{self._path} is compressed or a workbook, so answers cannot be appended; save "
                 "it as CSV in UTF-8, or give --labels a new name"
             )
         stream = io.BytesIO(self._raw)

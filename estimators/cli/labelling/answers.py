@@ -134,8 +134,8 @@ class Answers:
         lost = [row for row in self._given if pair_key(row[:2]) not in kept]
         if lost:
             note(
-                f"{len(lost)} answers of this session were no longer in {self.path}, which another "
-                "program has saved over; they are put back"
+                f"{len(lost)} answers of this session were missing from {self.path}, which another "
+                "program had overwritten; they were restored"
             )
         return lost
 
@@ -152,8 +152,9 @@ class Answers:
                 self._lock.acquire()
             except Timeout as error:
                 raise Failure(
-                    f"{self.path} is held by another session of film label, for more than "
-                    f"{LOCK_SECONDS:g} seconds; end it, if it hangs, and run the command again"
+                    f"{self.path} has been locked by another session of film label for more than "
+                    f"{LOCK_SECONDS:g} seconds; if that session hangs, end it, and run the "
+                    "command again"
                 ) from error
             try:
                 yield self._read()

@@ -42,7 +42,7 @@ def candidate_pairs(
             first.setdefault(key, row)
     rows = np.fromiter(first.values(), dtype=np.intp)
     if not len(rows):
-        raise Failure(f"{table.source} has no pair of two different texts: nothing to ask")
+        raise Failure(f"{table.source} has no pair of two different texts to ask about")
     if len(rows) > POOL:
         rng = np.random.default_rng(seed)
         weights = np.ones(len(rows)) if scores is None else _even(scores[rows])

@@ -23,7 +23,7 @@ ROWS = [
     ("Wie alt ist die Katze?", "Wo steht das Haus?", 0),
     ("Wo steht das Haus?", "Wo ist der Garten?", ""),
 ]
-SHARE = "untrained similarity has a share of 100% in the log-odds"
+SHARE = "untrained similarity gets 100% of the weight in these scores"
 
 
 @pytest.fixture(autouse=True)
@@ -136,9 +136,9 @@ def test_duplicates_are_judged_by_a_model_adapted_to_the_collection(
         and matched.out == run("duplicates", new, "--against", known, "--budget", 3).out
     )
     told = refused("duplicates", new, "--against", known, "--adapt")
-    assert "--adapt is part of a collection; give it with --save instead" in told
+    assert "--adapt is fixed when a collection is saved; give it with --save instead" in told
     told = refused("duplicates", new, "--against", known, "--precision", 0.5)
-    assert "--precision is of a model as trained, not adapted" in told
+    assert "--precision was measured without --adapt" in told
 
 
 def test_duplicates_say_when_texts_are_unfamiliar(shelf, foreign):
@@ -156,5 +156,5 @@ def test_what_does_not_fit_is_refused_before_any_work(shelf, tmp_path):
     model = ["-m", shelf / "model.skops", "--adapt"]
     assert "give --model too" in refused("duplicates", "none.csv", "--adapt")
     told = refused("duplicates", "none.csv", *model, "--precision", 0.9)
-    assert "--precision is of a model as trained, not adapted" in told
+    assert "--precision was measured without --adapt" in told
     assert "the texts of a table; give PAIRS" in refused("explain", "-p", "a", "b", *model)

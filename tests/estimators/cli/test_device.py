@@ -79,7 +79,7 @@ def test_a_saved_stack_computes_there(stack, devices, tmp_path):
         ran = run(*command)
         assert (ran.code, devices) == (0, {"cpu:0"}), (command, ran.err)
     told = refused("duplicates", stack / "texts.csv", "--device", "cpu")
-    assert "--device is about the encoder of a model; give --model too" in told
+    assert "--device applies to the encoder of a model; give --model too" in told
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

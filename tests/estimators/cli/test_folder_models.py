@@ -223,7 +223,7 @@ def test_an_encoder_of_a_harvest_gives_vectors(surrogate, tiny_model, tmp_path):
     model.fit(PAIRS, SCORES).save(folder)
     harvested = ["harvest", sentences_table(tmp_path), "-o", tmp_path / "o.csv", "--pairs", 9]
     said = refused(*harvested, "-m", surrogate, "--encoder", folder)
-    assert "holds a CrossEncoderRegressor, which gives no vectors of sentences" in said
+    assert "holds a CrossEncoderRegressor, which has no sentence vectors" in said
     said = refused(*harvested, "-m", surrogate, "--encoder", "no/such/place")
     assert "--encoder 'no/such/place': there is no such folder" in said
     assert not (tmp_path / "o.csv").exists()
@@ -232,7 +232,7 @@ def test_an_encoder_of_a_harvest_gives_vectors(surrogate, tiny_model, tmp_path):
 def test_harvests_that_cannot_be(contexts, tmp_path):
     table, out = sentences_table(tmp_path), tmp_path / "scored.csv"
     model = ["-m", contexts, "--pairs", 30]
-    assert "pairs are kept in a file" in refused("harvest", table, *model, "-o", "-")
+    assert "continues an unfinished file" in refused("harvest", table, *model, "-o", "-")
     assert "would overwrite the input" in refused("harvest", table, *model, "-o", table)
     few = sentences_table(tmp_path, SENTENCES[:3])
     assert "give at least 4" in refused("harvest", few, *model, "-o", out)

@@ -219,7 +219,7 @@ def test_what_cannot_be_labelled(shelf, tmp_path):
     dev = shelf / "dev.csv"
     assert "must be a file" in refused("label", "-", "--labels", labels)
     path = write_csv(tmp_path / "one.csv", ["text"], [["same"], ["Same"], ["?"]])
-    assert "nothing to ask" in refused("label", path, "--labels", labels)
+    assert "no pair of two different texts" in refused("label", path, "--labels", labels)
     assert "would overwrite" in refused("label", dev, "--labels", dev)
     message = refused("label", shelf / "train.csv", "--labels", write_csv(labels, ["a"], [["b"]]))
     assert "not a file of answers" in message and "'a'" in message

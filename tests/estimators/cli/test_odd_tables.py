@@ -220,7 +220,7 @@ def test_a_single_pair_of_empty_texts_is_refused_too(shelf, tmp_path):
     path = write_csv(tmp_path / "one.csv", ["text1", "text2"], [("", " ")])
     assert "are empty in every row" in refused("score", path, "-m", shelf / "model.skops")
     message = refused("explain", "--text-pair", "", " ", "-m", shelf / "model.skops")
-    assert "--text-pair holds two empty texts" in message
+    assert "--text-pair has two empty texts" in message
 
 
 def test_texts_that_are_all_empty_have_no_duplicates():

@@ -279,7 +279,7 @@ def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf, monkeypatch):
     assert "6 different texts are too few" in few.err and "share of 20%" in few.err
     monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
     adapted = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
-    assert "untrained similarity has a share of 100% in the log-odds" in adapted.err
+    assert "untrained similarity gets 100% of the weight in these scores" in adapted.err
     p = [row["probability"] for row in adapted.records]
     assert p[0] > max(p[1:]) and p != [row["probability"] for row in plain.records]
     again = run("score", "-", "-m", shelf / "model.skops", stdin=lines)

@@ -132,7 +132,7 @@ def test_labels_as_words_are_told_and_turned_the_right_way(shelf, tmp_path, othe
     rows = [[*row[:2], duplicate if row[2] == "1" else other] for row in table.rows]
     path = write_csv(tmp_path / "words.csv", table.columns, rows)
     ran = run("train", path, "-m", tmp_path / "m.film", *SMALL)
-    assert f"labels of duplicates are {duplicate!r}; of other pairs, {other!r}" in ran.err
+    assert f"{duplicate!r} means duplicate, {other!r} means not" in ran.err
     pairs, _ = pairs_and_labels(shelf / "train.csv")
     same = load_model(tmp_path / "m.film").predict_proba(pairs)
     np.testing.assert_allclose(same, load_model(shelf / "model.skops").predict_proba(pairs))
