@@ -41,10 +41,10 @@ Exit status: 0 success, 2 wrong options or data, 1 a bug; 130 Ctrl-C, 143 SIGTER
 
 
 class LazyApplication(Application):
-    """Commands whose modules load when one is called: listing them loads none."""
+    """A group that imports a command's module only when the command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands, in the order in which a newcomer needs them."""
+        """Return the names of the commands, in the order that a newcomer needs."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -65,7 +65,7 @@ class LazyApplication(Application):
             raise click.UsageError(error.message + hint, ctx) from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Offer commands without loading them, and options."""
+        """Complete names of commands, without importing them, and options."""
         found = [
             CompletionItem(name, help=text)
             for name, text in COMMANDS.items()
@@ -74,7 +74,7 @@ class LazyApplication(Application):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without loading them."""
+        """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

@@ -34,7 +34,7 @@ _ARGUMENTS = {
 
 
 def _printable(text: str) -> str:
-    """Messages may quote a file, whose characters must not steer the terminal."""
+    """Escape control characters, which a message may quote from a file."""
     return "\n".join(printable_text(line, len(line)) for line in text.split("\n"))
 
 
@@ -49,10 +49,10 @@ class Failure(click.ClickException):
 
 
 class Application(click.Group):
-    """Commands that end as a shell expects, whatever stops them."""
+    """A group whose commands always end with the exit status that a shell expects."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; errors become messages, an interruption a status of its signal."""
+        """Run a command; errors become messages, and an interruption the status of its signal."""
         for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
             # Results are UTF-8 whatever the locale; a stand-in for a stream may lack this.
             reconfigure: Any = getattr(stream, "reconfigure", None)
@@ -84,14 +84,14 @@ class Application(click.Group):
             raise Failure(self._said(ctx, error)) from error
 
     def _said(self, ctx: click.Context, error: Exception, instead: str | None = None) -> str:
-        """Give the message of an error with its notes, by the options of the command."""
+        """Return the message and notes of an error, with options in place of arguments."""
         text = "\n".join([instead or str(error), *getattr(error, "__notes__", ())])
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         return text if command is None else by_options(text, command)
 
 
 def by_options(text: str, command: click.Command) -> str:
-    """Name options in a message that names arguments of Python.
+    """Replace names of Python arguments in a message by options.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def by_options(text: str, command: click.Command) -> str:
 
 
 def _left(ctx: click.Context) -> str:
-    """Say what an interruption leaves behind."""
+    """Report what an interruption leaves on disk."""
     files = ctx.meta.get(f"{_META}written", [])
     if files:
         return f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} written, the rest is not"
@@ -139,13 +139,13 @@ def _left(ctx: click.Context) -> str:
 
 
 def _drop_output() -> None:
-    """Send what is left for standard output nowhere, so that it does not fail again at exit."""
+    """Discard the rest of standard output, so that it does not fail again at exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether a check of ours raised it; where a library did, it shows a bug of ours."""
+    """Return whether our own check raised it; an error of a library is our bug."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -170,7 +170,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 class _Notes(logging.Handler):
-    """What libraries log, as notes of one line."""
+    """A log handler that prints messages of libraries as notes of one line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
@@ -204,13 +204,13 @@ quiet_option = click.option(
 
 
 def is_quiet() -> bool:
-    """Whether notes and progress are unwanted."""
+    """Return whether --quiet was given."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(f"{_META}quiet"))
 
 
 def note(text: str) -> None:
-    """Tell something on standard error, unless notes are unwanted."""
+    """Print a note to standard error, unless --quiet."""
     if not is_quiet():
         click.echo(f"film: {_printable(text)}", err=True)
 
@@ -221,18 +221,18 @@ def verbosity() -> int:
 
 
 def leaves(text: str) -> None:
-    """Say what an interruption from here on leaves behind."""
+    """Register what an interruption leaves on disk from now on."""
     click.get_current_context().meta[f"{_META}left"] = text
 
 
 def wrote(path: str) -> None:
-    """Remember that a file is written whole, whatever interrupts the command later."""
+    """Register a file as complete, in case the command is interrupted later."""
     click.get_current_context().meta.setdefault(f"{_META}written", []).append(path)
 
 
 @contextmanager
 def progress(total: int, title: str) -> Iterator[Any]:
-    """Yield a callable that moves a bar on by so many pairs."""
+    """Yield a callable that advances a progress bar by a number of pairs."""
     from tqdm.auto import tqdm
 
     with tqdm(total=total, desc=title, unit=" pairs", disable=not verbosity()) as bar:
@@ -240,5 +240,5 @@ def progress(total: int, title: str) -> Iterator[Any]:
 
 
 def examples(*lines: str) -> str:
-    """Epilog of a command: its examples, not rewrapped."""
+    """Return the epilog of a command: its examples, without rewrapping."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""How good probabilities are: a few figures, and precision and recall by threshold."""
+"""Metrics of probabilities, and precision and recall by threshold."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def figures(
     prior: float | None = None,
     calibration: bool = True,
 ) -> dict[str, Any]:
-    """Judge probabilities of pairs.
+    """Compute metrics of the probabilities of pairs.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ def figures(
 
 
 def as_text(record: Mapping[str, Any]) -> str:
-    """Lay figures out in two columns."""
+    """Format figures in two columns."""
     return two_columns({name: _shown(value) for name, value in record.items()})
 
 
 def two_columns(lines: Mapping[str, str]) -> str:
-    """Lay names and texts out, a line for each."""
+    """Format names and texts, one line each."""
     width = max(map(len, lines))
     return "".join(f"{name:<{width}}  {text}\n" for name, text in lines.items())
 
@@ -100,7 +100,7 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What to call a duplicate: figures at round thresholds, and one for a wanted precision."""
+    """Metrics at round thresholds, and the threshold that keeps a required precision."""
 
     prior: float
     curve: ThresholdCurve
@@ -121,7 +121,7 @@ class Thresholds:
         return record
 
     def as_text(self) -> str:
-        """Lay the figures out as a table, the suggestion below."""
+        """Format the figures as a table, followed by the suggestion."""
         head = f"{'threshold':<11}" + "".join(f"{name:<26}" for name in _NAMES.values()) + "pairs\n"
         rows = "".join(_line(self.rounded, row) for row in range(len(self.rounded)))
         return (
@@ -130,7 +130,7 @@ class Thresholds:
         )
 
     def advice(self) -> str:
-        """Say which threshold keeps the wanted precision; empty where none was wanted."""
+        """Return the sentence that suggests a threshold; empty if no precision is required."""
         if self.wanted is None:
             return ""
         low = self.curve.precision_interval[:, 0]

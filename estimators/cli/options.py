@@ -1,4 +1,4 @@
-"""Options that several commands take, each declared once."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT_COLUMNS = ("text", "question", "title", "body")
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers; nan, which lies outside of no range, is refused."""
+    """A range of finite numbers; refuses nan."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number."""
@@ -26,7 +26,7 @@ class FiniteRange(click.FloatRange):
 
 
 class FileName(click.ParamType):
-    """The name of a file or folder, which shells complete; whoever opens it checks it.
+    """The name of a file or folder, which shells complete.
 
     Parameters
     ----------

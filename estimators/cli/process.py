@@ -1,4 +1,4 @@
-"""What a process inherits: standard streams that may be closed, and signals that end it."""
+"""Closed standard streams, and signals that end the process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Ended(KeyboardInterrupt):
-    """A signal asks the process to end: what is half written is removed, as at Ctrl-C.
+    """Raised at a signal that ends the process, so that unfinished files are removed.
 
     Parameters
     ----------

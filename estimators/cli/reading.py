@@ -1,4 +1,4 @@
-"""Reading of what the commands are given: tables, columns, labels, models."""
+"""Read the inputs of the commands: tables, columns, labels, models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOOKED_AT_TEXTS, _LOOKED_AT_LETTERS = 1000, 200
 
 
 def open_table(source: str, encoding: str | None) -> Table:
-    """Read a table and pass on what its reader notes."""
+    """Read a table, and print the notes of its reader."""
     table = read_table(source, encoding=encoding)
     for text in table.notes:
         note(text)
@@ -40,7 +40,7 @@ def open_table(source: str, encoding: str | None) -> Table:
 
 
 def choose_column(table: Table, given: Any, choices: Sequence[str], option: str, what: str) -> Any:
-    """Return the column or columns that were asked for, or the only one of the usual names."""
+    """Return the named columns, or the only column with a usual name."""
     if given is not None:
         table.column(given)
         if not isinstance(given, str) and len(set(given)) < len(given):
@@ -53,7 +53,7 @@ def choose_column(table: Table, given: Any, choices: Sequence[str], option: str,
 
 
 def texts_of(table: Table, given: Any) -> list[str]:
-    """Return the texts of a column, or of several joined, with notes on what is odd about them."""
+    """Return the texts of one or several joined columns, and print notes on odd texts."""
     column = choose_column(table, given, TEXT_COLUMNS, "--text", "the texts")
     texts = table.column(column)
     named = [column] if isinstance(column, str) else column
@@ -62,7 +62,7 @@ def texts_of(table: Table, given: Any) -> list[str]:
 
 
 def choose_id_column(table: Table, given: str | None) -> str | None:
-    """Return the column of ids; None where none is asked for and none has the usual name."""
+    """Return the column of ids, or None if no column is named or has a usual name."""
     if given is None and not any(name.strip().lower() in ID_COLUMNS for name in table.columns):
         return None
     return choose_column(table, given, ID_COLUMNS, "--id", "the ids")
@@ -87,7 +87,7 @@ def choose_pair_columns(table: Table, text1: str | None, text2: str | None) -> t
 
 
 def pair_columns_of(table: Table) -> list[tuple[str, str]]:
-    """Find the usual couples of columns that a table has."""
+    """Return the usual pairs of columns that a table has."""
     named = {name.strip().lower(): name for name in reversed(table.columns)}
     return [(named[a], named[b]) for a, b in PAIR_COLUMNS if a in named and b in named]
 
@@ -106,7 +106,7 @@ def _unclear(
 
 
 def pairs_of(table: Table, text1: str | None, text2: str | None) -> NDArray[np.object_]:
-    """Return the pairs as an array, shape (n, 2), with notes on what is odd about them."""
+    """Return the pairs, shape (n, 2), and print notes on odd texts."""
     columns = choose_pair_columns(table, text1, text2)
     pairs = np.array([*zip(*map(table.column, columns), strict=True)], dtype=object)
     _note_on_texts(table, pairs, columns, _PAIR_OPTIONS)
@@ -162,7 +162,7 @@ class LabelledPairs(NamedTuple):
     y: NDArray[np.int64]
 
     def check_labels(self, what: str) -> None:
-        """Raise where all labels are the same, which `what` cannot use."""
+        """Raise if all labels are the same."""
         if self.y.min() == self.y.max():
             raise Failure(
                 f"{self.table.source}: all {len(self.y)} labels in column {self.column!r} are "
@@ -184,7 +184,7 @@ def read_labelled_pairs(
 
 
 def _note_on_labels(labelled: LabelledPairs) -> None:
-    """Say when pairs called duplicates share fewer words than the others."""
+    """Warn if pairs labelled duplicate share fewer words than the others."""
     step = max(1, len(labelled.y) // _LOOKED_AT_TEXTS)
     y = labelled.y[::step].astype(bool)
     if min(y.sum(), (~y).sum()) < _LEAST_OF_A_CLASS:
@@ -204,7 +204,7 @@ def _note_on_labels(labelled: LabelledPairs) -> None:
 def _note_on_texts(
     table: Table, rows: NDArray[np.object_], columns: Sequence[str], option: str
 ) -> None:
-    """Say when texts are missing, or when the features are not made for their language.
+    """Warn if texts are missing, or if the features do not suit their language.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def _is_stand_in(text: str) -> bool:
 
 
 def mostly_latin(texts: NDArray[np.object_]) -> bool:
-    """Whether at least half of the letters, in a spread sample, are Latin ones."""
+    """Return whether at least half of the letters of a sample are Latin."""
     step = max(1, len(texts) // _LOOKED_AT_TEXTS)
     letters: dict[str, int] = {}
     for text in texts[::step]:
@@ -290,7 +290,7 @@ def unique_ids(table: Table, column: str) -> list[Any]:
     Raises
     ------
     Failure
-        When one is empty or there twice.
+        If an id is empty or occurs twice.
     """
     ids = table.column(column)
     first: dict[str, int] = {}
@@ -329,7 +329,7 @@ def open_model(path: str, device: str | None = None) -> Any:
 
 
 def adapted(classifier: Any, texts: Any, encodings: Any = None) -> Any:
-    """Return a copy of a classifier that is adapted to texts, and note the share that this has."""
+    """Return a copy of a classifier adapted to texts, and print how far it was adapted."""
     classifier = copy(classifier).adapt(texts, encodings)
     share = classifier.untrained_share_
     note(f"untrained similarity gets {share:.0%} of the weight in these scores")
@@ -337,7 +337,7 @@ def adapted(classifier: Any, texts: Any, encodings: Any = None) -> Any:
 
 
 def load_model(path: str, device: str | None = None) -> Any:
-    """Load what `estimators.save_model` wrote, with as few imports as it takes."""
+    """Load a file of `estimators.save_model` with as few imports as possible."""
     if path == "-":
         raise click.UsageError("--model - : a model is read from a file, not from standard input")
     from estimators import persistence

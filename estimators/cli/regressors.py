@@ -1,4 +1,4 @@
-"""Models in folders, which give similarities rather than probabilities."""
+"""Models saved as folders, which predict similarities instead of probabilities."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MOST_TOKENS = 64
 
 
 def is_folder(path: str) -> bool:
-    """Whether a model is the folder of one that gives similarities."""
+    """Return whether a path is the folder of a model of similarities."""
     from estimators.persistence import is_bundle
 
     return path != "-" and os.path.isdir(path) and not is_bundle(path)
 
 
 def checked_folder(path: str, contexts: int | None, adapt: bool) -> bool:
-    """Whether a model is a folder, with the options that are for such a model."""
+    """Return whether a model is a folder; raise if the options do not suit it."""
     folder = is_folder(path)
     if not folder and contexts is not None:
         raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
@@ -67,7 +67,7 @@ def load_folder(path: str, device: str | None = None) -> Any:
 
 
 def load_encoder(name: str, device: str | None = None) -> Any:
-    """Load what gives vectors of sentences, fitted.
+    """Load a fitted model that has sentence vectors.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def load_encoder(name: str, device: str | None = None) -> Any:
 
 
 class FolderModel:
-    """A model of a folder that scores pairs, and says which one it is.
+    """A model saved as a folder, which scores pairs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Places and forms of what the commands write."""
+"""Output files and formats of the commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _META = "estimators.cli.escape"
 
 
 def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Raise when --out and --format contradict each other; whichever comes second sees both."""
+    """Raise if --out and --format contradict each other."""
     seen = ctx.params | {param.name: value}
     out, form = seen.get("out"), seen.get("form")
     if "out" not in seen or "form" not in seen:
@@ -94,7 +94,7 @@ class _OnlyLooked(Exception):
 
 
 def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]) -> None:
-    """Raise unless each output, by its option, can be written and overwrites nothing that is read.
+    """Raise if an output cannot be written or would overwrite an input.
 
     Standard input and output are inputs and outputs too, and may be closed.
 
@@ -144,12 +144,12 @@ def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]
 
 
 def is_file(out: str | None) -> TypeGuard[str]:
-    """Whether a result goes to a file rather than to standard output."""
+    """Return whether a result goes to a file instead of standard output."""
     return out is not None and out != "-"
 
 
 def form_of(path: str | None, otherwise: Any = "csv") -> Any:
-    """Return the form of a table that its name asks for."""
+    """Return the format that a file name has."""
     return format_of(path or "") or otherwise
 
 
@@ -161,7 +161,7 @@ def write_result(
     *,
     like: Table,
 ) -> None:
-    """Write a table, in the form asked for or else that of the input, and say so."""
+    """Write a table in the requested format, else in the format of the input."""
     chosen: Any = form or form_of(out, like.format)
     escape = bool(click.get_current_context().meta.get(_META))
     if is_file(out):
@@ -183,7 +183,7 @@ def write_result(
 
 
 def standard_output() -> Any:
-    """Return the stream, which an interruption from here on may cut short."""
+    """Return standard output, which an interruption may cut short."""
     _check_standard_output()
     leaves("standard output may be cut short")
     return sys.stdout
@@ -205,19 +205,19 @@ def write_text(out: str | None, text: str) -> None:
 
 
 def write_report(out: str | None, form: str, record: Any, text: str) -> None:
-    """Write a record as JSON where `form` asks for it, else as text."""
+    """Write a record as JSON if `form` is "json", else as text."""
     write_text(out, json.dumps(record, indent=1) + "\n" if form == "json" else text)
 
 
 def size_of(path: str) -> int:
-    """Bytes of a file, or of all files in a folder."""
+    """Return the size in bytes of a file, or of all files in a folder."""
     if not os.path.isdir(path):
         return os.path.getsize(path)
     return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
 
 
 def digest_of(path: str) -> str:
-    """Hash of a file, or of all files in a folder."""
+    """Return a hash of a file, or of all files in a folder."""
     files = [Path(path)] if not os.path.isdir(path) else sorted(Path(path).rglob("*"))
     digest = hashlib.sha256()
     for file in files:
@@ -228,7 +228,7 @@ def digest_of(path: str) -> str:
 
 
 def note_written(path: str, what: str | None = None) -> None:
-    """Say that a file is written, what it holds and how large it is."""
+    """Print a note that names a written file, its content and size."""
     wrote(path)
     size: float = size_of(path)
     unit = "B"

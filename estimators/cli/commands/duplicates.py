@@ -275,7 +275,7 @@ def duplicates(**given: Any) -> None:
 
 
 def _ids_of(rows: Table, named: str | None, n_before: int = 0) -> list[Any]:
-    """Return the ids of a column, or the numbers of the rows after those that are there."""
+    """Return the ids of a column, or row numbers that continue those of the collection."""
     if named is None:
         return [str(n_before + number) for number in range(1, len(rows) + 1)]
     return reading.unique_ids(rows, named)
@@ -301,7 +301,7 @@ def _threshold_for(precision: float, classifier: Any, prior: float | None) -> fl
 
 
 def _checked_collection(options: SimpleNamespace) -> Collection | None:
-    """Raise where options do not go together, and open the collection of --against if it is one."""
+    """Raise if options contradict each other, and open --against if it is a collection."""
     against, grouped = options.against, options.grouped or options.keep is not None
     known = against is not None and is_collection(against)
     if against is not None:

@@ -131,7 +131,7 @@ def _draw(
     y: np.ndarray,
     p: np.ndarray,
 ) -> None:
-    """Write an image of the thresholds, or a page of that, the calibration and the figures."""
+    """Write an image of the thresholds, or a page with the thresholds, calibration and figures."""
     display = ThresholdDisplay(by_threshold.curve, by_threshold.wanted, "probability").plot()
     form = PurePath(path).suffix.lower()
     if form in IMAGES:

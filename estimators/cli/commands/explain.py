@@ -134,7 +134,7 @@ def _verdicts(classifier: Any, texts: Any) -> list[Any]:
 
 
 def _checked_form(form: str | None, out: str | None) -> str:
-    """Form of the result, which the name of a file must not belie."""
+    """Return the format of the result; raise if it contradicts the name of the file."""
     named = format_of(out or "")
     if named not in (None, "jsonl") or (named and form == "text"):
         raise click.UsageError(

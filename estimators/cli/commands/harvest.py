@@ -125,7 +125,7 @@ def harvest(
 
 
 def _check_out(out: str, inputs: list[str | None]) -> None:
-    """Raise where the file would be one that is read; one of an earlier harvest is continued."""
+    """Raise if the output is an input; the file of an earlier harvest is continued."""
     if out == "-":
         raise Failure("--out - : harvest continues an unfinished file; give its name")
     check_places({"--out": out}, inputs)

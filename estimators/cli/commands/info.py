@@ -42,7 +42,7 @@ def info(model: str, out: str | None, form: str) -> None:
 
 
 def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Gather what is known of a model in a folder."""
+    """Collect the facts about a model in a folder."""
     facts = _known(model, saved, path) | {"judges pairs": regressors.WAYS[type(model).__name__]}
     corpus = getattr(model, "corpus_", None)
     if corpus is not None:
@@ -64,7 +64,7 @@ def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, 
 
 
 def _known(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Gather what is known of every model."""
+    """Collect the facts that every model has."""
     return {
         "file": path,
         "size in bytes": size_of(path),
@@ -77,7 +77,7 @@ def _known(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Gather what is known; None where the file does not record it."""
+    """Collect the facts; None if the file does not record one."""
     metadata = saved["metadata"]
     facts: dict[str, Any] = _known(model, saved, path)
     steps = getattr(model, "members", None) or getattr(model, "steps", None)

@@ -92,7 +92,7 @@ def label(
 
 
 class _Dialogue:
-    """Questions and answers; what was asked can be undone back to the start."""
+    """The dialogue with the user; every answer of the session can be undone."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class _Dialogue:
             click.echo(f"answer {_CHOICES}", err=True)
 
     def _keep(self, pair: np.ndarray, answer: str) -> None:
-        """Keep an answer; where it cannot be written, wait until it can."""
+        """Save an answer; if it cannot be written, wait until it can."""
         while True:
             try:
                 return self._answers.add(pair.tolist(), answer)
@@ -178,12 +178,12 @@ class _Dialogue:
 
 
 def _is_terminal() -> bool:
-    """Whether a person can be asked what to do."""
+    """Return whether standard input is a terminal."""
     return sys.stdin.isatty()
 
 
 def _check_input() -> None:
-    """Raise unless answers can come."""
+    """Raise if standard input is closed."""
     if sys.stdin is None or sys.stdin.closed:
         raise Failure("standard input is closed; answer in a terminal, or through a pipe")
     reconfigure: Any = getattr(sys.stdin, "reconfigure", None)
@@ -192,7 +192,7 @@ def _check_input() -> None:
 
 
 class _Fit:
-    """Fits and saves a model where there is something new to learn from."""
+    """Fit and save a model when there are new answers."""
 
     def __init__(self, path: str | None, pairs: np.ndarray, seed: int) -> None:
         self._path = path

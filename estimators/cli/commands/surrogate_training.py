@@ -1,4 +1,4 @@
-"""What ``film train --surrogate`` does: learn similarities from scores of pairs."""
+"""``film train --surrogate``: learn similarities from scores of pairs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _number(table: Any, row: int, cell: str) -> float:
 
 
 def _report(model: Any, pairs: NDArray[np.object_], scores: NDArray[np.float64]) -> None:
-    """Say how near the similarities of pairs that were not learned from come to their scores."""
+    """Report how well similarities of held-out pairs match their scores."""
     if len(np.unique(scores)) < 2:
         return
     found = model.predict(pairs)

@@ -267,7 +267,7 @@ def train(
 
 
 def _check_kind(surrogate: bool, accurate: bool) -> None:
-    """Raise where an option is given that another kind of model takes."""
+    """Raise if an option belongs to another kind of model."""
     context = click.get_current_context()
     wrong: dict[str, str] = {}
     if surrogate:
@@ -289,7 +289,7 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
 
 
 def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
-    """Judge the training pairs by models that did not see them."""
+    """Measure the out-of-fold predictions."""
     p = classifier.out_of_fold_probabilities()
     prior = classifier.train_prior_
     p = shift_prior(p, classifier.prior_, prior).astype(np.float64, copy=False)

@@ -1,1 +1,1 @@
-"""What ``film duplicates`` knows, tabulates and shows."""
+"""Inputs, tables and page of ``film duplicates``."""

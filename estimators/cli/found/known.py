@@ -1,4 +1,4 @@
-"""What ``film duplicates`` knows before it starts: a collection, and pairs that were judged."""
+"""Inputs of ``film duplicates`` besides the table: a collection and labelled pairs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Collection:
             )
 
     def check_new(self, ids: Sequence[Any]) -> None:
-        """Raise where a new row has the id of one that is there, be it a number or a text."""
+        """Raise if a new row has an id that the collection already has, as a number or a text."""
         there = {str(name) for name in self.finder.ids_.tolist()}
         taken = [str(name) for name in ids if str(name) in there]
         if taken:
@@ -62,7 +62,7 @@ class Collection:
             )
 
     def save(self) -> None:
-        """Write the collection back, unless someone else has in the meantime."""
+        """Save the collection, unless another command has changed it."""
         from estimators.persistence import save_model
 
         if _stamp(self.path) != self._stamp:
@@ -83,7 +83,7 @@ def is_collection(path: str) -> bool:
 
 @contextmanager
 def alone_at(path: str) -> Iterator[None]:
-    """Hold a collection against other commands that write it."""
+    """Lock a collection against other commands that write it."""
     place = Path(os.path.realpath(path))
     lock = FileLock(place.with_name(f".{place.name}.lock"))
     try:
@@ -103,7 +103,7 @@ def _stamp(path: str) -> tuple[int, int, int]:
 
 
 def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:
-    """Return what rows that are compared have in common: the cells of some columns, as one text."""
+    """Return the blocking key of each row: its cells in some columns, as one text."""
     if not columns:
         return None
     if len(set(columns)) < len(columns):
@@ -121,7 +121,7 @@ def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:
 def known_pairs(
     path: str, encoding: str | None, texts: list[str], ids: list[Any], blocks: list[str] | None
 ) -> tuple[Pairs, Pairs]:
-    """Read judged pairs: ids of rows that mean the same, and of rows that do not.
+    """Read labelled pairs as ids: the pairs labelled 1, and the pairs labelled 0.
 
     Pairs are known by their texts, whichever rows have them; where the file has none, by id1 and
     id2. Labels are as for ``film train``; a row without one is ignored.
@@ -176,7 +176,7 @@ def _rows_by_text(texts: list[str], blocks: list[str] | None) -> dict[str, dict[
 
 
 def refuse_contradictions(error: ValueError, path: str) -> Failure:
-    """Say what contradicts in the words of a file of labels."""
+    """Rephrase a contradiction between labels in terms of the file."""
     text = str(error).replace("cannot_link parts", "label 0 parts")
     text = text.replace("must_link joins", "label 1 joins").replace("that pair", "that line")
     return Failure(f"--not-same {path}: {text.replace('one of these pairs', 'one of their lines')}")

@@ -1,4 +1,4 @@
-"""What the page of duplicates shows, from a duplicate finder."""
+"""Data of the page of duplicates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def page_data(
     must_link: Any = (),
     cannot_link: Any = (),
 ) -> dict[str, Any]:
-    """Gather groups, scores and word alignments for `estimators.inspection.duplicates_page`.
+    """Collect groups, scores and word alignments for `estimators.inspection.duplicates_page`.
 
     They are of all texts that are in a pair or group at half of ``threshold``, to which the slider
     goes down; copies are one entry. Words are aligned in the best `ALIGNED_PAIRS` pairs. The other
@@ -65,7 +65,7 @@ def page_data(
 
 
 def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
-    """Gather what `duplicates_page` shows of matches across two tables.
+    """Collect the data of `duplicates_page` for matches between two tables.
 
     ``found`` is what `DuplicateFinder.match` returns. There is one group per new row, with the rows
     that it matches, the best first.
@@ -121,7 +121,7 @@ def _merges(
 def _alignments(
     finder: Any, pairs: list[tuple[int, int]], texts: list[dict[str, Any]]
 ) -> tuple[dict[str, list[tuple[int, int, float]]], dict[int, list[tuple[int, int]]]]:
-    """Find which words meet, by the embedder that can be taken apart into words."""
+    """Align words with an embedder whose cosine splits into words."""
     aligned: dict[str, list[tuple[int, int, float]]] = {}
     tokens: dict[int, list[tuple[int, int]]] = {}
     embedder = _embedder(finder) if pairs else None

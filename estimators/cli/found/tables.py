@@ -16,7 +16,7 @@ Result = tuple[list[str], Any]
 
 
 def check_carried(table: Table, carried: list[str]) -> None:
-    """Raise where a column of the table has the name of one of the groups'."""
+    """Raise if the table has a column with the name of a group column."""
     taken = [column for column in carried if column in ("group", "id", "score", "weakest")]
     if taken:
         raise Failure(
@@ -60,9 +60,9 @@ def group_table(groups: Any, table: Table, carried: list[str]) -> Result:
 def kept_tables(
     groups: Any, kept: np.ndarray, ids: list[Any], table: Table
 ) -> tuple[Result, Result]:
-    """Return the table without its duplicates, and what became of the rows left out.
+    """Return the table without its duplicates, and the table of removed rows.
 
-    ``kept``, shape (n_rows,), is the row that stands for each row. Columns and order of rows stay.
+    ``kept``, shape (n_rows,), is the row that replaces each row. Columns and order stay.
     """
     stays = kept == np.arange(len(kept))
     rows = (table.rows[row] for row in np.flatnonzero(stays).tolist())
@@ -79,7 +79,7 @@ def kept_tables(
 
 
 def sort_values(table: Table, column: str) -> list[Any]:
-    """Return values of a column that say which row of a group stays: the one with the largest.
+    """Return sortable values of a column; the row with the largest value in a group is kept.
 
     All are numbers, or all are dates of ISO 8601; an empty cell is less than any. Anything else
     has no order that could be relied on: as texts, 9 would be more than 10.

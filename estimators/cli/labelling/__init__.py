@@ -1,1 +1,1 @@
-"""Labels given by a person: the file of answers, and what could be asked."""
+"""Labelling: the file of answers, and candidate pairs."""

@@ -1,4 +1,4 @@
-"""A table on disk to which rows are appended, and from which they are taken, and no more."""
+"""A table on disk to which rows are appended and from which they are removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"BZh")
 
 
 class AnswerFile:
-    """A table as its file gives it at one moment.
+    """The state of a file of answers.
 
     Rows that are appended follow the file's own delimiter, line ends and encoding, so that the
     program that wrote it (Excel, say) still reads it; all other bytes stay as they are. Only
@@ -56,7 +56,7 @@ class AnswerFile:
             self._parse()
 
     def append(self, rows: Sequence[Sequence[str]]) -> None:
-        """Write the file with more rows, whole or not at all."""
+        """Append rows, atomically."""
         text = self._text
         newline = _line_end(text)
         if text and not text.endswith(("\n", "\r")):
@@ -77,7 +77,7 @@ class AnswerFile:
         self._write(text)
 
     def remove(self, place: int) -> None:
-        """Write the file without one row; without the file where it was the only one."""
+        """Remove one row, and the file if it was the only row."""
         assert self.table is not None
         starts = self.table.lines
         if len(starts) == 1 and self._header == self._columns:
@@ -152,7 +152,7 @@ def _header_alone(raw: bytes) -> list[str] | None:
 
 
 def _delimiter(text: str, header: list[str]) -> str:
-    """Tell the delimiter that parts the first row into the header's cells."""
+    """Return the delimiter of the header line."""
     for delimiter in _DELIMITERS:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         if next((cells for cells in rows if cells), None) == header:

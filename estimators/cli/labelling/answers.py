@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def pair_key(pair: Sequence[str]) -> Key:
-    """Name a pair, whatever its order and spelling."""
+    """Return a key of a pair that ignores order, case and spacing."""
     a, b = sorted(normalize_text(text) for text in pair)
     return a, b
 
@@ -74,11 +74,11 @@ class Answers:
         return {answer: found[answer] for answer in ("1", "0", "")}
 
     def refresh(self) -> None:
-        """Read what others may have written."""
+        """Read the file again."""
         self._read()
 
     def add(self, pair: Sequence[str], answer: str) -> None:
-        """Keep an answer, "1", "0" or "": it is on the disk when this returns."""
+        """Save an answer, "1", "0" or ""; it is on disk when this returns."""
         text1, text2 = pair
         row = Row(text1, text2, answer)
         with self._alone() as file:
@@ -86,7 +86,7 @@ class Answers:
             self._given.append(row)
 
     def undo(self) -> bool:
-        """Take the last answer of this session back; False where the file no longer has it."""
+        """Remove the last answer of this session; return False if the file no longer has it."""
         with self._alone() as file:
             row = self._given.pop()
             places = [place for place, kept in enumerate(self._rows) if kept == row]
@@ -96,7 +96,7 @@ class Answers:
             return bool(places)
 
     def restore(self) -> None:
-        """Put back what another program saved over."""
+        """Restore answers that another program overwrote."""
         with self._alone() as file:
             self._save(file, self._lost())
 
@@ -129,7 +129,7 @@ class Answers:
         return file
 
     def _lost(self) -> list[Row]:
-        """Rows of this session whose pair the file no longer has."""
+        """Return the rows of this session that the file no longer has."""
         kept = {pair_key(row[:2]) for row in self._rows}
         lost = [row for row in self._given if pair_key(row[:2]) not in kept]
         if lost:
@@ -146,7 +146,7 @@ class Answers:
 
     @contextmanager
     def _alone(self) -> Iterator[AnswerFile]:
-        """Hold the file against other sessions and Ctrl-C, and read what is there now."""
+        """Lock the file against other sessions and Ctrl-C, and read it."""
         with _uninterrupted():
             try:
                 self._lock.acquire()
@@ -164,7 +164,7 @@ class Answers:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until a save is over."""
+    """Delay Ctrl-C until a save is complete."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals come to the main thread alone
         return

@@ -1,4 +1,4 @@
-"""Pairs that could be asked for a label."""
+"""Candidate pairs for labelling."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def candidate_pairs(
 
 
 def _even(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weigh rows so that every tenth of the scale has the same weight."""
+    """Weight rows so that every tenth of the scale has the same total weight."""
     height = np.minimum(scores * 10, 9).astype(np.intp)
     return 1 / np.bincount(height)[height]
 

@@ -1,4 +1,4 @@
-"""Tables that people bring: CSV, JSON, Excel and Parquet, in the encodings of their programs."""
+"""Read and write tables: CSV, JSON, Excel and Parquet, in common encodings."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Cells of tables: values as a file gives them, and how they read as text."""
+"""Convert cells of tables to text and JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cell_text(value: Any) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Return a value as JSON, which has null alone for numbers that are not finite.
+    """Return a value as JSON; numbers that are not finite become null.
 
     Examples
     --------

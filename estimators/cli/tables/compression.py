@@ -1,4 +1,4 @@
-"""Compressed files: recognised by their first bytes when read, by their suffix when written."""
+"""Compressed files: detected by their first bytes, written according to their suffix."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _only_member(data: bytes, name: str, source: str) -> tuple[bytes, str]:
 
 @contextmanager
 def compressor(handle: IO[bytes], name: str) -> Iterator[Any]:
-    """Yield a binary stream that compresses into a file, as the suffix of its name says."""
+    """Yield a binary stream that compresses into a file according to its suffix."""
     suffix = PurePath(name).suffix.lower()
     if suffix == ".gz":
         # Without the time, the same table gives the same bytes.

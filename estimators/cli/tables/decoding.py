@@ -1,4 +1,4 @@
-"""Text from bytes, in the encodings that people's programs write."""
+"""Decode text in common encodings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def decoded(data: bytes, encoding: str | None, source: str, notes: list[str]) ->
 
 
 def refuse_other_kinds(text: str, source: str) -> None:
-    """Raise where a text is a web page, or holds what no table of text does."""
+    """Raise if a text is a web page or holds control characters."""
     if _PAGE.match(text):
         raise ValueError(
             f"{source} is a web page or XML, not a table, such as a page that asks to log in; "
@@ -65,7 +65,7 @@ def line_of(before: str) -> int:
 
 
 def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
-    """UTF-8, or Windows-1252 where nothing speaks for UTF-8 or for letters that are not Latin."""
+    """Return UTF-8 or the encoding of another script if they fit, else Windows-1252."""
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError as error:
@@ -103,7 +103,7 @@ def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
 
 
 def _other_script(data: bytes) -> str | None:
-    """Return the encoding of letters that are not Latin, from the line of the first odd byte on."""
+    """Return the encoding of a script other than Latin, from the line of the first odd byte on."""
     start = next(_NOT_ASCII.finditer(data)).start()
     sample = data[data.rfind(b"\n", 0, start) + 1 :][:_SAMPLE]
     odd = len(_NOT_ASCII.findall(sample))

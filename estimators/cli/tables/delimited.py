@@ -1,4 +1,4 @@
-"""Tables of text whose cells are separated by commas, semicolons, tabs, pipes or carets."""
+"""Delimited tables: commas, semicolons, tabs, pipes or carets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def delimiter_of(text: str, suffix: str) -> str:
 
 
 def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) -> Parsed:
-    """Return columns, rows and the line at which each row starts.
+    """Return columns, rows and the first line of each row.
 
     Text separated by tabs may be written without any quoting, where a cell may begin with a
     quotation mark that never ends. So it is read without where quoting makes no table of it, or
@@ -53,13 +53,13 @@ def parse_delimited(text: str, delimiter: str, source: str, notes: list[str]) ->
 
 
 def told_separator(text: str) -> tuple[str, str]:
-    """Return what the first line says to be the separator, and the text without that line."""
+    """Return the separator that a first line ``sep=`` declares, and the text without that line."""
     told = _TOLD.match(text)
     return (told[1], text[told.end() :]) if told else ("", text)
 
 
 def refuse_header(cells: list[Any], columns: list[str], line: int, source: str) -> None:
-    """Raise where a row is the header again."""
+    """Raise if a row repeats the header."""
     if cells[1:] == columns[1:] != [] and cells[0].removeprefix("\ufeff") == columns[0]:
         raise ValueError(
             f"{source}: line {line} is the header again, as where two files were joined; remove it"
@@ -131,7 +131,7 @@ def _rows_with_quotes(text: str, delimiter: str, source: str) -> Parsed:
 
 
 def _rows_without_quotes(text: str) -> Parsed | None:
-    """Rows of lines that all have the cells of the first, of at least two; else nothing."""
+    """Return the rows without quoting if all have as many cells as the first (two or more)."""
     numbered = [
         (number, line.split("\t"))
         for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1)
@@ -165,7 +165,7 @@ def _check_widths(
 
 @contextmanager
 def _cells_up_to(size: int) -> Iterator[None]:
-    """Let the csv module read cells of this size; its limit is one for the whole process."""
+    """Raise the csv module's limit on the size of a cell, which is global."""
     with _FIELD_LIMIT:
         before = csv.field_size_limit()
         csv.field_size_limit(size + 1)

@@ -15,7 +15,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def is_array_of_objects(text: str) -> bool:
-    """Whether a text whose format no name tells is an array of objects, not CSV."""
+    """Return whether a text of unknown format is an array of objects, not CSV."""
     if not re.match(r"\s*\[\s*\{", text):
         return False
     try:

@@ -65,7 +65,7 @@ def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]],
 
 
 def _declared(metadata: Any, leaves: Sequence[Any]) -> int:
-    """Bytes that a table declares to take when it is read, its texts counted once each."""
+    """Return the declared size in bytes of a table, counting each distinct text once."""
     size = 0
     for group in range(metadata.num_row_groups):
         for place, leaf in enumerate(leaves):
@@ -77,7 +77,7 @@ def _declared(metadata: Any, leaves: Sequence[Any]) -> int:
 
 
 def _size(array: Any) -> int:
-    """Bytes of values once they are out of the dictionary of a column."""
+    """Return the size in bytes of values after dictionary decoding."""
     import pyarrow
     from pyarrow import compute
 
@@ -102,7 +102,7 @@ def _decoded(column: Any) -> Any:
 
 
 def write_parquet(handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write columns of one type each; one of mixed types is written as texts."""
+    """Write typed columns; a column of mixed types becomes text."""
     import pyarrow
     from pyarrow import parquet
 
@@ -120,7 +120,7 @@ def write_parquet(handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequ
 
 
 def _as_texts(values: list[Any]) -> list[Any]:
-    """Decode what was written as bytes, as some programs write texts; leave what is no UTF-8."""
+    """Decode bytes that are UTF-8, which some programs write for texts."""
     return [_decoded_bytes(value) if isinstance(value, bytes) else value for value in values]
 
 

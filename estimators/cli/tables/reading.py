@@ -1,4 +1,4 @@
-"""Reading of tables that people bring, whatever program and encoding they come from."""
+"""Read tables from any common program and encoding."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
 
 
 def _read(path: str | os.PathLike[str] | IO[bytes]) -> tuple[str, str, bytes]:
-    """Return what messages call it, the name that tells its format, and the content."""
+    """Return the name for messages, the name that has the format, and the content."""
     name = ""
     if not isinstance(path, str | os.PathLike):
         given = getattr(path, "name", None)
@@ -136,7 +136,7 @@ def _read(path: str | os.PathLike[str] | IO[bytes]) -> tuple[str, str, bytes]:
 
 
 def _binary_format(data: bytes, by_name: Format | None, source: str) -> Format | None:
-    """Tell Excel and Parquet by their first bytes, which the name must not contradict."""
+    """Detect Excel and Parquet by their first bytes; raise if the name contradicts them."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ValueError(
             f"{source} is a workbook of Excel before 2007, or has a password; save it as .xlsx or "
@@ -178,7 +178,7 @@ def _checked_table(
 def _named(
     columns: list[str], rows: list[list[Any]], notes: list[str], source: str
 ) -> tuple[list[str], list[list[Any]]]:
-    """Name the index that pandas wrote, and leave out empty columns without a name."""
+    """Name the index column that pandas writes, and drop empty columns without a name."""
     bare = [place for place, name in enumerate(columns) if not name.strip()]
     empty = {place for place in bare if rows and all(row[place] in ("", None) for row in rows)}
     if bare and bare[0] == 0 and not empty and len(columns) > 1:

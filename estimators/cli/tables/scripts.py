@@ -1,4 +1,4 @@
-"""Encodings of letters that are not Latin, told by which of them makes everyday text of bytes."""
+"""Detect encodings of scripts other than Latin by which decodes bytes to everyday text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORD = re.compile(rf"(?<![A-Za-z])(?:{_LETTERS}){{2,}}(?![A-Za-z])")
 
 
 def script_encoding(sample: bytes) -> str | None:
-    """Return the encoding in which bytes are everyday text of letters that are not Latin.
+    """Return the encoding in which bytes are everyday text of a script other than Latin.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def script_encoding(sample: bytes) -> str | None:
 
 
 def _share(usual: Collection[str], part: re.Pattern[str], sample: bytes, encoding: str) -> float:
-    """Share of letters that are usual, in such parts of a text; 0 where bytes do not fit."""
+    """Return the share of common letters in parts of a text; 0 if the bytes do not decode."""
     try:
         # The last character may be cut.
         text = codecs.getincrementaldecoder(encoding)().decode(sample).lower()

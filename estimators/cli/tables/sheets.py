@@ -31,7 +31,7 @@ _LIBRARIES = {"xlsx": "openpyxl", "parquet": "pyarrow"}
 
 
 def check_library(format: str, source: str) -> None:
-    """Raise ImportError where the library of a format is not installed; others need none."""
+    """Raise ImportError if the library of a format is not installed."""
     library = _LIBRARIES.get(format)
     if library is None:
         return
@@ -110,11 +110,11 @@ def parse_workbook(
 
 
 class _TooLarge(Exception):
-    """Says more than what there is."""
+    """Raised when a workbook exceeds the size limit."""
 
 
 def _uncomputed(sheet: Any, formulas: Any) -> list[str]:
-    """Name the cells of a sheet that have a formula without a value.
+    """Return the cells of a sheet that have a formula without a value.
 
     A value that is an empty text has a type of its own ("str").
     """
@@ -127,7 +127,7 @@ def _uncomputed(sheet: Any, formulas: Any) -> list[str]:
 
 
 def _check_parts(data: bytes) -> bool:
-    """Raise unless the parts of a workbook unpack to what they declare, and within the limit.
+    """Raise if a part of a workbook unpacks to another size than declared, or above the limit.
 
     Returns whether any of them may hold a formula.
     """
@@ -151,7 +151,7 @@ def _check_parts(data: bytes) -> bool:
 
 
 def _cells(rows: Iterable[Sequence[Any]], most: int) -> list[list[Any]]:
-    """Rows of a sheet, which may name its last cell alone, and far away."""
+    """Return the cells of a sheet; raise `_TooLarge` above the limits."""
     cells, n_cells = [], 0
     for row in rows:
         n_cells += len(row)
@@ -164,7 +164,7 @@ def _cells(rows: Iterable[Sequence[Any]], most: int) -> list[list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Undo the escapes of Excel, which `_excel_cell` writes too."""
+    """Undo Excel's escapes."""
     if not isinstance(value, str):
         return value
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)

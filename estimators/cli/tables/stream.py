@@ -1,4 +1,4 @@
-"""Rows of a large table of text, read one by one."""
+"""Read rows of a large delimited table one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEAD = 65_536
 
 
 class Stream(NamedTuple):
-    """A table whose rows are not in memory.
+    """A table whose rows stay on disk.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Stream(NamedTuple):
 
 
 def stream_table(path: str, encoding: str | None = None) -> Stream | None:
-    """Open a large CSV file to read its rows one by one.
+    """Open a CSV file to read its rows one by one.
 
     Parameters
     ----------

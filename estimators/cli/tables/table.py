@@ -31,7 +31,7 @@ BINARY_FORMATS = ("xlsx", "parquet")
 
 @dataclass(frozen=True)
 class Table:
-    r"""A table of texts, as its file gives it.
+    r"""A table of texts.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Table:
 
 
 def format_of(path: str | os.PathLike[str]) -> Format | None:
-    """Tell the format of a table from the name of its file, or None where it says none.
+    """Return the format of a table from its file name, or None if the name has no format.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def format_of(path: str | os.PathLike[str]) -> Format | None:
 
 
 def check_columns(columns: list[str], source: str) -> None:
-    """Raise unless there is a column, and all have names of their own."""
+    """Raise if there is no column or a name occurs twice."""
     header = "its first line must name the columns" if source != "columns" else "name each once"
     for place, name in enumerate(columns):
         if not name.strip():
@@ -137,7 +137,7 @@ def check_columns(columns: list[str], source: str) -> None:
 
 
 def shown_names(names: list[str], most: int) -> str:
-    """Name the first columns, and count the others."""
+    """Return the names of the first columns and the number of the others."""
     more = len(names) - most
     listed = ", ".join(repr(name[:60]) for name in names[:most])
     return listed + (f" and {more} more" if more > 0 else "")

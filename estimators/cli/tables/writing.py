@@ -1,4 +1,4 @@
-"""Writing of tables, whole or not at all."""
+"""Write tables, atomically."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def write_table(
 
 
 class _Counted:
-    """Rows on their way to a file, each checked and counted."""
+    """An iterator that checks and counts rows."""
 
     def __init__(self, rows: Iterable[Sequence[Any]], width: int) -> None:
         self._rows, self._width = rows, width
