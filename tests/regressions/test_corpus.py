@@ -596,7 +596,7 @@ def test_13_a_collection_grows_by_what_is_added(shop, tmp_path):
     assert load_model(known).ids_.tolist() == ["o1", "o2", "o3", "n1", "n2", "n3", "n4"]
     saved = known.read_bytes()
     code, rows, err = film("duplicates", new, "--against", known, "--add")
-    assert (code, rows) == (2, []) and "has a row with the id 'n1' already" in err
+    assert (code, rows) == (2, []) and "already has the id 'n1'" in err
     assert known.read_bytes() == saved
     # Rows without ids are numbered on.
     more = write(tmp_path / "more.csv", ["text"], [["garden chair"], ["zebra"]])
@@ -638,7 +638,7 @@ def test_13_ids_that_come_as_numbers_stay_numbers(tmp_path, numbers):
     assert {(type(row["id2"]), row["id2"]) for row in of_json(out)} <= {(type(x), x) for x in kept}
     other = write(tmp_path / "t.csv", ["id", "text"], [[numbers[0], "zebra"]])
     code, _, err = film("duplicates", other, "--against", known, "--add")
-    assert code == 2 and f"has a row with the id '{numbers[0]}' already" in err
+    assert code == 2 and f"already has the id '{numbers[0]}'" in err
 
 
 def test_13_ids_that_are_one_number_but_two_texts_stay_texts(tmp_path):

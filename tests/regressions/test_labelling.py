@@ -344,7 +344,7 @@ def test_03_in_a_terminal_a_failed_save_can_be_tried_again(table, labels, monkey
 def test_03_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
     held, other = Answers(str(labels)), Answers(str(labels))
     monkeypatch.setattr(other._lock, "timeout", 0.05)
-    with held._lock, pytest.raises(Exception, match="held by another session"):
+    with held._lock, pytest.raises(Exception, match="locked by another session"):
         other.add(("a", "b"), "1")
     other.add(("a", "b"), "1")
 

@@ -115,7 +115,7 @@ def test_empty_texts_are_named_by_their_lines(shelf, tmp_path):
 def test_a_taken_name_is_refused(shelf, tmp_path):
     path = write_csv(tmp_path / "t.csv", ["text1", "text2", "probability"], [("a", "b", 1)])
     message = refused("score", path, "-m", shelf / "model.skops")
-    assert "'probability' already" in message and "--as NAME" in message
+    assert "already has a column 'probability'" in message and "--as NAME" in message
     ran = run("score", path, "-m", shelf / "model.skops", "--as", "p")
     assert list(ran.rows[0]) == [
         *("text1", "text2", "probability"),
@@ -197,7 +197,7 @@ def test_places_are_looked_at_before_the_work(shelf, tmp_path):
     assert "would overwrite the input" in refused(*arguments, tmp_path / "link.csv")
     arguments[1] = tmp_path / "link.csv"
     assert "would overwrite the input" in refused(*arguments, tmp_path / "bad.csv")
-    assert ".xls files are not written" in refused(*arguments, tmp_path / "out.xls")
+    assert ".xls is not a format that can be written" in refused(*arguments, tmp_path / "out.xls")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.csv", "file", "link.csv"]
 
 
@@ -276,7 +276,7 @@ def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf, monkeypatch):
     assert (plain.code, [row["familiarity"] for row in plain.records[1:]]) == (0, [0.0, 0.0])
     assert "3 of 3 pairs have a familiarity of at most" in plain.err and "--adapt" in plain.err
     few = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
-    assert "6 different texts are too few" in few.err and "share of 20%" in few.err
+    assert "6 different texts are too few" in few.err and "similarity gets 20%" in few.err
     monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
     adapted = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
     assert "untrained similarity gets 100% of the weight in these scores" in adapted.err

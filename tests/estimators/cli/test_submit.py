@@ -85,7 +85,7 @@ def test_a_killed_submission_goes_on(shelf, tmp_path, monkeypatch):
 
     monkeypatch.setattr(submission, "_judged", stopped)
     ran = run("submit", shelf / "dev.csv", *arguments)
-    assert ran.code == 130 and "goes on from there" in ran.err
+    assert ran.code == 130 and "run the same command to continue" in ran.err
     assert not (tmp_path / "s.csv").exists() and (tmp_path / "s.csv.parts").is_dir()
     assert run("submit", shelf / "dev.csv", *arguments).code == 0
     n_blocks = -(-len(read_table(shelf / "dev.csv")) // 7)
