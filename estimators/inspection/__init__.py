@@ -1,4 +1,4 @@
-"""What a fitted estimator learned, to look at: explanations of pairs, displays, and pages."""
+"""Explain pairs, draw displays and write HTML pages from fitted estimators."""
 
 import lazy_loader
 

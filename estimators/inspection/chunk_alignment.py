@@ -1,4 +1,4 @@
-"""Which chunks of two texts belong together, by what their tokens contribute."""
+"""Alignment of the chunks of two texts."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChunkAlignment:
-    """Scores between the chunks of two texts, and the chunks that belong together.
+    """Scores between the chunks of two texts, and the aligned pairs.
 
-    Made by `Explanation.chunks` and by `RCMDRegressor.align`.
+    Returned by `Explanation.chunks` and `RCMDRegressor.align`.
 
     Parameters
     ----------
     chunks1, chunks2 : list of str
         Texts of the chunks, n1 and n2 of them.
     scores : array-like of float, shape (n1, n2)
-        What a pair of chunks contributes to the similarity, or how similar they are.
+        Contribution of each pair of chunks to the similarity, or its own similarity.
     above : float, default=0.0
-        Chunks align where their score is above this.
+        Chunks align only if their score is above this.
     joined : list of (int, int), default=[]
-        Pairs beside those that are each other's best, as of `film.tokens.joined_chunks`.
+        Further aligned pairs, for instance from `film.tokens.joined_chunks`.
 
     Attributes
     ----------
     scores : ndarray of float64
-        The parameter as an array; the others are kept as given.
+        The parameter as an array; the others are stored unchanged.
 
     Raises
     ------
     ValueError
-        If `scores` does not have shape (n1, n2) or is not finite, or `joined` names a chunk that is
-        not there.
+        If `scores` does not have shape (n1, n2) or is not finite, or `joined` holds a position
+        out of range.
 
     Examples
     --------
@@ -65,10 +65,10 @@ class ChunkAlignment:
     joined: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Refuse scores and joined pairs that are not those of these chunks."""
+        """Check the scores and the joined pairs."""
         shape = (len(self.chunks1), len(self.chunks2))
         scores = np.asarray(self.scores, dtype=np.float64)
-        # A list of no rows cannot say how many columns it has.
+        # An empty list has no number of columns.
         if scores.size == 0 == shape[0] * shape[1]:
             scores = scores.reshape(shape)
         if scores.shape != shape or not np.isfinite(scores).all():
@@ -84,14 +84,14 @@ class ChunkAlignment:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Chunks that belong together, as positions (i, j), in order.
+        """Aligned chunks as sorted positions (i, j).
 
-        Those that are each other's best with a score above the limit, and the joined ones.
+        These are the mutual best matches with a score above the limit, and the joined pairs.
         """
         return sorted({*mutual_maxima(self.scores, above=self.above), *self.joined})
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in lists, strings and numbers, ready for JSON.
+        """Return lists, strings and numbers that JSON can hold.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class ChunkAlignment:
         }
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Draw the scores as a heat map, with a frame around each aligned pair.
+        """Draw the scores as a heat map with a frame around each aligned pair.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class ChunkAlignment:
         Returns
         -------
         display : AlignmentDisplay
-            With the artists as attributes.
+            The artists are its attributes.
         """
         from estimators.inspection.displays.alignment import AlignmentDisplay
 
@@ -144,9 +144,9 @@ class ChunkAlignment:
 def find_chunks(
     name: str, chunks: Any, text: str, token_spans: NDArray[np.int64]
 ) -> tuple[list[str], NDArray[np.bool_]]:
-    """Give the text of each chunk and which tokens are in it, shape (n_chunks, n_tokens).
+    """Return the text of each chunk and a mask of its tokens, shape (n_chunks, n_tokens).
 
-    `Explanation.chunks` says what chunks may be and where in the text a string is looked for.
+    `Explanation.chunks` describes valid chunks and how strings are located.
     """
     if isinstance(chunks, str):
         raise TypeError(f"{name} is one string; give a list of chunks, such as ['A man', 'sings'].")
@@ -172,7 +172,7 @@ def find_chunks(
 
 
 def _pieces(title: str, chunk: Any) -> list[str | tuple[int, int]]:
-    """Strings and pairs of integers of a chunk, which may be one of them or a list of them."""
+    """Return the strings and pairs of integers that a chunk consists of."""
     if whole := _piece(chunk):
         return whole
     parts = chunk if isinstance(chunk, (Sequence, np.ndarray)) else ()
@@ -180,13 +180,13 @@ def _pieces(title: str, chunk: Any) -> list[str | tuple[int, int]]:
     if not pieces or not all(pieces):
         raise TypeError(
             f"{title} is {chunk!r}; give a string of the text, a pair (start, end) of characters, "
-            "or a list of such for a chunk with gaps."
+            "or a list of those for a chunk with gaps."
         )
     return [part for piece in pieces for part in piece]
 
 
 def _piece(value: Any) -> list[str | tuple[int, int]]:
-    """Give a string or a pair of integers alone in a list; nothing of anything else."""
+    """Wrap a string or a pair of integers in a list; return an empty list for anything else."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, (Sequence, np.ndarray)) and len(value) == 2:
@@ -215,7 +215,7 @@ def _find(
     token_spans: NDArray[np.int64],
 ) -> tuple[int, int]:
     if not piece.strip():
-        raise ValueError(f"{title} has {piece!r}, which is blank: give text.")
+        raise ValueError(f"{title} has {piece!r}, which is blank: give non-blank text.")
     size = len(piece)
     places = [match.start() for match in re.finditer(f"(?={re.escape(piece)})", text)]
     free = [(at, at + size) for at in places if at >= after and not taken[at : at + size].any()]
@@ -226,9 +226,9 @@ def _find(
         if not any(_inside_token(text, edge, token_spans) for edge in span):
             return span
     raise ValueError(
-        f"{title} has {piece!r}, which does not stand in the text behind character {after} "
-        f"(text: {printable_text(text, _SHOWN_CHARACTERS)!r}): give chunks in the order of the "
-        "text, spelled as there and without cutting words, or pairs (start, end) of characters."
+        f"{title} has {piece!r}, which is not in the text after character {after} "
+        f"(text: {printable_text(text, _SHOWN_CHARACTERS)!r}): give chunks in the order and "
+        "spelling of the text, made of whole words, or pairs (start, end) of characters."
     )
 
 
@@ -237,5 +237,5 @@ def _inside_word(text: str, edge: int) -> bool:
 
 
 def _inside_token(text: str, edge: int, token_spans: NDArray[np.int64]) -> bool:
-    # Some tokenisers count the blank before a word as part of its token.
+    # Some tokenisers include the preceding blank in a token.
     return any(text[start:edge].strip() and text[edge:end].strip() for start, end in token_spans)

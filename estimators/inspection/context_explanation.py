@@ -1,4 +1,4 @@
-"""Why a pair of texts is similar: what every context contributes to the similarity."""
+"""Contribution of each context to the similarity of two texts."""
 
 from __future__ import annotations
 
@@ -21,56 +21,57 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ContextExplanation:
-    """What each context contributes to the similarity of two texts.
+    """Contribution of each context to the similarity of two texts.
 
-    A context is the sentence before and the sentence after a gap. Each text has a score in each
-    context, how well it fits the gap; the similarity is the cosine of both vectors of scores, after
-    centring where the estimator centres them (contexts paper, Eq. 3 and 4).
+    A context is the sentence before a gap and the sentence after it. Each text has a score in each
+    context, which measures how well it fits the gap. The similarity is the cosine of the two score
+    vectors, centred where the estimator centres them (contexts paper, Eq. 3 and 4).
 
     Parameters
     ----------
     text1, text2 : str
         The two texts.
     contexts : list of (str, str)
-        What stands before and after the gap of each context, n of them.
+        Sentences before and after the gap of each context, n of them.
     rows : array-like of int, shape (n,)
-        Sentence of the corpus that stood in each gap.
+        Row of the corpus sentence removed from each gap.
     chosen1, chosen2 : array-like of bool, shape (n,)
         Whether a context was chosen for the first text, and for the second.
     terms1, terms2 : array-like of float, shape (n, 4)
-        Terms of Eq. 3 for each text: log-probability that it fits the context
+        Terms of Eq. 3 for each text: log-probability that the text fits the context
         ("discriminator"), and mean log-probability per token of the text in the context
-        ("sentence"), of the sentence before the gap ("left") and of the one after it ("right").
+        ("sentence"), of the sentence before the gap ("left") and of the sentence after it
+        ("right").
     weights : array-like of float, shape (4,)
         λ of Eq. 3.
     contributions : array-like of float, shape (n,)
         Shares of the similarity; may be negative.
     similarity : float
-        The estimator's raw similarity, which contributions and ``rest`` sum to.
+        The estimator's raw similarity: the sum of the contributions and ``rest``.
     title : str, default=""
-        Heading, for instance what gave the similarity.
+        Heading, for instance the name of the estimator.
     n_rest : int, default=0
-        Number of contexts that are left out because they contribute little.
+        Number of contexts left out because they contribute little.
     rest : float, default=0.0
-        What these contribute. Where none is left out, it is 0, but for two equal texts without any
-        context, whose similarity is 1.
+        Sum of their contributions. It is 0 if ``n_rest`` is 0, except for two equal texts without
+        contexts, whose similarity is 1.
 
     Attributes
     ----------
     rows, chosen1, chosen2, terms1, terms2, weights, contributions
-        The parameters as arrays; the others are kept as given.
+        The parameters as arrays; the others are stored unchanged.
 
     Raises
     ------
     TypeError
         If a text or title is not a string, or a mask does not hold booleans.
     ValueError
-        If a shape does not fit, a number is not finite, or contributions and ``rest`` do not sum to
-        the similarity within 1e-6.
+        If a shape does not fit, a number is not finite, or the sum of the contributions and
+        ``rest`` differs from the similarity by more than 1e-6.
 
     See Also
     --------
-    Explanation : Of similarities of tokens.
+    Explanation : Contributions of pairs of tokens.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class ContextExplanation:
 
     @property
     def truncation(self) -> str:
-        """Sentence that says what the contexts that are left out contribute, or nothing."""
+        """Sentence about the contexts that are left out, or an empty string."""
         if not self.n_rest:
             return ""
         n = len(self.contexts)
@@ -147,25 +148,25 @@ class ContextExplanation:
 
     @property
     def note(self) -> str:
-        """Sentence for pairs that no context tells anything of, or nothing."""
+        """Sentence for pairs without any context, or an empty string."""
         if self.contexts or self.n_rest:
             return ""
         if self.text1 == self.text2:
             return "The texts are equal; the corpus has no context for them."
-        return "The corpus has no context for either text, so their similarity says nothing."
+        return "The corpus has no context for either text, so their similarity means nothing."
 
     def top(self, n: int = 10) -> list[tuple[str, str, float]]:
-        """Contexts that contribute most, for or against.
+        """Contexts with the largest contributions, positive or negative.
 
         Parameters
         ----------
         n : int, default=10
-            Most contexts given.
+            Maximal number of contexts.
 
         Returns
         -------
         contexts : list of (str, str, float)
-            What stands before and after the gap, and the contribution, by decreasing absolute size;
+            Sentences before and after the gap, and the contribution, by decreasing absolute value;
             ties in the order of the corpus.
         """
         check_integer("n", n, 1)
@@ -174,19 +175,19 @@ class ContextExplanation:
         ]
 
     def records(self, n: int | None = None) -> list[dict[str, Any]]:
-        """All that is known of the contexts that contribute most.
+        """Return all data on the contexts with the largest contributions.
 
         Parameters
         ----------
         n : int, default=None
-            Most contexts given; None gives all that are kept.
+            Maximal number of contexts; None returns all that are kept.
 
         Returns
         -------
         records : list of dict
-            In the order of `top`: ``left``, ``right``, ``row``, ``contribution``, and a list
-            ``sides`` with ``score``, ``terms`` (by name, λ times the term, so that they sum to the
-            score) and ``own``, whether the context was chosen for that text.
+            In the order of `top`, with keys ``left``, ``right``, ``row``, ``contribution`` and
+            ``sides``: for each text its ``score``, its ``terms`` (λ times each term, by name; they
+            sum to the score) and ``own``, whether the context was chosen for that text.
         """
         if n is not None:
             check_integer("n", n, 1)
@@ -213,7 +214,7 @@ class ContextExplanation:
         ]
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Draw the contexts that contribute most as bars.
+        """Draw the contexts with the largest contributions as bars.
 
         Parameters
         ----------
@@ -223,25 +224,24 @@ class ContextExplanation:
         Returns
         -------
         display : ContextsDisplay
-            With the artists as attributes.
+            The artists are its attributes.
         """
         from estimators.inspection.displays.contexts import ContextsDisplay
 
         return ContextsDisplay.from_explanation(self, ax=ax, **kwargs)
 
     def to_html(self, standalone: bool = False) -> str:
-        """Write both texts and the contexts that contribute most as HTML.
+        """Return both texts and the contexts with the largest contributions as HTML.
 
         Parameters
         ----------
         standalone : bool, default=False
-            Whether to give a whole page instead of a fragment for one.
+            Whether to return a whole page instead of a fragment.
 
         Returns
         -------
         html : str
-            Everything from the texts and the corpus is escaped, nothing is loaded and no script is
-            in it.
+            HTML without scripts or external resources; all texts are escaped.
         """
         return contexts_html(self, standalone)
 
@@ -249,7 +249,7 @@ class ContextExplanation:
         return self.to_html()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in lists, strings and numbers, ready for JSON.
+        """Return lists, strings and numbers that JSON can hold.
 
         Returns
         -------
@@ -265,12 +265,12 @@ class ContextExplanation:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ContextExplanation:
-        """Make an explanation from what `to_dict` gave.
+        """Make an explanation from the output of `to_dict`.
 
         Parameters
         ----------
         data : mapping
-            Keys of `to_dict`, no other; those of optional parameters may be missing.
+            Keys as in `to_dict`; those of optional parameters may be missing.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Why a pair of texts is similar: what every pair of tokens contributes to the similarity."""
+"""Contribution of each pair of tokens to the similarity of two texts."""
 
 from __future__ import annotations
 
@@ -22,41 +22,40 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Explanation:
-    """What each pair of tokens contributes to the similarity of two texts.
+    """Contribution of each pair of tokens to the similarity of two texts.
 
     Parameters
     ----------
     text1, text2 : str
         The two texts.
     tokens1, tokens2 : list of str
-        Their tokens, t1 and t2 of them, special ones included.
+        Their tokens, t1 and t2 of them, including special tokens.
     offsets1, offsets2 : array-like of int, shapes (t1, 2) and (t2, 2)
-        First character of each token in its text and the one after its last; (0, 0) for special
-        tokens.
+        Position of the first character of each token, and of the character after its last; (0, 0)
+        for special tokens.
     contributions : array-like or sparse array of float, shape (t1, t2)
-        Shares of the similarity, to which they sum; may be negative. Of long texts, the largest
-        may be given alone, as a sparse array with ``n_rest`` and both totals.
+        Contributions to the similarity, which is their sum; may be negative. For long texts, pass
+        only the largest, as a sparse array with ``n_rest`` and both totals.
     similarity : float
         The estimator's raw similarity.
     special1, special2 : array-like of bool, shapes (t1,) and (t2,), optional
-        Tokens that stand for no part of the text, such as [CLS]. Display leaves them out and says
-        what they contributed. By default there are none.
+        Tokens that are not part of the text, such as [CLS]. Displays leave them out and state
+        what they contribute. By default there are none.
     title : str, default=""
-        Heading, for instance what gave the similarity.
+        Heading, for instance the name of the estimator.
     n_rest : int, default=0
-        Number of contributions that are left out because they are small.
+        Number of small contributions that are left out.
     totals1, totals2 : array-like of float, shapes (t1,) and (t2,), optional
-        Sum of all contributions of each token, those left out included. Where nothing is left
-        out, they are computed.
+        Sum of all contributions of each token, including those left out. They are computed if
+        nothing is left out.
     unknown1, unknown2 : array-like of bool, shapes (t1,) and (t2,), optional
-        Tokens that the model does not know, which read alike whatever they mean. By default there
-        are none.
+        Tokens unknown to the model, which it cannot tell apart. By default there are none.
 
     Attributes
     ----------
     offsets1, offsets2, contributions, totals1, totals2, special1, special2, unknown1, unknown2
-        The parameters as arrays, contributions as a csr_array where they were sparse; the others
-        are kept as given.
+        The parameters as arrays, sparse contributions as a csr_array; the others are stored
+        unchanged.
 
     Raises
     ------
@@ -64,18 +63,18 @@ class Explanation:
         If texts, tokens or title are not strings, or a mask does not hold booleans.
     ValueError
         If a shape does not fit, an offset lies outside its text, a number is not finite, or the
-        contributions (where some are left out: the totals) do not sum to the similarity within
-        1e-6.
+        sum of the contributions (the totals, if some are left out) differs from the similarity
+        by more than 1e-6.
 
     See Also
     --------
-    explain_words : Explanations of a linear embedder.
+    explain_words : Explanations for a linear embedder.
     AlignmentDisplay : The heat map.
 
     Notes
     -----
-    Explains the similarity, not a probability made from it. ``dataclasses.replace`` makes a copy
-    with another title.
+    This explains the similarity, not a probability derived from it. To change the title, use
+    ``dataclasses.replace``.
 
     Examples
     --------
@@ -126,12 +125,12 @@ class Explanation:
 
     @property
     def rest(self) -> float:
-        """Sum of the contributions that are left out; 0 where none is."""
+        """Sum of the contributions that are left out; 0 if there are none."""
         return self.similarity - float(self.contributions.sum()) if self.n_rest else 0.0
 
     @property
     def truncation(self) -> str:
-        """Sentence that says how many contributions are kept and what they hold, or nothing."""
+        """Sentence about the contributions that are left out, or an empty string."""
         if not self.n_rest:
             return ""
         kept = int(sp.coo_array(self.contributions).count_nonzero())
@@ -145,7 +144,7 @@ class Explanation:
 
     @property
     def unknown_note(self) -> str:
-        """Sentence that counts the tokens that the model does not know, or nothing."""
+        """Sentence with the number of unknown tokens, or an empty string."""
         counts = [
             f"{int(unknown.sum()):,} of {int((~special).sum()):,} in text {side}"
             for side, unknown, special in (
@@ -156,7 +155,7 @@ class Explanation:
         ]
         if not counts:
             return ""
-        return f"Tokens that the model does not know, and cannot tell apart: {', '.join(counts)}."
+        return f"Tokens unknown to the model, which it cannot tell apart: {', '.join(counts)}."
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the contributions as a heat map.
@@ -169,26 +168,25 @@ class Explanation:
         Returns
         -------
         display : AlignmentDisplay
-            With the artists as attributes.
+            The artists are its attributes.
         """
         from estimators.inspection.displays.alignment import AlignmentDisplay
 
         return AlignmentDisplay.from_explanation(self, ax=ax, **kwargs)
 
     def top(self, n: int = 10) -> list[tuple[str, str, float]]:
-        """Pairs of tokens that contribute most, for or against.
+        """Pairs of tokens with the largest contributions, positive or negative.
 
         Parameters
         ----------
         n : int, default=10
-            Most pairs given.
+            Maximal number of pairs.
 
         Returns
         -------
         pairs : list of (str, str, float)
-            Token of each text and contribution, by decreasing absolute size; ties in the order of
-            the texts. Special tokens, and pairs that contribute nothing or are not kept, are left
-            out.
+            Token of each text and contribution, by decreasing absolute value; ties in the order of
+            the texts. Special tokens and pairs without a contribution are left out.
         """
         check_integer("n", n, 1)
         entries = self._entries()
@@ -203,29 +201,29 @@ class Explanation:
     def chunks(
         self, chunks1: Any, chunks2: Any, pooling: Literal["mean", "sum"] = "mean"
     ) -> ChunkAlignment:
-        """Score each chunk of the first text against each of the second, and align them.
+        """Score each chunk of the first text against each chunk of the second, and align them.
 
         Parameters
         ----------
         chunks1, chunks2 : list of str or of (int, int), lengths n1 and n2
-            Chunks of each text: strings, in the order of the text and spelled as there, or pairs of
-            the first character and the one after the last. A chunk with gaps is a list of such
-            pieces.
+            Chunks of each text: strings, in the order and spelling of the text, or pairs of the
+            position of the first character and of the character after the last. A chunk with gaps
+            is a list of these.
         pooling : {"mean", "sum"}, default="mean"
-            Over the contributions of the tokens of both chunks. The mean is the paper's; the sum
-            favours long chunks, and sums to the similarity, less what special tokens contributed,
-            where chunks cover all tokens once.
+            How to pool the contributions of the tokens of both chunks. The paper uses the mean.
+            Sums favour long chunks; if the chunks cover every token once, they add up to the
+            similarity without the special tokens.
 
         Returns
         -------
         aligned : ChunkAlignment
-            With `scores` of shape (n1, n2) and `pairs`, the chunks that are each other's best. A
-            chunk without tokens, as where the text was cut before it, has score 0.
+            With `scores` of shape (n1, n2) and `pairs`, the mutual best matches. A chunk without
+            tokens, for instance in a truncated part of the text, has score 0.
 
         Raises
         ------
         TypeError
-            If a chunk is neither string, pair of integers nor a list of these.
+            If a chunk is not a string, a pair of integers or a list of these.
         ValueError
             If a chunk is blank or not in the text, `pooling` is unknown, or contributions are
             left out.
@@ -236,10 +234,10 @@ class Explanation:
 
         Notes
         -----
-        CLRCMD paper, section 4.3. A token belongs to the chunks with which it shares a character;
-        special tokens to none. A string is taken where it first stands as whole words, behind the
-        beginning of the chunk before and clear of what chunks before have taken; where there is no
-        such place, as in scripts without blanks, where it first stands without cutting a token.
+        CLRCMD paper, section 4.3. A token belongs to every chunk that shares a character with it;
+        special tokens belong to no chunk. A string matches its first occurrence as whole words
+        after the start of the previous chunk that overlaps no previous chunk. Without such an
+        occurrence, as in scripts without blanks, it matches the first that cuts no token.
 
         Examples
         --------
@@ -261,7 +259,7 @@ class Explanation:
         if self.n_rest:
             raise ValueError(
                 f"{self.n_rest} contributions are left out, so chunks cannot be scored: keep all "
-                "of them, as by explain_words(embedder, pairs, "
+                "of them, for instance by explain_words(embedder, pairs, "
                 f"keep={len(self.tokens1) * len(self.tokens2)})."
             )
         tokens1 = np.where(self.special1[:, None], 0, self.offsets1)
@@ -275,25 +273,25 @@ class Explanation:
 
     @property
     def special_contribution(self) -> float:
-        """Sum of the contributions in which a special token takes part."""
+        """Sum of the contributions that involve a special token."""
         if not (self.special1.any() or self.special2.any()):
             return 0.0
         return float(self.contributions.sum() - self._entries().data.sum())
 
     def to_html(self, standalone: bool = False) -> str:
-        """Write both texts as HTML, in which pointing at a word highlights its partners.
+        """Return both texts as HTML; pointing at a word highlights its partners.
 
         Parameters
         ----------
         standalone : bool, default=False
-            Whether to give a whole page instead of a fragment for one.
+            Whether to return a whole page instead of a fragment.
 
         Returns
         -------
         html : str
-            Everything from the texts is escaped, nothing is loaded, and any number of such
-            fragments can stand on one page. Where scripts are off, words keep their shades and
-            say their partners in a tooltip.
+            HTML without external resources; all texts are escaped. A page can hold any number of
+            fragments. Without scripts, words keep their shades and list their partners in a
+            tooltip.
         """
         return explanation_html(self, standalone)
 
@@ -301,12 +299,12 @@ class Explanation:
         return self.to_html()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in lists, strings and numbers, ready for JSON.
+        """Return lists, strings and numbers that JSON can hold.
 
         Returns
         -------
         data : dict
-            Keys are the parameters of the class. Sparse contributions are a dictionary of
+            Keys are the parameters of the class. Sparse contributions become a dictionary of
             ``shape``, ``rows``, ``columns`` and ``values``, others a list of rows.
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -319,12 +317,12 @@ class Explanation:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
-        """Make an explanation from what `to_dict` gave.
+        """Make an explanation from the output of `to_dict`.
 
         Parameters
         ----------
         data : mapping
-            Keys of `to_dict`, no other; those of optional parameters may be missing.
+            Keys as in `to_dict`; those of optional parameters may be missing.
 
         Returns
         -------
@@ -371,7 +369,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _entries(self) -> Any:
-        """Contributions other than 0 of pairs of ordinary tokens, in the order of the texts."""
+        """Nonzero contributions of pairs of ordinary tokens, in the order of the texts."""
         entries = sp.coo_array(self.contributions)
         ordinary = ~(self.special1[entries.row] | self.special2[entries.col]) & (entries.data != 0)
         order = np.flatnonzero(ordinary)

@@ -1,4 +1,4 @@
-"""Checks of the parts of explanations: texts, tokens, contexts, and contributions that sum."""
+"""Validation of the fields of explanations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from estimators.inputs import check_integer
 
 _SUM_TOLERANCE = 1e-6
-"""Most by which contributions may miss the similarity, absolute below 1 and relative above."""
+"""Allowed error of the sum of contributions, absolute below 1 and relative above."""
 
-_DIRECTION = "but it holds NaN or infinity: a text without direction has similarity 0."
+_DIRECTION = "but it holds NaN or infinity: set the similarity of texts with zero vectors to 0."
 
 
 def checked_parts(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the parameters of an `Explanation` as arrays, lists and numbers that fit each other."""
+    """Return the parameters of an `Explanation` as consistent arrays, lists and numbers."""
     parts: dict[str, Any] = {}
     for name in ("text1", "text2", "title"):
         _check_string(name, given[name])
@@ -56,7 +56,7 @@ def checked_parts(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked_context_parts(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the parameters of a `ContextExplanation` as arrays and lists that fit each other."""
+    """Return the parameters of a `ContextExplanation` as consistent arrays and lists."""
     parts: dict[str, Any] = {}
     for name in ("text1", "text2", "title"):
         _check_string(name, given[name])
@@ -72,7 +72,7 @@ def checked_context_parts(given: Mapping[str, Any]) -> dict[str, Any]:
     shapes = {"rows": (n,), "contributions": (n,), "weights": (4,)}
     for name, shape in (shapes | {"terms1": (n, 4), "terms2": (n, 4)}).items():
         array = np.asarray(given[name], dtype=np.int64 if name == "rows" else np.float64)
-        # A list of no rows cannot say how many columns it has.
+        # An empty list has no number of columns.
         array = array.reshape(shape) if array.size == 0 == n else array
         if array.shape != shape or not np.isfinite(array).all():
             raise ValueError(
@@ -91,7 +91,7 @@ def checked_context_parts(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_mapping(contributions: Any) -> dict[str, Any]:
-    """Give sparse contributions as lists, ready for JSON."""
+    """Return sparse contributions as lists that JSON can hold."""
     entries = contributions.tocoo()
     return {
         "shape": list(entries.shape),
@@ -141,7 +141,7 @@ def _checked_offsets(name: str, offsets: Any, tokens: list[str], text: str) -> N
 
 
 def _checked_contributions(contributions: Any, shape: tuple[int, int]) -> Any:
-    """Give finite contributions of a shape, sparse ones as a `csr_array`, others as an array."""
+    """Return finite contributions of a given shape as a `csr_array` if sparse, else an array."""
     if isinstance(contributions, Mapping):
         contributions = _from_mapping(contributions)
     if sp.issparse(contributions):
@@ -150,14 +150,14 @@ def _checked_contributions(contributions: Any, shape: tuple[int, int]) -> Any:
         numbers = array.data
     else:
         array = numbers = np.asarray(contributions, dtype=np.float64)
-        # A list of no rows cannot say how many columns it has.
+        # An empty list has no number of columns.
         if array.size == 0 == shape[0] * shape[1]:
             array = array.reshape(shape)
     if array.shape != shape:
         raise ValueError(
             f"contributions has shape {array.shape}, but there are {shape[0]} tokens in tokens1 "
-            f"and {shape[1]} in tokens2: give shape {shape}, special tokens included and padding "
-            "cut off."
+            f"and {shape[1]} in tokens2: give shape {shape}, with special tokens and without "
+            "padding."
         )
     if not np.isfinite(numbers).all():
         raise ValueError(f"contributions must be finite, {_DIRECTION}")
@@ -209,11 +209,11 @@ def _from_mapping(data: Mapping[str, Any]) -> Any:
 
 
 def check_keys(cls: Any, data: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the keys are fields of a dataclass, all that have no default."""
+    """Raise ValueError if keys are unknown, or a field without default is missing."""
     missing = {field.name for field in fields(cls) if field.default is MISSING} - set(data)
     unknown = set(data) - {field.name for field in fields(cls)}
     if missing or unknown:
         raise ValueError(
-            f"data lacks {sorted(missing)} and has unknown {sorted(unknown)}: give what "
-            "to_dict() gave."
+            f"data lacks {sorted(missing)} and has unknown {sorted(unknown)}: give the output "
+            "of to_dict()."
         )

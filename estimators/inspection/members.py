@@ -1,4 +1,4 @@
-"""What each member of a stack says of its own similarity: by words, tokens or terms."""
+"""Explain what each member of a stack predicts, by words, tokens or terms."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Members = list[tuple[str, Any, list[int]]]
 
 @dataclass(frozen=True)
 class FittedLine:
-    """How a member's value follows from its similarity, to which its words sum.
+    """Line from a member's similarity to its value.
 
-    The value is ``link(intercept + slope * similarity)``, the mean of both orders where the order
-    of a pair matters.
+    The value is ``link(intercept + slope * similarity)``, averaged over both orders where the
+    order of a pair matters.
 
     Attributes
     ----------
     slope, intercept : float
-        Of the line that was fitted to the training pairs.
+        Coefficients fitted to the training pairs.
     link : {"identity", "logistic"}
-        "logistic" where the line gives log-odds, and the value is their probability.
+        "logistic" if the line predicts log-odds and the value is their probability.
     turned : float or None
-        Similarity of the pair with its texts swapped, under a plan of one side alone.
+        Similarity of the pair with its texts swapped, for one-sided plans.
 
     Examples
     --------
@@ -54,13 +54,13 @@ class FittedLine:
     turned: float | None = None
 
     def value(self, similarity: float) -> float:
-        """Give the member's value of a pair, from the similarity of its texts as they stand."""
+        """Return the member's value of a pair from the similarity of its texts."""
         orders = [similarity] if self.turned is None else [similarity, self.turned]
         ends = self.intercept + self.slope * np.asarray(orders)
         return float(np.mean(expit(ends) if self.link == "logistic" else ends))
 
     def told(self, name: str, similarity: float) -> str:
-        """Say in words how the member of a name comes from a similarity to its value."""
+        """Describe how a member's value follows from a similarity."""
         by = "the probability whose log-odds are " if self.link == "logistic" else ""
         of = f"its similarity {similarity:.4f}"
         if self.turned is not None:
@@ -77,27 +77,27 @@ def explain_members(
     dict[str, list[float]],
     dict[str, list[FittedLine]],
 ]:
-    """Take each member's own judgement apart where it can be.
+    """Explain the prediction of each member that supports it.
 
     Parameters
     ----------
     members : list of (str, estimator, list of int)
-        Name, fitted member and its columns, of which an embedder has several.
+        Name, fitted member and its columns; an embedder has several columns.
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
     n_terms : int
-        Most terms given of a linear member.
+        Maximal number of terms per linear member.
 
     Returns
     -------
     words : dict of str to list of Explanation
-        Contributions that sum to the member's cosine or `similarity`, one per pair.
+        Contributions that sum to the member's cosine or similarity, one explanation per pair.
     terms : dict of str to list of list of (str, float)
-        Log-odds of the features of a linear member that weigh most, for each pair.
+        Largest log-odds of the features of each linear member, for each pair.
     offsets : dict of str to list of float
-        Log-odds of the same members that their terms leave out, the intercept among them.
+        Log-odds of the same members that are not in `terms`, including the intercept.
     lines : dict of str to list of FittedLine
-        Of members in ``words`` whose value is no similarity itself: how it follows from that.
+        Lines of the members in ``words`` whose value is not the similarity itself.
     """
     words, terms, offsets, lines = {}, {}, {}, {}
     for name, member, columns in members:
@@ -118,7 +118,7 @@ def explain_members(
 
 
 def explain_tokens(embedder: Any, pairs: Any) -> list[Explanation]:
-    """Share the cosine of each pair out among its pairs of tokens.
+    """Split the cosine of each pair over its pairs of tokens.
 
     Parameters
     ----------
@@ -131,17 +131,17 @@ def explain_tokens(embedder: Any, pairs: Any) -> list[Explanation]:
     Returns
     -------
     explanations : list of Explanation
-        One per pair. A text's vector is L times the mean of its n token vectors x_i, so that
-        (L x_i)ᵀ (L z_j) / (n m ‖L x̄‖ ‖L z̄‖) sum to the cosine; zeros where a norm is 0.
+        One per pair. A text's vector is L times the mean of its n token vectors x_i, so the terms
+        (L x_i)ᵀ (L z_j) / (n m ‖L x̄‖ ‖L z̄‖) sum to the cosine; they are 0 if a norm is 0.
 
     Raises
     ------
     TypeError
-        If the embedder is of another kind.
+        If the embedder is not supported.
 
     Notes
     -----
-    Costs one encoding of the texts.
+    The texts are encoded once.
     """
     steps = embedder.steps if isinstance(embedder, Pipeline) else [("encoder", embedder)]
     encoder, rest = steps[0][1], [step for _, step in steps[1:]]
@@ -150,7 +150,7 @@ def explain_tokens(embedder: Any, pairs: Any) -> list[Explanation]:
     transformer = encoder.loaded()
     if encoder.pooling_ != "mean" or encoder.whiten is not False:
         raise TypeError(
-            f"embedder begins with {encoder!r}, whose vectors are no means of tokens; give "
+            f"embedder begins with {encoder!r}, whose vectors are not means of token vectors; give "
             "pooling='mean' and whiten=False"
         )
     components = map_of(rest)
@@ -192,7 +192,7 @@ def _of_tokens(
 
 
 def _lines_of(member: Any, pairs: NDArray[np.object_]) -> list[FittedLine]:
-    """Give the line of a similarity regressor for each pair."""
+    """Return the line of a similarity regressor for each pair."""
     link: Any = "logistic" if hasattr(member, "classes_") else "identity"
     turned: list[float | None] = [None] * len(pairs)
     if getattr(member, "plan", None) in ONE_SIDED:
@@ -205,18 +205,18 @@ def _of_embedder(embedder: Any, pairs: NDArray[np.object_]) -> list[Explanation]
     for explain in (explain_words, explain_tokens):
         try:
             return explain(embedder, pairs)
-        except TypeError:  # an embedder of another kind
+        except TypeError:  # unsupported embedder
             continue
     return None
 
 
 def _term_names(member: Any) -> Any:
-    """Names of the features of a linear member, None of any other."""
+    """Names of the features of a linear member, else None."""
     if not (isinstance(member, Pipeline) and hasattr(member[-1], "coef_")):
         return None
     try:
         return member[:-1].get_feature_names_out()
-    except AttributeError:  # a step names nothing
+    except AttributeError:  # a step has no feature names
         return None
 
 

@@ -1,4 +1,4 @@
-"""Texts from outside on a line, and probabilities as people write them."""
+"""Print external texts on one line, and probabilities as percentages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from film.text import printable_text as printable_text
 
 
 def percent(probability: float) -> str:
-    """Write a probability as people do; what is not certain is not rounded to certainty.
+    """Format a probability as a percentage; only 0 and 1 print as 0% and 100%.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Words of a text as people see them, with the stretch of text each one answers for."""
+"""Split a text into words and the spans that belong to them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Word:
     Attributes
     ----------
     start, end : int
-        Characters of the word itself, which are shown.
+        Characters of the word itself, which displays show.
     whole_start, whole_end : int
-        Characters it answers for: the word with the punctuation around it. Those of all words
-        together cover everything but white space.
+        Span of the word with the punctuation around it. The spans of all words cover everything
+        except white space.
     """
 
     start: int
@@ -35,17 +35,17 @@ class Word:
 
 
 def split_words(text: str) -> list[Word]:
-    """Find the words of a text, as written.
+    """Split a text into words, spelled as written.
 
-    Text is split at white space. In each part, a word is a run of letters, numbers, combining
-    marks and underscores, with apostrophes or joiners allowed inside; an ideograph or kana is a
-    word of its own. Other characters go to the word before them, or to the first word after them
-    where none is before. A part without words, such as a lone dash or emoji, is one token.
+    Text is split at white space. In each part, a word is a sequence of letters, digits, combining
+    marks and underscores, with apostrophes or joiners allowed inside; each ideograph or kana is a
+    separate word. Other characters belong to the preceding word, or to the first word of the part
+    if nothing precedes. A part without words, such as a dash or an emoji, is one token.
 
     Parameters
     ----------
     text : str
-        Any text.
+        The text.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def split_words(text: str) -> list[Word]:
 
     Notes
     -----
-    Linear in the length of the text.
+    Takes linear time in the length of the text.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def split_words(text: str) -> list[Word]:
 
 
 def joined_words(words: list[Word], most: int) -> list[Word]:
-    """Join words that follow each other, each time as many, until there are at most `most`.
+    """Join neighbouring words into equally long groups, until at most `most` are left.
 
     Examples
     --------

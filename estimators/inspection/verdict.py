@@ -1,4 +1,4 @@
-"""Why a `DuplicateClassifier` judged a pair as it did."""
+"""Explanations of the predictions of a `DuplicateClassifier`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimators.inspection.printable import percent, printable_text
 from film.pairs import shapley_effects
 from film.text import copy_key
 
-"""Familiarity below which a pair is told to be unlike the fitted texts."""
+"""Pairs below this familiarity are flagged as unlike the training texts."""
 
 SHOWN_STEPS = 8
 SHOWN_WORDS = 10
@@ -32,18 +32,18 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one input of the classifier adds.
+    """Effect of one input of the classifier.
 
     Attributes
     ----------
     name : str
         Member or feature.
     value : float
-        Its value for this pair: a member's cosine or verdict, a feature's value.
+        Value for this pair: a member's cosine or prediction, or a feature's value.
     effect : float
-        Change of the log-odds of "duplicate" on the way from the typical pair to this one.
+        Change in the log-odds of "duplicate" between the typical pair and this one.
     typical : float
-        Its value in the typical pair: the median over the training pairs.
+        Value in the typical pair: the median over the training pairs.
     """
 
     name: str
@@ -54,18 +54,18 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the way from the typical pair to this one.
+    """One step of the explanation, from the typical pair to this one.
 
     Attributes
     ----------
     name : str
-        Member or feature, or how many others stand in this line together.
+        Member or feature, or the number of other inputs in this step.
     value, typical : float or None
-        For this pair and for the typical one; None of several inputs.
+        Values for this pair and for the typical pair; None if the step combines several inputs.
     effect : float
-        Change of the log-odds.
+        Change in the log-odds.
     probability : float
-        Of a duplicate after this step and those before it.
+        Probability of a duplicate after this step.
     """
 
     name: str
@@ -84,37 +84,36 @@ class Verdict:
     text1, text2 : str
         The pair.
     probability : float
-        Of being a duplicate, at the classifier's prior.
+        Probability of a duplicate, at the classifier's prior.
     baseline : float
-        Probability of the typical pair, all of whose inputs are at their median over the training
-        pairs. The explanation starts there.
+        Probability of the typical pair, whose inputs are the medians over the training pairs. The
+        explanation starts here.
     members : list of Evidence
-        What each member adds, strongest effect first.
+        Effect of each member, strongest first.
     features : list of Evidence
-        What each lexical feature adds, strongest effect first. The effects of members and features
-        sum to the log-odds of `probability` less those of `baseline`, less that of `sameness`.
+        Effect of each lexical feature, strongest first. The effects of members, features and
+        `sameness` sum to the log-odds of `probability` minus those of `baseline`.
     words : dict of str to Explanation
-        Of the members that can be taken apart: contributions that sum to that member's cosine or
-        `similarity`, by words where `explain_words` can, else by the tokens of its encoder.
+        For each member that can be explained, contributions that sum to its cosine or similarity:
+        by words where `explain_words` supports the member, else by the tokens of its encoder.
     terms : dict of str to list of (str, float)
-        Of linear members on sparse features, such as `WordDifferences`: the features that weighed
-        most, with their log-odds.
+        For each linear member on sparse features, such as `WordDifferences`, the features with
+        the largest log-odds.
     sameness : Evidence or None
-        That the texts are copies or nearly so, where this alone makes the probability as high as
-        it is: the last step, behind the effects of members and features.
+        The last step, if the probability is raised because the texts are copies or nearly so.
     unseen : str
-        The difference between the texts that neither a member nor a feature sees; empty where
-        some input sees that they differ, and for copies.
+        Description of a difference between the texts that no member or feature represents; empty
+        if some input does, and for copies.
     offsets : dict of str to float
-        Of the members in `terms`: log-odds of the intercept and of the features that are left out
-        there. With the terms they sum to the member's own log-odds.
+        For each member in `terms`, the log-odds of the intercept and of all other features. Adding
+        the terms yields the member's log-odds.
     familiarity : float or None
-        How like the fitted texts these are, from 0 to 1; None where the model does not know.
+        Similarity of the texts to the training texts, from 0 to 1; None if unknown.
     familiarity_limit : float
-        At it or below, the texts are of another kind than those of the fit.
+        Texts at or below this familiarity count as unlike the training texts.
     lines : dict of str to FittedLine
-        Of the members in `words` that were fitted to the labels: how their value follows from the
-        similarity to which their words sum.
+        For each member in `words` that was fitted to labels, the line from its similarity to its
+        value.
     """
 
     text1: str
@@ -133,17 +132,17 @@ class Verdict:
     familiarity_limit: float = 0.0
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
-        """Lead from the typical pair to this one, the strongest inputs first.
+        """Return the steps from the typical pair to this one, strongest inputs first.
 
         Parameters
         ----------
         n : int, default=8
-            Inputs with a line of their own; the others share one, and `sameness` is the last.
+            Number of inputs with a step of their own; the others share one. `sameness` comes last.
 
         Returns
         -------
         steps : list of Step
-            The last one's probability is that of the pair.
+            The last step has the probability of the pair.
         """
         inputs = sorted([*self.members, *self.features], key=_strength)
         lines: list[tuple[str, float | None, float | None, float]] = [
@@ -161,16 +160,16 @@ class Verdict:
 
     @property
     def familiarity_note(self) -> str:
-        """Say how familiar the texts are, as a warning where they are not; empty for None."""
+        """State the familiarity of the texts, with a warning if it is low; empty if unknown."""
         if self.familiarity is None:
             return ""
         told = f"familiarity {self.familiarity:.2f}"
         if not self._unfamiliar:
             return told
-        return f"{told}: the texts are unlike those that the model was fitted to; rely less on it"
+        return f"{told}: the texts are unlike the training texts; rely less on this result"
 
     def line_note(self, name: str) -> str:
-        """Say how a member comes from its similarity to its value; empty where they are one."""
+        """Describe how a member's value follows from its similarity; empty if they are equal."""
         line = self.lines.get(name)
         if line is None or line == FittedLine(1.0, 0.0):
             return ""
@@ -181,7 +180,7 @@ class Verdict:
         return self.familiarity is not None and self.familiarity <= self.familiarity_limit
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Draw the word-to-word contributions of the first member that has them.
+        """Draw the pairwise word contributions of the first member that has them.
 
         Parameters
         ----------
@@ -191,21 +190,21 @@ class Verdict:
         Returns
         -------
         display : AlignmentDisplay
-            With the artists as attributes.
+            The artists are its attributes.
 
         Raises
         ------
         ValueError
-            If no member can be taken apart into words.
+            If no member can be explained by words.
         """
         return self._first_words().plot(ax=ax, **kwargs)
 
     def top(self, n: int = 10) -> list[tuple[str, str, float]]:
-        """Strongest word pairs of the first member that has them, as `Explanation.top`."""
+        """Return the word pairs of the first member that has them, as in `Explanation.top`."""
         return self._first_words().top(n)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain JSON types.
+        """Return plain JSON types.
 
         Returns
         -------
@@ -263,7 +262,7 @@ class Verdict:
     def _first_words(self) -> Explanation:
         if not self.words:
             raise ValueError(
-                "no member of this classifier can be taken apart into words: give it one that "
+                "no member of this classifier can be explained by words: give it one that "
                 "ends in FILM after a TfidfVectorizer or a SentenceEncoder"
             )
         return next(iter(self.words.values()))
@@ -282,29 +281,30 @@ def explain_verdicts(
     familiarities: NDArray[np.float64] | None = None,
     familiarity_limit: float = 0.0,
 ) -> list[Verdict]:
-    """Explain the probabilities that a stack of members and features gives to pairs.
+    """Explain the probabilities of a stack of members and features.
 
     Parameters
     ----------
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
     probability_of : callable
-        (m, n_inputs) inputs → (m,) probabilities of a duplicate; as a second argument it takes
-        the pairs that the inputs are of, and then heeds their sameness.
+        (m, n_inputs) inputs → (m,) probabilities of a duplicate. The optional second argument is
+        the pairs of the inputs; it adds the effect of sameness.
     inputs, inputs_of_copies : ndarray of float64, shape (n_pairs, n_inputs)
-        Of the pairs, and of each first text beside itself.
+        Inputs of the pairs, and of each first text paired with itself.
     samenesses : list of str
-        How far the texts of each pair are the same, in words.
+        Description of how far the texts of each pair are the same.
     typical : ndarray of float64, shape (n_inputs,)
         Inputs of the typical pair.
+        Inputs of the typical pair.
     members : list of (str, estimator, list of int)
-        Name, fitted member and its columns of the inputs, from the first on.
+        Name, fitted member and its columns of the inputs; the members' columns come first.
     feature_names : list of str
-        Of the other inputs.
+        Names of the other inputs.
     familiarities : ndarray of float64, shape (n_pairs,), default=None
-        How like the fitted texts those of each pair are.
+        Similarity of each pair to the training texts.
     familiarity_limit : float, default=0.0
-        At it or below, texts are of another kind than those of the fit.
+        Texts at or below this familiarity count as unlike the training texts.
 
     Returns
     -------
@@ -313,8 +313,8 @@ def explain_verdicts(
 
     Notes
     -----
-    Effects are Shapley values over sampled orders (`film.pairs.shapley_effects`): some 16
-    predictions of the final model per input and pair.
+    Effects are Shapley values over sampled orders (`film.pairs.shapley_effects`). They need about
+    16 predictions of the final model per input and pair.
     """
     probabilities = probability_of(inputs, pairs)
     gains = _log_odds(probabilities) - _log_odds(probability_of(inputs))
@@ -359,7 +359,7 @@ def _unseen_differences(
     inputs: NDArray[np.float64],
     inputs_of_copies: NDArray[np.float64],
 ) -> list[str]:
-    """Say how texts differ where all inputs are those of a text with itself."""
+    """Describe the differences of texts whose inputs equal those of a text and its copy."""
     blind = np.abs(inputs - inputs_of_copies).max(axis=1) <= ROUNDING
     notes = []
     for (text1, text2), is_blind in zip(pairs, blind, strict=True):
@@ -372,9 +372,9 @@ def _unseen_differences(
             for edit in Levenshtein.opcodes(left, right)
             if edit.tag != "equal"
         ]
-        shown = ", ".join(parts[:SHOWN_DIFFERENCES]) or "what stands far behind"
+        shown = ", ".join(parts[:SHOWN_DIFFERENCES]) or "their later parts"
         more = ", ..." if len(parts) > SHOWN_DIFFERENCES else ""
-        notes.append(f"no member or feature sees that the texts differ in {shown}{more}")
+        notes.append(f"no member or feature represents these differences: {shown}{more}")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""Which words make two texts similar."""
+"""Contributions of words to the similarity of two texts."""
 
 from __future__ import annotations
 
@@ -14,44 +14,43 @@ from estimators.metric import LinearPipeline, take_apart
 from film.metric import largest_contributions
 
 MOST_TOKENS = 2000
-"""Tokens of a text; of a longer one, words that follow each other are joined to as many."""
+"""Maximal number of tokens per text; neighbouring words of a longer text are joined."""
 
 LONGEST_WINDOW = 8
-"""Words in which a feature that no single word has is looked for, or its n-gram length if more."""
+"""Window in words for features that no single word has, or the n-gram length if larger."""
 
 KEPT_CONTRIBUTIONS = 5_000
-"""Kept per pair by default: all of two texts of 70 words, and no more than 60 kB of any."""
+"""Contributions kept per pair: all of two 70-word texts, at most 60 kB per pair."""
 
 
 def explain_words(
     embedder: Any, pairs: Any, *, keep: int = KEPT_CONTRIBUTIONS
 ) -> list[Explanation]:
-    """Share the cosine of each pair out among its pairs of words.
+    """Split the cosine of each pair over its pairs of words.
 
     Parameters
     ----------
     embedder : Pipeline or vectoriser
-        Fitted, texts → vectors: a `TfidfVectorizer`, a `CountVectorizer` or a `FeatureUnion` of
-        such; then any of `TfidfTransformer`, `MaxAbsScaler` and `Normalizer`; then `FILM`,
-        `TruncatedSVD` or both, or nothing, which explains the plain cosine.
+        Fitted, from texts to vectors: a `TfidfVectorizer`, a `CountVectorizer` or a `FeatureUnion`
+        of those; then any of `TfidfTransformer`, `MaxAbsScaler` and `Normalizer`; then `FILM`,
+        `TruncatedSVD`, both, or neither, which explains the plain cosine.
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
     keep : int, default=5000
-        Most contributions kept per pair, the largest in absolute value. Where a pair of texts has
-        more, `Explanation.rest` is the sum of the others, and `Explanation.truncation` says so.
+        Maximal number of contributions kept per pair, the largest in absolute value. The sum of
+        the others is `Explanation.rest`; `Explanation.truncation` describes them.
 
     Returns
     -------
     explanations : list of Explanation
-        One per pair. Each one's ``similarity`` is the cosine of the pair's vectors, to which its
-        contributions and ``rest`` sum. A text without known words has contributions and
-        similarity 0.
+        One per pair. ``similarity`` is the cosine of the pair's vectors and the sum of the
+        contributions and ``rest``. A text without known words has contributions and similarity 0.
 
     Raises
     ------
     TypeError
-        If a step of the embedder is not supported (it is named), a text is no string, or keep is
-        not an integer.
+        If a step of the embedder is not supported, a text is not a string, or keep is not an
+        integer.
     ValueError
         If a text is missing, or keep < 1.
     NotFittedError
@@ -59,22 +58,22 @@ def explain_words(
 
     Notes
     -----
-    Words are split at white space and punctuation; case and accents stay as written, apostrophes
-    belong to a word, an ideograph or kana is a word of its own. Punctuation around a word counts
-    with that word.
+    Words are split at white space and punctuation. Case and accents are kept, apostrophes belong
+    to the word, and each ideograph or kana is a separate word. Punctuation around a word belongs
+    to it.
 
     The weight x_f of a feature is split over the words it comes from, in proportion to how often
-    the vectoriser's own analyser finds it in each word alone. That is exact for single words and
-    for character n-grams inside words ("char_wb"). A feature that no word has alone, such as
-    a word bigram, is looked for in windows of 2, 3, … neighbouring words, and split evenly over
-    those of the shortest ones that have it; one found nowhere is split evenly over all words.
-    Hence the words' features sum to those of the text, whatever the analyser.
+    the vectoriser's analyser finds it in each word alone. This is exact for single words and for
+    character n-grams inside words ("char_wb"). A feature that no single word has, such as a word
+    bigram, is looked up in windows of 2, 3, … neighbouring words and split evenly over the
+    shortest windows that have it, or evenly over all words if none has. The features of the words
+    therefore sum to those of the text, for any analyser.
 
-    A text of more than 2,000 words is explained by runs of words, all of one length but the last:
-    2,000 tokens at most, whose sums are the same.
+    In a text of more than 2,000 words, neighbouring words are joined into at most 2,000 tokens of
+    equal length (the last may be shorter), with the same sums.
 
-    About (u + w²) d operations per pair, for u features and w tokens, beside the analyses; memory
-    grows with w d + keep.
+    Costs about (u + w²) d operations per pair for u features and w tokens, in addition to the
+    analyses. Memory grows with w d + keep.
 
     Examples
     --------
@@ -127,10 +126,10 @@ def _explanation(
 
 
 def _split_features(parts: LinearPipeline, text: str, x: Any) -> tuple[list[Word], Any]:
-    """Words of a text and the features of each, whose sum is x."""
+    """Return the words of a text and their features, which sum to x."""
     words = joined_words(split_words(text), MOST_TOKENS)
     if not words and x.nnz:
-        # An analyser may make a feature of white space, or of nothing at all.
+        # An analyser may make a feature of white space, or of an empty text.
         words = [Word(0, len(text), 0, len(text))]
     rows: list[int] = []
     columns: list[int] = []
@@ -152,7 +151,7 @@ def _split_features(parts: LinearPipeline, text: str, x: Any) -> tuple[list[Word
 def _occurrences(
     vectorizer: Any, text: str, words: list[Word], present: list[int]
 ) -> dict[int, Counter[int]]:
-    """How often each present feature occurs in which words."""
+    """Count how often each present feature occurs in each word."""
     analyze, vocabulary = vectorizer.build_analyzer(), vectorizer.vocabulary_
     longest = vectorizer.ngram_range[1]
     missing = set(present)

@@ -252,9 +252,9 @@ def test_02_members_see_texts_apart_that_differ_in_signs():
 def test_02_a_difference_that_no_input_sees_is_named(small_model):
     (verdict,) = small_model.explain([("let's eat, grandma", "let's eat grandma")])
     assert verdict.probability >= 0.99
-    assert "no member or feature sees that the texts differ in ',' / ''" in str(verdict)
+    assert "no member or feature represents these differences: ',' / ''" in str(verdict)
     assert verdict.unseen == verdict.to_dict()["unseen"]
-    assert "no member or feature sees" in verdict._repr_html_()
+    assert "no member or feature represents" in verdict._repr_html_()
     (empty,) = small_model.explain([("?!", "...")])
     assert empty.unseen and empty.probability < 0.5
 

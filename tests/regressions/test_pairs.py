@@ -617,7 +617,7 @@ def test_20_figures_have_titles_and_mark_the_k_in_use():
     knn = PairwiseKNNClassifier(letters(), k=7, cv=2).fit(PAIRS[:200], Y[:200])
     display = KCurveDisplay.from_estimator(knn, NEW, NEW_Y, range(1, 20))
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert "k in use: 7" in shown
+    assert "current k: 7" in shown
     for axes in (display.ax_, display.cost_ax_):
         assert [7, 7] in [list(line.get_xdata()) for line in axes.lines]
     p = np.linspace(0.1, 0.9, len(NEW_Y))

@@ -1,1 +1,1 @@
-"""Drawings on matplotlib."""
+"""Displays drawn with matplotlib."""

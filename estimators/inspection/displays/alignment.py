@@ -1,4 +1,4 @@
-"""Heat map of what pairs of tokens, or of chunks, contribute to a similarity."""
+"""Heat map of the contributions of pairs of tokens or chunks to a similarity."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from estimators.inspection.displays.plotting import Display, token_font
 from estimators.inspection.printable import printable_text
 
 LABEL_CHARACTERS = 20
-"""Longer tokens are cut, with an ellipsis."""
+"""Longer tokens are truncated with an ellipsis."""
 NUMBERED_TOKENS = 12
-"""Cells hold their numbers where neither text has more tokens."""
+"""Cells show their numbers if neither text has more tokens than this."""
 MOST_TOKENS = 60
-"""Of longer texts, only so many tokens of each are drawn."""
+"""Maximal number of tokens drawn per text."""
 
 
 class AlignmentDisplay(Display):
     """Heat map of contributions (RCMD paper, figure 2; token matching, figure 2).
 
-    Blue adds to the similarity, red takes from it. Of more than 60 tokens of a text, those with the
-    largest contributions are drawn, and a line below says what these hold.
+    Blue adds to the similarity, red reduces it. Of a text of more than 60 tokens, only those with
+    the largest contributions are drawn; a line below states their sum.
 
     Parameters
     ----------
@@ -32,33 +32,33 @@ class AlignmentDisplay(Display):
     labels1, labels2 : sequence of str, lengths t1 and t2
         The tokens.
     title : str, default=""
-        Above the map.
+        Text above the map.
     note : str, default=""
-        Below it.
+        Text below the map.
     framed : sequence of (int, int), default=()
-        Cells (row, column) with a frame around them.
+        Cells (row, column) to draw a frame around.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Axes with the heat map.
     figure_ : matplotlib Figure
-        Figure that holds it; a new one is as large as the tokens need.
+        Figure that holds it; a new one grows with the number of tokens.
     im_ : matplotlib AxesImage, or None
         The heat map; None where a text has no token to show.
     text_ : ndarray of matplotlib Text, shape (t1, t2), or None
-        Numbers in the cells, where there is room for them.
+        Numbers in the cells, if the texts are short enough.
     colorbar_ : matplotlib Colorbar, or None
-        Its scale.
+        Colour scale.
 
     See Also
     --------
-    Explanation.to_html : The same as text, for long texts and for any script.
+    Explanation.to_html : HTML for long texts and for any script.
 
     Notes
     -----
-    Letters outside the font in use are taken from a further font where one is installed (Noto,
-    or those of the system); else matplotlib warns and draws boxes.
+    Letters missing from the current font come from another installed font (Noto or a system
+    font); if none has them, matplotlib warns and draws boxes.
 
     Examples
     --------
@@ -89,14 +89,14 @@ class AlignmentDisplay(Display):
 
     @classmethod
     def from_explanation(cls, explanation: Any, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw an explanation; special tokens are left out, and a line says what they contribute.
+        """Draw an explanation without special tokens; a line states their contribution.
 
         Parameters
         ----------
         explanation : Explanation
             From any estimator here.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure, as large as the tokens need, by default.
+            Where to draw; by default a new figure that grows with the number of tokens.
         **kwargs
             Passed to matplotlib's ``imshow``.
 
@@ -128,7 +128,7 @@ class AlignmentDisplay(Display):
         lines = [self.note] if self.note else []
         if shown.shape != (n := (len(self.labels1), len(self.labels2))):
             counts = f"{len(rows):,} of {n[0]:,} and {len(columns):,} of {n[1]:,} words"
-            lines.insert(0, f"{counts}, which add {shown.sum():+.4f}")
+            lines.insert(0, f"{counts} shown, which add {shown.sum():+.4f}")
         self.ax_.set_xlabel("\n".join(lines))
         if shown.size == 0:
             self.ax_.set(xticks=[], yticks=[])
@@ -156,7 +156,7 @@ class AlignmentDisplay(Display):
         texts = np.empty(shown.shape, dtype=object)
         for (i, j), value in np.ndenumerate(shown):
             dark = abs(value) > 0.6 * largest
-            # What rounds to 0 would only hide the cells that count.
+            # Zeros would hide the cells that matter.
             number = f"{value:.2f}" if abs(value) >= 0.005 else ""
             texts[i, j] = self.ax_.text(
                 j, i, number, ha="center", va="center", fontsize=8, color="w" if dark else "k"
@@ -191,7 +191,7 @@ class AlignmentDisplay(Display):
         )
 
     def _inches(self) -> tuple[float, float]:
-        """Size that gives every token a line of its own."""
+        """Figure size with one line per token."""
         rows, columns, shown = self._strongest()
         labels1, labels2 = self._labels(rows, columns)
         numbered = 0 < max(shown.shape) <= NUMBERED_TOKENS

@@ -1,4 +1,4 @@
-"""Bars of the contexts that contribute most to a similarity."""
+"""Bars of the contexts with the largest contributions to a similarity."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from estimators.inspection.displays.plotting import Display, token_font
 from estimators.inspection.printable import printable_text
 
 LABEL_CHARACTERS = 36
-"""Longer sentences before and after the gap are cut, with an ellipsis."""
+"""Longer sentences are truncated with an ellipsis."""
 
 
 class ContextsDisplay(Display):
-    """Contexts that contribute most to the similarity of two texts.
+    """Contexts with the largest contributions to the similarity of two texts.
 
     Parameters
     ----------
     contexts : sequence of (str, str, float)
-        From `ContextExplanation.top`: what stands before and after the gap, and the contribution.
+        From `ContextExplanation.top`: sentences before and after the gap, and the contribution.
     title : str, default=""
-        Above the bars.
+        Text above the bars.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class ContextsDisplay(Display):
 
     See Also
     --------
-    ContextExplanation : Where they come from.
+    ContextExplanation : The contexts as data.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class ContextsDisplay(Display):
         explanation : ContextExplanation
             From `ContextRegressor.explain`.
         n : int, default=15
-            Most contexts drawn.
+            Maximal number of contexts drawn.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **kwargs

@@ -1,4 +1,4 @@
-"""Rates of the Pairwise kNN rule over k."""
+"""Rates of the Pairwise kNN rule as a function of k."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from film.pairs import Rates, rates_over_k
 
 _RATES = (
     ("tpr", "duplicates recognised (TPR)"),
-    ("tnr", "other pairs recognised (TNR)"),
-    ("fpr", "other pairs called duplicates (FPR)"),
+    ("tnr", "non-duplicates recognised (TNR)"),
+    ("fpr", "non-duplicates called duplicates (FPR)"),
     ("fnr", "duplicates missed (FNR)"),
     ("accuracy", "accuracy"),
 )
 
 
 class KCurveDisplay(Display):
-    """Rates and log loss of the Pairwise kNN rule over k (FILM paper, figure 4).
+    """Rates and log loss of the Pairwise kNN rule as a function of k (FILM paper, figure 4).
 
-    Dots mark the best accuracy and the least log loss, a line the k in use.
+    Dots mark the best accuracy and the lowest log loss, a line marks the current k.
 
     Parameters
     ----------
     rates : Rates
         From `film.pairs.rates_over_k` or `PairwiseKNNClassifier.k_curve`.
     k : int, default=None
-        The k in use, which is marked.
+        The current k, marked by a line.
 
     Attributes
     ----------
@@ -69,13 +69,13 @@ class KCurveDisplay(Display):
         Parameters
         ----------
         y : array-like of shape (n,)
-            1 for duplicates, 0 for others; both have to occur.
+            1 for duplicates, 0 for other pairs; both must occur.
         ranks : array-like of int, shape (n,)
             From `film.pairs.effective_ranks`.
         ks : iterable of int, default=range(1, 56)
             Values of k.
         k : int, default=None
-            The k in use, which is marked.
+            The current k, marked by a line.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **kwargs
@@ -89,7 +89,7 @@ class KCurveDisplay(Display):
         Raises
         ------
         TypeError, ValueError
-            As in `film.pairs.rates_over_k`, or if there is no k.
+            As in `film.pairs.rates_over_k`, or if `ks` is empty.
         """
         return cls(rates_over_k(ranks, y, list(ks)), k).plot(ax=ax, **kwargs)
 
@@ -97,7 +97,7 @@ class KCurveDisplay(Display):
     def from_estimator(
         cls, knn: Any, pairs: Any, y: Any, ks: Any = range(1, 56), *, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw the rates of a fitted rule on labelled pairs, its own k marked.
+        """Draw the rates of a fitted rule on labelled pairs and mark its k.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class KCurveDisplay(Display):
     def _draw(self, **kwargs: Any) -> None:
         rates = self.rates
         if len(rates.ks) == 0:
-            raise ValueError("rates are of no k, so there is nothing to draw: give some ks.")
+            raise ValueError("rates is empty, so there is nothing to draw: give some ks.")
         self.cost_ax_ = panel_below(self.ax_, 0.5)
         order = rates.ks.argsort(kind="stable")
         ks = rates.ks[order]
@@ -142,19 +142,19 @@ class KCurveDisplay(Display):
                 self.ax_.plot(ks[best], values[best], "o", color=line.get_color())
         cost = rates.log_loss[order]
         least = cost.argmin()
-        label = f"least {cost[least]:.3f} at k = {ks[least]}"
+        label = f"lowest {cost[least]:.3f} at k = {ks[least]}"
         (line,) = self.cost_ax_.plot(ks, cost, **{"label": label, "color": "k"} | kwargs)
         self.cost_ax_.plot(ks[least], cost[least], "o", color=line.get_color())
         self.lines_["log_loss"] = line
         if self.k is not None:
             style = {"color": "gray", "linestyle": "--"}
-            self.ax_.axvline(self.k, **style, label=f"k in use: {self.k}")
+            self.ax_.axvline(self.k, **style, label=f"current k: {self.k}")
             self.cost_ax_.axvline(self.k, **style)
         self.ax_.set(
-            ylabel="share", ylim=(-0.02, 1.02), title="Judging pairs by their nearest neighbours"
+            ylabel="share", ylim=(-0.02, 1.02), title="Classifying pairs by nearest neighbours"
         )
         self.ax_.legend(fontsize="small", ncols=2)
-        self.cost_ax_.set(xlabel="k, neighbours looked at", ylabel="log loss")
+        self.cost_ax_.set(xlabel="k, number of neighbours", ylabel="log loss")
         self.cost_ax_.legend(fontsize="small")
 
     def _inches(self) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What the displays share: axes, panels, fonts, scores of labelled pairs."""
+"""Axes, panels, fonts and scores of labelled pairs, shared by the displays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WIDE_FONTS = (
 
 
 def import_pyplot() -> Any:
-    """Import ``matplotlib.pyplot``, or say how to get it."""
+    """Import ``matplotlib.pyplot``, or raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -48,26 +48,26 @@ def import_pyplot() -> Any:
 
 
 class Display:
-    """Base of the displays: a subclass stores what it draws and has `_draw` and `_inches`."""
+    """Base class of the displays: subclasses store their data and define `_draw` and `_inches`."""
 
     ax_: Any
     figure_: Any
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **kwargs
-            Passed to the matplotlib function that draws: ``plot`` for curves, ``hist`` for
-            histograms, ``barh`` for bars and ``imshow`` for heat maps.
+            Passed to the matplotlib function: ``plot`` for curves, ``hist`` for histograms,
+            ``barh`` for bars and ``imshow`` for heat maps.
 
         Returns
         -------
         self : display
-            With the artists as attributes.
+            The artists are its attributes.
 
         Raises
         ------
@@ -90,9 +90,9 @@ class Display:
 
 
 def panel_below(ax: Any, height: float) -> Any:
-    """Make axes below that share the x axis and take room from ``ax``, to which height is relative.
+    """Add axes below `ax` that share its x axis; their height is relative to `ax`.
 
-    When another curve is drawn into ``ax``, they are the same ones.
+    A second call for the same `ax` returns the same axes.
     """
     figure = ax.figure
     for other in figure.axes:
@@ -113,9 +113,9 @@ def panel_below(ax: Any, height: float) -> Any:
 
 
 def token_font() -> list[str]:
-    """List the user's font, then those installed that hold further scripts.
+    """Return the user's font, then the installed fonts that cover further scripts.
 
-    matplotlib looks a missing letter up in the next one. Where none has it, it warns.
+    matplotlib looks up a missing letter in the next font, and warns if no font has it.
     """
     import matplotlib as mpl
     from matplotlib.font_manager import fontManager
@@ -125,21 +125,21 @@ def token_font() -> list[str]:
 
 
 def checked_method(estimator: Any, methods: tuple[str, ...]) -> str:
-    """Name the first of the methods that a fitted estimator has."""
+    """Return the name of the first method that a fitted estimator has."""
     check_is_fitted(estimator)
     for method in methods:
         if hasattr(estimator, method):
             return method
     raise TypeError(
-        f"estimator {type(estimator).__name__} has none of {', '.join(methods)}: give one that "
-        "does, or use from_predictions."
+        f"estimator {type(estimator).__name__} has none of {', '.join(methods)}: use an "
+        "estimator that has one, or from_predictions."
     )
 
 
 def scores_of_pairs(
     estimator: Any, pairs: Any, y: Any, methods: tuple[str, ...] = ("predict_proba", "similarity")
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], str]:
-    """Give which pairs are duplicates, the scores of an estimator, and what these are."""
+    """Return which pairs are duplicates, their scores, and the name of the score."""
     method = checked_method(estimator, methods)
     checked = check_pairs(pairs)
     labels = check_pair_labels(y, len(checked), allow_one_class=True)
@@ -148,7 +148,7 @@ def scores_of_pairs(
     if unknown:
         raise ValueError(
             f"y holds {unknown[0]!r}, but the estimator knows the classes {classes.tolist()}: "
-            "give labels as in fitting."
+            "use the labels of fit."
         )
     scores = np.asarray(getattr(estimator, method)(checked))
     outcome = labels == duplicate_class_of(estimator)

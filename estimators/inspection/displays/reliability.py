@@ -14,7 +14,7 @@ _REFERENCE = "perfectly calibrated"
 
 
 class ReliabilityDisplay(Display):
-    """Reliability diagram in bins of equal mass, with a histogram of the probabilities below.
+    """Reliability diagram in bins of equal counts, with a histogram of the probabilities below.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class ReliabilityDisplay(Display):
     interval : tuple of float
         Its 95 % interval.
     probabilities : ndarray of float64, shape (n,)
-        What the histogram shows.
+        Probabilities shown in the histogram.
 
     Attributes
     ----------
@@ -84,12 +84,12 @@ class ReliabilityDisplay(Display):
         p : array-like of float, shape (n,)
             Probability of outcome 1.
         n_bins : int, default=15
-            Most bins.
+            Maximal number of bins.
         random_state : int, Generator or None, default=0
             Seeds the interval of the error, from 1,000 bootstrap draws.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. A second display drawn into the same axes
-            shares both panels.
+            Where to draw; a new figure by default. A second display on the same axes shares both
+            panels.
         **kwargs
             Passed to matplotlib's ``plot``; the error is added to ``label``.
 
@@ -120,10 +120,10 @@ class ReliabilityDisplay(Display):
         classifier : estimator
             Fitted, with ``predict_proba``.
         pairs : array-like of str, shape (n_pairs, 2)
-            Texts that it was not fitted on.
+            Texts that were not used for fitting.
         y : array-like of shape (n_pairs,)
             Their classes.
-        ax, **kwargs
+            As in `from_predictions`; ``label`` is the name of the class by default.
             As in `from_predictions`; ``label`` is by default the name of the class.
 
         Returns
@@ -164,7 +164,7 @@ class ReliabilityDisplay(Display):
             ylabel="observed share of duplicates",
             xlim=(0, 1),
             ylim=(-0.02, 1.02),
-            title="Do probabilities mean what they say?",
+            title="Predicted and observed probabilities",
         )
         self.ax_.legend(loc="upper left", fontsize="small")
         self.histogram_ax_.set(xlabel="predicted probability of a duplicate", ylabel="pairs")

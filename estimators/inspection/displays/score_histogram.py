@@ -1,4 +1,4 @@
-"""Histogram of scores of duplicates and of other pairs."""
+"""Histogram of the scores of duplicates and of other pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from film.pairs import binary_labels
 
 
 class ScoreHistogramDisplay(Display):
-    """Scores of duplicates and of other pairs, each as shares of its class.
+    """Histogram of the scores of duplicates and of other pairs, each normalised to sum 1.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ScoreHistogramDisplay(Display):
     figure_ : matplotlib Figure
         Figure that holds them.
     patches_ : dict of bool to list of matplotlib Patch
-        Histogram of each class that occurs.
+        Histogram of each class present.
 
     Examples
     --------
@@ -58,9 +58,9 @@ class ScoreHistogramDisplay(Display):
         Parameters
         ----------
         y : array-like of shape (n,)
-            1 or True for duplicates, 0 or False for others.
+            1 or True for duplicates, 0 or False for other pairs.
         scores : array-like of float, shape (n,)
-            Finite; probabilities, similarities or others.
+            Finite scores, such as probabilities or similarities.
         score_name : str, default="score"
             Label of the x axis.
         ax : matplotlib Axes, optional
@@ -94,14 +94,14 @@ class ScoreHistogramDisplay(Display):
     def from_estimator(
         cls, estimator: Any, pairs: Any, y: Any, *, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw the scores that a fitted estimator gives to labelled pairs.
+        """Draw the scores of a fitted estimator on labelled pairs.
 
         Parameters
         ----------
         estimator : estimator
             Fitted, with ``predict_proba`` (the column of duplicates) or else ``similarity``.
         pairs : array-like of str, shape (n_pairs, 2)
-            Texts that it was not fitted on.
+            Texts that were not used for fitting.
         y : array-like of shape (n_pairs,)
             Their classes.
         ax, **kwargs
@@ -135,7 +135,7 @@ class ScoreHistogramDisplay(Display):
                 self.patches_[duplicate] = list(patches)
         self.ax_.set(
             xlabel=self.score_name,
-            ylabel="share of its kind of pairs",
+            ylabel="share of pairs in the class",
             title="Scores of duplicates and of other pairs",
         )
         self.ax_.legend(fontsize="small")

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of judging by a threshold."""
+"""Precision, recall and F1 as functions of the threshold."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ThresholdDisplay(Display):
     curve : ThresholdCurve
         From `film.pairs.threshold_curve` or `DuplicateClassifier.threshold_curve`.
     precision : float, default=None
-        A wanted precision; the threshold that `film.pairs.threshold_for_precision` chooses
-        for it is marked.
+        Wanted precision; marks the threshold that `film.pairs.threshold_for_precision` chooses
+        for it.
     score_name : str, default="score"
-        What the thresholds are of, for the x axis.
+        Name of the score, for the x axis.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ThresholdDisplay(Display):
     lines_ : dict of str to matplotlib Line2D
         Curves by name: "precision", "recall", "f1".
     threshold_ : float or None
-        The marked threshold; None where no precision was wanted, or none is known to reach it.
+        The marked threshold; None without a wanted precision, or if no threshold reaches it.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class ThresholdDisplay(Display):
         Parameters
         ----------
         y : array-like of shape (n,)
-            1 or True for duplicates, 0 or False for others; both have to occur.
+            1 or True for duplicates, 0 or False for other pairs; both must occur.
         scores : array-like of float, shape (n,)
             Probabilities or similarities.
         groups, weights, confidence
@@ -115,7 +115,7 @@ class ThresholdDisplay(Display):
         estimator : estimator
             Fitted, with ``predict_proba`` (the column of duplicates) or else ``similarity``.
         pairs : array-like of str, shape (n_pairs, 2)
-            Texts that it was not fitted on. Pairs that shared questions link count as dependent.
+            Texts that were not used for fitting. Pairs that share questions count as dependent.
         y : array-like of shape (n_pairs,)
             Their classes.
         precision, **kwargs
@@ -131,7 +131,7 @@ class ThresholdDisplay(Display):
         TypeError
             If the estimator has neither method.
         ValueError
-            If y holds a class that the estimator does not know, or only one class.
+            If y holds a class that the estimator does not know, or a single class.
         """
         outcome, scores, name = scores_of_pairs(estimator, pairs, y)
         given = {"groups": question_groups(pairs), "score_name": name, "precision": precision}

@@ -20,14 +20,14 @@ class WordsDisplay(Display):
     Parameters
     ----------
     words : list of (str, float)
-        From `words_of_dimension`; they are drawn by falling weight.
+        From `words_of_dimension`; drawn by decreasing weight.
     dimension : int
         Row of L, named in the title.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Axes with the bars, the greatest weight on top, the least below.
+        Axes with the bars, the largest weight on top.
     figure_ : matplotlib Figure
         Figure that holds them.
     bars_ : matplotlib BarContainer
@@ -35,7 +35,7 @@ class WordsDisplay(Display):
 
     See Also
     --------
-    words_of_dimension : The same as a list.
+    words_of_dimension : The words as a list.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class WordsDisplay(Display):
         dimension : int
             Row of L, from 0.
         n : int, default=15
-            Most words drawn.
+            Maximal number of words drawn.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **kwargs
@@ -94,7 +94,7 @@ class WordsDisplay(Display):
         colours = ["C0" if weight > 0 else "C1" for weight in weights]
         places = np.arange(len(weights))
         self.bars_ = self.ax_.barh(places, weights, **{"color": colours} | kwargs)
-        # A space at the edge of a character n-gram could not be seen.
+        # Spaces at the edge of a character n-gram would be invisible.
         labels = [_EDGE_SPACE.sub("␣", printable_text(word, 30)) for word, _ in words]
         self.ax_.set_yticks(places, labels, family=token_font(), parse_math=False)
         self.ax_.invert_yaxis()

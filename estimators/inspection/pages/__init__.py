@@ -1,1 +1,1 @@
-"""Self-contained HTML."""
+"""Self-contained HTML pages."""

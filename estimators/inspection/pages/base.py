@@ -1,4 +1,4 @@
-"""What every page is made of: one frame with its policy, templates, and the escaping of texts."""
+"""Common frame, content security policy, templates and escaping of the pages."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _NO_SCRIPT = (
 def escaped(text: str) -> str:
     """Escape a text for HTML, between tags or within a quoted attribute.
 
-    Lone surrogates and null characters, which no page can hold, become U+FFFD.
+    Lone surrogates and null characters, which HTML cannot hold, become U+FFFD.
     """
     return escape(_NOT_HTML.sub(REPLACEMENT, text), quote=True)
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """JSON that no HTML parser can take for markup; outside strings it has none of these."""
+    """Return JSON that no HTML parser can read as markup."""
     plain = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _UNSAFE_JSON.sub(_escaped_in_json, plain)
 
 
 def template(name: str) -> str:
-    """Read a file of the folder of templates."""
+    """Read a file from the templates folder."""
     folder = resources.files("estimators.inspection.pages") / "templates"
     return (folder / name).read_text(encoding="utf-8")
 
 
 def script_of(*names: str) -> str:
-    """Join scripts of the folder of templates, with names of their own."""
+    """Join scripts from the templates folder in a scope of their own."""
     return f'(() => {{\n"use strict";\n{"".join(map(template, names))}}})();\n'
 
 
@@ -54,21 +54,21 @@ def whole_page(
     data: Mapping[str, Any] | None = None,
     rules: tuple[str, ...] = (),
 ) -> str:
-    """Put a body into the frame of all pages.
+    """Return a complete page with the given body.
 
     Parameters
     ----------
     title : str
         Title and heading.
     body : str
-        HTML, in which texts are escaped.
+        Body as HTML, with escaped texts.
     script : str, default=""
-        From `script_of`.
+        Script from `script_of`.
     data : mapping, optional
-        What the script reads.
+        Data for the script.
     rules : tuple of str, default=()
-        More of the content security policy, which otherwise lets nothing but the page's own
-        style sheet and script, known by hash, have any effect.
+        Further rules of the content security policy, which otherwise allows only the page's own
+        style sheet and script, identified by their hashes.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def whole_page(
 
 
 def _source(text: str) -> str:
-    """Name a script or style by its hash, as content security policies do."""
+    """Return the hash of a script or style, as content security policies need it."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 

@@ -10,15 +10,15 @@ from estimators.inspection.pages.base import escaped, template, whole_page
 _SHOWN = 10
 _HINT = (
     "Each row is a context from the corpus: a sentence before and a sentence after a gap. Both "
-    "texts are scored in the gap; contexts in which both fit well, or both fit badly, add to the "
-    "similarity. ● marks the text for which a context was chosen. A score is the sum of its terms, "
-    "which are log-probabilities: that the text fits (discriminator), and per token those of the "
-    "text in the gap (sentence), of the sentence before it (left) and of the one after it (right)."
+    "texts are scored in the gap. Contexts that fit both texts well, or both badly, add to the "
+    "similarity. ● marks the text for which a context was chosen. A score is the sum of four "
+    "log-probabilities: that the text fits (discriminator), and, per token, of the text in the gap "
+    "(sentence), of the sentence before it (left) and of the sentence after it (right)."
 )
 
 
 def contexts_html(explanation: Any, standalone: bool) -> str:
-    """Fragment or page of a `ContextExplanation`, without any script."""
+    """Return a `ContextExplanation` as an HTML fragment or page without scripts."""
     body = f"{_pair(explanation, with_title=not standalone)}{_quiet(_HINT)}"
     if standalone:
         return whole_page(explanation.title or "Explanation", body)
@@ -26,7 +26,7 @@ def contexts_html(explanation: Any, standalone: bool) -> str:
 
 
 def contexts_page(explanations: Sequence[Any], *, title: str = "Explanations by contexts") -> str:
-    """Make a page that shows which contexts make the texts of each pair similar.
+    """Return a page that shows which contexts make the texts of each pair similar.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ def contexts_page(explanations: Sequence[Any], *, title: str = "Explanations by 
     Returns
     -------
     html : str
-        For `write_page`. No script is in it, and everything from texts and corpus is escaped.
+        For `write_page`. It has no scripts, and all texts are escaped.
 
     See Also
     --------
-    explanations_page : Of explanations by words.
+    explanations_page : Page of explanations by words.
 
     Examples
     --------

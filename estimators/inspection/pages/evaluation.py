@@ -1,4 +1,4 @@
-"""A page of figures about a model: drawings and text, one self-contained HTML file."""
+"""Page of figures and text about a model, as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from estimators.inspection.pages.base import escaped, whole_page
 
 
 def evaluation_page(title: str, figures: Sequence[tuple[str, Any]], texts: Sequence[str]) -> str:
-    """Make a page of drawings and blocks of text, without scripts and without network.
+    """Return a page of figures and blocks of text, without scripts or external resources.
 
     Parameters
     ----------
     title : str
         Title and heading.
     figures : sequence of (str, matplotlib Figure)
-        Drawings with what they show, in words, for who does not see them.
+        Alternative text and figure.
     texts : sequence of str
-        Blocks shown as they are laid out, below the drawings.
+        Preformatted blocks of text, shown below the figures.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Explanations and verdicts as HTML for notebooks, and the words of a pair for any page."""
+"""Explanations and verdicts as HTML for notebooks, and the word display of all pages."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from estimators.inspection.pages.shown_words import shown_words
 from estimators.inspection.printable import percent
 
 _PARTNERS_IN_TOOLTIP = 5
-# Characters that turn the direction of writing would turn the numbers of a tooltip too.
+# Characters that change the writing direction would also reverse the numbers of a tooltip.
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_HINT = "Point at a word to see its partners: blue adds to the similarity, orange takes from it."
+_HINT = "Point at a word to see its partners: blue adds to the similarity, orange reduces it."
 
 
 def explanation_html(explanation: Any, standalone: bool) -> str:
-    """Fragment or page of an `Explanation`.
+    """Return an `Explanation` as an HTML fragment or page.
 
-    Both texts stand there for where no script runs; else the script shows them anew. It looks for
-    boxes that no script has started yet, so fragments need no names, the same explanation gives
-    the same HTML, and a page may show it twice.
+    Without scripts, the static texts remain; otherwise the script replaces them. The script looks
+    for boxes that no script has started yet. So fragments need no names, equal explanations have
+    equal HTML, and a page may show the same explanation twice.
     """
     shown = shown_words(explanation)
     largest = max(map(abs, [*shown["sums1"], *shown["sums2"]]), default=0.0) or 1.0
@@ -62,7 +62,7 @@ def explanation_html(explanation: Any, standalone: bool) -> str:
     )
     script = script_of("words.js")
     if standalone:
-        # The shades of words that no script has shown yet stand in their attributes.
+        # Until the script runs, the shades of words are in their style attributes.
         rules = ("style-src-attr 'unsafe-inline'",)
         return whole_page(explanation.title or "Explanation", body, script=script, rules=rules)
     style = template("words.css")
@@ -72,7 +72,7 @@ def explanation_html(explanation: Any, standalone: bool) -> str:
 
 
 def verdict_html(verdict: Any) -> str:
-    """Fragment of a `Verdict`: its words, then the way from the typical pair to this one."""
+    """Return a `Verdict` as an HTML fragment: its words, then the steps from the typical pair."""
     rows = [_row("A typical pair", "", "", percent(verdict.baseline))]
     for step in verdict.steps():
         values = ("", "") if step.value is None else (f"{step.value:.3g}", f"{step.typical:.3g}")
@@ -121,8 +121,8 @@ def _line(
 
 
 def _shade(share: float) -> str:
-    """Give the shade of ``words.css``, written out for where no style sheet has an effect."""
-    if abs(share) < 0.005:  # could not be told from none
+    """Return the shade of ``words.css`` as an attribute, for use without a style sheet."""
+    if abs(share) < 0.005:  # invisible
         return ""
     colour = "37,117,235" if share > 0 else "224,86,32"
     return f' style="background-color:rgba({colour},{0.58 * (0.2 + 0.8 * abs(share)):.3f})"'

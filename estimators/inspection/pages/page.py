@@ -1,4 +1,4 @@
-"""Pages of duplicates and of explanations: one self-contained HTML file each, no network."""
+"""Self-contained HTML pages of duplicates and of explanations."""
 
 from __future__ import annotations
 
@@ -16,61 +16,62 @@ from film.datasets import atomic_writer
 
 
 def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> str:
-    """Make a page that shows groups of duplicates and regroups them by a threshold.
+    """Return a page that shows groups of duplicates and regroups them by a threshold.
 
     Parameters
     ----------
     data : dict
-        Left unchanged. Its keys:
+        Not changed. Its keys:
 
         score_name : {"probability", "similarity"}
-            What the scores are.
+            Kind of score.
         threshold : float
-            Where the slider starts, at least ``lowest``.
+            Initial threshold, at least ``lowest``.
         lowest : float
-            The lowest threshold for which ``merges`` are complete.
+            Lowest threshold for which ``merges`` is complete.
         texts : list of dict
             One per distinct text: ``id`` (str), ``text`` (str) and ``copies`` (ids of its
             exact copies, list of str).
         merges : list of (a, b, score)
-            A hierarchical clustering in falling score. A node below n = ``len(texts)`` is
-            a text, n + i is the i-th merge. Cut at t, the merges with ``score >= t`` stay.
+            A hierarchical clustering in order of decreasing score. A node below
+            n = ``len(texts)`` is a text, node n + i is the i-th merge. The groups at threshold t
+            use the merges with ``score >= t``.
         pairs : list of (i, j, score)
-            Direct scores of two texts, each pair at most once, in any order of i and j.
+            Scores of compared texts, each pair at most once, with i and j in any order.
         alignments : dict, optional
             ``"i,j"`` to a list of (k, l, contribution): token k of text i and token l of
             text j.
         tokens : dict, optional
             i to the (start, end) of each token of text i, in characters of ``text``; needed
-            for each text that is named in ``alignments``.
+            for each text named in ``alignments``.
         notes : list of str, optional
             Shown above the groups.
         n_rows : int, optional
-            Rows of the whole table; without, those of ``texts`` and their copies.
+            Number of rows of the table; by default, the texts and their copies.
         across : bool, optional
-            Whether each group is a row of one table and its matches in another.
+            Whether each group consists of a row of one table and its matches in another table.
     title : str, default="Duplicates"
         Title and heading of the page.
 
     Returns
     -------
     html : str
-        For `write_page`. A group is a merge that the cut keeps, or one text with exact
-        copies. Its first member is the one that comes first in ``texts``.
+        For `write_page`. A group is a merge at or above the threshold, or one text with exact
+        copies. Its first member is the first in the order of ``texts``.
 
     Raises
     ------
     TypeError, ValueError
-        If a value is neither text nor a finite number.
+        If a value is neither a text nor a finite number.
 
     Notes
     -----
-    Data go in as JSON within an inert ``script`` element, with ``<``, ``>``, ``&`` and the
-    two Unicode line separators escaped; the script makes text nodes of them, never markup.
-    A content security policy lets no other script run, no request leave and no string
-    become markup. Lone surrogates, which UTF-8 cannot hold, are shown as U+FFFD.
+    The data are JSON in an inert ``script`` element, with ``<``, ``>``, ``&`` and the two Unicode
+    line separators escaped. The script creates text nodes, never markup. A content security
+    policy forbids other scripts, requests, and markup made from strings. Lone surrogates, which
+    UTF-8 cannot hold, are shown as U+FFFD.
 
-    O(texts + merges + pairs) time here, and in the browser for each threshold.
+    Takes O(texts + merges + pairs) time here, and in the browser for each threshold.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
     """
     defaults = {"alignments": {}, "tokens": {}, "notes": []}
     content = defaults | dict(data)
-    # What is judged in a browser belongs to these texts, in this order.
+        # Decisions made in the browser belong to these texts in this order.
     texts = json.dumps([[entry["id"], entry["text"]] for entry in content["texts"]])
     content["key"] = hashlib.sha256(texts.encode()).hexdigest()
     return _page("duplicates", content, title)
@@ -102,13 +103,13 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
 def explanations_page(
     pairs: Iterable[Explanation | Verdict], *, title: str = "Explanations"
 ) -> str:
-    """Make a page that shows which words of two texts meet, pair by pair.
+    """Return a page that shows the matching words of each pair of texts.
 
     Parameters
     ----------
     pairs : iterable of Explanation or Verdict
-        One per pair. A verdict leads from the typical pair's probability to this one's, and brings
-        the words of its first member that has them.
+        One per pair. A verdict adds the steps from the typical pair's probability to this one's,
+        with the words of its first member that has them.
     title : str, default="Explanations"
         Title and heading of the page.
 
@@ -119,7 +120,7 @@ def explanations_page(
 
     See Also
     --------
-    duplicates_page : Says how hostile texts are kept from running.
+    duplicates_page : Describes the protection against hostile texts.
 
     Examples
     --------
@@ -141,14 +142,14 @@ def explanations_page(
 
 
 def write_page(html: str, path: str | os.PathLike[str]) -> None:
-    """Write a page as UTF-8, whole or not at all.
+    """Write a page as UTF-8, atomically.
 
     Parameters
     ----------
     html : str
         From `duplicates_page` or `explanations_page`.
     path : str or path-like
-        The file to make or to replace.
+        File to create or replace.
 
     Raises
     ------

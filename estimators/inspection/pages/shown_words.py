@@ -1,4 +1,4 @@
-"""Words of two texts that can be pointed at, and what they contribute to each other."""
+"""Words of two texts and their contributions, as data for the displays."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 
 
 def shown_words(explanation: Any) -> dict[str, Any]:
-    """Give what is shown of an `Explanation`, by stretches of its texts instead of tokens.
+    """Return the display data of an `Explanation`, by spans of text instead of tokens.
 
     Parameters
     ----------
     explanation : Explanation
-        What is shown.
+        The explanation.
 
     Returns
     -------
     shown : dict
-        ``words1`` and ``words2``, first character of each stretch and the one after its last, in
-        order and without overlap; ``sums1`` and ``sums2``, what each adds, contributions that are
-        not kept included; ``links``, the contributions that are kept as k, l, value, k, l, value
-        and so on; ``hidden``, what tokens that stand for no characters add, or None if there is
-        none; and the texts, title, similarity and truncation. Numbers have six decimals.
+        ``words1`` and ``words2``: positions of the first character of each span and of the
+        character after the last, in order, without overlap. ``sums1`` and ``sums2``: contribution
+        of each span, including contributions that are left out. ``links``: the contributions that
+        are kept, as k, l, value, k, l, value and so on. ``hidden``: contribution of the tokens
+        without characters, or None without such tokens. Also the texts, title, similarity and
+        truncation. Numbers are rounded to six decimals.
     """
     spans1, of_token1 = _stretches(explanation.offsets1, explanation.special1)
     spans2, of_token2 = _stretches(explanation.offsets2, explanation.special2)
@@ -59,10 +60,10 @@ def shown_words(explanation: Any) -> dict[str, Any]:
 def _stretches(
     offsets: NDArray[np.int64], special: NDArray[np.bool_]
 ) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
-    """Stretches of text, and the one of each token, -1 for tokens without characters.
+    """Return spans of text, and the span of each token (-1 for tokens without characters).
 
-    Byte-level tokenisers cut one character into several tokens with the same offsets; tokens that
-    overlap share a stretch.
+    Byte-level tokenisers split one character into several tokens with the same offsets;
+    overlapping tokens share a span.
     """
     of_token = np.full(len(offsets), -1, dtype=np.int64)
     spans: list[tuple[int, int]] = []

@@ -210,7 +210,7 @@ def test_k_curve_shows_the_rates():
     assert shown[4:] == [accuracy]
     least = rates.log_loss.argmin()
     (cost,) = display.cost_ax_.get_legend().get_texts()
-    assert cost.get_text() == f"least {rates.log_loss[least]:.3f} at k = {rates.ks[least]}"
+    assert cost.get_text() == f"lowest {rates.log_loss[least]:.3f} at k = {rates.ks[least]}"
     dots = [
         line.get_xydata().tolist()
         for axes in (display.ax_, display.cost_ax_)
@@ -226,7 +226,7 @@ def test_k_curve_shows_the_rates():
         given.rates.tpr, rates_over_k([0, 2, 5, 9], [1, 1, 0, 0], range(1, 9)).tpr
     )
     assert given.k == 3 and len(KCurveDisplay.from_predictions([1, 0], [0, 1]).rates.ks) == 55
-    with pytest.raises(ValueError, match="rates are of no k"):
+    with pytest.raises(ValueError, match="rates is empty"):
         KCurveDisplay.from_predictions([1, 0], [0, 1], [])
 
 

@@ -27,7 +27,7 @@ def corpus(seed=0, n=60):
     tree = linkage([1 - score for score in scores.values()], "average")
     merges = [(int(a), int(b), round(1 - height, 6)) for a, b, height, _ in tree]
     kept = [(a, b, s) for a, b, s in merges if s >= 0.45]
-    # A third of the pairs was never scored.
+    # A third of the pairs was not compared.
     pairs = [(i, j, s) for (i, j), s in scores.items() if (i + 2 * j) % 3]
     return {
         "score_name": "probability",
@@ -143,7 +143,7 @@ def test_each_group_tells_its_numbers_and_weakest_link(browser):
         groups, lines, cells[::3], cells[1::3], cells[2::3], strict=True
     ):
         low = weakest(data, members)
-        word = {np.inf: "exact", -np.inf: "never scored"}.get(low, f"{low:.3f}")
+        word = {np.inf: "exact", -np.inf: "not compared"}.get(low, f"{low:.3f}")
         assert three == [
             f"Texts{size(data, members)}",
             "Score" + ("exact" if score is None else f"{score:.3f}"),
@@ -160,8 +160,10 @@ def test_each_group_tells_its_numbers_and_weakest_link(browser):
             pairs = list(combinations(members, 2))
             scored = [direct[frozenset(p)] for p in pairs if frozenset(p) in direct]
             assert f"({len(pairs) - len(scored)} of {len(pairs)} pair" in line
-            assert (f"lowest scored one has {min(scored, default=0):.3f}" in line) == bool(scored)
-    assert kinds == {"exact", "never scored", "scored"}
+            assert (f"lowest score of the others is {min(scored, default=0):.3f}" in line) == bool(
+                scored
+            )
+    assert kinds == {"exact", "not compared", "scored"}
 
 
 def test_search_finds_texts_ids_and_copies(browser):
@@ -177,7 +179,7 @@ def test_search_finds_texts_ids_and_copies(browser):
         assert browser.groups() == ids(data, holding)
         assert data["texts"][wanted]["text"] in browser.texts(".preview .line")
     browser.keys("#search", "nowhere")
-    assert browser.texts("#range") == ["No group holds what you search for."]
+    assert browser.texts("#range") == ["No group matches your search."]
     assert not browser.one("#download").is_enabled()
     # Counts are of the whole corpus, not of what the search lists.
     assert browser.counts() == expected_counts(data, 0.45)
@@ -261,7 +263,7 @@ def test_words_in_common_are_shaded_without_alignments(browser):
     browser.open(duplicates_page(data))
     browser.click(".group summary")
     reference, member = browser.all(".member")
-    assert browser.all(".score", member)[0].text == "never scored"
+    assert browser.all(".score", member)[0].text == "not compared"
     browser.point_at(member)
     assert browser.marks(reference) == [["Don’t", "+", 100], ["the", "+", 100], ["Cats", "+", 100]]
     assert browser.marks(member) == [["cats", "+", 100], ["don't", "+", 100], ["the", "+", 100]]
@@ -379,7 +381,7 @@ def test_open_groups_stay_open_while_the_threshold_moves(browser):
 def test_empty_pages_say_so(browser):
     browser.open(duplicates_page(chained(["alone"])))
     assert browser.counts() == [1, 0, 0]
-    assert browser.texts("#range") == ["No group at this threshold; a lower one joins more."]
+    assert browser.texts("#range") == ["No groups at this threshold; lower it to join more texts."]
 
 
 def test_page_makes_no_request(browser):

@@ -206,7 +206,7 @@ def test_pairs_sort_and_search(browser):
     browser.keys("#search", "cAT2")
     assert listed() == [2]
     browser.keys("#search", "x")
-    assert browser.texts("#range") == ["No pair holds what you search for."]
+    assert browser.texts("#range") == ["No pair matches your search."]
     browser.open(explanations_page(pairs(30)))
     assert len(browser.all(".pair")) == 25
     assert browser.all("#order option[value^=probability]") == []
@@ -236,7 +236,7 @@ def test_hostile_explanations_show_as_texts(browser, hostile_texts):
 
 def test_empty_page_says_so(browser):
     browser.open(explanations_page([]))
-    assert browser.texts("#range") == ["There is no pair."]
+    assert browser.texts("#range") == ["No pairs."]
 
 
 def test_page_makes_no_request(browser):

@@ -106,7 +106,7 @@ def test_17_pairs_are_accepted_and_rejected_exported_and_kept(browser, tmp_path)
     other = data()
     other["texts"][4]["text"] = "another order"
     browser.open(duplicates_page(other))
-    assert "No pair is judged yet" in browser.texts("#judged")[0]
+    assert "No pair reviewed yet" in browser.texts("#judged")[0]
     assert all(url.startswith(("file:", "blob:")) for url in browser.requests())
 
 
@@ -130,7 +130,7 @@ def test_17_judgements_last_where_the_browser_keeps_nothing(browser):
         browser.open(duplicates_page(data()))
         browser.click("#open-all")
         judge(browser, 0, 1)
-        assert "lost when this page is closed, unless downloaded" in browser.texts("#judged")[0]
+        assert "lost when you close this page, unless downloaded" in browser.texts("#judged")[0]
         assert downloaded(browser).exists()
 
 
@@ -140,7 +140,7 @@ def test_13_the_page_of_two_tables_shows_each_new_row_with_its_matches(browser):
     browser.open(duplicates_page(match_data(found, 0.3, 3)))
     assert sorted(browser.groups()) == [["x", "a", "b"], ["z", "c"]]
     assert browser.counts() == [3, 2, 3]
-    assert "never scored" not in "".join(browser.texts(".group"))
+    assert "not compared" not in "".join(browser.texts(".group"))
 
 
 @pytest.fixture(autouse=True)

@@ -89,7 +89,7 @@ def test_one_contribution_is_that_of_the_definition(cpu):
 
 def test_who_is_no_mean_of_tokens_is_named(cpu):
     for encoder in (SentenceEncoder(pooling="cls", **cpu), SentenceEncoder(whiten=3, **cpu)):
-        with pytest.raises(TypeError, match="whose vectors are no means of tokens"):
+        with pytest.raises(TypeError, match="whose vectors are not means of token vectors"):
             explain_tokens(encoder.fit(sorted(set(PAIRS.flat))), KNOWN)
     with pytest.raises(TypeError, match="give one that begins with an encoder"):
         explain_tokens(TfidfVectorizer().fit(["one word"]), KNOWN)

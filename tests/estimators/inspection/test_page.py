@@ -185,7 +185,7 @@ def test_a_page_tells_familiarity_and_warns_where_texts_are_not_familiar(familia
     told = verdict("n", 3, baseline=0.5, familiarity=familiarity, familiarity_limit=0.49)
     line = content(explanations_page([told]))["pairs"][0]["verdict"]["familiarity"]
     assert line.startswith(f"familiarity {familiarity:.2f}")
-    assert ("unlike those that the model was fitted to" in line) == warns
+    assert ("unlike the training texts" in line) == warns
     assert (line in str(told)) == warns and line in told._repr_html_()
 
 

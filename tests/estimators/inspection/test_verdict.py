@@ -244,7 +244,7 @@ def test_members_without_words_cannot_be_plotted():
     assert verdict.words == verdict.terms == {}
     assert [evidence.name for evidence in verdict.members] == ["m0"]
     for call in (verdict.plot, verdict.top):
-        with pytest.raises(ValueError, match=r"no member .* taken apart into words: give it one"):
+        with pytest.raises(ValueError, match=r"no member .* explained by words: give it one"):
             call()
 
 

@@ -116,7 +116,7 @@ def test_the_limit_is_that_of_pairs_left_out_and_kept_by_saving(tmp_path):
     assert load_model(tmp_path / "model.film").familiarity_limit_ == model.familiarity_limit_
     for value, doubts in ((model.familiarity_limit_, True), (0.5, False)):
         verdict = replace(model.explain(NEW[:1])[0], familiarity=value)
-        assert ("rely less on it" in verdict.familiarity_note) is doubts
+        assert ("rely less on this result" in verdict.familiarity_note) is doubts
     vars(known).pop("limits")  # saved by an earlier version
     assert model.familiarity_limit_ == 0.5
 

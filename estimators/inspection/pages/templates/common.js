@@ -4,7 +4,7 @@ const data = JSON.parse(byId("data").textContent);
 const compare = (x, y) => (x < y ? -1 : x > y ? 1 : 0);
 const collator = new Intl.Collator("en", { numeric: true });
 
-// A list shown a page at a time; `make` builds one entry.
+// A paged list; `make` builds one entry.
 function pagedList(size, noun, make, nothing) {
   let items = [];
   let page = 0;
@@ -39,7 +39,7 @@ function pagedList(size, noun, make, nothing) {
   };
 }
 
-// Many events in one frame cost one update.
+// Updates once per frame, however many events arrive.
 function coalesced(update) {
   let waiting = false;
   return () => {
@@ -52,13 +52,13 @@ function coalesced(update) {
   };
 }
 
-// A spreadsheet runs such a cell as a formula when it opens the file, unless it is a plain number.
+// Spreadsheets run a cell as a formula if it starts with one of these and is not a plain number.
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$/;
 const escapeFormula = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
 
-// Rows as CSV. Texts are from anyone, and a double click on a download opens a spreadsheet: so
-// formulas are escaped unless the reader of the page, or a table for a program, wants them as is.
+// Rows as CSV. Formulas are escaped by default, because downloads open in spreadsheets and texts
+// come from anyone; `formulas` keeps them for programs, or if the reader wants the exact texts.
 function csvTable(rows, { formulas = false } = {}) {
   const field = (value) => {
     const text = formulas ? String(value) : escapeFormula(String(value));

@@ -7,7 +7,7 @@ const directScores = new Map(pairs.map(([i, j, score]) => [key(i, j), score]));
 const size = (i) => 1 + texts[i].copies.length;
 const total = data.n_rows ?? texts.reduce((sum, _, i) => sum + size(i), 0);
 
-// Merges fall in score, so a cut keeps the first of them.
+// Merges are sorted by decreasing score, so a threshold keeps the first of them.
 function mergesKept(threshold) {
   let low = 0;
   let high = merges.length;
@@ -50,7 +50,7 @@ function groupsAt(threshold) {
   const groups = [...found.values()];
   for (const group of groups) {
     const m = group.members.length;
-    // Known rows are compared with the new one alone, never with each other.
+    // Known rows are compared with the new row only, not with each other.
     group.unscored = data.across ? 0 : (m * (m - 1)) / 2 - group.scored;
     group.weakest = group.unscored ? -Infinity : group.lowest;
   }
@@ -86,7 +86,7 @@ function firstUnscored(members) {
   }
 }
 
-// What two texts share, as stretches with weights; the first list belongs to text i.
+// Words that two texts share, as spans with weights; the first list belongs to text i.
 function shared(i, j) {
   const straight = data.alignments[`${i},${j}`];
   const links = straight ?? data.alignments[`${j},${i}`]?.map(([k, l, weight]) => [l, k, weight]);
@@ -142,7 +142,7 @@ function copiesOf(i) {
   );
 }
 
-// What was judged of each pair: 1 for accepted, 0 for rejected.
+// Decision on each reviewed pair: 1 for accepted, 0 for rejected.
 const judged = new Map();
 const STORE = `film duplicates ${data.key}`;
 let stored = true;
@@ -172,10 +172,10 @@ function remember() {
 
 function showJudged() {
   const accepted = [...judged.values()].filter((label) => label === 1).length;
-  const kept = stored ? "kept in this browser" : "lost when this page is closed, unless downloaded";
+  const kept = stored ? "stored in this browser" : "lost when you close this page, unless downloaded";
   byId("judged").textContent = judged.size
     ? `${whole(accepted)} accepted, ${whole(judged.size - accepted)} rejected; ${kept}`
-    : "No pair is judged yet: open a group to accept or reject its pairs.";
+    : "No pair reviewed yet: open a group to accept or reject its pairs.";
   byId("labels").disabled = byId("forget").disabled = !judged.size;
 }
 
@@ -213,11 +213,11 @@ function judge(reference, i) {
 function scoreLabel(reference, i) {
   if (i === reference) return element("span", { class: "score quiet" }, "first text");
   const score = directScores.get(key(reference, i));
-  if (score === undefined) return element("span", { class: "score quiet" }, "never scored");
+  if (score === undefined) return element("span", { class: "score quiet" }, "not compared");
   return element("span", { class: "score" }, decimals(score));
 }
 
-// Every text of a group can be the one that the others are compared with.
+// Any text of a group can serve as the reference of the comparison.
 function memberList(group, reference = group.members[0]) {
   const list = element("ol", { class: "members" });
   const members = [reference, ...group.members.filter((i) => i !== reference)];
@@ -282,7 +282,7 @@ function weakestLine(group) {
   const [i, j] = group.unscored ? firstUnscored(group.members) : group.lowestPair;
   line.append(
     element("strong", {}, "Weakest link: "),
-    group.unscored ? "never scored" : decimals(group.lowest),
+    group.unscored ? "not compared" : decimals(group.lowest),
     ", ",
     quoted(i),
     " and ",
@@ -290,8 +290,8 @@ function weakestLine(group) {
   );
   if (group.unscored) {
     const m = group.members.length;
-    line.append(` (${whole(group.unscored)} of ${plural((m * (m - 1)) / 2, "pair was", "pairs were")} never scored`);
-    line.append(group.scored ? `, the lowest scored one has ${decimals(group.lowest)})` : ")");
+    line.append(` (${whole(group.unscored)} of ${plural((m * (m - 1)) / 2, "pair was", "pairs were")} not compared`);
+    line.append(group.scored ? `; the lowest score of the others is ${decimals(group.lowest)})` : ")");
   }
   return line;
 }
@@ -305,14 +305,14 @@ function cell(name, value) {
 
 function weakestCell(group) {
   if (group.members.length === 1) return "exact";
-  return group.unscored ? "never scored" : decimals(group.weakest);
+  return group.unscored ? "not compared" : decimals(group.weakest);
 }
 
 function groupEntry(group) {
   const [reference, ...others] = group.members;
   const preview = element("span", { class: "preview" });
   preview.append(element("span", { class: "line", dir: "auto" }, visible(beginning(texts[reference].text, 300))));
-  // A search that hit a later text shows that one.
+  // If only a later text matches the search, show that text.
   const other = (matches && !matches(reference) && others.find(matches)) || others[0];
   if (other !== undefined) {
     preview.append(element("span", { class: "line second", dir: "auto" }, visible(beginning(texts[other].text, 300))));
@@ -366,7 +366,7 @@ let groups = [];
 let listed = [];
 
 const list = pagedList(100, "Groups", groupEntry, () =>
-  groups.length ? "No group holds what you search for." : "No group at this threshold; a lower one joins more.",
+  groups.length ? "No group matches your search." : "No groups at this threshold; lower it to join more texts.",
 );
 
 function arrange() {
@@ -381,7 +381,7 @@ function regroup() {
   groups = groupsAt(threshold);
   const duplicates = groups.reduce((sum, group) => sum + group.size - 1, 0);
   const counts = data.across
-    ? [[total, "new row", "new rows"], [groups.length, "of them matched", "of them matched"], [duplicates, "match", "matches"]]
+    ? [[total, "new row", "new rows"], [groups.length, "with matches", "with matches"], [duplicates, "match", "matches"]]
     : [[total, "text", "texts"], [groups.length, "group", "groups"], [duplicates, "duplicate", "duplicates"]];
   byId("counts").replaceChildren(
     ...counts.map(([count, one, many]) =>
@@ -404,7 +404,7 @@ function choose(value, from) {
   redraw();
 }
 
-// Whole hundredths keep what the slider gives equal to the decimal number shown.
+// Hundredths as integers keep the slider's value equal to the decimal number shown.
 slider.min = Math.ceil(data.lowest * 100 - 1e-9);
 slider.max = Math.ceil(highest * 100 - 1e-9);
 number.min = written(data.lowest);
@@ -412,8 +412,8 @@ number.max = written(highest);
 byId("score-name").textContent = data.score_name;
 byId("shading").textContent =
   (ALIGNED
-    ? "The words that align with the first text of the group, stronger where they count more, dashed where they count against it; where no alignment was computed, the words in common."
-    : "The words in common with the first text of the group.") +
+    ? "Words that align with the first text of the group: stronger for larger contributions, dashed for negative ones. Without an alignment, the words in common."
+    : "Words in common with the first text of the group.") +
   " Point at a text, or go to it with Tab.";
 if (data.notes.length) {
   byId("notes").append(...data.notes.map((note) => element("li", { dir: "auto" }, visible(note))));
@@ -438,12 +438,12 @@ byId("download").addEventListener("click", () => {
 });
 
 byId("labels").addEventListener("click", () => {
-  // Programs read these, and must get the texts as they are.
+  // Programs read this file and need the exact texts.
   downloadFile("labels.csv", csvTable(labelRows(), { formulas: true }));
   unsaved = false;
 });
 byId("forget").addEventListener("click", () => {
-  if (!confirm(`Forget ${plural(judged.size, "judgement", "judgements")}?`)) return;
+  if (!confirm(`Forget ${plural(judged.size, "decision", "decisions")}?`)) return;
   judged.clear();
   remember();
   arrange();

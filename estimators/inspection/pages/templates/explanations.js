@@ -59,11 +59,11 @@ const logOdds = (p) => {
   return Math.log(inside / (1 - inside));
 };
 const probability = (z) => 1 / (1 + Math.exp(-z));
-// In the order of preference; one too near to another is left out.
+// By decreasing preference; ticks too close to an earlier one are left out.
 const TICKS = [0.5, 0.1, 0.9, 0.01, 0.99, 0.0001, 0.9999, 0.000001, 0.999999, 0.25, 0.75, 0.05, 0.95, 0.4, 0.6];
 const APART = 13;
 
-// From the typical pair to this one: every bar starts where the one above it ends.
+// From the typical pair to this one: every bar starts where the bar above it ends.
 function waterfall(verdict) {
   const start = logOdds(verdict.baseline);
   const holder = element("div", { class: "waterfall" });
@@ -156,7 +156,7 @@ const VALUES = {
 const order = byId("order");
 const search = byId("search");
 const list = pagedList(25, "Pairs", pairEntry, () =>
-  items.length ? "No pair holds what you search for." : "There is no pair.",
+  items.length ? "No pair matches your search." : "No pairs.",
 );
 
 function arrange() {

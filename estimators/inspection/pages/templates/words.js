@@ -1,4 +1,4 @@
-// The words of two texts that meet, for pages and for notebooks.
+// Word alignment of two texts, for pages and notebooks.
 const FOLD = 600;
 
 // Data reaches the document as text nodes and attributes only, never as markup.
@@ -11,7 +11,7 @@ function element(tag, attributes, ...children) {
   return node;
 }
 
-// Control characters have no shape; one character each keeps the offsets of words.
+// Control characters have no glyph; replacing each by one character keeps the offsets.
 const visible = (text) => text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, "\ufffd");
 
 const whole = (count) => count.toLocaleString("en-US");
@@ -25,7 +25,7 @@ function beginning(text, length) {
   return text.slice(0, length - (half ? 1 : 0)) + "\u2026";
 }
 
-// Python counts code points, the browser UTF-16 units; they part after the first emoji.
+// Python counts code points, the browser UTF-16 units; they differ after the first emoji.
 function unitPositions(text) {
   if (!/[\ud800-\udfff]/.test(text)) return (position) => position;
   const starts = [];
@@ -38,7 +38,7 @@ function unitPositions(text) {
   return (position) => starts[position];
 }
 
-// Places of words, as start and end in UTF-16 units.
+// Start and end of words in UTF-16 units.
 function places(text, spans) {
   const position = unitPositions(text);
   return spans.map(([start, end]) => ({ start: position(start), end: position(end) }));
@@ -62,7 +62,7 @@ function moreButton(name, act) {
   return button;
 }
 
-// A block of text, of which only the beginning shows until more is asked for.
+// A block of text, truncated until the reader asks for more.
 function textBlock(text, attributes, fill) {
   const block = element("p", { dir: "auto", ...attributes });
   const holder = element("div", { class: "body" }, block);
@@ -81,7 +81,7 @@ function textBlock(text, attributes, fill) {
   return { block, holder };
 }
 
-// Fills a block with a text whose words are elements; gives those that show.
+// Fills a block with a text whose words are elements; returns the visible elements.
 function fillWords(block, shown, length, words, make) {
   const nodes = [];
   const parts = [];
@@ -99,7 +99,7 @@ function fillWords(block, shown, length, words, make) {
   return nodes;
 }
 
-// Words with their places in UTF-16 units, and the partners of each.
+// Words with their positions in UTF-16 units, and the partners of each.
 function prepare(pair) {
   const rows = places(pair.text1, pair.words1 ?? []);
   const columns = places(pair.text2, pair.words2 ?? []);
@@ -126,7 +126,7 @@ function sentence(name, text, ofText) {
   }));
 }
 
-// One stop for Tab; the arrows go from word to word.
+// A single Tab stop; the arrow keys move from word to word.
 function rove(words, event) {
   const at = words.indexOf(event.target);
   const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: words.length - 1 }[event.key];
@@ -176,7 +176,7 @@ function sentences(pair) {
     const show = (event) => {
       if (at(event) >= 0) choose(side, at(event));
     };
-    // Leaving the pointer goes back to the word that has the focus, if one has.
+    // When the pointer leaves, show the focused word again, if any.
     const leave = () => {
       for (const each of sides) {
         const focused = each.own.words.indexOf(document.activeElement);
@@ -223,7 +223,7 @@ function partners(own, other, weights, position, sum) {
   return [...line, `; all together ${signed(sum)}`];
 }
 
-// In a notebook: both texts stand there already, for where no script runs.
+// In notebooks, replace the static texts that serve readers without scripts.
 for (const box of document.querySelectorAll(".film [data-pair]")) {
   const pair = JSON.parse(box.dataset.pair);
   box.removeAttribute("data-pair");
