@@ -204,7 +204,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"benchmarks.frozen_film: {error}", file=sys.stderr)
         return 2
     warnings.simplefilter("ignore", ConvergenceWarning)
-    warnings.filterwarnings("ignore", ".*texts have tokens that the model does not know")
+    warnings.filterwarnings("ignore", ".*texts have tokens unknown to the model")
     with TemporaryDirectory() as scratch:
         options.cache = options.cache or scratch
         encode(data, options)

@@ -1,4 +1,4 @@
-"""Frozen transformers models: vectors of texts and of their tokens."""
+"""Text and token vectors from frozen transformers models."""
 
 import lazy_loader
 

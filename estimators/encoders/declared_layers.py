@@ -1,4 +1,4 @@
-"""What a folder in sentence-transformers' layout declares beside its transformer."""
+"""Read the layers that a folder in sentence-transformers' layout declares."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ POOLING_KEYS = {
     "cls": "pooling_mode_cls_token",
     "max": "pooling_mode_max_tokens",
 }
-"""What sentence-transformers calls a pooling in a folder's configuration."""
+"""Name of each pooling in sentence-transformers' configuration."""
 
 _LAYERS = (("Transformer",), ("Pooling",), ("Dense", "Normalize"), ("Normalize",))
-"""Kinds of layers that are read, at each place; the last are those of all places after."""
+"""Supported layers at each position; the last entry applies to all later positions."""
 
 
 class Declared(NamedTuple):
-    """What a model's folder declares."""
+    """Settings that a model folder declares."""
 
     pooling: str = "mean"
-    """How token vectors become one vector: "mean", "cls" or "max"."""
+    """How to pool token vectors into one vector: "mean", "cls" or "max"."""
     most_tokens: int | None = None
-    """Most tokens per text; None where the folder does not say so."""
+    """Maximal number of tokens per text; None if not declared."""
     dense: Path | None = None
-    """Weights of a linear layer after the pooling, as of whitening."""
+    """Weights of a linear layer after the pooling, for instance of whitening."""
 
 
 def read_declared(folder: Path) -> Declared:
-    """Read what a folder declares; one without modules.json declares nothing.
+    """Read the settings of a folder; the defaults apply without a modules.json.
 
-    A layer that scales vectors to length one changes no cosine and is left out.
+    A layer that normalises vectors to unit length is ignored, because it changes no cosine.
 
     Raises
     ------
     ValueError
-        If a file is damaged, or declares what is not supported: another layer than a transformer,
-        one pooling, a linear layer and a scaling to length one, another pooling, a default prompt,
-        or lower case that the tokenizer does not make.
+        If a file is damaged or declares something unsupported: a layer other than a transformer,
+        one pooling, a linear layer and a normalisation, an unknown pooling, a default prompt, or
+        lower-casing that the tokenizer does not do.
     """
     if not (folder / MODULES).is_file():
         return Declared()
@@ -51,7 +51,7 @@ def read_declared(folder: Path) -> Declared:
         package, _, kind = str(module["type"]).rpartition(".")
         known = _LAYERS[min(number, len(_LAYERS) - 1)]
         if package.partition(".")[0] != "sentence_transformers" or kind not in known:
-            raise _unsupported(folder, MODULES, f"the layer {module['type']} at place {number}")
+            raise _unsupported(folder, MODULES, f"the layer {module['type']} at position {number}")
         if kind == "Transformer" and module["path"]:
             raise _unsupported(folder, MODULES, f"a transformer in its folder {module['path']!r}")
         if kind == "Pooling":
@@ -69,10 +69,10 @@ def read_declared(folder: Path) -> Declared:
         settings = _read(folder, path.name, dict)
         length = settings.get("max_seq_length")
         if not isinstance(length, int | None):
-            raise ValueError(f"{path}: max_seq_length={length!r} is no number; save it again")
+            raise ValueError(f"{path}: max_seq_length={length!r} is not a number; save it again")
         lengths += [] if length is None else [length]
         if settings.get("do_lower_case") and not _lowers(folder):
-            raise _unsupported(folder, path.name, "do_lower_case beside a tokenizer that keeps it")
+            raise _unsupported(folder, path.name, "do_lower_case with a cased tokenizer")
     return Declared(pooling, min(lengths, default=None), dense)
 
 
@@ -125,7 +125,7 @@ def _read(folder: Path, name: str, kind: type) -> Any:
 
 def _unsupported(folder: Path, name: str, what: str) -> ValueError:
     return ValueError(
-        f"model folder {folder}: {name} declares {what}, which is not supported: its vectors would "
-        "not be those that sentence-transformers gives; encode with that library and give FILM the "
-        f"vectors, or use the bare transformer, from a copy of the folder without {MODULES}"
+        f"model folder {folder}: {name} declares {what}, which is not supported: the vectors would "
+        "differ from those of sentence-transformers. Encode with that library and pass the vectors "
+        f"to FILM, or use the bare transformer from a copy of the folder without {MODULES}"
     )

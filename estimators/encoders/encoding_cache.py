@@ -1,4 +1,4 @@
-"""Encodings of texts on disk: one SQLite file for a model and its settings."""
+"""Cache of text encodings on disk, with one SQLite file per model and settings."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ import numpy as np
 FORMAT = 1
 BYTES_TO_COMMIT = 32 << 20
 KEYS_PER_QUERY = 500
-# SQLITE_ERROR: our statements are right, so the tables are not ours.
+# SQLITE_ERROR: our statements are correct, so the file has other tables.
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 TABLE = "CREATE TABLE IF NOT EXISTS encodings (key BLOB PRIMARY KEY, bytes BLOB, checksum BLOB)"
 
 
 def text_key(text: str) -> bytes:
-    """Name a text by its content."""
+    """Return the hash of a text."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
 
 
 class EncodingCache:
-    """Arrays of float32 by text, kept in a file; a context manager.
+    """Float32 arrays by text in a file; use it as a context manager.
 
-    What was added is written when the context ends, on an error or an interrupt too, and every
-    32 MB before. SQLite's transactions keep the file whole, and let several processes share it.
+    New arrays are written every 32 MB and when the context ends, also after an error or an
+    interrupt. Transactions keep the file consistent and let several processes share it.
 
     Parameters
     ----------
     folder : str or path-like
-        The user's own; made where it is missing.
+        The user's own folder; created if missing.
     settings : list
-        What encodings depend on beside the text, as JSON can write it. Other settings, other file.
+        Settings that encodings depend on, ready for JSON. Each combination has its own file.
 
     Raises
     ------
     OSError
-        If the file cannot be made, read or written.
+        If the file cannot be created, read or written.
     """
 
     def __init__(self, folder: Any, settings: list[Any]) -> None:
@@ -63,20 +63,20 @@ class EncodingCache:
             self._close()
 
     def read(self, keys: list[bytes]) -> Iterator[tuple[int, np.ndarray]]:
-        """Give what is there: positions in ``keys``, each key once, and flat arrays."""
+        """Yield positions in ``keys`` and flat arrays of the cached texts, each key once."""
         position = {key: i for i, key in enumerate(keys)}
         for first in range(0, len(keys), KEYS_PER_QUERY):
             some = keys[first : first + KEYS_PER_QUERY]
             query = f"SELECT * FROM encodings WHERE key IN ({','.join('?' * len(some))})"
             rows = self._run(lambda base, q=query, s=some: base.execute(q, s).fetchall())
             for key, content, checksum in rows:
-                # SQLite notices a cut file, but not other bytes inside of a row.
+                # SQLite notices a truncated file, but not changed bytes inside a row.
                 whole = isinstance(key, bytes) and isinstance(content, bytes) and key in position
                 if whole and checksum == _checksum(key, content):
                     yield position[key], np.frombuffer(content, dtype="<f4")
 
     def add(self, key: bytes, values: np.ndarray) -> None:
-        """Keep values of a text."""
+        """Store the values of a text."""
         content = np.ascontiguousarray(values, dtype="<f4").tobytes()
         self._added.append((key, content, _checksum(key, content)))
         self._n_bytes += len(content)
@@ -95,12 +95,12 @@ class EncodingCache:
         self._added, self._n_bytes = [], 0
 
     def _run(self, action: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Do something with the file; begin it again where it is damaged."""
+        """Run an action on the file; start a new file if it is damaged."""
         try:
             try:
                 return action(self._connected())
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                # Python's own errors, about the statement, have no code of SQLite's.
+                # Python's own errors about the statement have no SQLite error code.
                 code = getattr(error, "sqlite_errorcode", 0) & 0xFF
                 if isinstance(error, sqlite3.Error) and code not in DAMAGED:
                     raise
@@ -121,8 +121,8 @@ class EncodingCache:
 
     def _begin_again(self, error: Exception) -> None:
         warnings.warn(
-            f"cache file {self.path} is damaged ({error}); it is begun again and its texts are "
-            "encoded anew",
+            f"cache file {self.path} is damaged ({error}); starting a new one and encoding its "
+            "texts again",
             UserWarning,
             stacklevel=2,
         )

@@ -1,4 +1,4 @@
-"""What estimators on a frozen transformers model share."""
+"""Base class of the estimators on a frozen transformers model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from film.threads import FIRST_USE
 
 
 class FrozenEncoder(TransformerMixin, BaseEstimator):
-    """What estimators on a frozen model share: parameters, loading, pickling, repeated texts."""
+    """Base of estimators on a frozen model: parameters, loading, pickling, repeated texts."""
 
     model: Any
     max_length: int
@@ -36,8 +36,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         return tags_of_texts(super().__sklearn_tags__())
 
     def __getstate__(self) -> Any:
-        # Weights are read again from the model's own files: a copy is small and never code. Only
-        # those learned since go with it, as arrays.
+        # Weights are read again from the model's files, so that copies are small and hold no code.
+        # Only weights learned since then are copied, as arrays.
         state: Any = super().__getstate__()
         state = {name: value for name, value in state.items() if name != "_transformer"}
         if "_learned" not in state and state.get("model_digest_") != state.get("_file_digest"):
@@ -56,39 +56,39 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         return transformer
 
     def set_transformer(self, transformer: Transformer) -> Self:
-        """Encode by this model from now on: one just loaded, or trained since."""
+        """Use this model from now on, loaded or trained elsewhere."""
         self._transformer = transformer
         self.model_digest_, self._file_digest = transformer.digest, transformer.file_digest
         return self
 
     def write_model(self, folder: Path) -> str:
-        """Write the fitted model into a folder, in transformers' layout, and give its digest."""
+        """Write the fitted model into a folder in transformers' layout and return its digest."""
         self.loaded().save(folder)
         return self.digest_of(folder)
 
     def digest_of(self, folder: Path) -> str:
-        """Name the model in a folder by what is in its files; raise where they are not whole."""
+        """Return the digest of the model files in a folder; raise an error if they are damaged."""
         check_is_fitted(self, "model_digest_")
         return model_digest(folder, check_model(folder))
 
     def check_digest(self, digest: str) -> None:
-        """Raise ValueError unless this is the digest of the files that were fitted."""
+        """Raise ValueError if the fitted files have another digest."""
         check_is_fitted(self, "model_digest_")
         if digest != self._file_digest:
             raise ValueError(
-                f"the files of model={self.model!r} are not those that were fitted; fit again, "
-                f"or put those back (digest {self._file_digest[:12]})"
+                f"the files of model={self.model!r} have changed since fitting; fit again, "
+                f"or restore the files (digest {self._file_digest[:12]})"
             )
 
     def move_to(self, place: str, digest: str) -> None:
-        """Read the model from a place from now on, whose files have a digest."""
+        """Read the model from another place from now on, whose files have the given digest."""
         check_is_fitted(self, "model_digest_")
         self.model, self.model_digest_, self._file_digest = place, digest, digest
         for name in ("_transformer", "_learned"):
             vars(self).pop(name, None)
 
     def loaded(self) -> Transformer:
-        """Give the fitted model, loaded again after a copy."""
+        """Return the fitted model; a copy loads it first."""
         check_is_fitted(self, "model_digest_")
         with FIRST_USE:
             if "_transformer" not in vars(self):
@@ -114,19 +114,19 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         one_row: bool,
         warns: bool = True,
     ) -> tuple[np.ndarray, Tokens, np.ndarray]:
-        """Encode each of the unique texts once.
+        """Encode each unique text once.
 
-        ``reduce`` is as in `Transformer.encode`, gives one row per text or one per token, and has
-        the name ``kind`` in the cache.
+        ``reduce`` is as in `Transformer.encode` and returns one row per text or per token. The
+        cache stores its results under the name ``kind``.
 
         Returns
         -------
         values : ndarray of float32, shape (r, h)
-            Rows of the unique texts; zero where a text of one row has no token.
+            Rows of the unique texts; zero for a text without tokens if there is one row per text.
         tokens : Tokens
-            Of the unique texts.
+            Tokens of the unique texts.
         codes : ndarray of int, shape (n,)
-            Number of each text among the unique ones.
+            Index of each text among the unique texts.
         """
         from tqdm.auto import tqdm
 
@@ -165,11 +165,11 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
 
 
 def warn_of_cuts(n_cut: int, n: int, length: int, most: int | None, stacklevel: int) -> None:
-    """Warn where ``max_length`` cut some of n texts, and say how many tokens the model takes."""
+    """Warn if ``max_length`` truncated texts, and state the model's maximum."""
     if n_cut:
         limit = "" if most is None else f" (this model takes up to {most})"
         warnings.warn(
-            f"max_length={length} cut {n_cut} of {n} texts: what follows there was not read; "
+            f"max_length={length} cut {n_cut} of {n} texts: their ends were not read; "
             f"raise max_length{limit} or shorten the texts",
             UserWarning,
             stacklevel=stacklevel,
@@ -177,14 +177,14 @@ def warn_of_cuts(n_cut: int, n: int, length: int, most: int | None, stacklevel: 
 
 
 def warn_of_unknown(shares: np.ndarray, stacklevel: int) -> None:
-    """Warn of texts with tokens that a model does not know, by the share of them in each text."""
+    """Warn of texts with unknown tokens, given their share in each text."""
     n_some, n_all = int((shares > 0).sum()), int((shares == 1).sum())
     if n_some:
         warnings.warn(
-            f"{n_some} of {len(shares)} texts have tokens that the model does not know"
-            f"{f', {n_all} of them no token that it knows' if n_all else ''}: all unknown tokens "
+            f"{n_some} of {len(shares)} texts have tokens unknown to the model"
+            f"{f', {n_all} of them no known token' if n_all else ''}: all unknown tokens "
             "look the same to it, so such texts seem alike whatever they mean; see "
-            "unknown_shares, or give a model of their language",
+            "unknown_shares, or use a model for their language",
             UserWarning,
             stacklevel=stacklevel,
         )

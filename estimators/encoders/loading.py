@@ -1,4 +1,4 @@
-"""Reading a transformers model from its folder: whole, safe, and without a word on the terminal."""
+"""Load a transformers model from its folder: complete, safe and without terminal output."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from film.corpus import checked_device
 
 _MOST_LAYERS = 200
 _MOST_LEFT_OUT = 10_000_000
-"""Weights that files may lack: those of a pooler, which is not used, or tied to others."""
+"""Weights that may be missing: the unused pooler's, and those tied to other weights."""
 SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
 def import_torch() -> Any:
-    """Import torch, or say which extra brings it."""
+    """Import torch, or raise an error that names the extra to install."""
     try:
         import torch
         import transformers  # noqa: F401
@@ -37,12 +37,12 @@ def import_torch() -> Any:
 
 
 def check_device(torch: Any, device: Any) -> str:
-    """Give the name of a device that torch can use here; None chooses.
+    """Return the name of a device that torch can use here; None selects one.
 
     Raises ValueError as `film.corpus.checked_device` does.
     """
     if device is None:
-        # Launched with several processes, each has a GPU of its own.
+        # If several processes were launched, each has its own GPU.
         own = os.environ.get("LOCAL_RANK")
         gpu = "cuda" if own is None else f"cuda:{own}"
         return gpu if torch.cuda.is_available() else "cpu"
@@ -51,9 +51,9 @@ def check_device(torch: Any, device: Any) -> str:
 
 
 def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
-    """Read the weights of a linear layer, or raise where they are damaged or of another width.
+    """Read the weights of a linear layer; raise an error if they are damaged or do not fit.
 
-    It is a head of ours, or a layer of sentence-transformers.
+    The layer is a head of this package, or a layer of sentence-transformers.
     """
     from safetensors.numpy import load_file
 
@@ -62,7 +62,7 @@ def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
         shapes = {name: value.shape for name, value in found.items()}
     except MemoryError:
         raise
-    except Exception as error:  # safetensors' own, of files, or of types numpy has not
+    except Exception as error:  # from safetensors, the file system, or dtypes unknown to numpy
         raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
     n_out = len(found["bias"]) if shapes.get("bias") else 0
     if not n_out or shapes != {"weight": (n_out, width), "bias": (n_out,)}:
@@ -71,7 +71,7 @@ def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
 
 
 def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
-    """Give tokenizer and model of a folder, or raise where one is not whole or not safe."""
+    """Return tokenizer and model of a folder; raise an error if one is incomplete or unsafe."""
     from transformers import AutoModel, AutoTokenizer
 
     try:
@@ -87,25 +87,25 @@ def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
         )
     except MemoryError:
         raise
-    except Exception as error:  # ours, transformers, tokenizers and safetensors have their own
+    except Exception as error:  # ours, and those of transformers, tokenizers and safetensors
         raise _cannot_load(folder, error) from error
     _check_weights_used(folder, report)
     if not tokenizer.is_fast:
         raise ValueError(
-            f"model folder {folder} has a slow tokenizer, {type(tokenizer).__name__}, which gives "
-            "no character offsets; save a fast one there (tokenizer.json)"
+            f"model folder {folder} has a slow tokenizer, {type(tokenizer).__name__}, without "
+            "character offsets; save a fast one there (tokenizer.json)"
         )
     entries = module.get_input_embeddings().num_embeddings
     if len(tokenizer) > entries:
         raise ValueError(
             f"model folder {folder}: the tokenizer has {len(tokenizer)} entries and the model "
-            f"only {entries}; give the model its own tokenizer"
+            f"only {entries}; use the model's own tokenizer"
         )
     return tokenizer, module
 
 
 def _check_config(folder: Path) -> None:
-    """Raise where the model that config.json describes would be far larger than its weights."""
+    """Raise an error if config.json describes a model far larger than its weight files."""
     from safetensors import safe_open
 
     weights, n_weights = 0, 0
@@ -118,14 +118,14 @@ def _check_config(folder: Path) -> None:
     described = _described(folder, config.read_bytes(), max(n_weights, _MOST_LAYERS))
     if described > 2 * weights + _MOST_LEFT_OUT:
         raise ValueError(
-            f"config.json describes {described:,} weights, and the files "
-            f"hold {weights:,}; config.json and weights are not of one model"
+            f"config.json describes {described:,} weights, but the files "
+            f"hold {weights:,}; config.json and weights are from different models"
         )
 
 
 @functools.lru_cache(maxsize=16)
 def _described(folder: Path, content: bytes, most_layers: int) -> float:
-    """Count the weights of the model of a config; infinitely many where it has too many layers."""
+    """Count the weights that a config describes; infinity if it has too many layers."""
     import torch
     from transformers import AutoConfig, AutoModel
 
@@ -134,7 +134,7 @@ def _described(folder: Path, content: bytes, most_layers: int) -> float:
         if re.search("layer|group|expert|block", name) and type(value) is int:
             if value > most_layers:
                 return math.inf
-    # On this device nothing takes memory.
+    # Tensors on this device take no memory.
     with torch.device("meta"):
         module = AutoModel.from_config(config, trust_remote_code=False)
     return sum(part.numel() for part in module.parameters())
@@ -148,21 +148,21 @@ def _cannot_load(folder: Path, error: Exception) -> ValueError:
 
 
 def _check_weights_used(folder: Path, report: dict[str, Any]) -> None:
-    """Raise where transformers would leave weights random; the pooler's are never used here."""
+    """Raise an error if transformers left weights random, except those of the unused pooler."""
     misfits = [entry if isinstance(entry, str) else entry[0] for entry in report["mismatched_keys"]]
     for problem, names in (
-        ("of another shape than config.json says", misfits),
+        ("of another shape than in config.json", misfits),
         ("missing", sorted(name for name in report["missing_keys"] if "pooler" not in name)),
     ):
         if names:
             raise ValueError(
                 f"model folder {folder}: weights of {len(names)} parts are {problem}, such as "
-                f"{names[0]}; config.json and weights are not of one model"
+                f"{names[0]}; config.json and weights are from different models"
             )
 
 
 def most_tokens_of(tokenizer: Any, module: Any, declared: int | None) -> int | None:
-    """Give the most tokens that both take, and the folder declares; None where none says so."""
+    """Return the smallest declared limit on tokens; None if there is no limit."""
     limits = [
         declared,
         getattr(module.config, "max_position_embeddings", None),
@@ -170,7 +170,7 @@ def most_tokens_of(tokenizer: Any, module: Any, declared: int | None) -> int | N
     ]
     table: Any = getattr(getattr(module, "embeddings", None), "position_embeddings", None)
     if getattr(table, "padding_idx", None) is not None:
-        # RoBERTa counts positions from the one after the padding's.
+        # RoBERTa starts counting positions after that of the padding.
         limits.append(table.num_embeddings - table.padding_idx - 1)
     known = [int(limit) for limit in limits if limit is not None and 0 < limit < 10**9]
     return min(known, default=None)
@@ -179,33 +179,33 @@ def most_tokens_of(tokenizer: Any, module: Any, declared: int | None) -> int | N
 def check_length(
     name: str, length: Any, tokenizer: Any, most: int | None, *, pair: bool = False
 ) -> int:
-    """Return a number of tokens; raise unless a model that takes ``most`` reads a text or pair."""
+    """Return a valid number of tokens; raise an error if a model with limit ``most`` rejects it."""
     special = tokenizer.num_special_tokens_to_add(pair=pair)
     length = check_integer(name, length, special + 1)
     if most is not None and length > most:
         raise ValueError(
             f"{name}={length} is more than the {most} tokens this model takes, by its positions, "
-            "its tokenizer or a declared max_seq_length; give at most that, or another model"
+            "its tokenizer or a declared max_seq_length; lower it or use another model"
         )
     return length
 
 
 def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
-    """Raise unless the model of a folder takes texts of so many tokens; its weights are not read.
+    """Check lengths against the model in a folder, without reading its weights.
 
     Parameters
     ----------
     folder : Path
-        With config and tokenizer.
+        Folder with config and tokenizer.
     lengths : dict of str to int
-        Numbers of tokens, by the names of the parameters that hold them.
+        Numbers of tokens by parameter name.
 
     Raises
     ------
     ImportError
         If torch or transformers is missing.
     TypeError, ValueError
-        If a length is no integer, too small or too great, or the model cannot be made.
+        If a length is not an integer or is out of range, or the model cannot be created.
     """
     torch = import_torch()
     from transformers import AutoConfig, AutoModel, AutoTokenizer
@@ -219,7 +219,7 @@ def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
                 module = AutoModel.from_config(config, trust_remote_code=False)
         except MemoryError:
             raise
-        except Exception as error:  # transformers and tokenizers have their own
+        except Exception as error:  # transformers and tokenizers have their own types
             raise _cannot_load(folder, error) from error
     most = most_tokens_of(tokenizer, module, declared)
     for name, length in lengths.items():
@@ -228,7 +228,7 @@ def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
 
 @contextmanager
 def quiet(verbose: int) -> Iterator[None]:
-    """Keep transformers from writing to the terminal: what matters is raised as an error here."""
+    """Silence transformers on the terminal; this package raises errors for what matters."""
     from huggingface_hub.utils import (
         are_progress_bars_disabled,
         disable_progress_bars,
@@ -238,7 +238,7 @@ def quiet(verbose: int) -> Iterator[None]:
 
     level, shows_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     shows_download = not are_progress_bars_disabled()
-    # transformers' switch turns the hub's as well.
+    # This switch also applies to huggingface_hub.
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     if verbose and shows_download:

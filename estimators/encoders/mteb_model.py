@@ -1,4 +1,4 @@
-"""Encoders and similarities of this package as models of MTEB."""
+"""Run encoders and similarities of this package in MTEB."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from estimators.inputs import as_texts, duplicate_column
 
 NO_VECTOR_WIDTH = 16
-"""Length of the vectors that stand for the texts of a similarity without any."""
+"""Length of the placeholder vectors for similarities without vectors."""
 
 
 class MTEBModel:
-    """Lets `mteb.evaluate` run a fitted encoder, or a fitted similarity of pairs.
+    """Wrap a fitted encoder, or a fitted similarity of pairs, for `mteb.evaluate`.
 
     Parameters
     ----------
     model : fitted estimator
         With ``similarity(pairs)``, such as `RCMDRegressor`, `TokenMatchingRegressor` or
-        `ContextRegressor`, or ``predict_proba(pairs)``, such as `DuplicateClassifier`: pairs are
-        judged by it. Or with ``transform(texts)`` alone, such as `SentenceEncoder` or a pipeline
-        that ends in `FILM`: by the cosine of the vectors.
+        `ContextRegressor`, or ``predict_proba(pairs)``, such as `DuplicateClassifier`: this method
+        scores the pairs. Or with ``transform(texts)`` only, such as `SentenceEncoder` or a
+        pipeline that ends in `FILM`: the cosine of the vectors is the score.
     name : str
-        What MTEB calls it, "ORGANISATION/MODEL".
+        Name in MTEB, "ORGANISATION/MODEL".
     revision : str, default="0"
-        Of the name; MTEB keeps its results by both.
+        Revision of the name; MTEB stores its results by both.
 
     Raises
     ------
@@ -35,12 +35,12 @@ class MTEBModel:
 
     Notes
     -----
-    A task of MTEB asks for vectors of texts first, and for the similarity of pairs of vectors then.
-    This object remembers which text a vector is of, as long as it lives. Of a similarity the
-    vectors are those of its encoder where it has one (means of token vectors); else they are
-    random, and what a task computes from them alone, such as "cosine_spearman", means nothing. Read
-    "spearman", "pearson" or "similarity_ap", which are by the model's own similarity.
-    A matrix of similarities, as retrieval asks for, judges every pair.
+    MTEB first asks for vectors of texts, then for similarities of pairs of vectors. This object
+    therefore remembers the text of each vector. For a similarity, the vectors are means of token
+    vectors if it has an encoder. Otherwise they are random, and metrics that a task computes from
+    the vectors alone, such as "cosine_spearman", are meaningless; read "spearman", "pearson" or
+    "similarity_ap", which use the model's own similarity. A matrix of similarities, as in
+    retrieval, scores every pair.
 
     Examples
     --------
@@ -63,14 +63,14 @@ class MTEBModel:
         self._texts: dict[bytes, str] = {}
 
     def encode(self, inputs: Any, **kwargs: Any) -> np.ndarray:
-        """Give the vectors of texts.
+        """Return the vectors of texts.
 
         Parameters
         ----------
         inputs : iterable of dict
             Batches with "text", a list of str.
         **kwargs : object
-            What MTEB tells of the task; not used.
+            Description of the task; not used.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class MTEBModel:
         return vectors
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> np.ndarray:
-        """Compare every vector of one side with every one of the other, (n1, n2)."""
+        """Return the similarities of all pairs of vectors from both sides, (n1, n2)."""
         first, second = _array(embeddings1), _array(embeddings2)
         if self._judge is None:
             return _unit(first) @ _unit(second).T
@@ -93,7 +93,7 @@ class MTEBModel:
         return found.reshape(len(first), len(second))
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> np.ndarray:
-        """Compare the vectors of one side each with its partner, (n,)."""
+        """Return the similarity of each vector to its partner, (n,)."""
         first, second = _array(embeddings1), _array(embeddings2)
         if self._judge is None:
             return np.einsum("nd,nd->n", _unit(first), _unit(second))
@@ -101,7 +101,7 @@ class MTEBModel:
 
     @property
     def mteb_model_meta(self) -> Any:
-        """What MTEB keeps of a model."""
+        """Metadata that MTEB stores for a model."""
         from mteb.models import ModelMeta
         from mteb.models.model_meta import ScoringFunction
 

@@ -1,4 +1,4 @@
-"""A random encoder of a given size, with a vocabulary from given texts alone."""
+"""Create a random encoder whose vocabulary comes from given texts only."""
 
 from __future__ import annotations
 
@@ -31,53 +31,53 @@ def make_encoder(
     vectors: Mapping[str, Any] | None = None,
     random_state: Any = None,
 ) -> Path:
-    """Write a BERT of random weights, whose vocabulary comes from the texts alone.
+    """Write a BERT with random weights and a vocabulary from the given texts only.
 
-    It is the start of a training from scratch: ``SurrogateRegressor(make_encoder(...))``. Nothing
-    pretrained is in it, no vocabulary either.
+    Use it to train from scratch: ``SurrogateRegressor(make_encoder(...))``. It contains nothing
+    pretrained, not even a vocabulary.
 
     Parameters
     ----------
     texts : iterable of str
-        Texts whose pieces of words (WordPiece, lower-cased, without accents) make the vocabulary.
+        Texts whose word pieces (WordPiece, lower-cased, without accents) form the vocabulary.
     folder : str or path-like
-        A folder that is not there, or empty.
+        A folder that does not exist or is empty.
     vocabulary_size : int, default=16000
-        Most entries, five special ones and all characters of the texts among them, of which the
-        rarest are left out beyond a thousand; at least 10.
+        Maximal number of entries, at least 10. This includes five special entries and the
+        characters of the texts, of which the 1,000 most frequent are kept.
     width : int, default=256
-        Length h of a token vector, a multiple of ``heads``. Layers are 4 h wide inside.
+        Length h of a token vector, a multiple of ``heads``. Hidden layers have width 4 h.
     layers, heads : int, default=4
-        Layers of the Transformer, and heads of attention in each.
+        Number of Transformer layers, and of attention heads per layer.
     max_length : int, default=128
-        Most tokens of a text, special ones included.
+        Maximal number of tokens per text, including special tokens.
     vectors : mapping of str to array-like, shape (k,), default=None
-        Vectors of words, k <= ``width``, or of pieces such as "##ing", at which their word
-        embeddings start: in the first k coordinates, brought together to the size of the random
-        ones. All other embeddings, of positions too, start at 0, and norms of layers divide by next
-        to nothing: a text starts near the mean of its words' vectors, in which long ones count
-        more. Words that are no entry of the vocabulary are left out.
+        Initial vectors of words, or of pieces such as "##ing", with k <= ``width``. They set the
+        first k coordinates of the word embeddings and are rescaled to the size of the random
+        ones. All other embeddings, including positions, start at 0, and layer norms start almost
+        inactive, so that a text starts near the mean of its words' vectors, weighted by their
+        lengths. Words that are not in the vocabulary are ignored.
     random_state : int, RandomState or None, default=None
-        Seeds the weights. The vocabulary does not depend on it.
+        Seeds the weights; the vocabulary is deterministic.
 
     Returns
     -------
     folder : Path
-        An ordinary model of transformers with its tokenizer: safetensors and JSON.
+        A standard transformers model with its tokenizer, as safetensors and JSON.
 
     Raises
     ------
     TypeError, ValueError
-        If a text is missing, no text has a word, or a parameter is wrong.
+        If a text is missing, no text has a word, or a parameter is invalid.
     ImportError
         If torch or transformers is not installed.
     FileExistsError, OSError
-        If the folder cannot be written; nothing stays then.
+        If the folder cannot be written; nothing is left behind then.
 
     Notes
     -----
-    The vocabulary takes some seconds per million words, the weights some
-    ``vocabulary_size * width + 12 * layers * width**2`` numbers of 4 bytes.
+    The vocabulary takes some seconds per million words. The model has about
+    ``vocabulary_size * width + 12 * layers * width**2`` weights of 4 bytes.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def make_encoder(
         intermediate_size=4 * width,
         max_position_embeddings=max_length,
         initializer_range=SPREAD,
-        # Beside it the variance of small vectors is nothing, so that their lengths stay.
+        # The variance of small vectors is negligible against it, so their lengths are kept.
         layer_norm_eps=1.0 if words else 1e-12,
     )
     with torch.random.fork_rng(devices=[]):
@@ -135,11 +135,11 @@ def make_encoder(
 
 
 def _vocabulary(texts: list[str], size: int) -> list[str]:
-    """Pieces of words by WordPiece, in the order of their ids."""
+    """Return word pieces by WordPiece, in the order of their ids."""
     import tokenizers
 
     tokenizer: Any = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
-    # As BERT's own tokenizer does, which reads the vocabulary.
+    # Must match BERT's own tokenizer, which uses the vocabulary.
     tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     characters, within = _alphabet(tokenizer, texts, min(1000, (size - len(SPECIAL)) // 2))
@@ -148,8 +148,8 @@ def _vocabulary(texts: list[str], size: int) -> list[str]:
     trainer = tokenizers.trainers.WordPieceTrainer(
         vocab_size=int(size),
         show_progress=False,
-        # The trainer would number pieces within words in an order that changes between runs, and
-        # settle equal counts by these numbers.
+        # Otherwise the trainer would number pieces within words in an order that changes between
+        # runs, and break ties of counts by these numbers.
         special_tokens=[*SPECIAL, *(f"##{each}" for each in within)],
         initial_alphabet=characters,
         limit_alphabet=len(characters),
@@ -160,7 +160,7 @@ def _vocabulary(texts: list[str], size: int) -> list[str]:
 
 
 def _alphabet(tokenizer: Any, texts: list[str], most: int) -> tuple[list[str], list[str]]:
-    """Most frequent characters, and those of them that stand within words, sorted."""
+    """Return the most frequent characters, and those that occur within words, sorted."""
     chunks: Counter[str] = Counter()
     for text in texts:
         chunks.update(tokenizer.normalizer.normalize_str(text).split())
@@ -185,14 +185,14 @@ def _checked_vectors(vectors: Any, width: int) -> dict[str, np.ndarray]:
     for word, vector in found.items():
         if vector.shape != (length,) or not 0 < length <= width or not np.isfinite(vector).all():
             raise ValueError(
-                f"vectors[{word!r}] has shape {vector.shape}; all must be finite, of one length "
-                f"from 1 to width={width}"
+                f"vectors[{word!r}] has shape {vector.shape}; all must be finite and have one "
+                f"length from 1 to width={width}"
             )
     return found
 
 
 def _scaled(words: dict[str, np.ndarray], vocabulary: list[str]) -> dict[int, np.ndarray]:
-    """Vectors by entry, in the size of the random weights: words differ, their size stays."""
+    """Return vectors by entry, scaled to the mean size of the random weights."""
     found = {entry: words[piece] for entry, piece in enumerate(vocabulary) if piece in words}
     size = np.sqrt(np.mean([np.square(vector).mean() for vector in found.values()] or [1.0]))
     return {entry: vector * np.float32(SPREAD / (size or 1.0)) for entry, vector in found.items()}

@@ -1,4 +1,4 @@
-"""Scores of pairs whose texts a transformers model reads together, in both orders."""
+"""Score pairs of texts that a transformers model reads together, in both orders."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from estimators.encoders.token_encoder import TokenEncoder
 from estimators.encoders.transformer import Transformer
 
 PAIRS_AT_ONCE = 8192
-"""Pairs whose tokens, in both orders, are held at once."""
+"""Number of pairs whose tokens, in both orders, are held at once."""
 
 
 def read_pair_head(path: Path, width: int) -> dict[str, np.ndarray]:
-    """Read the weights of a `ScoringHead`, or raise where they are damaged or of another width."""
+    """Read the weights of a `ScoringHead`; raise an error if they are damaged or do not fit."""
     from safetensors.numpy import load_file
 
     expected = {
@@ -31,7 +31,7 @@ def read_pair_head(path: Path, width: int) -> dict[str, np.ndarray]:
         shapes = {name: value.shape for name, value in found.items()}
     except MemoryError:
         raise
-    except Exception as error:  # safetensors' own, of files, or of types numpy has not
+    except Exception as error:  # from safetensors, the file system, or dtypes unknown to numpy
         raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
     if shapes != expected:
         raise ValueError(f"{path} does not score vectors of width {width}, but {shapes}")
@@ -41,30 +41,31 @@ def read_pair_head(path: Path, width: int) -> dict[str, np.ndarray]:
 def load_with_head(
     encoder: TokenEncoder, texts: Any, *, needs_head: bool
 ) -> dict[str, np.ndarray] | None:
-    """Load an encoder's model, and give the network that scores pairs where the folder has one.
+    """Load an encoder's model, and return its scoring network if the folder has one.
 
-    Raises ValueError where the model has no place for it, or has none and ``needs_head``.
+    Raises ValueError if the tokenizer has no first token for pairs, or if ``needs_head`` and there
+    is no network.
     """
     transformer = encoder.fit(texts).loaded()
     transformer.check_max_length(encoder.max_length, pair=True)
     if not transformer.puts_special_token_first():
         raise ValueError(
-            f"model={encoder.model!r} has a tokenizer that puts no token first that stands for "
-            "the pair, as [CLS] does; give another model"
+            f"model={encoder.model!r} has a tokenizer without a first token for the pair, such as "
+            "[CLS]; use another model"
         )
     path = find_model(encoder.model) / PAIR_HEAD
     if path.is_file():
         return read_pair_head(path, transformer.width)
     if needs_head:
         raise ValueError(
-            f"model={encoder.model!r} has no network that scores pairs ({PAIR_HEAD}); give "
-            "epochs above 0 to train one, or a folder that CrossEncoderRegressor.save wrote"
+            f"model={encoder.model!r} has no network that scores pairs ({PAIR_HEAD}); set "
+            "epochs above 0 to train one, or give a folder written by CrossEncoderRegressor.save"
         )
     return None
 
 
 def head_arrays(head: Any) -> dict[str, np.ndarray]:
-    """Copy the weights of a `ScoringHead`."""
+    """Return copies of the weights of a `ScoringHead`."""
     return {name: value.cpu().numpy().copy() for name, value in head.state_dict().items()}
 
 
@@ -77,14 +78,15 @@ def score_pairs(
     batch_size: int | None,
     advance: Callable[[float], Any],
 ) -> tuple[np.ndarray, int]:
-    """Score pairs in both orders.
+    """Score pairs, averaged over both orders.
 
     Parameters
     ----------
     transformer : Transformer
         The model.
     head : ScoringHead or dict of ndarray
-        What scores the first token, in evaluation mode where the model is; or its weights.
+        Network that scores the first token, in evaluation mode on the model's device; or its
+        weights.
     pairs : ndarray of str, shape (n, 2)
         Texts.
     max_length : int
@@ -92,14 +94,14 @@ def score_pairs(
     batch_size : int or None
         As in `Transformer.encode`.
     advance : callable
-        Told the number of pairs that are done.
+        Called with the number of finished pairs.
 
     Returns
     -------
     scores : ndarray of float64, shape (n,)
-        Mean of both orders, the same for a turned pair.
+        Mean over both orders, hence symmetric.
     n_cut : int
-        Pairs of which ``max_length`` cut a text.
+        Number of pairs with a text truncated by ``max_length``.
     """
     if isinstance(head, dict):
         head = _head(head, transformer.device)
@@ -127,7 +129,7 @@ def _head(arrays: dict[str, np.ndarray], device: str) -> Any:
 
     from film.networks import ScoringHead
 
-    # Its random start is never used, and must not move the caller's random state.
+    # The random initial weights are never used and must not change the caller's random state.
     with torch.random.fork_rng(devices=[]):
         head = ScoringHead(len(arrays["dense.bias"]))
     head.load_state_dict({name: torch.from_numpy(value) for name, value in arrays.items()})

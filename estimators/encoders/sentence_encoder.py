@@ -1,4 +1,4 @@
-"""One vector per text from a frozen transformers model."""
+"""Text vectors from a frozen transformers model."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ ROWS_PER_BLOCK = 8192
 
 @savable
 class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
-    """Turn texts into one vector each by a frozen transformers model.
+    """Encode texts as one vector each with a frozen transformers model.
 
-    Token vectors are pooled batch by batch, so those of a large corpus never exist at once. It
-    goes before `FILM` in a pipeline, or into `DuplicateClassifier` as a member.
+    Token vectors are pooled batch by batch, so they never fill the memory for a large corpus. Use
+    it before `FILM` in a pipeline, or as a member of `DuplicateClassifier`.
 
     Parameters
     ----------
     model : str or path-like, default=None
         Hub name or local folder, as in `TokenEncoder`; None is the packaged all-MiniLM-L6-v2.
     pooling : {"mean", "cls", "max"}, default=None
-        Mean of all tokens, special ones included; the first token, where the model's tokenizer
-        puts one there; or the maximum of each coordinate. None is what the folder declares in
-        sentence-transformers' layout (modules.json), and "mean" where it declares nothing.
+        Mean of all tokens, including special tokens; the first token, if the tokenizer adds a
+        special one; or the maximum of each coordinate. None takes the pooling that the folder
+        declares in sentence-transformers' layout (modules.json), "mean" without a declaration.
     whiten : bool or int, default=False
-        Whether vectors are centred and scaled so that those of the fitted texts have covariance
-        identity. True keeps all components that vary, a number the strongest so many. True needs
-        more distinct texts than h; ten times as many give a covariance worth the name.
+        Whether to centre and scale vectors so that those of the fitted texts have identity
+        covariance. True keeps all components that vary, a number only the strongest. True needs
+        more distinct texts than h; use at least ten times as many for a reliable covariance.
     max_length, batch_size, device, dtype, cache, verbose
         As in `TokenEncoder`. The cache holds pooled vectors before whitening.
 
@@ -44,16 +44,16 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     mean_ : ndarray of float64, shape (h,), or None
         Mean of the fitted texts' vectors; None without whitening.
     components_ : ndarray of float64, shape (n_features_out_, h), or None
-        Whitening map: eigenvectors of the covariance over the roots of their eigenvalues, the
+        Whitening map: eigenvectors of the covariance divided by the roots of their eigenvalues,
         strongest first; None without whitening.
     pooling_ : {"mean", "cls", "max"}
         How token vectors are pooled.
     model_digest_ : str
-        Name of the model by the content of its files.
+        Digest of the model files.
 
     See Also
     --------
-    TokenEncoder : A vector for each token.
+    TokenEncoder : One vector per token.
 
     References
     ----------
@@ -61,8 +61,8 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
 
     Notes
     -----
-    Vectors are as the pooling gives them, not scaled to length one, whatever the folder declares;
-    cosines are the same. Speed is that of the model. Whitening adds O(n h² + h³) in float64.
+    Vectors are not normalised to unit length, even if the folder declares it; cosines are the
+    same. The model dominates the running time. Whitening adds O(n h² + h³) in float64.
 
     Examples
     --------
@@ -95,12 +95,12 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         self.verbose = verbose
 
     def fit(self, texts: Any, y: Any = None) -> SentenceEncoder:
-        """Load the model and, with ``whiten``, learn the whitening map.
+        """Load the model and, if ``whiten`` is set, learn the whitening map.
 
         Parameters
         ----------
         texts : iterable of str
-            Encoded only where ``whiten`` is not False.
+            Encoded only if ``whiten`` is not False.
         y : object, default=None
             Not used.
 
@@ -120,7 +120,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         return self
 
     def fit_transform(self, texts: Any, y: Any = None) -> np.ndarray:
-        """Fit and give the vectors of the same texts, encoded once.
+        """Fit, and return the vectors of the same texts, which are encoded once.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         Returns
         -------
         vectors : ndarray of float32, shape (n, n_features_out_)
-            As `transform` gives.
+            As returned by `transform`.
         """
         return self._fit(texts, wanted=True)
 
@@ -147,8 +147,8 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         Returns
         -------
         vectors : ndarray of float32, shape (n, n_features_out_)
-            In the order of the texts. Where a model's tokenizer finds no token at all, the
-            pooled vector is zero.
+            In the order of the texts. A text without any token has a zero vector before
+            whitening.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         return self._whitened(self._pooled(sentences, transformer, self.pooling_))
 
     def _fit(self, texts: Any, *, wanted: bool) -> Any:
-        """Fit, and give the vectors of the texts where they are wanted."""
+        """Fit, and return the vectors of the texts if ``wanted``."""
         if self.pooling is not None:
             check_choice("pooling", self.pooling, POOLINGS)
         whitens = self.whiten is not False
@@ -172,13 +172,13 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
         if whitens and self.whiten is not True and self.whiten > width:
             raise ValueError(
                 f"whiten={self.whiten} is more than the {width} components of this model's "
-                "vectors; give fewer, or True for all"
+                "vectors; lower it, or use True for all"
             )
         pooling = transformer.pooling if self.pooling is None else self.pooling
         if pooling == "cls" and not transformer.puts_special_token_first():
             raise ValueError(
-                "pooling='cls' needs a first token that stands for the text, and this model's "
-                "tokenizer puts none there; give pooling='mean'"
+                "pooling='cls' needs a special first token, which this model's tokenizer does "
+                "not add; use pooling='mean'"
             )
         if self.whiten is True and (n_distinct := len(set(sentences))) <= width:
             raise ValueError(
@@ -232,7 +232,7 @@ POOLERS = {"mean": _mean, "cls": _first, "max": _greatest}
 
 
 def _whitening(vectors: np.ndarray, count: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Give the mean and the map to ``count`` uncorrelated components of variance one."""
+    """Return the mean, and the map to ``count`` uncorrelated components of unit variance."""
     n, width = vectors.shape
     mean = vectors.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((width, width))
@@ -241,9 +241,9 @@ def _whitening(vectors: np.ndarray, count: int | None) -> tuple[np.ndarray, np.n
         scatter += centred.T @ centred
     variances, axes = np.linalg.eigh(scatter / max(n - 1, 1))
     variances, axes = variances[::-1], axes[:, ::-1]
-    # A last layer norm keeps vectors in a plane, and some models have dead coordinates: what does
-    # not vary cannot be scaled. Encodings are exact to some 1e-5, so below that share of the
-    # largest spread all is rounding.
+    # A final layer norm keeps vectors in a hyperplane, and some models have dead coordinates;
+    # constant components cannot be scaled. Encodings are accurate to about 1e-5, so smaller shares
+    # of the largest spread are rounding errors.
     rank = int((variances > 1e-10 * max(variances[0], np.finfo(float).tiny)).sum())
     if rank == 0 or rank < (count or 0):
         remedy = f"give more texts, or whiten={rank} or less" if rank else "give more texts"

@@ -1,4 +1,4 @@
-"""A fitted encoder as a folder in the layout that sentence-transformers reads."""
+"""Export a fitted encoder in the folder layout of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from estimators.encoders.transformer import Transformer
 
 
 def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted encoder into a new folder, in the layout of sentence-transformers.
+    """Write a fitted encoder into a new folder in the layout of sentence-transformers.
 
-    ``SentenceTransformer(path).encode`` gives the vectors that `SentenceEncoder.transform`, or that
-    of `SurrogateRegressor`, gives. Of a token model, such as `RCMDRegressor`, these are the means
-    of its token vectors: their cosine is near its similarity, and is not it.
+    ``SentenceTransformer(path).encode`` then returns the vectors of the encoder's ``transform``.
+    For a token model, such as `RCMDRegressor`, it returns means of token vectors; their cosine
+    approximates its similarity but does not equal it.
 
     Parameters
     ----------
@@ -29,22 +29,22 @@ def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> 
 `encoder_`
         Fitted.
     path : str or path-like
-        A folder that is not there, or empty.
+        A folder that does not exist or is empty.
 
     Raises
     ------
     TypeError
-        If it is none of these.
+        If the encoder is not supported.
     ValueError
-        If a learned layer after the model cannot be pooled before it, as with ``pooling="max"``.
+        If a learned layer cannot follow the pooling, as with ``pooling="max"``.
     FileExistsError, OSError
-        If there is something at ``path``, or it cannot be written.
+        If ``path`` is not empty or cannot be written.
 
     Notes
     -----
-    A linear layer after the model, and whitening, become one layer after the pooling: both are
-    affine, and the mean of affine images is the affine image of the mean. Weights are written in
-    the precision that the encoder has; files are safetensors and JSON, no code.
+    A linear layer after the model and the whitening become one layer after the pooling: both are
+    affine, and the mean of affine images is the affine image of the mean. Weights keep the
+    precision of the encoder. Files are safetensors and JSON, without code.
 
     Examples
     --------
@@ -65,8 +65,8 @@ def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> 
     dense = _layer(found, transformer)
     if transformer.head is not None and pooling == "max":
         raise ValueError(
-            "pooling='max' takes the maximum after the model's learned layer, and the layout of "
-            "sentence-transformers has that layer last: fit with pooling='mean' or 'cls'"
+            "pooling='max' takes the maximum after the model's learned layer, but the layout of "
+            "sentence-transformers puts that layer last: fit with pooling='mean' or 'cls'"
         )
 
     def write(folder: Path) -> None:
@@ -112,7 +112,7 @@ def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> 
 
 
 def _layer(encoder: Any, transformer: Transformer) -> tuple[np.ndarray, np.ndarray] | None:
-    """Weight and bias of what is linear after the pooling, None where nothing is."""
+    """Return weight and bias of the linear map after the pooling, or None without one."""
     weight, bias = np.eye(transformer.width), np.zeros(transformer.width)
     components = getattr(encoder, "components_", None)
     if transformer.head is None and components is None:

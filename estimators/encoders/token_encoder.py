@@ -1,4 +1,4 @@
-"""Token vectors of texts from a frozen transformers model."""
+"""Token vectors from a frozen transformers model."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from film.tokens import Ragged
 
 @savable
 class TokenEncoder(FrozenEncoder):
-    """Turn texts into the vectors of their tokens by a frozen transformers model.
+    """Encode texts as one vector per token with a frozen transformers model.
 
-    The model is used as it is: nothing is trained. Special tokens such as [CLS] and [SEP] are
-    among the tokens. Repeated texts are encoded once, batches hold texts of like length, and
-    padding never reaches a result: a text alone has the same vectors, to 1e-5 in float32.
+    Nothing is trained. Tokens include special ones such as [CLS] and [SEP]. Repeated texts are
+    encoded once, and batches hold texts of similar length. Padding does not affect results: a text
+    alone has the same vectors up to 1e-5 in float32.
 
     Parameters
     ----------
     model : str or path-like, default=None
-        Name of a model on the Hugging Face hub, or a local folder, for which the network is not
-        touched. None is the packaged all-MiniLM-L6-v2 (extra ``minilm``). Weights are read from
-        safetensors only; code of the model's own is never run.
+        Name of a model on the Hugging Face hub, or a local folder, which needs no network. None is
+        the packaged all-MiniLM-L6-v2 (extra ``minilm``). Weights are read from safetensors only;
+        the model's own code is never run.
     max_length : int, default=128
-        Most tokens per text, special ones included. What is cut is counted in one warning.
+        Maximal number of tokens per text, including special tokens. A single warning counts the
+        truncated texts.
     batch_size : int, default=None
-        A batch has at most ``32 * batch_size`` tokens, so about ``batch_size`` short sentences
-        and fewer long ones. None is 512 on a GPU and 32 elsewhere. Where a GPU has too little
-        memory for it, batches are halved.
+        A batch has at most ``32 * batch_size`` tokens: about ``batch_size`` short sentences, or
+        fewer long ones. None is 512 on a GPU and 32 elsewhere. Batches are halved if the GPU runs
+        out of memory.
     device : str, default=None
-        As torch names it, such as "cpu" or "cuda:1". None is "cuda" where torch sees a GPU, else
+        Torch device, such as "cpu" or "cuda:1". None is "cuda" if torch sees a GPU, else
         "cpu".
     dtype : {"float32", "float16", "bfloat16"}, default=None
         Precision inside the model. None is float32 on every device, so that results agree
-        across devices; half precision is faster on GPUs. Results are float32 in any case.
+        across devices; half precision is faster on GPUs. Results are always float32.
     cache : str or path-like, default=None
-        Folder of your own where encodings are kept by model, ``max_length``, ``dtype`` and text.
-        A text that is there is not encoded again. Interrupted work is kept. It takes 1.5 kB a
+        Your own folder for encodings, stored by model, ``max_length``, ``dtype`` and text. Texts
+        in the cache are not encoded again, even after an interrupt. It takes 1.5 kB per token for
+        width 384.
         token for a width of 384.
     verbose : int, default=0
         Whether to show progress.
@@ -51,8 +53,8 @@ class TokenEncoder(FrozenEncoder):
     n_features_out_ : int
         Width h of the vectors.
     model_digest_ : str
-        Name of the model by the content of its files. A copy by pickle or deepcopy holds this and
-        no weights: it reads them again when first used, and raises if they have changed.
+        Digest of the model files. Copies by pickle or deepcopy hold the digest but no weights:
+        they read them again on first use, and raise an error if the files have changed.
 
     See Also
     --------
@@ -60,8 +62,8 @@ class TokenEncoder(FrozenEncoder):
 
     Notes
     -----
-    Speed is that of the model, some hundreds of short sentences per second for MiniLM on two
-    cores. Memory: 4 h bytes per token for the result.
+    The model dominates the running time: some hundreds of short sentences per second for MiniLM
+    on two cores. The result takes 4 h bytes per token.
 
     Examples
     --------
@@ -110,9 +112,9 @@ class TokenEncoder(FrozenEncoder):
         ------
         TypeError, ValueError
             If a text is missing, not a string or holds a lone surrogate, a parameter is out of
-            range, or the model's files are damaged, unsafe or of another kind.
+            range, or the model's files are damaged, unsafe or not supported.
         FileNotFoundError
-            If the model or one of its files is not there.
+            If the model or one of its files is missing.
         ImportError
             If torch, transformers or the packaged model is not installed.
         """
@@ -132,37 +134,37 @@ class TokenEncoder(FrozenEncoder):
         Returns
         -------
         tokens : Ragged
-            Float32 vectors of the n texts in their order, with vocabulary ids, character spans
-            in the text as given ((0, 0) for special tokens) and which tokens are special.
+            Float32 vectors of the n texts in their order, with vocabulary ids, character spans in
+            the original text ((0, 0) for special tokens), and a mask of the special tokens.
 
         Raises
         ------
         TypeError, ValueError
             If a text is missing, not a string or holds a lone surrogate.
         MemoryError
-            If a single text is too much for the GPU.
+            If a single text exceeds the memory of the GPU.
         OSError
             If the cache cannot be read or written.
         """
         return self.encode(texts)[0]
 
     def token_names(self, ids: Any) -> list[str]:
-        """Give entries of the vocabulary as the model spells them.
+        """Return vocabulary entries as the model spells them.
 
         Parameters
         ----------
         ids : array-like of int, shape (N,)
-            Such as those of `transform`.
+            Token ids, for instance from `transform`.
 
         Returns
         -------
         names : list of str
-            Such as "[CLS]", "earth" and "##ing".
+            Names such as "[CLS]", "earth" and "##ing".
         """
         return self.loaded().tokenizer.convert_ids_to_tokens(np.asarray(ids).tolist())
 
     def encode(self, texts: Any, *, warns: bool = True) -> tuple[Ragged, np.ndarray]:
-        """Encode texts, and say which of them ``max_length`` cut."""
+        """Encode texts, and return a mask of the texts that ``max_length`` truncated."""
         transformer = self.loaded()
         values, tokens, codes = self._encode(
             transformer,
@@ -182,21 +184,21 @@ class TokenEncoder(FrozenEncoder):
         return found if len(found) == len(codes) else found[codes], tokens.is_cut[codes]
 
     def encode_means(self, texts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Encode texts as the means of their token vectors, special tokens included.
+        """Encode texts as the means of their token vectors, including special tokens.
 
         Parameters
         ----------
         texts : iterable of str
-            As in `transform`. Nothing warns of those that are cut or not known.
+            As in `transform`, but without warnings of truncated texts and unknown tokens.
 
         Returns
         -------
         vectors : ndarray of float32, shape (n, h)
-            As `SentenceEncoder` gives with ``pooling="mean"``, whose cache they share.
+            As from `SentenceEncoder` with ``pooling="mean"``; both share one cache.
         is_cut : ndarray of bool, shape (n,)
-            Texts that ``max_length`` cut.
+            Texts that ``max_length`` truncated.
         unknown : ndarray of float64, shape (n,)
-            Share of the tokens of each text that the model does not know.
+            Share of unknown tokens in each text.
         """
         transformer = self.loaded()
         values, tokens, codes = self._encode(

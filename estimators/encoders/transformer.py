@@ -1,4 +1,4 @@
-"""A frozen transformers model: loading, tokenising, and encoding in batches of like length."""
+"""A frozen transformers model: loading, tokenising, and encoding in batches by length."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from estimators.inputs import check_choice
 from film.tokens import Ragged
 
 DTYPES = ("float32", "float16", "bfloat16")
-# On two cores batches of 512 to 1,024 tokens were fastest: 32 short sentences.
+# Batches of 512 to 1,024 tokens, or 32 short sentences, were fastest on two cores.
 TOKENS_PER_TEXT = 32
 TEXTS_PER_CALL = 4096
 
 
 def default_batch_size(device: str) -> int:
-    """Short sentences that a device, as torch names it, encodes fast at once."""
+    """Return the number of short sentences per batch that suits a torch device."""
     return 512 if device.partition(":")[0] == "cuda" else 32
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens of texts, one after the other; columns as in `film.tokens.Ragged`."""
+    """Concatenated tokens of texts; columns as in `film.tokens.Ragged`."""
 
     starts: np.ndarray
     ids: np.ndarray
     spans: np.ndarray
     is_special: np.ndarray
-    is_cut: np.ndarray  # (n,) whether max_length cut the text
+    is_cut: np.ndarray  # (n,) whether max_length truncated the text
     types: np.ndarray | None = None  # 0 in the first, 1 in the second text of a pair
 
     @property
@@ -60,26 +60,26 @@ class Transformer:
     model : str, path-like or None
         Hub name, local folder, or None for the packaged model.
     device : str or None
-        None is "cuda" where torch sees a GPU, else "cpu".
+        Torch device; None is "cuda" if torch sees a GPU, else "cpu".
     dtype : {"float32", "float16", "bfloat16"} or None
         Precision of the model; None is float32.
     verbose : int
-        Whether a download shows its progress.
+        Whether to show the progress of a download.
 
     Attributes
     ----------
     width : int
         Length of a token vector.
     most_tokens : int or None
-        Most tokens the model takes, where it or a declared max_seq_length says so.
+        Maximal number of tokens, if the model or a declared max_seq_length limits it.
     pooling : {"mean", "cls", "max"}
-        As the folder declares in sentence-transformers' layout; "mean" where it declares nothing.
+        Pooling declared in sentence-transformers' layout; "mean" without a declaration.
     head : torch.nn.Linear or None
         Learned layer after the model, applied to every token.
     file_digest : str
-        Name of the model by the content of its files.
+        Digest of the model files.
     digest : str
-        The same, and another name once the weights are no longer those of the files.
+        The same, or another name if the weights have changed since loading.
     """
 
     def __init__(self, model: Any, device: Any, dtype: Any, verbose: int) -> None:
@@ -106,20 +106,20 @@ class Transformer:
     def check_max_length(
         self, max_length: Any, name: str = "max_length", *, pair: bool = False
     ) -> int:
-        """Return ``max_length``; raise unless the model takes texts, or pairs, of that length."""
+        """Return ``max_length``; raise an error if the model does not accept texts that long."""
         return check_length(name, max_length, self.tokenizer, self.most_tokens, pair=pair)
 
     def puts_special_token_first(self) -> bool:
-        """Whether every text begins with a token that stands for no part of it."""
+        """Return whether every text begins with a special token."""
         return bool(self.tokenize(["a"], 8).is_special[:1].any())
 
     def is_unknown(self, ids: Any) -> np.ndarray:
-        """Tell which tokens stand for what the vocabulary does not have, such as [UNK]."""
+        """Return which tokens replace pieces missing from the vocabulary, such as [UNK]."""
         entry = self.tokenizer.unk_token_id
         return np.zeros(len(ids), dtype=bool) if entry is None else np.asarray(ids) == entry
 
     def unknown_shares(self, tokens: Tokens | Ragged) -> np.ndarray:
-        """Share of unknown tokens among those of each text that are not special; 0 of none."""
+        """Return the share of unknown tokens in each text, ignoring special ones; 0 if empty."""
         text = np.repeat(np.arange(len(tokens.lengths)), tokens.lengths)
         kept = ~np.asarray(tokens.is_special)
         n_texts = len(tokens.lengths)
@@ -127,9 +127,9 @@ class Transformer:
         return unknown / np.maximum(np.bincount(text[kept], minlength=n_texts), 1)
 
     def tokenize(self, texts: list[str], max_length: int) -> Tokens:
-        """Cut texts into at most ``max_length`` tokens each, special ones included.
+        """Split texts into at most ``max_length`` tokens each, including special tokens.
 
-        The texts can be written as UTF-8.
+        The texts must be encodable as UTF-8.
         """
         columns: dict[str, list[np.ndarray]] = {"ids": [], "spans": [], "is_special": []}
         lengths, is_cut = [], []
@@ -144,10 +144,10 @@ class Transformer:
         return Tokens(starts=starts, is_cut=np.array(is_cut, dtype=bool), **joined)
 
     def tokenize_pairs(self, first: list[str], second: list[str], max_length: int) -> Tokens:
-        """Cut pairs of texts into the tokens of one sequence each, as the model's tokenizer joins.
+        """Split pairs of texts into one token sequence each, joined by the model's tokenizer.
 
-        Of a pair with more than ``max_length`` tokens the longer text loses its end. Spans, which
-        would be of two texts, are left out.
+        If a pair exceeds ``max_length`` tokens, its longer text is truncated. Character spans are
+        left out, because they would refer to two texts.
         """
         columns: dict[str, list[np.ndarray]] = {"ids": [], "is_special": [], "types": []}
         lengths, is_cut = [], []
@@ -168,7 +168,7 @@ class Transformer:
         )
 
     def _encodings(self, max_length: int, *sides: list[str]) -> Iterator[Any]:
-        # Encoding objects are large; a block of them is turned into arrays before the next.
+        # Encoding objects are large, so they are converted to arrays block by block.
         for start in range(0, len(sides[0]), TEXTS_PER_CALL):
             yield from self.tokenizer(
                 *(side[start : start + TEXTS_PER_CALL] for side in sides),
@@ -186,39 +186,39 @@ class Transformer:
         reduce: Callable[[Any, Any], Any],
         batch_size: int | None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Run the model on some texts, the longest first.
+        """Run the model on selected texts, longest first.
 
         Parameters
         ----------
         tokens : Tokens
             Tokens of all texts.
         rows : ndarray of int, shape (m,)
-            Texts to encode; each has a token.
+            Texts to encode; each must have a token.
         reduce : callable
-            ``reduce(features, mask)`` of a batch, (b, L, h) float32 and (b, L) bool tensors, gives
-            a tensor whose rows belong to its texts in order.
+            ``reduce(features, mask)`` receives the (b, L, h) float32 and (b, L) bool tensors of a
+            batch and returns a tensor whose rows follow the order of the texts.
         batch_size : int or None
-            A batch has at most ``32 * batch_size`` tokens with padding, and at least one text. None
-            is `default_batch_size` of the device.
+            A batch has at most ``32 * batch_size`` tokens including padding, and at least one
+            text. None is `default_batch_size` of the device.
 
         Yields
         ------
         batch : ndarray of int, shape (b,)
             Some of ``rows``.
         values : ndarray of float32, shape (r, h)
-            What ``reduce`` gave.
+            Result of ``reduce``.
 
         Raises
         ------
         MemoryError
-            If one text alone does not fit into the memory of the GPU.
+            If a single text exceeds the memory of the GPU.
         ValueError
-            If the model gives values that are not finite.
+            If the model returns values that are not finite.
         """
         import torch
 
         lengths = tokens.lengths
-        # Equal lengths side by side need no padding, and the longest meet a lack of memory first.
+        # Neighbours of equal length need no padding; the longest come first to fail early.
         order = rows[np.argsort(-lengths[rows], kind="stable")]
         budget = TOKENS_PER_TEXT * (batch_size or default_batch_size(self.device))
         done = 0
@@ -234,25 +234,25 @@ class Transformer:
                     if len(batch) == 1:
                         raise MemoryError(
                             f"device={self.device!r} has too little memory for one text of "
-                            f"{longest} tokens; lower max_length or give device='cpu'"
+                            f"{longest} tokens; lower max_length or use device='cpu'"
                         ) from error
-            # Outside of the except block, where the error no longer holds the batch's tensors.
+            # Outside the except block, the error no longer keeps the batch's tensors alive.
             if values is None:
                 torch.cuda.empty_cache()
                 budget = longest * (len(batch) // 2)
                 continue
             if not np.isfinite(values).all():
                 raise ValueError(
-                    f"the model gives values that are not finite in dtype={self.dtype!r}; "
+                    f"the model returns values that are not finite in dtype={self.dtype!r}; "
                     "its weights are damaged or too large for this precision: try dtype='float32'"
                 )
             yield batch, values
             done += len(batch)
 
     def forward(self, tokens: Tokens, batch: np.ndarray) -> tuple[Any, Any]:
-        """Run the model on one batch, with gradients where torch and the weights ask for them.
+        """Run the model on one batch, with gradients if torch and the weights require them.
 
-        ``batch`` holds numbers of texts, each with a token.
+        ``batch`` holds indices of texts, each with a token.
 
         Returns
         -------
@@ -282,13 +282,13 @@ class Transformer:
         return (features if self.head is None else self.head(features)), mask
 
     def add_head(self) -> None:
-        """Put a linear layer after the model that changes nothing yet, unless there is one."""
+        """Add a linear layer after the model, initially the identity, unless there is one."""
         if self.head is None:
             eye = np.eye(self.width, dtype=np.float32)
             self._take_head({"weight": eye, "bias": np.zeros(self.width, dtype=np.float32)})
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Copy all weights as float32, those of the head under "head."."""
+        """Return copies of all weights as float32, those of the head under "head."."""
         parts = {f"model.{name}": value for name, value in self.module.state_dict().items()}
         if self.head is not None:
             parts |= {f"head.{name}": value for name, value in self.head.state_dict().items()}
@@ -298,7 +298,7 @@ class Transformer:
         }
 
     def adopt(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take on weights as `arrays` gave them, and a name that tells them from the files'."""
+        """Load weights from `arrays`, and change the digest."""
         import torch
 
         parts: dict[str, dict[str, Any]] = {"model": {}, "head": {}}
@@ -335,13 +335,13 @@ class Transformer:
 
         if self.head is None:
             n_out, n_in = arrays["weight"].shape
-            # Its random start is never used, and must not move the caller's random state.
+            # The random initial weights are never used and must not change the random state.
             self.head = torch.nn.utils.skip_init(torch.nn.Linear, n_in, n_out)
             self.head.requires_grad_(False).to(self.device)
         self.head.load_state_dict({name: torch.from_numpy(v) for name, v in arrays.items()})
 
     def _probe(self, folder: Path) -> int:
-        """Encode one text, so that a model of another kind fails here, and give the width."""
+        """Encode one text, so that unsupported models fail here, and return the width."""
         import torch
 
         tokens = self.tokenize(["a probe"], 8)
@@ -350,9 +350,9 @@ class Transformer:
                 features, _ = self.forward(tokens, np.array([0]))
         except MemoryError:
             raise
-        except Exception as error:  # a model of another kind fails anywhere in its forward
+        except Exception as error:  # unsupported models fail anywhere in their forward pass
             raise ValueError(
-                f"model folder {folder}: {type(self.module).__name__} gives no token vectors for "
-                f"a text ({error}); give an encoder of text, such as BERT or RoBERTa"
+                f"model folder {folder}: {type(self.module).__name__} returns no token vectors for "
+                f"a text ({error}); use a text encoder, such as BERT or RoBERTa"
             ) from error
         return features.shape[-1]

@@ -411,7 +411,7 @@ def test_an_interrupted_training_is_kept_and_goes_on_to_the_same_weights(
     assert not list(tmp_path.glob("discriminator-*/run"))
     # What was fitted before is opened no more, since its weights are gone.
     vars(stopped).pop("_opened")
-    with pytest.raises(ValueError, match="not those that were fitted"):
+    with pytest.raises(ValueError, match="have changed since fitting"):
         stopped.transform(TEXTS)
 
 

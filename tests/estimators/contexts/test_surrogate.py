@@ -350,7 +350,7 @@ def test_blocks_change_nothing(fitted, monkeypatch):
     np.testing.assert_allclose(fitted.similarity(PAIRS), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:.*tokens that the model does not know:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*tokens unknown to the model:UserWarning")
 def test_it_is_a_member_of_a_classifier(tiny_model):
     data = make_question_pairs(30, random_state=0)
     member = make(tiny_model, epochs=0)

@@ -15,7 +15,7 @@ abstasks = pytest.importorskip("mteb.abstasks.sts")
 classification = pytest.importorskip("mteb.abstasks.pair_classification")
 metadata_of = pytest.importorskip("mteb.abstasks.task_metadata").TaskMetadata
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*tokens that the model does not know"),
+    pytest.mark.filterwarnings("ignore:.*tokens unknown to the model"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]

@@ -195,7 +195,7 @@ def test_texts_without_tokens_are_zero_and_have_no_first_token(tiny_model, tmp_p
     for pooling in ("mean", "max"):
         found = make(folder, pooling=pooling).fit_transform(["a b", "", "a"])
         assert (found[1] == 0).all() and np.abs(found[[0, 2]]).max(axis=1).min() > 0.1
-    with pytest.raises(ValueError, match="pooling='cls' needs a first token"):
+    with pytest.raises(ValueError, match="pooling='cls' needs a special first token"):
         make(folder, pooling="cls").fit(["a"])
 
 

@@ -9,7 +9,7 @@ from estimators import CrossEncoderRegressor, RCMDRegressor, SentenceEncoder, To
 from estimators.encoders import export_sentence_transformers
 from tests.estimators.tiny_model import PAIRS, SCORES
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*tokens that the model does not know")
+pytestmark = pytest.mark.filterwarnings("ignore:.*tokens unknown to the model")
 TEXTS = [text for pair in PAIRS for text in pair] + ["run ! ? ."]
 LIMIT = {"max_length": 16}
 
@@ -213,7 +213,7 @@ NOT_SUPPORTED = {
         "tokenizer_config.json": {"do_lower_case": False},
     },
     "1_Pooling/config.json cannot be read": {"1_Pooling/config.json": []},
-    "max_seq_length='8' is no number": {"sentence_bert_config.json": {"max_seq_length": "8"}},
+    "max_seq_length='8' is not a number": {"sentence_bert_config.json": {"max_seq_length": "8"}},
 }
 
 

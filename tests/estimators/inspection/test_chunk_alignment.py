@@ -225,7 +225,7 @@ def test_no_chunks():
 @pytest.mark.parametrize(
     ("chunks", "error", "message"),
     [
-        (["cats", "dogs"], ValueError, r"chunks2\[1\] has 'dogs', which is not in the text after character 4"),
+        (["cats", "dogs"], ValueError, r"chunks2\[1\] has 'dogs', which is not .* character 4"),
         (["sleep", "cats"], ValueError, r"chunks2\[1\] has 'cats'.*character 10.*order"),
         (["cats", "cats"], ValueError, r"chunks2\[1\] has 'cats'"),
         (["slee"], ValueError, r"chunks2\[0\] has 'slee'.*'cats sleep'.*made of whole words"),

@@ -21,7 +21,7 @@ from film.datasets import make_question_pairs
 
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*texts have tokens that the model does not know:UserWarning",
+    "ignore:.*texts have tokens unknown to the model:UserWarning",
     "ignore:.*max_length=.* cut:UserWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
 )

@@ -23,7 +23,7 @@ from tests.estimators.tiny_model import make_tiny_model
 
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*texts have tokens that the model does not know:UserWarning",
+    "ignore:.*texts have tokens unknown to the model:UserWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
 )
 
@@ -248,5 +248,5 @@ def test_the_fixture_is_another_model_than_that_of_a_seed(tmp_path):
     other = make_tiny_model(tmp_path / "other", seed=1)
     film = make(other).fit(PAIRS, Y)
     make_tiny_model(tmp_path / "other", seed=2)
-    with pytest.raises(ValueError, match="are not those that were fitted"):
+    with pytest.raises(ValueError, match="have changed since fitting"):
         copy.deepcopy(film).transform(["a"])

@@ -245,7 +245,7 @@ def test_the_scale_is_a_logistic_regression_on_training_pairs(adapted):
     assert untrained.intercept == pytest.approx(model.intercept_[0], abs=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:.*tokens that the model does not know")
+@pytest.mark.filterwarnings("ignore:.*tokens unknown to the model")
 def test_an_encoder_is_what_an_adapted_model_reads_by(tiny_model):
     members = [("cosine", SentenceEncoder(tiny_model, max_length=32))]
     model = DuplicateClassifier(members, cv=2).fit(DATA.pairs[:80], LABELS[:80])

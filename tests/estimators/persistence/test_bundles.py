@@ -151,7 +151,7 @@ def test_all_members_of_a_model_that_changed_are_named(saved, tmp_path):
     moved = shutil.copytree(folder, tmp_path / "changed")
     config = moved / place_of(moved, "matching") / "config.json"
     config.write_text(config.read_text() + " ", encoding="utf-8")
-    told = "which members 'cosine', 'film', 'matching' need, is not .* not those that were fitted"
+    told = "which members 'cosine', 'film', 'matching' need, is not .* have changed since fitting"
     with pytest.raises(ValueError, match=told):
         load_model(moved)
 

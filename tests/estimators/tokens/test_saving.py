@@ -201,5 +201,5 @@ def test_a_model_of_other_files_is_not_mixed_up(fitted, tmp_path):
     other = make_tiny_model(tmp_path / "other", seed=7)
     copied = pickle.loads(pickle.dumps(fitted))
     copied.encoder_.model = other
-    with pytest.raises(ValueError, match="are not those that were fitted"):
+    with pytest.raises(ValueError, match="have changed since fitting"):
         copied.similarity(PAIRS)
