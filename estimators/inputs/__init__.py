@@ -1,4 +1,4 @@
-"""What estimators are given, checked: parameters, texts, pairs, triplets, and folds of pairs."""
+"""Validate parameters, texts, pairs and triplets, and split pairs into folds."""
 
 import lazy_loader
 

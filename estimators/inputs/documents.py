@@ -1,4 +1,4 @@
-"""Documents as they are given: texts, named texts, files, or folders of them."""
+"""Read documents from texts, named texts, files or folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from film.contexts import read_documents
 
 
 def check_documents(documents: Any) -> Callable[[], Iterator[tuple[str, str]]]:
-    """Give what yields (name, text) of documents, from the start whenever called.
+    """Return a function that yields (name, text) of each document, from the first on every call.
 
     Parameters
     ----------
@@ -30,16 +30,16 @@ def check_documents(documents: Any) -> Callable[[], Iterator[tuple[str, str]]]:
     Raises
     ------
     TypeError, ValueError
-        If something is none of these, or there is nothing; the message starts with "documents".
+        If an entry has another type, or there are no documents; the message names "documents".
     FileNotFoundError
-        If a file is not there.
+        If a file is missing.
     """
     if isinstance(documents, (str, os.PathLike)):
         path = Path(documents).expanduser()
         if not path.exists():
             shown = os.fspath(documents)[:80]
             raise ValueError(
-                f"documents={shown!r}: there is no such file or folder; give a folder of .md and "
+                f"documents={shown!r}: no such file or folder; give a folder of .md and "
                 ".txt files, or a list of texts"
             )
         read_documents(path)

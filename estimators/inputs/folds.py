@@ -1,4 +1,4 @@
-"""Folds over pairs and triplets with no question, or no point, on both sides."""
+"""Folds of pairs and triplets whose sides share no question or point."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from film.corpus import connected_groups
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 Folds = Generator[Fold, Any, None]
 _PLENTY = 20
-"""Groups of pairs of each class per fold, from which on folds need not be tried."""
+"""Groups of pairs per class and fold that are enough without trying."""
 
 
 @savable
 class DisjointPairsKFold(BaseCrossValidator):
-    """Shuffled, stratified K-fold over pairs, no question on both sides.
+    """Shuffled, stratified K-fold for pairs; no question is in both training and test.
 
-    Ordinary K-fold puts one question's pairs on both sides, and a model that memorises questions
-    then scores far above what it does on new ones. Here whole groups of `question_groups` go to
-    one side, in proportion of the labels where y holds classes.
+    Ordinary K-fold puts pairs of one question on both sides, so that models that memorise
+    questions score much higher than on new questions. Here all pairs of a group of
+    `question_groups` are on one side, stratified if y holds classes.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=True
-        Whether to shuffle groups before they are dealt to folds.
+        Whether to shuffle the groups before assigning them to folds.
     random_state : int, RandomState or None, default=None
-        Order of the shuffle. None draws again at every call of ``split``; pass an int for
-        the same folds each time. Must be None when ``shuffle`` is False.
+        Seeds the shuffle. With None, every call of ``split`` shuffles anew; pass an int for
+        the same folds each time. Must be None if ``shuffle`` is False.
 
     See Also
     --------
@@ -47,16 +47,15 @@ class DisjointPairsKFold(BaseCrossValidator):
 
     Notes
     -----
-    The folds are those of scikit-learn's `StratifiedGroupKFold` where y is given and each
-    of its values fills all folds (always with two classes), and of `GroupKFold` otherwise,
-    so continuous scores may be given too. `StratifiedGroupKFold` takes about 0.1 ms a group.
+    The folds are those of scikit-learn's `StratifiedGroupKFold` if each value of y occurs in
+    enough pairs to fill all folds (always with two classes), else those of `GroupKFold`. So
+    y may hold continuous scores. `StratifiedGroupKFold` takes about 0.1 ms per group.
 
-    Samples may be `Triplets`: folds are then disjoint in points, and y is not used. When the
-    points that triplets link, by any of the three, form groups small enough to fill folds
-    evenly, each triplet is tested once. Otherwise (random negatives link nearly everything)
-    only anchor and similar stay together, and **triplets that reach from one side to the
-    other are left out of that fold**, in training and in test; with random negatives a test
-    holds about 1 / n_splits² of the triplets.
+    Samples may be `Triplets`: the folds then share no point, and y is ignored. If the groups of
+    points linked by triplets are small enough to fill the folds evenly, each triplet is tested
+    once. Otherwise (random negatives link nearly everything) only anchor and similar stay
+    together, and **each fold leaves out the triplets that link its two sides**; with random
+    negatives a test holds about 1 / n_splits² of the triplets.
 
     Examples
     --------
@@ -67,7 +66,7 @@ class DisjointPairsKFold(BaseCrossValidator):
     [[0, 1], [2, 3], [4, 5]]
     """
 
-    # scikit-learn's documented switch: with metadata routing, groups are handed to split.
+    # scikit-learn's documented switch: metadata routing then passes groups to split.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
@@ -81,7 +80,7 @@ class DisjointPairsKFold(BaseCrossValidator):
         self.shuffle = check_bool("shuffle", shuffle)
         if not shuffle and random_state is not None:
             raise ValueError(
-                f"random_state={random_state!r} has no effect with shuffle=False: leave it None "
+                f"random_state={random_state!r} has no effect with shuffle=False: set it to None "
                 "or set shuffle=True"
             )
         self.random_state = random_state
@@ -94,16 +93,16 @@ class DisjointPairsKFold(BaseCrossValidator):
         return self.n_splits
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Folds:
-        """Yield the rows of training and test of each fold.
+        """Yield the training and test rows of each fold.
 
         Parameters
         ----------
         X : list of tuple, ndarray or frame, shape (n, 2), or Triplets
             Pairs of texts, or triplets over points.
         y : array-like, shape (n,), default=None
-            Labels, kept in proportion; continuous scores are accepted and not used.
+            Labels to stratify by; continuous scores are ignored.
         groups : array-like, shape (n,), default=None
-            Groups of the samples instead of those that X gives; X is not looked into then.
+            Groups of the samples; replace those of X, which is then not read.
 
         Yields
         ------
@@ -113,8 +112,8 @@ class DisjointPairsKFold(BaseCrossValidator):
         Raises
         ------
         TypeError, ValueError
-            If X is no table of pairs, lengths differ, there are fewer groups than folds, or
-            triplets link the points so that a fold has none.
+            If X is not a table of pairs, lengths differ, there are fewer groups than folds, or
+            triplets link the points so much that a fold is empty.
         """
         check_consistent_length(X, y, groups)
         if isinstance(X, Triplets):
@@ -144,7 +143,7 @@ class DisjointPairsKFold(BaseCrossValidator):
 
     def _split_triplets(self, samples: Triplets) -> Folds:
         triplets = samples.triplets
-        # Only points in use are dealt, so that folds are even in them.
+        # Unused points are left out, so that the folds are even.
         used, local = np.unique(triplets, return_inverse=True)
         local = local.reshape(triplets.shape)
         similar = local[:, :2]
@@ -153,7 +152,7 @@ class DisjointPairsKFold(BaseCrossValidator):
             groups = connected_groups(similar, len(used))
         linked = (
             f"triplets link nearly everything: {len(triplets)} triplets over {len(used)} points "
-            f"leave no {self.n_splits} folds without common points"
+            f"cannot form {self.n_splits} folds without common points"
         )
         remedy = "lower n_splits, mine triplets inside smaller clusters, or give more triplets."
         if groups.max() + 1 < self.n_splits:
@@ -172,7 +171,7 @@ class DisjointPairsKFold(BaseCrossValidator):
             yield train, test
 
     def _classes(self, y: Any) -> NDArray[np.intp] | None:
-        """Code y as classes where folds can keep them in proportion, else None."""
+        """Return y as class codes if the folds can be stratified by it, else None."""
         if y is None:
             return None
         y = np.asarray(y)
@@ -182,7 +181,7 @@ class DisjointPairsKFold(BaseCrossValidator):
             values, classes, counts = np.unique(y.ravel(), return_inverse=True, return_counts=True)
         except TypeError:
             raise TypeError(
-                "y mixes types that cannot be compared, such as None or str beside numbers: "
+                "y mixes types that cannot be compared, such as None and numbers: "
                 "give labels of one type, none missing."
             ) from None
         if len(values) == 2 or counts.min() >= self.n_splits:
@@ -192,12 +191,12 @@ class DisjointPairsKFold(BaseCrossValidator):
 
 @savable
 class AllowSharedQuestions(BaseCrossValidator):
-    """Folds in which a question may stand in training and in test, on purpose.
+    """Wrap a splitter to allow the same question in training and test.
 
-    Estimators that learn out of fold (`DuplicateClassifier`, `PairwiseKNNClassifier`) refuse a
-    splitter whose folds share questions, since what they then measure flatters. Wrapped in this,
-    the same splitter passes. It is right where the texts to be judged are known ones, paired
-    anew, for instance a fixed set of questions that every pair is drawn from.
+    Estimators that learn out of fold (`DuplicateClassifier`, `PairwiseKNNClassifier`) reject
+    splitters whose folds share questions, because such folds overestimate their quality. Wrap the
+    splitter if you will only predict new pairs of known texts, for instance of a fixed set of
+    questions.
 
     Parameters
     ----------
@@ -220,7 +219,7 @@ class AllowSharedQuestions(BaseCrossValidator):
     def __init__(self, cv: Any) -> None:
         if isinstance(cv, str) or not (hasattr(cv, "split") and hasattr(cv, "get_n_splits")):
             raise TypeError(
-                f"cv={cv!r} is no splitter: give for instance KFold(5); a number of folds never "
+                f"cv={cv!r} is not a splitter: give for instance KFold(5); a number of folds never "
                 "shares questions"
             )
         self.cv = cv
@@ -232,12 +231,12 @@ class AllowSharedQuestions(BaseCrossValidator):
         return self.cv.get_n_splits(X, y, groups)
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Folds:
-        """Yield the rows of training and test of each fold, as the wrapped splitter does."""
+        """Yield the training and test rows of each fold of the wrapped splitter."""
         yield from self.cv.split(X, y, groups)
 
 
 def splitter_of(cv: Any, random_state: int) -> Any:
-    """Give the splitter that ``cv`` stands for, itself or a number of folds from 2 on."""
+    """Return ``cv`` itself if it is a splitter, or one for a number of folds, at least 2."""
     if not isinstance(cv, str) and hasattr(cv, "split"):
         return cv
     return DisjointPairsKFold(check_integer("cv", cv, 2), random_state=random_state)
@@ -250,12 +249,12 @@ def question_folds(
     texts: Mapping[int, str],
     wordless: int,
 ) -> list[Fold]:
-    """Give the rows of training and test of each fold, after checking them.
+    """Return the training and test rows of each fold, after checking them.
 
     Parameters
     ----------
     splitter : splitter
-        From `splitter_of`. Its X are the questions' numbers, as strings.
+        From `splitter_of`. Its X are the numbers of the questions, as strings.
     questions : ndarray of int, shape (n, 2)
         Numbers of the questions of each pair.
     y : ndarray, shape (n,)
@@ -263,14 +262,14 @@ def question_folds(
     texts : mapping of int to str
         Text of each question, for messages.
     wordless : int
-        Number of the texts without words, which are all one text and may stand on both sides:
-        they teach nothing about each other.
+        Number of the texts without words. They count as one text, which may be on both sides,
+        because they carry no information.
 
     Raises
     ------
     ValueError
-        If a pair is not in exactly one test fold, or a question stands on both sides of a fold
-        and the splitter is no `AllowSharedQuestions`.
+        If a pair is not in exactly one test fold, or a question is on both sides of a fold
+        and the splitter is not an `AllowSharedQuestions`.
     """
     folds = list(splitter.split(questions.astype(str).astype(object), y))
     everything = np.arange(len(questions))
@@ -286,19 +285,19 @@ def question_folds(
     shared = np.setdiff1d(np.concatenate(seen), [wordless])
     if len(shared):
         raise ValueError(
-            f"cv={splitter!r} lets {len(shared)} questions stand in training and in test of the "
-            f"same fold, the first {texts[int(shared[0])]!r}; what is measured out of fold "
-            "would flatter. Give a number of folds or DisjointPairsKFold(5), or, where that is "
-            f"what you want, AllowSharedQuestions({splitter!r})"
+            f"cv={splitter!r} puts {len(shared)} questions into both training and test of a "
+            f"fold, the first {texts[int(shared[0])]!r}; out-of-fold results would be "
+            "overestimated. Use a number of folds or DisjointPairsKFold(5) or, if you intend "
+            f"this, AllowSharedQuestions({splitter!r})"
         )
     return folds
 
 
 def usable_folds(pairs: NDArray[np.object_], y: NDArray[np.int64], wanted: int, seed: int) -> int:
-    """Give the most question-disjoint folds, up to those wanted, that leave both classes to learn.
+    """Return the largest usable number of question-disjoint folds, at most ``wanted``.
 
-    ``y`` is 1 for duplicates and 0 for others, ``seed`` that of `DisjointPairsKFold`. The result
-    is 0 where even two folds are too many.
+    Folds are usable if all training sides have both classes. ``y`` is 1 for duplicates, else 0;
+    ``seed`` is that of `DisjointPairsKFold`. The result is 0 if two folds are too many.
     """
     if y.min() == y.max():
         return 0

@@ -1,4 +1,4 @@
-"""What Ctrl-C leaves of a fit that is part of another."""
+"""Handling of Ctrl-C in fits that are part of another fit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _IS_PART: ContextVar[bool] = ContextVar("_IS_PART", default=False)
 
 @contextmanager
 def finished_fits_only() -> Iterator[None]:
-    """Within it, a fit that Ctrl-C stops raises KeyboardInterrupt instead of keeping its best.
+    """Let Ctrl-C raise KeyboardInterrupt in nested fits, instead of keeping unfinished models.
 
-    What fits others within its own `fit`, and keeps the finished ones, would take one that was cut
-    short as finished.
+    Estimators that fit others and keep the finished ones need this, so that they do not take an
+    interrupted fit for a finished one.
 
     Examples
     --------
@@ -33,5 +33,5 @@ def finished_fits_only() -> Iterator[None]:
 
 
 def keeps_unfinished() -> bool:
-    """Whether a fit that Ctrl-C stops is to keep what it has learned, with a warning."""
+    """Whether an interrupted fit keeps what it has learned, with a warning."""
     return not _IS_PART.get()

@@ -1,4 +1,4 @@
-"""Which of two labels means that a pair is a duplicate."""
+"""Find out which of two labels means duplicates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEGATED = re.compile(r"(?:not|non|no|un|dis|mis)(.+)")
 
 
 def is_duplicate_label(label: Any) -> bool | None:
-    """Tell whether a word, in any case, means duplicates; None where it isn't known.
+    """Return whether a word means duplicates, ignoring case; None if it is unknown.
 
     Examples
     --------
@@ -39,23 +39,23 @@ def is_duplicate_label(label: Any) -> bool | None:
 
 
 def duplicate_class(classes: Any) -> Any:
-    """Choose of two labels the one that means duplicates.
+    """Return the label that means duplicates.
 
     Parameters
     ----------
     classes : sequence of two labels
-        Two numbers or bools, of which the greater means duplicates, or two words of which one is
-        known to mean duplicates and the other one different texts, in any order.
+        Two numbers or bools, of which the greater means duplicates; or two known words, one for
+        duplicates and one for different texts, in any order.
 
     Returns
     -------
     label : object
-        One of the two, as it came.
+        One of the two, unchanged.
 
     Raises
     ------
     ValueError
-        If the words don't tell.
+        If the words are unknown.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def duplicate_class(classes: Any) -> Any:
     said = [is_duplicate_label(first), is_duplicate_label(second)]
     if sorted(map(str, said)) != ["False", "True"]:
         raise ValueError(
-            f"the classes are {first!r} and {second!r}, which do not tell the one of duplicates: "
+            f"the classes are {first!r} and {second!r}; it is unclear which means duplicates: "
             "label duplicates 1 and other pairs 0, or use words such as 'duplicate' and "
             "'not_duplicate'"
         )
@@ -77,7 +77,7 @@ def duplicate_class(classes: Any) -> Any:
 
 
 def encode_labels(labels: Any) -> tuple[NDArray[Any], Any, NDArray[np.intp]]:
-    """Give the two classes, sorted, which of them means duplicates, and 1 where a label is it.
+    """Return the sorted classes, the one that means duplicates, and 1 for each label of it.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def encode_labels(labels: Any) -> tuple[NDArray[Any], Any, NDArray[np.intp]]:
 
 
 def duplicate_class_of(estimator: Any) -> Any:
-    """Give the label of duplicates of a fitted estimator: 1 where it names no classes.
+    """Return a fitted estimator's label of duplicates: 1 if it has no classes.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def duplicate_class_of(estimator: Any) -> Any:
 
 
 def duplicate_column(probabilities: Any, classifier: Any) -> NDArray[np.float64]:
-    """Choose of a classifier's ``predict_proba``, shape (n, 2), the column of duplicates.
+    """Return the column of duplicates of ``predict_proba``, shape (n, 2).
 
     Raises
     ------
@@ -115,10 +115,10 @@ def duplicate_column(probabilities: Any, classifier: Any) -> NDArray[np.float64]
 
 
 class TwoLabels:
-    """The labels of a fitted classifier, either of which may be that of duplicates."""
+    """Labels of a fitted classifier; either may mean duplicates."""
 
     classes_: Any
-    _duplicate_column = 1  # of classifiers that were saved before it was kept
+    _duplicate_column = 1  # for classifiers saved without it
 
     @property
     def duplicate_class_(self) -> Any:
@@ -131,11 +131,11 @@ class TwoLabels:
         self._duplicate_column = classes.tolist().index(duplicate)
 
     def _columns(self, p: Any) -> NDArray[np.float64]:
-        """Give both columns of ``predict_proba`` from the probability of a duplicate."""
+        """Return both columns of ``predict_proba`` from the probability of a duplicate."""
         return np.column_stack([p, 1 - p] if self._duplicate_column == 0 else [1 - p, p])
 
     def _label_where(self, duplicate: Any) -> NDArray[Any]:
-        """Give a label where a pair is a duplicate, and the other one elsewhere."""
+        """Return the label of duplicates where the mask is true, else the other label."""
         return self.classes_[
             np.where(duplicate, self._duplicate_column, 1 - self._duplicate_column)
         ]

@@ -1,4 +1,4 @@
-"""Checks shared by every estimator that reads pairs of texts."""
+"""Validation of pairs of texts and their labels, for all estimators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from estimators.inputs.texts import TextIndex, check_encodable
 
-# A question may be 20,000 characters long; an error message must stay readable.
+# Questions can have 20,000 characters; error messages must stay readable.
 _shortener = Repr()
 _shortener.maxstring = _shortener.maxother = 60
 _short = _shortener.repr
@@ -28,35 +28,35 @@ def check_pairs(
     encodable: bool = False,
     fits: bool = False,
 ) -> NDArray[np.object_]:
-    """Convert rows of texts to an object array of str, or name the row that is wrong.
+    """Convert rows of texts to an object array of str, or raise an error that names the wrong row.
 
     Parameters
     ----------
     pairs : list of tuple, ndarray or frame, shape (n, n_columns)
-        Rows of texts, which may be empty; a frame is of pandas, polars, pyarrow or anything
-        with ``columns``.
+        Rows of texts, which may be empty texts; frames may be from pandas, polars, pyarrow or
+        anything with ``columns``.
     n_columns : int, default=2
-        Texts per row; 3 where a hard negative stands beside the pair.
+        Texts per row; 3 if each pair has a hard negative.
     name : str, default="pairs"
         Name of the argument in error messages.
     encodable : bool, default=False
-        Whether half of a surrogate pair is refused, as tokenizers do.
+        Whether to reject lone surrogates, as tokenizers do.
     fits : bool, default=False
-        Whether a model is fitted to the rows, so that one text at least must not be empty.
+        Whether to require a text that is not empty, as for fitting.
 
     Returns
     -------
     checked : ndarray of object, shape (n, n_columns)
-        Every entry a str. An object array that is already good is returned itself; fixed-width
-        string arrays are converted, since every entry takes the memory of the longest.
+        Every entry is a str. A valid object array is returned itself; fixed-width string arrays
+        are converted, because every entry takes the memory of the longest.
 
     Raises
     ------
     TypeError
-        If an entry is not a str, a row is one text, or ``pairs`` is no table at all.
+        If an entry is not a str, a row is a single text, or ``pairs`` is not a table.
     ValueError
-        If an entry is missing (None, NaN, NA), the number of columns is wrong, there is no
-        row, or all texts are empty where ``fits``. Rows and columns in messages are counted from 0.
+        If an entry is missing (None, NaN, NA), the number of columns is wrong, there are no rows,
+        or all texts are empty although ``fits`` is True. Messages count rows and columns from 0.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def check_pair_labels(y: ArrayLike, n: int, *, allow_one_class: bool = False) ->
     n : int
         Number of pairs.
     allow_one_class : bool, default=False
-        Whether labels of a single class pass, as they do where nothing is fitted.
+        Whether labels of a single class are valid, as for prediction.
 
     Returns
     -------
     labels : ndarray, shape (n,)
-        The labels as an array, in their own values.
+        The labels as an array, with their values unchanged.
 
     Raises
     ------
@@ -130,7 +130,7 @@ duplicates and non-duplicates.
             if is_missing(label):
                 raise ValueError(f"y row {row} is missing ({label!r}): label the pair or drop it.")
     if labels.dtype == object and all(isinstance(label, Integral) for label in labels):
-        # scikit-learn knows no object arrays of numbers; mixed types it should refuse.
+        # scikit-learn rejects object arrays of numbers; mixed types should be rejected.
         labels = np.asarray(labels.tolist())
     check_classification_targets(labels)
     classes = np.unique(labels)
@@ -148,12 +148,12 @@ duplicates and non-duplicates.
 
 
 def check_pair_scores(y: Any, n_pairs: int) -> NDArray[np.float64]:
-    """Give the scores of pairs, in any unit, as finite floats that are not all equal.
+    """Return scores of pairs, in any unit, as finite floats that are not all equal.
 
     Raises
     ------
     ValueError
-        If a score is missing or no number, their number is wrong, or all are equal.
+        If a score is missing or not a number, their count is wrong, or all are equal.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def check_pair_scores(y: Any, n_pairs: int) -> NDArray[np.float64]:
     ]
     if wrong:
         raise ValueError(
-            f"y row {wrong[0]} is {_short(values[wrong[0]])}, no finite number ({len(wrong)} such "
+            f"y row {wrong[0]} is {_short(values[wrong[0]])}, not a finite number ({len(wrong)} "
             "in all): convert it, or drop the pair."
         )
     scores = scores.astype(np.float64)
@@ -191,8 +191,8 @@ def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:
     Returns
     -------
     conflicts : list of ndarray of intp
-        For each pair with both labels, all rows where it stands, ascending; the list is in
-        order of the first row.
+        For each pair with both labels, all its rows, ascending; the list is in order of the
+        first row.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:
 
 
 def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:
-    """Bring any accepted container to an object array; texts are checked later."""
+    """Convert any accepted container to an object array; texts are checked later."""
     if hasattr(pairs, "columns"):
         return _frame_table(pairs, n_columns, name)
     if isinstance(pairs, np.ndarray) and pairs.ndim >= 2:
@@ -230,13 +230,13 @@ def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:
             _check_row(row, n_columns, f"{name} row {index}")
     table = np.empty((len(rows), n_columns), dtype=object)
     for column in range(n_columns):
-        # fromiter keeps a stray list as one object, where assignment would unpack it.
+        # fromiter keeps a list as one object; assignment would unpack it.
         table[:, column] = np.fromiter((row[column] for row in rows), object, len(rows))
     return table
 
 
 def _frame_table(frame: Any, n_columns: int, name: str) -> NDArray[np.object_]:
-    columns = list(getattr(frame, "column_names", frame.columns))  # of pyarrow, of others
+    columns = list(getattr(frame, "column_names", frame.columns))  # pyarrow has column_names
     if len(columns) != n_columns:
         shown = ", ".join(map(str, columns[:8])) + (", ..." if len(columns) > 8 else "")
         raise ValueError(

@@ -1,7 +1,7 @@
-"""Checks of constructor parameters, each error naming the parameter and the remedy.
+"""Checks of constructor parameters, whose errors name the parameter and the remedy.
 
-Two parameters name folders that keep work. ``memory``, as in scikit-learn, is joblib's: it keeps
-what was fitted, as pickles. ``cache`` keeps encodings of texts by a frozen model: numbers alone.
+Two parameters name folders. ``memory`` is joblib's, as in scikit-learn, and holds fitted objects
+as pickles. ``cache`` holds encodings of texts by a frozen model, as plain numbers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_memory
 
 Advance = Callable[..., None]
-"""Moves a progress bar by ``advance(text, steps=1)``; with 0 steps the text says what begins."""
+"""Advances a progress bar: ``advance(text, steps=1)``; with 0 steps, text names the next task."""
 
 _HAS_BAR: ContextVar[bool] = ContextVar("_HAS_BAR", default=False)
 
 
 def check_integer(name: str, value: Any, low: int) -> int:
-    """Give ``value`` as int, or raise unless it is an integer of at least ``low``."""
+    """Return ``value`` as int; raise an error unless it is an integer of at least ``low``."""
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be an integer, {low} or more")
     if value < low:
@@ -36,7 +36,7 @@ def check_integer(name: str, value: Any, low: int) -> int:
 
 
 def check_real(name: str, value: Any, low: float, high: float = np.inf) -> float:
-    """Give ``value`` as float, or raise unless it is a finite number in [low, high]."""
+    """Return ``value`` as float; raise an error unless it is a finite number in [low, high]."""
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be a number from {low} to {high}")
     if not (np.isfinite(float(value)) and low <= float(value) <= high):
@@ -45,20 +45,20 @@ def check_real(name: str, value: Any, low: float, high: float = np.inf) -> float
 
 
 def check_bool(name: str, value: Any) -> bool:
-    """Give ``value`` as bool, or raise unless it is one."""
+    """Return ``value`` as bool; raise an error unless it is one."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be True or False")
     return bool(value)
 
 
 def check_verbose(value: Any) -> None:
-    """Raise unless ``value`` is False, True or an integer of at least 0."""
+    """Raise an error unless ``value`` is False, True or an integer of at least 0."""
     if not isinstance(value, bool):
         check_integer("verbose", value, 0)
 
 
 def check_seed(value: Any) -> np.random.RandomState:
-    """Give the random numbers that ``random_state`` stands for: an int, RandomState or None."""
+    """Return the random generator of ``random_state``: an int, RandomState or None."""
     try:
         return check_random_state(value)
     except ValueError:
@@ -68,7 +68,7 @@ def check_seed(value: Any) -> np.random.RandomState:
 
 
 def check_folder(name: str, value: Any) -> Path | None:
-    """Give ``value`` as a path, or raise unless it is None or can be a folder."""
+    """Return ``value`` as a path; raise an error unless it is None or can be a folder."""
     if value is None:
         return None
     if not isinstance(value, (str, os.PathLike)):
@@ -80,12 +80,12 @@ def check_folder(name: str, value: Any) -> Path | None:
 
 
 def checked_memory(value: Any) -> Any:
-    """Give the joblib.Memory that ``memory`` stands for: None, a folder or one such itself."""
+    """Return the joblib.Memory of ``memory``: None, a folder, or a Memory itself."""
     return check_memory(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
 def cloned(name: str, value: Any) -> Any:
-    """Give an unfitted copy of an estimator, or raise where ``value`` is none."""
+    """Return an unfitted copy of an estimator; raise an error if ``value`` is not one."""
     try:
         return clone(value)
     except TypeError as error:
@@ -93,7 +93,7 @@ def cloned(name: str, value: Any) -> Any:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """Give ``value``, or raise unless it is one of ``choices``."""
+    """Return ``value``; raise an error unless it is one of ``choices``."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
     return value
@@ -101,10 +101,10 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
 
 @contextmanager
 def progress_bar(verbose: int, title: str, total: int | None = None) -> Iterator[Advance | None]:
-    """Yield what advances a bar, or None when not verbose.
+    """Yield a function that advances a bar, or None when not verbose.
 
-    With the ``total`` of its steps the bar also shows the time left. A bar within another one is
-    gone when it is done.
+    With a ``total`` number of steps, the bar also shows the time left. A nested bar disappears
+    when it is done.
     """
     if not verbose:
         yield None
@@ -125,19 +125,19 @@ def progress_bar(verbose: int, title: str, total: int | None = None) -> Iterator
 
 
 def bars_stay() -> bool:
-    """Whether a bar stays on the screen when it is done: the outermost one does."""
+    """Whether a bar stays on the screen when done, as only the outermost bar does."""
     return not _HAS_BAR.get()
 
 
 @contextmanager
 def showing_progress(estimator: Any, verbose: int) -> Iterator[None]:
-    """Let an estimator of this package show progress for a while, or those of a pipeline.
+    """Let an estimator of this package, or those of a pipeline, show progress temporarily.
 
-    Its own ``verbose`` counts again afterwards, so that nothing that is kept or cached knows of it.
+    Afterwards ``verbose`` is restored, so that stored and cached objects do not contain it.
     """
     parts = [s for _, s in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
     parts = [part for part in parts if type(part).__module__.partition(".")[0] == "estimators"]
-    # A teacher learns before the model that learns from it.
+    # A teacher is fitted before the model that learns from it.
     parts += [part.teacher for part in parts if getattr(part, "teacher", None) is not None]
     quiet = [part for part in parts if verbose and getattr(part, "verbose", None) in (0, False)]
     before = [part.verbose for part in quiet]

@@ -1,4 +1,4 @@
-"""Transformers over rows in blocks on disk: fitted by sums over blocks, applied block by block."""
+"""Fit and apply transformers on blocks of rows on disk."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ def fit_vectorizer(
     Parameters
     ----------
     vectorizer : TfidfVectorizer
-        With any parameters; it is fitted as its `fit` would on all texts at once, to the same
-        vocabulary and the same weights.
+        With any parameters. The fitted vocabulary and weights equal those of `fit` on all texts
+        at once.
     texts : RowBlocks
         Blocks of texts.
     n_jobs : int, default=None
-        Processes, as joblib counts them; None takes those of `joblib.parallel_config`, else one.
+        Number of processes, as in joblib; None takes that of `joblib.parallel_config`, else 1.
     verbose : int, default=0
-        Above 0, a progress bar.
+        If above 0, show a progress bar.
 
     Returns
     -------
     vectorizer : TfidfVectorizer
-        The same, fitted.
+        The same object, fitted.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no TF-IDF vectorizer, the blocks hold no texts, or no term is left.
+        If it is not a TF-IDF vectorizer, the blocks hold no texts, or no term is left.
 
     Notes
     -----
-    Memory: the counts of all different terms, before ``min_df`` drops any.
+    Memory: the counts of all distinct terms, before ``min_df`` drops any.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def fit_vectorizer(
             "on a sample of the rows, texts.rows(...), or needs no fitting"
         )
     if not texts.has_texts:
-        raise TypeError(f"texts holds blocks of {texts.dtype}, not of texts; give those")
+        raise TypeError(f"texts holds blocks of {texts.dtype}, not of texts; give blocks of texts")
     with progress_bar(verbose, "vocabulary") as progress, shared_with(texts, vectorizer) as read:
 
         def counted(once: bool) -> Counter[str]:
@@ -85,7 +85,7 @@ def fit_vectorizer(
             n_times = counted(False) if limited else n_texts_with
             vectorizer.vocabulary = _kept_terms(vectorizer, n_texts_with, n_times, texts.shape[0])
     try:
-        # With the terms known, one text is enough for all but their weights.
+        # The terms are known now, so one text is enough to set everything except the weights.
         with np.errstate(divide="ignore"):
             vectorizer.fit(texts.rows([0]))
     finally:
@@ -103,27 +103,28 @@ def transform_blocks(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> RowBlocks:
-    """Transform rows in blocks on disk into rows in blocks on disk.
+    """Transform blocks of rows on disk into new blocks on disk.
 
-    What an interrupted call finished is kept, and the next one goes on from there.
+    An interrupted call keeps its finished blocks; the next call continues from there.
 
     Parameters
     ----------
     transformer : fitted transformer or callable
-        Texts or rows of a block → as many rows, sparse or dense: a vectorizer, an encoder, `FILM`,
-        a pipeline of them. It must be picklable, and a row must depend on its own row alone.
+        Maps texts or rows of a block to as many rows, sparse or dense: a vectorizer, an encoder,
+        `FILM`, or a pipeline of them. It must be picklable, and each result row must depend on its
+        input row only.
     blocks : RowBlocks
-        Rows that it takes.
+        Input rows.
     folder : path
-        Where the blocks go; made when it does not exist, else it must be empty or hold blocks of
-        this very call.
+        Folder for the results; created if missing, otherwise empty or with blocks of the same
+        call.
     n_jobs, verbose
-        As for `fit_vectorizer`.
+        As in `fit_vectorizer`.
 
     Returns
     -------
     blocks : RowBlocks
-        The results, with the same edges.
+        The results, divided into the same blocks.
 
     Raises
     ------
@@ -162,7 +163,7 @@ def _transformed(read: Callable[[], Any], rows: Any, start: int) -> Any:
 
 
 def _term_counts(read: Callable[[], Any], once: bool, texts: list[str], start: int) -> Counter[str]:
-    """In how many texts each term stands, or how many times."""
+    """Count the texts that contain each term, or all its occurrences."""
     analyze = read().build_analyzer()
     counts: Counter[str] = Counter()
     for text in texts:
@@ -182,7 +183,7 @@ def _idf(vectorizer: TfidfVectorizer, n_texts_with: Counter[str], n_texts: int) 
 def _kept_terms(
     vectorizer: TfidfVectorizer, n_texts_with: Counter[str], n_times: Counter[str], n_texts: int
 ) -> list[str]:
-    """Terms that `CountVectorizer` would keep, in its order."""
+    """Return the terms that `CountVectorizer` would keep, in its order."""
     terms = sorted(n_texts_with)
     frequency = np.array([n_texts_with[term] for term in terms], dtype=np.int64)
     low, high = (
@@ -192,7 +193,7 @@ def _kept_terms(
     if high < low:
         raise ValueError(
             f"max_df={vectorizer.max_df!r} is {high} texts, fewer than the {low} of "
-            f"min_df={vectorizer.min_df!r}; raise the one or lower the other"
+            f"min_df={vectorizer.min_df!r}; raise max_df or lower min_df"
         )
     kept = np.flatnonzero((frequency >= low) & (frequency <= high))
     if vectorizer.max_features is not None and len(kept) > vectorizer.max_features:
@@ -200,7 +201,7 @@ def _kept_terms(
         kept = np.sort(kept[(-times).argsort()[: vectorizer.max_features]])
     if not len(kept):
         raise ValueError(
-            f"no term of the {len(terms)} in the texts is left; lower min_df, raise max_df, or "
+            f"none of the {len(terms)} terms in the texts is left; lower min_df, raise max_df, or "
             "check the texts"
         )
     return [terms[place] for place in kept]

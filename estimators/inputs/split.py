@@ -1,4 +1,4 @@
-"""Pairs grouped by the questions that they share, and split so that no group is cut."""
+"""Group pairs that share questions, and split pairs without dividing groups."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from film.corpus import connected_groups
 
 
 def question_groups(pairs: Any) -> NDArray[np.intp]:
-    """Group pairs that a chain of shared questions joins.
+    """Group pairs that are linked by shared questions, directly or through other pairs.
 
-    Questions are compared after `film.text.normalize_text`, and pairs link them whatever their
-    label. Pairs of different groups have no question in common.
+    Questions are compared after `film.text.normalize_text`, and pairs link them regardless of
+    labels. Pairs of different groups have no question in common.
 
     Parameters
     ----------
@@ -54,29 +54,28 @@ def disjoint_pairs_split(
 ) -> list[Any]:
     """Split pairs into train and test that share no question.
 
-    The form of scikit-learn's `train_test_split`: whole groups of `question_groups`, in
-    random order, go to the test while they fit into its size. Proportions of labels are
-    kept only by chance.
+    Works like scikit-learn's `train_test_split`, but assigns whole groups of `question_groups`
+    to the test set, in random order, while they fit into its size. Labels are not stratified.
 
     Parameters
     ----------
     pairs : list of tuple, ndarray or frame, shape (n, 2)
         Pairs of texts.
     y : array-like, shape (n,), default=None
-        Labels; left out of the result when None.
+        Labels; not returned if None.
     *arrays : array-like, shape (n, ...)
-        More arrays to split alike.
+        Further arrays to split in the same way.
     test_size : float or int, default=0.2
-        Share of the pairs in (0, 1), or their number in [1, n - 1]. The test is never
-        larger, unless even the smallest group is; it is then that one.
+        Share of the pairs in (0, 1), or their number in [1, n - 1]. The test set is never larger,
+        unless every group is; it then consists of the smallest group.
     random_state : int, RandomState or None, default=None
         Order of the groups; pass an int for the same split each time.
 
     Returns
     -------
     splits : list
-        ``[pairs_train, pairs_test, y_train, y_test, ...]``, each of the type it came in,
-        rows in their first order.
+        ``[pairs_train, pairs_test, y_train, y_test, ...]``, each of its input type, rows in
+        their original order.
 
     Raises
     ------
@@ -86,7 +85,7 @@ def disjoint_pairs_split(
 
     See Also
     --------
-    DisjointPairsKFold : Several folds, labels in proportion.
+    DisjointPairsKFold : Several folds, stratified by label.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def disjoint_pairs_split(
     sizes = np.bincount(groups)
     if len(sizes) < 2:
         raise ValueError(
-            f"all {len(groups)} pairs hang together by shared questions, so no split leaves "
+            f"shared questions link all {len(groups)} pairs, so no split leaves "
             "both sides without a common question: give more pairs."
         )
     order = check_seed(random_state).permutation(len(sizes))
@@ -126,7 +125,7 @@ def _test_count(test_size: float | int, n: int) -> int:
         if 1 <= test_size < n:
             return int(test_size)
     elif isinstance(test_size, Real) and 0 < test_size < 1:
-        # As in train_test_split, rounded up; 1 - 1/n of few pairs must still leave one.
+        # Rounded up as in train_test_split; 1 - 1/n of few pairs must still leave one.
         return min(int(np.ceil(test_size * n)), n - 1)
     raise ValueError(
         f"test_size is {test_size!r}, but must be a share strictly between 0 and 1 or a number "

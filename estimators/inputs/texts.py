@@ -1,4 +1,4 @@
-"""Unique texts of pairs, numbered alike on every side, and short numbers to know them by."""
+"""Number the unique texts of pairs, and compute short fingerprints of texts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ READINGS: dict[str, Callable[[str], str]] = {
     "normalize_text": normalize_text,
     "token_text": token_text,
 }
-"""Ways to tell whether two texts read alike, by the name that saved models keep."""
+"""Normalisations that make texts equal, by their name in saved models."""
 
 
 @savable
 class TextIndex:
-    """Number texts so that those that read alike, by a name in `READINGS`, share a number.
+    """Number texts so that those equal under a normalisation of `READINGS` share a number.
 
     Attributes
     ----------
     texts : list of str
-        The first text seen of each number.
+        The first text of each number.
     """
 
-    reading = "normalize_text"  # of indexes that were saved without it
+    reading = "normalize_text"  # for indexes saved without it
 
     def __init__(self, reading: str = "normalize_text") -> None:
         self.reading = reading
@@ -38,11 +38,11 @@ class TextIndex:
         self._raw: dict[str, int] = {}
 
     def add(self, texts: Iterable[str]) -> np.ndarray:
-        """Give the numbers of texts, new ones where needed."""
+        """Return the numbers of texts; new texts get new numbers."""
         return np.fromiter((self._code(text) for text in texts), dtype=np.intp)
 
     def add_pairs(self, pairs: np.ndarray) -> np.ndarray:
-        """Give the (n, c) numbers of checked pairs."""
+        """Return the (n, c) numbers of checked pairs."""
         return self.add(pairs.ravel()).reshape(pairs.shape)
 
     def _code(self, raw: str) -> int:
@@ -56,16 +56,16 @@ class TextIndex:
 
 
 def as_texts(texts: list[str]) -> np.ndarray:
-    """Object array of strings; a fixed-width array of real questions is 200 times larger."""
+    """Return an object array of strings; fixed-width arrays can be 200 times larger."""
     array = np.empty(len(texts), dtype=object)
     array[:] = texts
     return array
 
 
 def distinct_texts(pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Give the texts of checked pairs, sorted and each once, and their (n, c) numbers.
+    """Return the sorted unique texts of checked pairs, and their (n, c) numbers.
 
-    As `numpy.unique` does, which sorts the texts of all pairs instead of those that differ.
+    Equals `numpy.unique`, but sorts only the unique texts.
     """
     texts = sorted(set(pairs.flat))
     number = {text: place for place, text in enumerate(texts)}
@@ -74,10 +74,10 @@ def distinct_texts(pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
 
 
 def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> list[str]:
-    """Give the texts of an iterable, or of a frame's one column, as a list of at least one.
+    """Return the texts of an iterable, or of a frame with one column, as a non-empty list.
 
-    With ``encodable``, for tokenizers, half of a surrogate pair is refused and every text is a
-    plain str. Errors start with ``name`` and name the first element that is wrong.
+    ``encodable``, for tokenizers, rejects lone surrogates and converts every text to a plain str.
+    Errors start with ``name`` and name the first wrong element.
     """
     if isinstance(texts, str):
         raise TypeError(f"{name} is one string; give a list of texts, for instance [{texts!r}]")
@@ -90,11 +90,11 @@ def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> 
             columns = ", ".join(repr(str(column)) for column in getattr(given, "columns", ()))
             named = f" with the columns {columns}" if columns else ""
             raise ValueError(
-                f"{name} has shape {shape}{named}; give the one column that holds the texts"
+                f"{name} has shape {shape}{named}; give the column that holds the texts"
             )
-        # Iterating over a frame would give its column's name.
+        # Iterating over a frame would yield its column name.
         given = np.asarray(given, dtype=object)[:, 0]
-    found = given.to_pylist() if hasattr(given, "to_pylist") else list(given)  # pyarrow's column
+    found = given.to_pylist() if hasattr(given, "to_pylist") else list(given)  # pyarrow column
     for position, text in enumerate(found):
         if not isinstance(text, str):
             raise TypeError(
@@ -110,26 +110,26 @@ def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> 
 
 
 def check_encodable(texts: Iterable[str], place_of: Callable[[int], str]) -> None:
-    """Raise where a text is no Unicode, by the name of its place."""
+    """Raise an error that names the first text with a lone surrogate."""
     for place, text in enumerate(texts):
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"{place_of(place)} has half of a surrogate pair at character {error.start}, which "
-                "stands for no character: read the source with the right encoding, or drop the text"
+                "is not a character: read the source with the right encoding, or drop the text"
             ) from None
 
 
 def place_pairs(
     known: list[str], pairs: np.ndarray, reading: str = "normalize_text"
 ) -> tuple[list[str], np.ndarray]:
-    """Give numbers to the texts of pairs beside known texts.
+    """Assign numbers to the texts of pairs, given known texts.
 
     Parameters
     ----------
     known : list of str
-        Texts as `reading` gives them, each once.
+        Unique texts, normalised by `reading`.
     pairs : ndarray of str, shape (n, 2)
         Checked pairs.
     reading : str, default="normalize_text"
@@ -138,11 +138,11 @@ def place_pairs(
     Returns
     -------
     new : list of str
-        Texts that are not known, as they are spelled: they are numbered from ``len(known)`` on.
-        Spellings of one new text may embed apart; were one to stand for all, a prediction would
-        depend on which pair of the batch came first.
+        Unknown texts as spelled, numbered from ``len(known)`` on. Different spellings of a new
+        text stay separate, because their embeddings may differ; otherwise a prediction would
+        depend on the order of the pairs.
     codes : ndarray of int, shape (n, 2)
-        Numbers. Texts of a pair that read alike share one, whichever comes first.
+        Numbers. Texts of one pair that are equal when normalised share a number.
     """
     number = {text: code for code, text in enumerate(known)}
     spelt, position = distinct_texts(pairs)
@@ -158,7 +158,7 @@ def place_pairs(
 
 
 def tags_of_texts(tags: Any) -> Any:
-    """Say in an estimator's tags that it takes texts, and as a classifier two classes."""
+    """Declare text input, and two classes for a classifier, in an estimator's tags."""
     tags.input_tags.two_d_array, tags.input_tags.string = False, True
     if tags.classifier_tags is not None:
         tags.classifier_tags.multi_class = False
@@ -177,10 +177,10 @@ def _remedy(value: Any) -> str:
 
 
 def fingerprints(texts: Iterable[str]) -> NDArray[np.uint64]:
-    """Give a number for each text, equal for texts that are equal after normalisation.
+    """Return a number for each text, equal for texts that are equal after normalisation.
 
-    It is the first 8 bytes of BLAKE2b of the normalised text. Among a million remembered texts,
-    one new text in 18 million million is taken for a known one.
+    It is the first 8 bytes of the BLAKE2b hash of the normalised text. Among a million stored
+    texts, a new text collides with probability 1 in 18 million million.
     """
     digests = [_eight_bytes(normalize_text(text)) for text in texts]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

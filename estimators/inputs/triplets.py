@@ -1,4 +1,4 @@
-"""Triplets as samples, so that cross-validation slices them and not the points."""
+"""Triplets as samples for cross-validation."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from film.metric import check_triplets
 
 
 class Triplets:
-    """Triplets as the samples of scikit-learn's model selection, without copying X.
+    """Triplets as samples for scikit-learn's model selection, without copying X.
 
-    Cross-validation slices X and would pass a separate array of triplets whole, with
-    indices that then point at wrong rows. Indexing this view selects triplets and keeps the
-    very same points.
+    Cross-validation slices X but would pass a separate array of triplets whole, with indices
+    that no longer match. Indexing this view selects triplets and keeps the same points.
 
     Parameters
     ----------
     X : ndarray, sparse matrix or frame, shape (n, D)
-        Vectors of the points. Held, never copied or changed.
+        Vectors of the points. Neither copied nor changed.
     T : array-like of int, shape (t, 3)
         Rows of X: (anchor, similar, dissimilar), three different ones.
 
@@ -36,24 +35,24 @@ class Triplets:
     triplets : ndarray of intp, shape (t, 3)
         The checked triplets.
     n_points : int
-        Rows that ``X`` had when the first view was made.
+        Number of rows of ``X`` when the first view was made.
     shape : tuple of int
         (t, D): the number of samples, then the width of the points.
 
     Raises
     ------
     TypeError, ValueError
-        If X has no two-dimensional shape, or is already a `Triplets`; if T is not integer (t, 3),
-        is empty, or a row is out of range or names one point twice.
+        If X is not two-dimensional or is already a `Triplets`; if T is not an integer array of
+        shape (t, 3), is empty, has a row out of range, or repeats a point in a triplet.
 
     See Also
     --------
-    DisjointPairsKFold : Folds of triplets that share no point.
+    DisjointPairsKFold : Folds of triplets that share no points.
 
     Notes
     -----
-    Conversion to an array is refused: the points of a triplet are three rows, and no single
-    one may stand for it. A selection of no triplet is refused too.
+    Conversion to an array raises an error, because a triplet has three rows of X. An empty
+    selection raises an error, too.
 
     Examples
     --------
@@ -100,7 +99,7 @@ class Triplets:
         """Select triplets by indices, mask, slice or number; the points stay the same."""
         rows = key
         if isinstance(key, tuple):
-            # scikit-learn selects samples of anything with a shape by (indices, Ellipsis).
+            # scikit-learn selects samples of any object with a shape by (indices, Ellipsis).
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError(
                     f"Triplets can be indexed by triplet only, got {key!r}: "
@@ -129,15 +128,15 @@ class Triplets:
         return view
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Refuse conversion: no row of X stands for a triplet."""
+        """Raise TypeError, because a triplet is not a row of X."""
         raise TypeError(
-            "Triplets is not an array of features, this estimator or transformer takes no "
-            "triplets: transform X first, then wrap it as Triplets(X, T) for a metric learner "
-            "such as FILM."
+            "Triplets is not an array of features; this estimator or transformer does not "
+            "accept triplets: transform X first, then wrap it as Triplets(X, T) for a metric "
+            "learner such as FILM."
         )
 
     def __repr__(self) -> str:
-        """Return the numbers of triplets, points and features."""
+        """Show the numbers of triplets, points and features."""
         return (
             f"Triplets(n_triplets={len(self)}, n_points={self.n_points}, "
             f"n_features={self.shape[1]})"
@@ -147,25 +146,25 @@ class Triplets:
 def labels_or_triplets(
     targets: Any, n_points: int
 ) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
-    """Check what a metric learns from: group labels of points, or triplets of their rows.
+    """Check the target of a metric: group labels of points, or triplets of their rows.
 
     Parameters
     ----------
     targets : array-like of shape (n_points,), or of int, shape (t, 3)
         Labels, or triplets.
     n_points : int
-        Rows of X.
+        Number of rows of X.
 
     Returns
     -------
     labels, triplets : ndarray or None
-        One of them.
+        One is None.
 
     Raises
     ------
     ValueError
-        If there are not as many labels as points, no triplet can be mined from them, or triplets
-        are as in `film.metric.check_triplets`.
+            If the numbers of labels and points differ, no triplet can be mined from the labels, or
+            triplets are invalid as in `film.metric.check_triplets`.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def labels_or_triplets(
             "row, or triplets of shape (n_triplets, 3)"
         )
     with warnings.catch_warnings():
-        # Groups of duplicates are small, so there may be nearly as many as samples.
+        # Groups of duplicates are small, so there can be nearly as many classes as samples.
         warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
         check_classification_targets(labels)
     counts = np.unique(labels, return_counts=True)[1]
@@ -195,7 +194,7 @@ def labels_or_triplets(
 
 
 def nothing_mined(labels: NDArray[Any]) -> ValueError:
-    """Make the error that says why labels give no triplet."""
+    """Return the error that explains why labels yield no triplet."""
     n_classes = len(np.unique(labels))
     return ValueError(
         f"no triplet can be mined from y: it has {n_classes} class"

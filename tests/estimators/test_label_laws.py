@@ -174,7 +174,7 @@ def test_the_label_of_duplicates_is_known(classes, expected):
 @pytest.mark.parametrize("model", [*CLASSIFIERS.values(), TEACHER, *NEURAL.values()])
 def test_other_words_are_refused_by_name(words, model):
     shown = " and ".join(map(repr, sorted(words)))
-    with pytest.raises(ValueError, match=f"{shown}, which do not tell the one of duplicates"):
+    with pytest.raises(ValueError, match=f"{shown}; it is unclear which means duplicates"):
         fresh(model).fit(DATA.pairs, np.where(DATA.y == 1, *words))
 
 
@@ -184,5 +184,5 @@ def test_a_classifier_of_others_may_name_its_label():
     foreign.duplicate_class_ = "gleich"
     assert duplicate_probabilities(foreign, [("a", "b")]) == [0.9]
     del foreign.duplicate_class_
-    with pytest.raises(ValueError, match="do not tell"):
+    with pytest.raises(ValueError, match="unclear which means duplicates"):
         duplicate_probabilities(foreign, [("a", "b")])

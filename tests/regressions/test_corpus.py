@@ -168,7 +168,7 @@ def test_10_a_frame_of_one_column_is_its_texts():
     finder = DuplicateFinder().fit(texts[:20])
     assert len(finder.add(frame[["subject"]][20:], ids=range(20, 30)).texts_) == 30
     for wrong in (frame, frame.to_numpy()):
-        with pytest.raises(ValueError, match=r"texts has shape \(30, 2\).*the one column"):
+        with pytest.raises(ValueError, match=r"texts has shape \(30, 2\).*the column"):
             DuplicateFinder().fit(wrong)
 
 

@@ -220,7 +220,7 @@ def test_08_disjoint_folds_of_ones_own_pass():
 
 
 def test_08_only_a_splitter_can_share():
-    with pytest.raises(TypeError, match="cv=5 is no splitter"):
+    with pytest.raises(TypeError, match="cv=5 is not a splitter"):
         AllowSharedQuestions(5)
     assert AllowSharedQuestions(KFold(4)).get_n_splits() == 4
 

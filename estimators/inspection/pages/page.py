@@ -94,7 +94,7 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
     """
     defaults = {"alignments": {}, "tokens": {}, "notes": []}
     content = defaults | dict(data)
-        # Decisions made in the browser belong to these texts in this order.
+    # Decisions made in the browser belong to these texts in this order.
     texts = json.dumps([[entry["id"], entry["text"]] for entry in content["texts"]])
     content["key"] = hashlib.sha256(texts.encode()).hexdigest()
     return _page("duplicates", content, title)

@@ -137,7 +137,7 @@ def test_another_dense_layer_is_another_model(tiny_model, tmp_path):
     assert len(digests) == 2
     weights = tmp_path / "3" / "2_Dense" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
-    with pytest.raises(ValueError, match="damaged or cut off"):
+    with pytest.raises(ValueError, match="damaged or truncated"):
         SentenceEncoder(tmp_path / "3", **LIMIT).fit(TEXTS)
     weights.unlink()
     with pytest.raises(FileNotFoundError, match="2_Dense"):

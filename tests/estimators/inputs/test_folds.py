@@ -230,7 +230,7 @@ def test_split_always_leaves_two_sides():
         train, test = disjoint_pairs_split(pairs, test_size=test_size, random_state=0)
         assert train and test
         assert not questions(train, range(len(train))) & questions(test, range(len(test)))
-    with pytest.raises(ValueError, match="all 2 pairs hang together"):
+    with pytest.raises(ValueError, match="link all 2 pairs"):
         disjoint_pairs_split(pairs[:2])
 
 

@@ -217,8 +217,8 @@ def test_scores_given_are_not_changed():
     [
         ([1, 2], "y has 2 scores for 3 pairs: give one per pair"),
         ([1, 2, 3, 4], "y has 4 scores for 3 pairs"),
-        ([0, float("nan"), 1], r"y row 1 is nan, no finite number \(1 such in all\)"),
-        ([0, np.inf, -np.inf], r"y row 1 is inf, no finite number \(2 such in all\)"),
+        ([0, float("nan"), 1], r"y row 1 is nan, not a finite number \(1 in all\)"),
+        ([0, np.inf, -np.inf], r"y row 1 is inf, not a finite number \(2 in all\)"),
         ([0, 1, None], "y row 2 is None"),
         ([0, "1", 2], "y row 0 is '0'"),
         (np.array([0, "many", 2], dtype=object), "y row 1 is 'many'.*1 such.*convert it"),
