@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
+from estimators.persistence.token_patterns import check_token_pattern
 from film.unpacking import check_sparse
 
 LEAVES = (str, bytes, int, float, type(None), np.generic)
@@ -79,6 +80,8 @@ def check_content(part: Any) -> None:
             f"{type(part).__name__} has input={part.input!r}, with which texts name files to read; "
             "give it the texts, and input='content'"
         )
+    if isinstance(part, CountVectorizer | HashingVectorizer):
+        check_token_pattern(part.token_pattern)
     if sp.issparse(part):
         check_sparse(part)
     elif isinstance(part, CountVectorizer) and "vocabulary_" in vars(part):

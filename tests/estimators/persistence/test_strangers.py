@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 import tracemalloc
 import warnings
@@ -238,6 +239,42 @@ def test_texts_do_not_name_files_to_read(tmp_path, kind, value):
         load_model(path)
     with pytest.raises(ValueError, match="give it the texts"):
         save_model(kind(input=value), path)
+
+
+ENDLESS = [
+    *(r"(a+)+$", r"(?:a|aa)+$", r"(\w+\s?)*$", r"(?:a?){50}b", r"(?:(?:ab)*|a)*c"),
+    *(r"(?:x\w+|\w+)*!", r"(?>(?:a+)+)b", r"(?=(a+)+b)\w", r"(?:-a*a*)*!", r"(?i)(?:A[a-z]+)+!"),
+    *(r".*.*=", r"\w*\w*\w*!", r"(\w)\1", "a" * 600, "("),
+]
+QUICK = [
+    *(r"(?u)\b\w\w+\b", r"\S+", r"\w+(?:['-]\w+)*", r"(?:\w|-)+", r"(?<!\w)[^\W\d_]+(?=x)"),
+    *(r"\d{1,3}(?:,\d{3})*(?:\.\d+)?|\w+", r"\w+(?:-\w+)*(?:'\w+)?", r"(?:[A-Z][a-z]+)+"),
+    *(r"\d+(?:[.,]\d+)*|\w+|[^\w\s]", r"https?://\S+|#?\w+", r"\w+@\w+(?:\.\w+)+|\w+"),
+    *(r"(?:[A-Za-z]\.)+|\b[a-zA-Z]{3,}\b", r".+", "[一-龥]|\\w+"),
+]
+
+
+@pytest.mark.parametrize("kind", [TfidfVectorizer, HashingVectorizer])
+@pytest.mark.parametrize("pattern", ENDLESS)
+def test_patterns_that_may_take_endless_time_are_refused(tmp_path, kind, pattern):
+    path = tmp_path / "words.film"
+    save_model(kind(token_pattern="an honest one"), path)
+    moved(path, "an honest one", pattern)
+    with pytest.raises(ValueError, match=r"token_pattern .* may take endless time for a text"):
+        load_model(path)
+    with pytest.raises(ValueError, match="may take endless time"):
+        save_model(kind(token_pattern=pattern), path)
+
+
+@pytest.mark.parametrize("pattern", QUICK)
+def test_patterns_that_people_use_are_saved_and_quick(tmp_path, pattern):
+    save_model(TfidfVectorizer(token_pattern=pattern), tmp_path / "words.film")
+    found = re.compile(load_model(tmp_path / "words.film").token_pattern)
+    for part in ("a", "1", "A-", "a'", "a.b ", "Ab", "1,234", "a@"):
+        started = time.process_time()
+        found.findall(part * 2000 + "!")
+        # Quadratic at most: exponential ones would not end.
+        assert time.process_time() - started < 2
 
 
 def test_a_file_starts_no_processes(tmp_path):
