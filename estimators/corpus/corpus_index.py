@@ -54,9 +54,12 @@ class CorpusIndex:
     ----------
     device : str or None
         Device of torch that searches; None is NumPy.
+    both_ways : bool
+        Whether the nearest of unique texts among texts that are asked about are candidates too.
     """
 
     device: str | None = None
+    both_ways = False
 
     def __init__(self, embedder: Any, n_neighbors: int, index: str, seed: int) -> None:
         self._texts: list[str] | None = []
@@ -131,6 +134,7 @@ class CorpusIndex:
             # What may fail comes first, so that a failure leaves everything as it was.
             self._take(texts, np.array([block for block, _ in fresh], dtype=np.intp), beside)
             self._numbers.update(fresh)
+        self.both_ways = self.both_ways or bool(beside)
         return codes
 
     def candidates(self, progress: Callable[[str], None] | None = None) -> np.ndarray:
@@ -202,12 +206,21 @@ class AskedTexts:
     ----------
     copies : ndarray of int, shape (n, n_blocks)
         Unique texts that are copies of each, −1 for none.
+    points : ndarray of int
+        Who looks for candidates: the texts and, numbered after them, all unique texts where the
+        index looks both ways.
     """
 
     def __init__(self, index: CorpusIndex, texts: list[str], blocks: list[int] | None) -> None:
         self._index = index
         self._vectors, self._points = index._space.transform(texts)
         self._blocks = None if blocks is None else np.array(blocks, dtype=np.intp)
+        n_points = len(texts)
+        if index.both_ways and self._blocks is not None:
+            n_points += len(index.texts)
+            self._own = NeighbourTable(0, index._is_approximate(self._blocks), index._seed)
+            self._own.append(self._points, self._blocks)
+        self.points = np.arange(n_points)
         places = np.unique(index._table.blocks).tolist()
         every = [places] * len(texts) if blocks is None else [[block] for block in blocks]
         self.copies = np.array(
@@ -218,10 +231,19 @@ class AskedTexts:
             dtype=np.intp,
         )
 
-    def nearest(self, rows: np.ndarray, k: int) -> np.ndarray:
-        """Give the unique texts nearest to some texts, (n_rows, k), −1 where there are no more."""
-        inside = None if self._blocks is None else self._blocks[rows]
-        return self._index._table.nearest(self._points[rows], k, inside, self._index.device)
+    def nearest(self, points: np.ndarray, k: int) -> np.ndarray:
+        """Give the points of the other side nearest to some, (n, k), −1 where there are no more."""
+        table, device, n_texts = self._index._table, self._index.device, len(self._points)
+        near = np.full((len(points), k), -1, dtype=np.intp)
+        texts, others = points[points < n_texts], points[points >= n_texts] - n_texts
+        if len(texts):
+            inside = None if self._blocks is None else self._blocks[texts]
+            found = table.nearest(self._points[texts], k, inside, device)
+            near[points < n_texts] = np.where(found < 0, -1, found + n_texts)
+        if len(others):
+            inside = table.blocks[others]
+            near[points >= n_texts] = self._own.nearest(table.points[others], k, inside, device)
+        return near
 
     def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `CorpusIndex.similarities`, of pairs of a text and a unique text."""

@@ -170,9 +170,9 @@ class DuplicateFinder(BaseEstimator):
             Only rows of equal blocks are compared, copies among them; all rows when None. The
             neighbours of a text are its nearest in its block.
         beside : iterable of str, default=None
-            Texts that are to be matched: what is rare is learned from them too, so that a pair
-            has the same score where the two corpora change places. Each text of `match` has
-            candidates of its own, so that 1 or 2 % of the pairs may differ at a threshold of .5.
+            Texts that are to be matched: what is rare is learned from them too, and `match` has
+            the nearest of each row of the corpus among its candidates, so that the pairs and their
+            scores are the same where the two corpora change places.
 
         Returns
         -------

@@ -51,7 +51,7 @@ class Scored:
     Attributes
     ----------
     pairs : ndarray of int, shape (m, 2)
-        Each pair once; of points of one kind the lower number first.
+        Each pair once, the lower number first.
     answers : tuple of two ndarrays of shape (m,)
         Score of each pair, in float64, and whether the similarity cannot tell the two apart: False
         where a classifier judges.
@@ -79,7 +79,6 @@ class Scored:
         ask: Callable[[np.ndarray], Answers],
         *,
         left_out: np.ndarray,
-        is_directed: bool = False,
     ) -> None:
         """Double the candidates of points while one of the last half of them is good.
 
@@ -97,8 +96,6 @@ class Scored:
             Pairs → answers.
         left_out : ndarray of int, shape (l, 2)
             Pairs that are not listed.
-        is_directed : bool
-            Whether a pair is of a point and something else, rather than of two points.
         """
         rows, n_looked_up = np.arange(len(near)), 0
         while near.shape[1] and len(rows):
@@ -106,7 +103,7 @@ class Scored:
             listed = scores[~_are_among(keys, _keys(left_out))]
             good = keys[scores >= wanted.bar(listed) - SLACK]
             last = near[:, near.shape[1] // 2 :]
-            is_good = _are_among(_keys(_pairs(rows, last, is_directed)), good).reshape(last.shape)
+            is_good = _are_among(_keys(_pairs(rows, last)), good).reshape(last.shape)
             n_good = (is_good & (last >= 0)).sum(axis=1) * (near[:, -1] >= 0)
             width = 2 * near.shape[1]
             fits = (MOST_GROWN - n_looked_up) // width
@@ -118,18 +115,22 @@ class Scored:
                 break
             n_looked_up += len(rows) * width
             near = look_up(rows, width)
-            found = _pairs(rows, near, is_directed)[near.ravel() >= 0]
-            _, first = np.unique(_keys(found), return_index=True)
-            new = found[first]
+            new = distinct_pairs(rows, near)
             new = new[~_are_among(_keys(new), keys)]
             self.pairs = np.concatenate([self.pairs, new])
             scores, same_vector = map(np.concatenate, zip(self.answers, ask(new), strict=True))
             self.answers = scores, same_vector
 
 
-def _pairs(rows: np.ndarray, near: np.ndarray, is_directed: bool) -> np.ndarray:
-    pairs = np.column_stack([np.repeat(rows, near.shape[1]), near.ravel()])
-    return pairs if is_directed else np.sort(pairs, axis=1)
+def distinct_pairs(rows: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Pair points with those near them, −1 for none: each pair once, the lower number first."""
+    pairs = _pairs(rows, near)[near.ravel() >= 0]
+    _, first = np.unique(_keys(pairs), return_index=True)
+    return pairs[first]
+
+
+def _pairs(rows: np.ndarray, near: np.ndarray) -> np.ndarray:
+    return np.sort(np.column_stack([np.repeat(rows, near.shape[1]), near.ravel()]), axis=1)
 
 
 def _keys(pairs: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimators.corpus.corpus_index import CorpusIndex
-from estimators.corpus.growth import Scored, Wanted
+from estimators.corpus.growth import Scored, Wanted, distinct_pairs
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.inputs import as_texts, progress_bar
 from estimators.persistence import savable
@@ -86,6 +86,9 @@ class PairScores:
     ) -> tuple[Scored, np.ndarray]:
         """Score other texts, none of them empty, with those of the corpus that are near.
 
+        Near is who is among the k nearest of the other or, where the index learned from texts
+        beside it, who has the other among its own.
+
         Parameters
         ----------
         texts, blocks
@@ -116,7 +119,11 @@ class PairScores:
             if prior == "estimate":
                 prior = self.of_candidates(verbose).prior
 
-        def ask(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # Unique texts are numbered after the texts.
+        offset = np.array([0, len(texts)], dtype=np.intp)
+
+        def ask(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            pairs = points - offset
             if self.probabilities is None:
                 scores, same_vector = asked.similarities(pairs)
             else:
@@ -126,14 +133,15 @@ class PairScores:
                 same_vector = np.zeros(len(pairs), dtype=bool)
             return np.where(asked.are_copies(pairs), 1.0, scores), same_vector
 
-        near = asked.nearest(np.arange(len(texts)), min(k, len(self.index.texts)))
-        wide = np.concatenate([near, asked.copies], axis=1)
-        row, place = np.nonzero(wide >= 0)
-        pairs = np.unique(np.column_stack([row, wide[row, place]]), axis=0)
+        near = asked.nearest(asked.points, min(k, max(len(texts), len(self.index.texts))))
+        copies = np.full((len(near), asked.copies.shape[1]), -1, dtype=np.intp)
+        copies[: len(texts)] = np.where(asked.copies < 0, -1, asked.copies + len(texts))
+        pairs = distinct_pairs(asked.points, np.concatenate([near, copies], axis=1))
         found = Scored(pairs, ask(pairs), prior=prior)
         if not wanted.is_all:
             nothing = np.empty((0, 2), dtype=np.intp)
-            found.grow(near, wanted, asked.nearest, ask, left_out=nothing, is_directed=True)
+            found.grow(near, wanted, asked.nearest, ask, left_out=nothing)
+        found.pairs = found.pairs - offset
         return found, kinds(asked.are_copies(found.pairs), found.answers[1])
 
 

@@ -22,6 +22,7 @@ from estimators.corpus import text_space as _text_space
 from estimators.corpus.duplicate_finder import DuplicateFinder
 from film.corpus import parts as _parts
 from film.corpus.clusters import cut, link_scores
+from film.datasets import make_question_pairs
 from film.pairs.shift.priors import estimate_prior, shift_prior
 from film.text import copy_key, normalize_text
 
@@ -1090,6 +1091,44 @@ def test_all_rows_of_the_corpus_that_match_are_listed(monkeypatch):
     monkeypatch.setattr(_finder_inputs, "MOST_PAIRS", 9)
     with pytest.raises(ValueError, match="the answer has 10 pairs of rows"):
         finder.match(["tea cup", "TEA cup"], threshold=0.4)
+
+
+def test_candidates_of_two_corpora_are_the_nearest_of_either():
+    rng = np.random.default_rng(0)
+    vectors = {f"text {i}": vector for i, vector in enumerate(rng.normal(size=(90, 6)))}
+    texts = list(vectors)
+    sides = {"fitted": texts[:30], "asked": texts[30:]}
+    for one, other in (sides.values(), list(sides.values())[::-1]):
+        finder = DuplicateFinder(
+            embedder=lambda some: np.array([vectors[text] for text in some]), n_neighbors=4
+        ).fit(one, beside=other)
+        found = finder.match(other, threshold=0)
+        unit = [
+            np.array([vectors[text] / np.linalg.norm(vectors[text]) for text in side])
+            for side in (other, one)
+        ]
+        cosines = unit[0] @ unit[1].T
+        order, reverse = (np.argsort(-side, axis=1)[:, :4] for side in (cosines, cosines.T))
+        expected = {(a, b) for a, near in enumerate(order.tolist()) for b in near}
+        expected |= {(a, b) for b, near in enumerate(reverse.tolist()) for a in near}
+        assert set(map(tuple, found.pairs.tolist())) == expected
+        # Of a corpus that was fitted alone, those of the new texts.
+        assert len(finder.fit(one).match(other, threshold=0)) == 4 * len(other)
+
+
+@pytest.mark.parametrize("index", ["exact", "approximate"])
+@pytest.mark.parametrize("threshold", [0.3, 0.5])
+def test_pairs_of_two_corpora_do_not_depend_on_which_comes_first(index, threshold, monkeypatch):
+    monkeypatch.setattr(_neighbour_table, "FEW_POINTS", 40)
+    texts = list(dict.fromkeys(make_question_pairs(1500, random_state=0).pairs.ravel().tolist()))
+    two = texts[:400], texts[400:1400]
+    forth, back = (
+        DuplicateFinder(index=index).fit(one, beside=other).match(other, threshold=threshold)
+        for one, other in (two, two[::-1])
+    )
+    pairs = set(map(tuple, forth.pairs.tolist()))
+    assert len(pairs) == len(forth) == len(back) > 100
+    assert pairs == set(map(tuple, back.pairs[:, ::-1].tolist()))
 
 
 @pytest.mark.parametrize("limits", [{"threshold": 0.6}, {"threshold": 0.8}, {"budget": 70}])
