@@ -1,4 +1,4 @@
-"""Models in files that hold data and names of types, never code."""
+"""Save and load models in files that contain data and type names, never code."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The zip archive of a saved model: opened within limits, its header and metadata."""
+"""Read the zip archive of a saved model, its header and metadata, within size limits."""
 
 from __future__ import annotations
 
@@ -23,44 +23,43 @@ FORMAT = 1
 HEADER = "film-metric.json"
 SCHEMA = "schema.json"
 BUNDLE = "model.film"
-"""What the folder of a self-contained model holds beside the models of its parts."""
+"""File in the folder of a self-contained model that holds everything except parts' models."""
 REGRESSOR = "film_regressor.json"
-"""What the folder of a saved regressor holds beside its model."""
+"""File in the folder of a saved regressor, next to its model."""
 CONTEXT_MODEL = "context_model.json"
-"""What the folder of a saved model of contexts holds beside its parts."""
-# Of skops, whose entries have another form in others.
+"""File in the folder of a saved context model, next to its parts."""
+# The version of skops; other versions have other forms of entries.
 _PROTOCOL = 2
 _MEMBER = re.compile(r"[\w-]+\.(json|npy|npz|bin)", re.ASCII)
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what is known of a saved model, without loading it.
+    """Read the metadata of a saved model, without loading it.
 
     Parameters
     ----------
     path : str or path-like
-        A model file or folder of `save_model`, or a folder that a regressor or `ContextModel`
-        saved.
+        A file or folder written by `save_model`, or a folder saved by a regressor or
+        `ContextModel`.
 
     Returns
     -------
     metadata : dict
-        "class", the name of the model's; "date", when it was saved, in ISO format and UTC;
-        "versions", a dict by package; "metadata", the dict that was given to `save_model`. The
-        date is None and the metadata empty where the model was saved before these were kept.
-        Everything comes from the file and proves nothing: a file from someone else may say what
-        it likes.
+        "class", the name of the model's class; "date", when it was saved, in ISO format and UTC;
+        "versions", a dict by package; "metadata", the dict given to `save_model`. Old files may
+        lack a date (None) and metadata (empty). Everything comes from the file and is not
+        verified.
 
     Raises
     ------
     FileNotFoundError
-        If there is nothing at `path`.
+        If `path` does not exist.
     ValueError
-        If it is no saved model, is damaged or was written in a later format.
+        If it is not a saved model, is damaged, or has a later format.
 
     See Also
     --------
-    save_model : Writes it.
+    save_model : Writes the metadata.
 
     Examples
     --------
@@ -82,25 +81,25 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 class TooLarge(ValueError):
-    """A file would unpack to more than it may."""
+    """A file would unpack to more than the limit."""
 
 
 class OpenArchive:
-    """The archive of a saved model, whose members are whole and no larger than they may be.
+    """Archive of a saved model, checked for complete members within the size limit.
 
     Parameters
     ----------
     path : path
-        What messages call it.
+        Path shown in messages.
     data : bytes
-        The file.
+        Content of the file.
     limit : int
-        Bytes that it may unpack to, and that may be built of it.
+        Maximal number of bytes to unpack, and to build from the file.
 
     Attributes
     ----------
     left : int
-        Bytes of the limit that are not built yet.
+        Bytes of the limit that are not used yet.
     """
 
     def __init__(self, path: str | os.PathLike[str], data: bytes, limit: int) -> None:
@@ -110,10 +109,10 @@ class OpenArchive:
         self._sizes = {info.filename: info.file_size for info in infos}
         self._check_total()
         if len(self._sizes) < len(infos):
-            raise ValueError("it holds two members of one name")
+            raise ValueError("it holds two members with the same name")
         for info in infos:
             if not _MEMBER.fullmatch(info.filename) or info.is_dir():
-                raise ValueError(f"it holds {info.filename!r}, which no model needs")
+                raise ValueError(f"it holds {info.filename!r}, which does not belong to a model")
             check_member(info, data)
         for info in infos:
             if info.filename.endswith(".npy"):
@@ -123,35 +122,35 @@ class OpenArchive:
                 self._check_arrays(info)
 
     def spend(self, size: int) -> None:
-        """Count bytes that are to be built.
+        """Count bytes that will be built.
 
         Raises
         ------
         TooLarge
-            Where the limit does not allow them.
+            If they exceed the limit.
         """
         self.left -= size
         if self.left < 0:
             raise self._too_large(f"more than {self.limit:,} in memory")
 
     def take(self, name: str) -> bytes:
-        """Give a member to build of, and count what it unpacks to."""
+        """Return the bytes of a member, and count its unpacked size."""
         self.spend(self._sizes[name])
         return self.archive.read(name)
 
     def json(self, name: str) -> Any:
-        """Give what is in a member of JSON, and count it."""
+        """Return the content of a JSON member, and count its size."""
         content = self.archive.read(name)
         self.spend(json_size(content))
         return json.loads(content)
 
     def digest(self, header: dict[str, Any]) -> str:
-        """Give the hash that the header should hold."""
+        """Return the hash that the header should hold."""
         others = [name for name in self._sizes if name != HEADER]
         return digest_of(header, ((name, self.archive.read(name)) for name in others))
 
     def _check_arrays(self, info: zipfile.ZipInfo) -> None:
-        """Check a sparse matrix, which is an archive in the archive."""
+        """Check a sparse matrix, which is an archive inside the archive."""
         inner = self.archive.read(info)
         with zipfile.ZipFile(io.BytesIO(inner)) as arrays:
             self._sizes[info.filename] += sum(each.file_size for each in arrays.infolist())
@@ -168,22 +167,22 @@ class OpenArchive:
 
     def _too_large(self, size: str) -> TooLarge:
         return TooLarge(
-            f"{self.path} was refused: its {self._packed:,} bytes would unpack to {size}, and "
-            f"{self.limit:,} is the limit, so that no file fills the memory; where you know that "
-            "the model is as large as that, give load_model a larger max_size"
+            f"{self.path} was refused: its {self._packed:,} bytes would unpack to {size}; the "
+            f"limit of {self.limit:,} protects the memory. If you know that the model is that "
+            "large, give load_model a larger max_size"
         )
 
 
 def open_archive(
     path: str | os.PathLike[str], max_size: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Any], OpenArchive]:
-    """Give header and schema of a file that unpacks within limits, as `load_model`, and itself."""
+    """Return header, schema and archive of a file within limits; errors as in `load_model`."""
     if not Path(path).exists():
         raise FileNotFoundError(f"path: there is no file {os.fspath(path)!r}; give a model file")
     if Path(path).is_dir():
         raise FileNotFoundError(
-            f"{os.fspath(path)} is a folder without {BUNDLE}: it is no self-contained model; a "
-            "folder that a regressor saved is read by the load of its class"
+            f"{os.fspath(path)} is a folder without {BUNDLE}: it is not a self-contained model; "
+            "load a folder that a regressor saved with the load method of its class"
         )
     data = Path(path).read_bytes()
     if data[:1] == pickle.PROTO:
@@ -201,12 +200,12 @@ def open_archive(
         if not isinstance(header["versions"], dict) or (known and schema["protocol"] != _PROTOCOL):
             raise ValueError("wrong header")
         if known and header.get("digest", digest := archive.digest(header)) != digest:
-            raise ValueError("its members are not those that were saved together")
+            raise ValueError("its members were not saved together")
     except (MemoryError, TooLarge):
         raise
-    except Exception as error:  # broken archives, and what is in them, end in many kinds
+    except Exception as error:  # broken archives and contents raise many kinds of errors
         raise ValueError(
-            f"{path} is not a model file, or was cut short ({type(error).__name__}: "
+            f"{path} is not a model file, or was truncated ({type(error).__name__}: "
             f"{printable_text(str(error), 500)}); copy it again, or save the model with save_model"
         ) from error
     if not known:
@@ -218,9 +217,9 @@ def open_archive(
 
 
 def digest_of(header: dict[str, Any], members: Iterable[tuple[str, bytes]]) -> str:
-    """Hash of all that a header says, but for the hash itself, and of all members by their names.
+    """Return the hash of a header without its own hash, and of all members by name.
 
-    Whoever changes a file can make its hash again: it tells accidents, not strangers.
+    It detects damage, not manipulation: anyone who changes a file can recompute the hash.
     """
     content: list[Any] = [{name: said for name, said in header.items() if name != "digest"}]
     content += sorted([name, hashlib.sha256(member).hexdigest()] for name, member in members)
@@ -228,12 +227,12 @@ def digest_of(header: dict[str, Any], members: Iterable[tuple[str, bytes]]) -> s
 
 
 def now() -> str:
-    """Give the time in ISO format and UTC, to the second."""
+    """Return the current time in ISO format and UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages on which a saved model depends."""
+    """Return the versions of Python and of the packages that affect a saved model."""
     found = {"python": platform.python_version()}
     for package in ("film-metric", "scikit-learn", "numpy"):
         try:
@@ -244,7 +243,7 @@ def versions() -> dict[str, str]:
 
 
 def _metadata(header: dict[str, Any], name: Any) -> dict[str, Any]:
-    """Give what `read_metadata` does, empty where a file was written without it."""
+    """Return the result of `read_metadata`, with defaults for missing entries."""
     date, metadata = header.get("date"), header.get("metadata")
     return {
         "class": str(name),
@@ -258,7 +257,7 @@ def _of_folder(folder: Path) -> dict[str, Any]:
     path = folder / (CONTEXT_MODEL if (folder / CONTEXT_MODEL).is_file() else REGRESSOR)
     if not path.is_file():
         raise FileNotFoundError(
-            f"{folder} has no {REGRESSOR}: it is no saved regressor, nor a ContextModel, which "
+            f"{folder} has no {REGRESSOR}: it is not a saved regressor, nor a ContextModel, which "
             f"has {CONTEXT_MODEL}"
         )
     try:

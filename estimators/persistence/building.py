@@ -1,4 +1,4 @@
-"""Objects of a model, built from the schema of a skops file and counted before they are built."""
+"""Build the objects of a model from the schema of a skops file, within a size limit."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from estimators.persistence.trusted import resolve
 from film.unpacking import json_size
 
 MOST_DEPTH = 100
-"""Entries within entries; models have 20."""
+"""Maximal nesting of entries; models need about 20."""
 _ENTRY_BYTES = 200
-"""What an entry takes beside what it holds: a container, and its place in another."""
+"""Size of an entry without its content: a container and its place in another container."""
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 _MOST_SEEDS = 100
 _POOL_SIZE = np.random.SeedSequence(0).pool_size
 
 
 class Builder:
-    """Builds the object that a schema describes, all of whose entries are trusted.
+    """Build the object that a schema of trusted entries describes.
 
-    What several entries name is one object, as it was when it was saved. It counts once for each
-    of them, since classes may copy what they are given.
+    Entries with the same id become one object, as when it was saved. It counts once per entry,
+    because classes may copy their arguments.
 
     Parameters
     ----------
     archive : OpenArchive
-        Holds the arrays, and counts.
+        Provides the arrays and counts bytes.
     """
 
     def __init__(self, archive: OpenArchive) -> None:
@@ -40,7 +40,7 @@ class Builder:
         self.depth = 0
         self.types: dict[tuple[str, str], Any] = {}
         self.built: dict[int, tuple[Any, int]] = {}
-        """By the number of an object: itself, and the bytes that are counted for it."""
+        """Object and its counted bytes, by id."""
 
     def build(self, entry: dict[str, Any]) -> Any:
         """Build the object of an entry.
@@ -48,10 +48,10 @@ class Builder:
         Raises
         ------
         TooLarge
-            Before anything is built with which all would take more than the limit.
+            Before building anything that exceeds the limit.
         ValueError
-            If entries are nested too deep, or are none that a model can hold. Others where they
-            are damaged.
+            If entries are nested too deeply or are not allowed in a model. Damaged entries may
+            raise other errors.
         """
         number = entry.get("__id__")
         if number in self.built:
@@ -100,7 +100,7 @@ class Builder:
     def _reduced(self, named: Any, entry: dict[str, Any]) -> Any:
         arguments = self.build(entry["content"])
         if named is frozenset and not isinstance(arguments[0], list):
-            # Of a range it would be of any size.
+            # A range could have any size.
             raise ValueError(f"a frozenset is made of a {type(arguments[0]).__name__}")
         return named(*arguments)
 
@@ -112,7 +112,7 @@ class Builder:
         cells = [self.build(item) for item in entry["content"]]
         for length in shape[1:]:
             if any(not isinstance(row, list) or len(row) != length for row in cells):
-                raise ValueError(f"an array of objects is not of shape {shape}")
+                raise ValueError(f"an array of objects does not have shape {shape}")
             cells = [cell for row in cells for cell in row]
         array = np.empty(len(cells), dtype=object)
         for place, cell in enumerate(cells):
@@ -139,12 +139,12 @@ class Builder:
 
     def _tree(self, named: Any, entry: dict[str, Any]) -> Any:
         n_features, n_classes, n_outputs = self.build(entry["__reduce__"]["args"])
-        # Compiled code reads as many numbers of classes as there are outputs.
+        # Compiled code reads one number of classes per output.
         if n_classes.shape != (n_outputs,) or n_classes.dtype != np.intp or (n_classes < 1).any():
-            raise ValueError("a decision tree has other outputs than it declares")
+            raise ValueError("a decision tree has a different number of outputs than it declares")
         state = self.build(entry["content"])
         if state["nodes"].ndim != 1 or state["values"].ndim != 3:
-            raise ValueError("a decision tree has nodes of another shape")
+            raise ValueError("a decision tree has nodes of the wrong shape")
         found = named(n_features, n_classes, n_outputs)
         found.__setstate__(state)
         return found
@@ -158,9 +158,9 @@ class Builder:
         state = self.build(entry["content"]["bit_generator"])
         seeds = self.build(entry["content"]["seed_seq"])
         if state["bit_generator"] not in _BIT_GENERATORS or seeds["pool_size"] != _POOL_SIZE:
-            raise ValueError(f"numpy.random.{state['bit_generator']} is no bit generator")
+            raise ValueError(f"numpy.random.{state['bit_generator']} is not a bit generator")
         if max(np.size(seeds["entropy"]), np.size(seeds["spawn_key"])) > _MOST_SEEDS:
-            # The time to mix them grows with their square.
+            # Mixing them takes quadratic time.
             raise ValueError("a bit generator has too many seeds")
         found = getattr(np.random, state["bit_generator"])(np.random.SeedSequence(**seeds))
         found.state = state

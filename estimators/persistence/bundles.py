@@ -1,4 +1,4 @@
-"""Models in a folder together with the transformers models of their parts."""
+"""Save models in a folder together with the transformers models of their parts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def is_bundle(path: Any) -> bool:
 
 
 def moved_into(model: Any, folder: Path) -> Any:
-    """Write the transformers models of all parts into a folder; give a copy that names them there.
+    """Write the transformers models of all parts into a folder; return a copy that uses them.
 
-    A part that stands on one has ``write_model(folder)``, which gives the digest of the files that
-    it wrote, and ``move_to(place, digest)``, after which it reads them from there. A part that
-    reads a folder of another kind has ``carry_files()``, after which it needs none.
+    A part with a transformers model has ``write_model(folder)``, which returns the digest of the
+    written files, and ``move_to(place, digest)``, which makes it read them from there. A part that
+    reads another kind of folder has ``carry_files()``, which makes it independent of the folder.
     """
     moved = copy.deepcopy(model)
     places: dict[str, tuple[str, str]] = {}
@@ -42,13 +42,13 @@ def moved_into(model: Any, folder: Path) -> Any:
 
 
 def adopt_folder(model: Any, parts: Iterable[Any], path: Path) -> None:
-    """Let the parts of a loaded model find the models in its folder.
+    """Point the parts of a loaded model to the transformers models in its folder.
 
     Raises
     ------
     ValueError
-        Where one is missing, is not whole or has changed since it was saved, with the member that
-        needs it. Each is read once for that, a few tenths of a second for 100 MB.
+        If one is missing, damaged or has changed since saving; the message names the member that
+        needs it. Each is read once, which takes a few tenths of a second for 100 MB.
     """
     users: dict[str, list[Any]] = {}
     for part in parts:
@@ -59,8 +59,8 @@ def adopt_folder(model: Any, parts: Iterable[Any], path: Path) -> None:
         needed = f"{place}, which {_whose(model, needing)}"
         if not path.is_dir():
             raise ValueError(
-                f"{path} belongs to a folder that holds {needed}; give load_model that whole "
-                f"folder, not its {BUNDLE} alone"
+                f"{path} belongs to a folder that holds {needed}; give load_model the whole "
+                f"folder, not only its {BUNDLE}"
             )
         if not (path / place).is_dir():
             raise ValueError(
@@ -77,7 +77,7 @@ def adopt_folder(model: Any, parts: Iterable[Any], path: Path) -> None:
 
 
 def _whose(model: Any, needing: list[Any]) -> str:
-    """Say which members of a stack need something for parts of theirs, else which classes do."""
+    """Name the members of a stack that need something for their parts, or else the classes."""
     ids = {id(part) for part in needing}
     names = [
         repr(name)
@@ -90,6 +90,6 @@ def _whose(model: Any, needing: list[Any]) -> str:
 
 
 def _on_models(model: Any) -> list[Any]:
-    """Fitted parts that stand on a transformers model."""
+    """Return the fitted parts that use a transformers model."""
     found = [part for part in parts_of(model) if hasattr(type(part), "move_to")]
     return [part for part in found if hasattr(part, "model_digest_")]

@@ -1,4 +1,4 @@
-"""A smaller form of the schema of a skops file, which skops reads as it is."""
+"""Compact the schema of a skops file into a form that skops can still read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 
 def compact_schema(schema: Any) -> Any:
-    """Write dicts and lists of plain values as one JSON entry each, and paths as texts.
+    """Merge dicts and lists of plain values into one JSON entry each, and turn paths into texts.
 
-    skops writes an entry for every value of a container, of some 300 characters with the type of
-    its key: a vocabulary of 20,000 words is 40,000 entries, and most of the time of loading. One
-    entry of JSON holds it as well: skops builds the same dict or list, shared where it was shared.
+    skops writes an entry of some 300 characters for every value of a container: a vocabulary of
+    20,000 words becomes 40,000 entries, which dominate the loading time. From a single JSON entry,
+    skops builds the same dict or list, and shared containers stay shared.
 
-    Only containers of str, int, float, bool and None are merged, dicts only where all keys are str.
+    Only containers of str, int, float, bool and None are merged, and dicts only if all keys are
+    str.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def compact_schema(schema: Any) -> Any:
     content: Any = schema.get("content")
     plain: Any = None
     if kind[0] == "ConstructorFromReduceNode" and str(kind[2]).endswith("Path"):
-        # A path of one system cannot be built on another, and its text can.
+        # A path of one operating system cannot be built on another, but its text can.
         plain = str(PurePath(*(json.loads(part["content"]) for part in content["content"])))
     if kind == ("ListNode", "builtins", "list") and _are_plain(content):
         plain = [json.loads(entry["content"]) for entry in content]
@@ -42,7 +43,7 @@ def compact_schema(schema: Any) -> Any:
     if plain is None:
         return {name: compact_schema(entry) for name, entry in schema.items()}
     return {
-        # The class is that of other JSON entries: skops takes the type from the content.
+        # This is the class of other JSON entries: skops takes the type from the content.
         "__class__": "str",
         "__module__": "builtins",
         "__loader__": "JsonNode",

@@ -1,4 +1,4 @@
-"""New folders, made whole or not at all."""
+"""Create new folders atomically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def check_new_folder(path: Any) -> Path:
-    """Give a path, or raise FileExistsError where there is more than an empty folder."""
+    """Return a path; raise FileExistsError if it is neither missing nor an empty folder."""
     target = Path(path).expanduser()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(
@@ -21,19 +21,19 @@ def check_new_folder(path: Any) -> Path:
 
 
 def write_folder(path: Any, write: Callable[[Path], Any]) -> None:
-    """Make a new folder of what ``write`` puts into one, whole or not at all.
+    """Create a new folder with the files that ``write`` puts into it, atomically.
 
     Raises
     ------
     FileExistsError, OSError
-        If there is something at ``path``, or it cannot be written.
+        If ``path`` exists and is not empty, or cannot be written.
     """
     target = check_new_folder(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         write(partial)
-        # mkdtemp makes folders, and safetensors files, for their owner alone.
+        # mkdtemp and safetensors restrict permissions to the owner.
         mask = os.umask(0)
         os.umask(mask)
         partial.chmod(0o777 & ~mask)

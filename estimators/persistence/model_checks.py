@@ -1,4 +1,4 @@
-"""What is in a model: whether it comes back as it was, and is sound where code relies on it."""
+"""Check that the parts of a model can be restored, and are safe for compiled code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from film.unpacking import check_sparse
 
 LEAVES = (str, bytes, int, float, type(None), np.generic)
 KEYS = (str, int, float, np.number)
-# What predictions are made of. Others may hold NaN: losses of a run, means of empty columns.
+# Attributes used for prediction. Others may hold NaN, such as losses or means of empty columns.
 _WEIGHTS = frozenset(
     {
         "_axes",
@@ -32,8 +32,8 @@ _WEIGHTS = frozenset(
 
 
 def parts_of(model: Any) -> Iterator[Any]:
-    """Every object of a model once, itself first."""
-    # Holding them keeps an id from being given twice.
+    """Yield every object of a model once, the model first."""
+    # Holding the objects prevents reuse of their ids.
     seen: dict[int, Any] = {}
     stack = [model]
     while stack:
@@ -54,7 +54,7 @@ def parts_of(model: Any) -> Iterator[Any]:
 
 
 def check_restorable(part: Any) -> None:
-    """Raise where skops would restore something else than what was saved."""
+    """Raise an error if skops would not restore the saved value."""
     if isinstance(part, dict):
         wrong = [key for key in part if isinstance(key, bool) or not isinstance(key, KEYS)]
         if wrong or len({str(key) for key in part}) < len(part):
@@ -73,12 +73,12 @@ def check_restorable(part: Any) -> None:
 
 
 def check_content(part: Any) -> None:
-    """Raise where weights are not finite, or compiled code would follow an index out of range."""
+    """Raise an error if weights are not finite or an index for compiled code is out of range."""
     _check_weights(part)
     if isinstance(part, CountVectorizer | HashingVectorizer) and part.input != "content":
         raise ValueError(
-            f"{type(part).__name__} has input={part.input!r}, with which texts name files to read; "
-            "give it the texts, and input='content'"
+            f"{type(part).__name__} has input={part.input!r}, which reads files named by texts; "
+            "use input='content' and give it the texts"
         )
     if isinstance(part, CountVectorizer | HashingVectorizer):
         check_token_pattern(part.token_pattern)
@@ -87,7 +87,7 @@ def check_content(part: Any) -> None:
     elif isinstance(part, CountVectorizer) and "vocabulary_" in vars(part):
         columns = set(part.vocabulary_.values())
         if columns != set(range(len(part.vocabulary_))):
-            raise ValueError("vocabulary_ does not number its words from 0 on")
+            raise ValueError("vocabulary_ does not number its words from 0 upwards")
     elif isinstance(part, np.random.RandomState | np.random.Generator):
         _check_random_state(part)
     elif hasattr(part, "_predictors") and hasattr(part, "_bin_mapper"):
@@ -97,11 +97,11 @@ def check_content(part: Any) -> None:
 
 
 def _check_random_state(part: Any) -> None:
-    """Raise where the next number would be read outside of those that are drawn at once."""
+    """Raise an error if the position lies outside the buffered random numbers."""
     legacy = isinstance(part, np.random.RandomState)
     drawn = part.get_state(legacy=False) if legacy else part.bit_generator.state
     if not 0 <= drawn["state"].get("pos", 0) <= 624 or not 0 <= drawn.get("buffer_pos", 0) <= 4:
-        raise ValueError("a state of random numbers has a position outside of its numbers")
+        raise ValueError("a random state has a position out of range")
 
 
 def _check_boosted_trees(model: Any) -> None:
@@ -125,10 +125,10 @@ def _check_boosted_trees(model: Any) -> None:
 
 
 def _check_tree(tree: Any, model: Any) -> None:
-    """Raise where a tree of a forest would lead out of its nodes."""
-    # The arrays are views of so many nodes, however many there are.
+    """Raise an error if a tree of a forest would lead outside its nodes."""
+    # The arrays are views with the actual number of nodes.
     if tree.node_count != tree.capacity or tree.node_count < 1:
-        raise ValueError("a decision tree has another number of nodes than it declares")
+        raise ValueError("a decision tree has a different number of nodes than it declares")
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     at = np.flatnonzero(left != -1)
     later = np.minimum(left, right)[at] > at
@@ -152,6 +152,6 @@ def _check_weights(part: Any) -> None:
             if values.dtype.kind == "f" and not np.isfinite(values).all():
                 raise ValueError(
                     f"{name} of {type(part).__name__} holds {int((~np.isfinite(values)).sum())} "
-                    f"of {values.size} numbers that are NaN or infinite, so that it can predict "
-                    "nothing: fit it again"
+                    f"of {values.size} numbers that are NaN or infinite, so it cannot predict: "
+                    "fit it again"
                 )

@@ -1,4 +1,4 @@
-"""Models in files that hold data and names of types, never code."""
+"""Save and load models in files that contain data and type names, never code."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from film.corpus import checked_device
 from film.datasets import atomic_writer
 from film.text import printable_text
 
-# Settings that name a folder or file to read and write: a model from someone else must not say
-# which, and a cache may hold pickles.
+# Settings that name a folder or file to read and write: models from others must not choose them,
+# and a cache may hold pickles.
 _PLACES = ("memory", "cache", "checkpoint")
-# How many processes and threads there are is for this machine to say.
+# This machine decides on the number of processes and threads.
 _WORKERS = ("n_jobs", "n_threads")
 
 
@@ -54,50 +54,50 @@ def save_model(
     metadata: Mapping[str, Any] | None = None,
     self_contained: bool = False,
 ) -> None:
-    """Write a model to a file, or a folder, that `load_model` reads without running code from it.
+    """Write a model to a file or folder that `load_model` reads without running its code.
 
     Parameters
     ----------
     model : estimator
-        Fitted or not: estimators of ours, and pipelines and unions with those of
-        scikit-learn that `load_model` trusts. Texts that it remembers go into the file.
+        Fitted or not: estimators of this package, and pipelines and unions with the scikit-learn
+        estimators that `load_model` trusts. The file contains all texts that the model stores.
     path : str or path-like
-        The file to make or to replace, whole or not at all; its folder must exist.
+        File to create or replace, atomically; its folder must exist.
     metadata : mapping, default=None
-        What is to be known of the model, as JSON holds it: what it was trained on, how good it is.
+        Information about the model, ready for JSON, such as its training data and quality.
         `read_metadata` returns it, with the class, the date and the versions of packages.
     self_contained : bool, default=False
-        Whether to make a new folder that needs nothing else: the transformers models of all parts
-        are in it too, as safetensors and JSON, each once, and what a `ContextModel` reads. So a
-        stack with trained encoders can be moved, and is loaded without the network.
+        Whether to create a new folder that includes all dependencies: the transformers models of
+        all parts, as safetensors and JSON, and the files that a `ContextModel` reads. A stack with
+        trained encoders can then be moved, and loads without a network.
 
     Raises
     ------
     TypeError, ValueError
-        When ``metadata`` cannot be written as JSON, or the model holds something that `load_model`
-        would refuse or could not restore: a type or function it does not trust (a lambda,
-        categorical features in gradient boosting), weights that are not finite, a dict with keys
-        other than str, int and float, metadata requests, an array of objects in two dimensions
-        with cells other than texts and numbers; an estimator of ours has a public attribute that
-        is no parameter.
+        If ``metadata`` is not valid JSON, or the model holds something that `load_model` would
+        refuse or could not restore: an untrusted type or function (a lambda, categorical features
+        in gradient boosting), weights that are not finite, a dict with keys other than str, int
+        and float, metadata requests, or a two-dimensional array of objects other than texts and
+        numbers; also if an estimator of this package has a public attribute that is not a
+        parameter.
     OSError
-        When the file cannot be written, as in `film.datasets.atomic_writer`; a folder that is
-        missing or not writable is an error before work starts. FileExistsError where there is
-        something at the ``path`` of a folder.
+        If the file cannot be written, as in `film.datasets.atomic_writer`; a missing or read-only
+        folder raises the error before any work. FileExistsError if the ``path`` of a folder
+        exists.
 
     See Also
     --------
-    load_model : Reads it.
-    read_metadata : What is known of a saved model.
+    load_model : Reads the model.
+    read_metadata : Metadata of a saved model.
 
     Notes
     -----
-    The file is a zip archive as skops 0.16 writes it (JSON, and arrays in NumPy's format), with a
-    header. A vocabulary of 40,000 words takes about a second.
+    The file is a zip archive in the format of skops 0.16 (JSON, and arrays in NumPy's format) with
+    a header. A vocabulary of 40,000 words takes about a second.
 
-    An estimator on a transformers model names that model and the digest of its files, and holds
-    only the weights that it has learned since: where it is loaded, the model's own files must be as
-    they were. With ``self_contained``, and from `RCMDRegressor.save`, they are in the folder.
+    An estimator on a transformers model stores the model's name, the digest of its files and only
+    the weights learned since. To load it, the model's own files must be unchanged. With
+    ``self_contained``, and from `RCMDRegressor.save`, the folder contains them.
 
     Examples
     --------
@@ -136,8 +136,8 @@ def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, An
         except (TypeError, RecursionError) as error:
             what = "it refers to itself" if isinstance(error, RecursionError) else str(error)
             raise ValueError(
-                f"model: this {type(model).__name__} cannot be saved: {what}; take that part "
-                "out first (metadata requests are set again after loading)"
+                f"model: this {type(model).__name__} cannot be saved: {what}; remove that part "
+                "first (metadata requests are set again after loading)"
             ) from error
         with (
             zipfile.ZipFile(buffer) as dumped,
@@ -168,63 +168,61 @@ def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, An
 def load_model(
     path: str | os.PathLike[str], *, max_size: int | None = None, device: str | None = None
 ) -> Any:
-    """Read a model that `save_model` wrote, without running code from the file.
+    """Read a model written by `save_model`, without running code from the file.
 
     Parameters
     ----------
     path : str or path-like
         The file, or the folder of a self-contained model.
     max_size : int, default=None
-        Most bytes that the file may unpack to, and that may be built of it: objects of Python,
-        and arrays once for each entry that names them. None: 256 MiB, or 100 times the size of the
-        file where that is more; of models, 10 to 40 times are usual.
+        Maximal number of bytes to unpack and to build from the file, counting Python objects, and
+        arrays once per entry that uses them. None: 256 MiB, or 100 times the size of the file if
+        that is more; models usually need 10 to 40 times.
     device : str, default=None
-        Where all transformers models in it compute from now on: "cpu", "cuda". None is as below.
+        Device for all transformers models in it: "cpu", "cuda". None is as below.
 
     Returns
     -------
     model : estimator
-        As it was saved, except that every ``memory``, ``cache`` and ``checkpoint`` in it is None:
-        a model from someone else must not say which folders to read and write, nor how many
-        processes to start, so that ``n_jobs`` is None too. So is a ``device`` other than the CPU,
-        which need not be there.
+        As it was saved, except that every ``memory``, ``cache``, ``checkpoint`` and ``n_jobs`` in
+        it is None: a model from someone else must not choose folders to read and write or the
+        number of processes. A ``device`` other than the CPU becomes None too, because it may not
+        exist here.
 
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If `path` does not exist.
     ImportError, ValueError
-        When ``device`` is not here; before any work.
+        If ``device`` is not available; raised before any work.
     ValueError
-        When it is no such file (a pickle among them), is damaged, was written in a later format,
-        unpacks to more than it may or than it declares, has members that were not saved together,
-        or holds a type that is not trusted; the message names these, and nothing was built then.
-        When it would build more than it may, and when positions that compiled code follows lead
-        out of an array. When weights are not finite. When an
-        estimator of ours in it lacks a parameter of today, or has one that is unknown here, as in
-        files of later versions. When a transformers model of a self-contained folder is missing or
-        not as it was saved; the message names the member that needs it.
+        If the file is not a model file (for instance a pickle), is damaged, has a later format,
+        unpacks to more than the limit or than it declares, or has members that were not saved
+        together. If it holds untrusted types; the message names them, and nothing is built. If
+        building it would exceed the limit, or indices used by compiled code are out of range. If
+        weights are not finite. If an estimator of this package lacks a current parameter, or has
+        an unknown one, as in files of later versions. If a transformers model of a self-contained
+        folder is missing or has changed; the message names the member that needs it.
 
     Warns
     -----
     UserWarning
-        Once, when a newer film-metric, or another minor version of scikit-learn, wrote the file:
+        Once, if a newer film-metric or another minor version of scikit-learn wrote the file:
         results may differ.
 
     See Also
     --------
-    save_model : Writes it.
+    save_model : Writes the file.
 
     Notes
     -----
-    Trusted are the estimators of this package and their parts, a list of scikit-learn's with
-    theirs, plain containers, numbers, arrays, and `film.text.normalize_text`; each kind of entry
-    has its own list, so that an estimator's name is never called as a function. Indices that
-    compiled code would follow unchecked (trees, sparse matrices, splines, vocabularies) are checked
-    to lie in range.
+    Trusted are the estimators of this package and their parts, a list of scikit-learn estimators
+    with their parts, plain containers, numbers, arrays, and `film.text.normalize_text`. Each kind
+    of entry has its own list, so that an estimator's name is never called as a function. Indices
+    that compiled code would not check (trees, sparse matrices, splines, vocabularies) are checked.
 
-    A trusted model may still be wrong on purpose: this guards the machine, not the judgement.
-    Reading takes at most 3 times ``max_size`` in memory.
+    A trusted model can still make wrong predictions on purpose: loading protects the machine, not
+    the results. Reading takes at most 3 times ``max_size`` in memory.
 
     Examples
     --------
@@ -245,13 +243,13 @@ def load_model(
     if refused:
         raise ValueError(
             f"{path} was refused: it holds {listed(refused)}, which load_model does not trust, "
-            "since building things of unknown type can run code; nothing was loaded. Load only "
+            "because building objects of unknown types can run code; nothing was loaded. Load only "
             "model files, or ask for the data and fit the model yourself"
         )
     written = header["versions"]
     with _told_as_damage(path, written):
         with warnings.catch_warnings():
-            # One a part of the model; the one warning below says it all.
+            # There would be one warning per part; the single warning below covers all.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             model = Builder(archive).build(schema)
         parts = list(parts_of(model))
@@ -285,7 +283,7 @@ def _told_as_damage(path: str | os.PathLike[str], written: Mapping[str, Any]) ->
         yield
     except (MemoryError, TooLarge):
         raise
-    except Exception as error:  # damage, and parts of other versions, end in many kinds
+    except Exception as error:  # damage and parts of other versions raise many kinds of errors
         theirs, ours = (
             " and ".join(
                 f"{name} {printable_text(str(said.get(name)), 40)}"
@@ -304,29 +302,29 @@ def _told_as_damage(path: str | os.PathLike[str], written: Mapping[str, Any]) ->
 def _check_parameters(
     parts: list[Any], path: str | os.PathLike[str], written: Mapping[str, Any]
 ) -> None:
-    """Raise where a part has other parameters than its class has today."""
+    """Raise an error if a part has other parameters than its class has now."""
     for part in parts:
         lacked, unknown = parameters_astray(part)
         if not lacked and not unknown:
             continue
         kind = type(part).__name__
         told = [f"lacks the parameter {name!r}" for name in lacked]
-        told += [f"has {name!r}, which is no parameter here" for name in unknown]
+        told += [f"has {name!r}, which is not a parameter here" for name in unknown]
         theirs = printable_text(str(written.get("film-metric")), 40)
         ours = versions()["film-metric"]
         raise ValueError(
             f"{path} was written with film-metric {theirs}, this is {ours}, and a {kind} in it "
-            f"{' and '.join(told)}: it cannot predict as it did; install film-metric {theirs}, or "
+            f"{' and '.join(told)}: its predictions would change; install film-metric {theirs}, or "
             "fit and save the model again"
         )
 
 
 def _check_own_attributes(part: Any) -> None:
-    """Raise where a part has an attribute that would be taken for a parameter."""
+    """Raise an error if a part has an attribute that would be taken for a parameter."""
     for name in parameters_astray(part)[1]:
         raise ValueError(
-            f"model: {type(part).__name__} has an attribute {name!r} that is no parameter of it; "
-            "delete it, and give what is to be known of the model as metadata="
+            f"model: {type(part).__name__} has an attribute {name!r} that is not a parameter; "
+            "delete it, and pass information about the model as metadata="
         )
 
 
@@ -339,13 +337,13 @@ def _is_other_minor(theirs: str, ours: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Numbers of a version, none where it is unknown; what stands behind them is left out."""
+    """Return the numbers of a version without its suffix; empty if it is unknown."""
     found = re.match(r"\d+(\.\d+)*", version)
     return tuple(int(number) for number in found[0].split(".")) if found else ()
 
 
 def _restore(parts: list[Any]) -> None:
-    """Give back what a file does not hold, and take away what must not come from a file."""
+    """Restore what a file does not hold, and remove settings that must not come from a file."""
     for part in parts:
         read_as_today(part)
         state = getattr(part, "__dict__", {})
@@ -356,11 +354,11 @@ def _restore(parts: list[Any]) -> None:
             if str(state.get(name)) not in ("None", "1"):
                 setattr(part, name, None)
         if str(state.get("device")) not in ("None", "cpu"):
-            # A GPU of the machine that saved it; None takes what there is here.
+            # A GPU of another machine; None uses the devices available here.
             part.device = None
         if isinstance(part, BSpline):
-            # The constructor checks knots against coefficients, which evaluation does not.
-            # scipy before 1.17 names them without the underscore.
+            # The constructor checks knots against coefficients; evaluation does not.
+            # Before version 1.17, scipy's names have no underscore.
             knots, coefficients = (
                 state.pop(f"_{name}") if f"_{name}" in state else state.pop(name) for name in "tc"
             )
@@ -369,7 +367,7 @@ def _restore(parts: list[Any]) -> None:
 
 
 def _empty_arrays(parts: list[Any]) -> list[np.ndarray]:
-    # Earlier versions read their shapes from the header.
+    # Older versions read their shapes from the header.
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     return [array for array in arrays if array.dtype == object and not array.size]
 

@@ -1,4 +1,4 @@
-"""Classes, parameters and attributes that had another name when models were saved with them."""
+"""Old names of classes, parameters and attributes in saved models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 from estimators.persistence.registry import find_savable, is_savable
 
 _RENAMED = {"RCMDRegressor": {"similarity": "plan"}}
-"""By class: the name in older files, and the name of today."""
+"""Old name and current name, by class."""
 _ADDED = {
     "ContextModel": {"prior": "corpus"},
     "DuplicateClassifier": {"member_cv": None, "neighbourhood": None},
@@ -21,11 +21,11 @@ _ADDED = {
     "PairwiseKNNClassifier": {"copies": None},
     "RCMDRegressor": {"teacher": None},
 }
-"""By class: parameters that older files lack, and the values at which models are as they were."""
+"""Parameters that older files lack, with the values that keep the old behaviour, by class."""
 
 
 def read_as_today(part: Any) -> None:
-    """Bring an object of an earlier version to its class, parameters and attributes of today."""
+    """Convert an object of an earlier version to its current class, parameters and attributes."""
     if type(part).__name__ == "FILM":
         _read_film(part)
     state = getattr(part, "__dict__", {})
@@ -33,12 +33,12 @@ def read_as_today(part: Any) -> None:
     for name, value in _ADDED.get(type(part).__name__, {}).items():
         state.setdefault(name, value)
     if type(part).__name__ == "SentenceEncoder" and "model_digest_" in state:
-        # Earlier versions followed the parameter, whatever the folder declared.
+        # Earlier versions used the parameter, whatever the folder declared.
         state.setdefault("pooling_", state["pooling"])
 
 
 def parameters_astray(part: Any) -> tuple[list[str], list[str]]:
-    """Name the parameters that a part of ours lacks, and those that its class does not know."""
+    """Return the parameters that a part lacks, and those that its class does not know."""
     kind = type(part)
     if not (isinstance(part, BaseEstimator | BaseCrossValidator) and is_savable(kind)):
         return [], []
@@ -49,7 +49,7 @@ def parameters_astray(part: Any) -> tuple[list[str], list[str]]:
 
 
 def _read_film(model: Any) -> None:
-    """FILM had mini-batches as a solver, and kept their settings whatever the solver."""
+    """Convert FILM, which had mini-batches as a solver and kept their settings for any solver."""
     state = vars(model)
     state.pop("_n_batches", None)
     if state.get("solver") != "minibatch":
@@ -63,7 +63,7 @@ def _read_film(model: Any) -> None:
 
 
 def rename_parameters(kind: str, params: dict[str, Any]) -> None:
-    """Give saved parameters of a class the names of today, in place."""
+    """Rename the saved parameters of a class to their current names, in place."""
     for old, new in _RENAMED.get(kind, {}).items():
         if old in params:
             params[new] = params.pop(old)

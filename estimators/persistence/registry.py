@@ -1,4 +1,4 @@
-"""What saved models may name: classes and functions of this package, by their bare names."""
+"""Registry of the classes and functions that saved models may name, by their bare names."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _NAMED: dict[str, Callable] = {}
 
 
 def savable(named: _Named) -> _Named:
-    """Register a class or function that `load_model` may build or name; a decorator.
+    """Register a class or function that `load_model` may build or call; a decorator.
 
-    Files name it by where it was defined when they were written, and it is looked up by its bare
-    name alone, so that it may move to another module.
+    Files contain the module at the time of saving, but only the bare name is looked up, so that
+    the object may move to another module.
 
-    A class must do nothing when it is made, restored or dropped: no ``__new__``, ``__setstate__``
-    or ``__del__``. What `save_model` writes is ``__getstate__()``, a dict of plain containers,
-    arrays, texts, numbers and other savable objects; leave out what can be built again and build
-    it when first used. ``check_state()``, where a class has it, is called once all of a loaded
-    model is in place: it raises ValueError where the state is inconsistent, before compiled code
-    could follow an index out of range.
+    A class must have no side effects when it is created, restored or deleted: no ``__new__``,
+    ``__setstate__`` or ``__del__``. `save_model` writes ``__getstate__()``, a dict of plain
+    containers, arrays, texts, numbers and other savable objects; leave out what can be rebuilt on
+    first use. If a class has ``check_state()``, it is called once the whole loaded model is in
+    place. It raises ValueError if the state is inconsistent, before compiled code could follow an
+    index out of range.
 
     Raises
     ------
@@ -34,20 +34,20 @@ def savable(named: _Named) -> _Named:
     other = _NAMED.setdefault(named.__name__, named)
     if _place(other) != _place(named):
         raise ValueError(f"{_place(named)} cannot be savable: {_place(other)} has that name")
-    # A module that is loaded again defines it anew.
+    # Reloading a module defines it again.
     _NAMED[named.__name__] = named
     return named
 
 
 def is_savable(kind: type) -> bool:
-    """Whether this very class is registered."""
+    """Whether this exact class is registered."""
     return _NAMED.get(kind.__name__) is kind
 
 
 def find_savable(place: str) -> Callable | None:
-    """Give what is registered under the last part of a dotted name of this package, or None.
+    """Return the object registered under the last part of a dotted name of this package, or None.
 
-    A file holds the name, such as "estimators.metric.FILM", of where it was then.
+    A file holds the name at the time of saving, such as "estimators.metric.FILM".
     """
     module, _, name = place.rpartition(".")
     if module.split(".")[0] not in _PACKAGES or "__" in module:
@@ -55,7 +55,7 @@ def find_savable(place: str) -> Callable | None:
     if name not in _NAMED:
         _import(module)
     if name not in _NAMED:
-        # It has moved since: a room that exports it is asked first, as importing all takes seconds.
+        # It has moved: first try the packages that export it, as importing all takes seconds.
         _import_from_a_room(name)
     if name not in _NAMED:
         _import_all()
@@ -87,5 +87,5 @@ def _import_all() -> None:
 def _import(module: str) -> None:
     try:
         importlib.import_module(module)
-    except (ImportError, ValueError):  # gone, of no name, or of an extra that is not installed
+    except (ImportError, ValueError):  # removed, invalid name, or an extra is not installed
         return

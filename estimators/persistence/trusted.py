@@ -1,4 +1,4 @@
-"""What a file may name without running code: classes, functions and types, by kind of entry."""
+"""Classes, functions and types that a file may name, by kind of entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from estimators.persistence.registry import find_savable, savable
 from film.text import normalize_text, printable_text, token_text
 
-# A crafted file may hand these any text, so only harmless functions may be registered.
+# A crafted file can call these with any text, so register only harmless functions.
 savable(normalize_text)
 savable(token_text)
 _FUNCTIONS = frozenset({"scipy._lib.array_api_compat.numpy._aliases.asarray"})
@@ -62,8 +62,8 @@ _PARTS_OF_ESTIMATORS = frozenset(
     | {"sklearn._loss.link.Interval", "sklearn._loss.link.MultinomialLogit"}
 )
 _SIMPLE = frozenset({"builtins.bool", "builtins.float", "builtins.int", "builtins.str"})
-# What each kind of entry of a skops file may name. Kinds that are not here (bound methods,
-# partial functions, operators, references) are refused whatever they name.
+# Names allowed for each kind of entry of a skops file. All other kinds (bound methods, partial
+# functions, operators, references) are refused.
 _NAMES_OF_KIND = {
     "BytesNode": frozenset({"builtins.bytes"}),
     "ConstructorFromReduceNode": frozenset({"builtins.frozenset", "builtins.range"}),
@@ -94,9 +94,9 @@ _HINTS = {
 
 
 def audit(schema: dict[str, Any]) -> set[tuple[str, str]]:
-    """Give kind and name of all entries of a skops file that must not be built.
+    """Return kind and name of all entries of a skops file that must not be built.
 
-    Each entry is judged, whether building would reach it or not.
+    This includes entries that building would not reach.
     """
     refused: set[tuple[str, str]] = set()
     stack: list[Any] = [schema]
@@ -115,7 +115,7 @@ def audit(schema: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def resolve(kind: str, name: str) -> Any:
-    """Give what a trusted entry names, where it is defined today."""
+    """Return the object that a trusted entry names, from its current module."""
     place = _place(kind, name)
     if place is None:
         raise ValueError(f"{name} is not trusted as {kind}")
@@ -124,7 +124,7 @@ def resolve(kind: str, name: str) -> Any:
 
 
 def listed(refused: set[tuple[str, str]]) -> str:
-    """Name what was refused, with a remedy where there is one."""
+    """List refused entries, with remedies where known."""
     lines = []
     for kind, name in sorted(refused, key=lambda entry: entry[::-1]):
         hint = f": {_HINTS[name]}" if name in _HINTS else ""
@@ -133,7 +133,7 @@ def listed(refused: set[tuple[str, str]]) -> str:
 
 
 def _place(kind: str, name: str) -> str | None:
-    """Where a trusted name is defined today; None for all others."""
+    """Return the current module path of a trusted name; None for all others."""
     type_of_kind = {"ObjectNode": type, "FunctionNode": FunctionType}.get(kind)
     if type_of_kind is not None:
         own = find_savable(name)
@@ -141,7 +141,7 @@ def _place(kind: str, name: str) -> str | None:
             is_kind = isinstance(own, type_of_kind)
             return f"{own.__module__}.{own.__qualname__}" if is_kind else None
     if kind == "LossNode" and name.startswith("_loss."):
-        name = f"sklearn._loss.{name}"  # scikit-learn before 1.9 leaves its own packages out
+        name = f"sklearn._loss.{name}"  # scikit-learn before 1.9 omits its own packages
     return name if _is_trusted(kind, name) else None
 
 
@@ -158,7 +158,7 @@ def _is_trusted(kind: str, name: str) -> bool:
 
 
 def _is_known_estimator(name: str) -> bool:
-    # Files name the modules that define them, which are private and may change.
+    # Files name the defining modules, which are private and may change.
     short = name.rpartition(".")[2]
     for module, classes in _ESTIMATORS.items():
         if short in classes.split():

@@ -466,7 +466,7 @@ def test_04_an_array_that_declares_more_than_is_there_is_refused(saved):
 )
 def test_04_archives_that_climb_out_are_refused(saved, name):
     add(saved, name, b"x")
-    with pytest.raises(ValueError, match=r"which no model needs"):
+    with pytest.raises(ValueError, match=r"which does not belong to a model"):
         load_model(saved)
 
 
@@ -605,7 +605,7 @@ def test_18_metadata_is_read_from_sound_files_alone(tmp_path):
     path.write_text("notes", encoding="utf-8")
     with pytest.raises(ValueError, match="is not a model file"):
         read_metadata(path)
-    with pytest.raises(FileNotFoundError, match="it is no saved regressor"):
+    with pytest.raises(FileNotFoundError, match="it is not a saved regressor"):
         read_metadata(tmp_path)
 
 

@@ -221,7 +221,7 @@ def test_scores_given_are_not_changed():
         ([0, np.inf, -np.inf], r"y row 1 is inf, not a finite number \(2 in all\)"),
         ([0, 1, None], "y row 2 is None"),
         ([0, "1", 2], "y row 0 is '0'"),
-        (np.array([0, "many", 2], dtype=object), "y row 1 is 'many'.*1 such.*convert it"),
+        (np.array([0, "many", 2], dtype=object), "y row 1 is 'many'.*1 in all.*convert it"),
         ([0, 1, 2j], "Complex data"),
         ([0.5, 0.5, 0.5], "y is 0.5 for all 3 pairs: give pairs of different similarity"),
         ([[0, 1], [1, 0], [0, 0]], "1d"),

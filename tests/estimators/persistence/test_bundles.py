@@ -182,7 +182,7 @@ def test_a_file_taken_out_of_its_folder_says_so(saved, tmp_path):
     alone = Path(shutil.copy(folder / "model.film", tmp_path / "alone.film"))
     for path in (alone, folder / "model.film"):
         told = rf"{path} belongs to a folder that holds encoders/0, which members? .* needs?; give "
-        with pytest.raises(ValueError, match=f"{told}load_model that whole folder, not"):
+        with pytest.raises(ValueError, match=f"{told}load_model the whole folder, not"):
             load_model(path)
 
 

@@ -777,7 +777,7 @@ def test_torn_files_are_named(saved):
     whole = saved.read_bytes()
     for length in [0, 1, 4, 100, len(whole) // 2, len(whole) - 100, len(whole) - 1]:
         saved.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=r"model\.skops is not a model file, or was cut"):
+        with pytest.raises(ValueError, match=r"model\.skops is not a model file, or was truncated"):
             load_model(saved)
 
 

@@ -156,7 +156,7 @@ def test_what_would_fill_the_memory_is_refused_before_it_is_built(saved, case):
     started = time.perf_counter()
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match=r"is the limit|cannot be restored"):
+        with pytest.raises(ValueError, match=r"limit of|cannot be restored"):
             load_model(saved)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -209,7 +209,7 @@ def test_random_numbers_are_read_from_where_they_are(tmp_path, kind, position):
     path = tmp_path / "folds.film"
     save_model(kind(3, shuffle=True, random_state=np.random.RandomState(0)), path)
     moved(path, 624, position)
-    with pytest.raises(ValueError, match="position outside of its numbers"):
+    with pytest.raises(ValueError, match="position out of range"):
         load_model(path)
 
 
@@ -225,7 +225,7 @@ def test_generators_read_from_where_their_numbers_are(saved, bits, position):
     drawn = load_model(saved).random_state.integers(10**6, size=9)
     np.testing.assert_array_equal(drawn, model.random_state.integers(10**6, size=9))
     moved(saved, position, 2_000_000_000)
-    with pytest.raises(ValueError, match="position outside of its numbers"):
+    with pytest.raises(ValueError, match="position out of range"):
         load_model(saved)
 
 
@@ -291,11 +291,11 @@ def test_members_that_changed_places_are_told(tmp_path):
         content = {name: archive.read(name) for name in archive.namelist()}
     one, other, *_ = (name for name, member in content.items() if len(member) == 152)
     write_members(path, content | {one: content[other], other: content[one]})
-    with pytest.raises(ValueError, match="not those that were saved together"):
+    with pytest.raises(ValueError, match="were not saved together"):
         load_model(path)
     header = json.loads(content["film-metric.json"]) | {"metadata": {"by": "another"}}
     write_members(path, content | {"film-metric.json": json.dumps(header).encode()})
-    with pytest.raises(ValueError, match="not those that were saved together"):
+    with pytest.raises(ValueError, match="were not saved together"):
         load_model(path)
     write_members(path, content)
     assert load_model(path).mean_.shape == (3,)
@@ -306,7 +306,7 @@ def test_a_member_that_comes_twice_is_refused(saved):
     with zipfile.ZipFile(saved, "a") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         archive.writestr(name, array_file(np.zeros(3)))
-    with pytest.raises(ValueError, match="two members of one name"):
+    with pytest.raises(ValueError, match="two members with the same name"):
         load_model(saved)
 
 

@@ -144,7 +144,7 @@ def test_damaged_heads_and_missing_folders_are_refused(saved, tiny_model, tmp_pa
     save_file({"weight": np.zeros((2, 2), np.float32), "bias": np.zeros(2, np.float32)}, head)
     with pytest.raises(ValueError, match="is not a layer of width 32"):
         RCMDRegressor.load(saved)
-    with pytest.raises(FileNotFoundError, match="it is no saved regressor"):
+    with pytest.raises(FileNotFoundError, match="it is not a saved regressor"):
         RCMDRegressor.load(tiny_model)
     with pytest.raises(FileNotFoundError, match="use from_pretrained"):
         RCMDRegressor.load(tmp_path / "nowhere")
