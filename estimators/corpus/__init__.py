@@ -1,4 +1,4 @@
-"""Duplicates of a whole corpus, and of what is added to it."""
+"""Find duplicates in a collection of texts, and in rows added to it."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Unique texts of a growing corpus, their vectors and their nearest neighbours."""
+"""Index of the unique texts of a growing corpus, their vectors and nearest neighbours."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ from film.text import copy_key
 from film.threads import usable_cores
 
 EXACT_LIMIT = 20_000
-"""Unique texts up to which neighbours are exact by default.
+"""Number of unique texts up to which neighbours are exact by default.
 
-Of so many of Quora's questions the exact search takes two seconds of a processor more than that of
-cells, which finds 92 % of the neighbours; of 10,000 half a second more, against 85 %. Of 40,000 it
-takes eight more, against 95 %.
+For 20,000 Quora questions, exact search takes two seconds longer than cells, which find 92 % of
+the neighbours; for 10,000, half a second (85 %); for 40,000, eight seconds (95 %).
 """
 
 BLOCK_PAIRS = 65_536
 
 HIGHEST_SIMILARITY = 0.999
-"""Of two texts that are no copies: 1 would claim that they are equal."""
+"""Highest similarity of two texts that are not copies: 1 would claim that they are equal."""
 
 _SAME_VECTOR = 1 - 1e-6
-"""Products of float32 unit rows reach this where the rows are equal, by rounding."""
+"""Products of equal float32 unit rows reach this despite rounding."""
 
 
 @savable
 class CorpusIndex:
-    """Number texts that are no copies of each other, and find those near each other.
+    """Number unique texts, and find similar ones.
 
-    Texts of different blocks are never copies or near each other.
+    Texts of different blocks are neither copies nor neighbours.
 
     Parameters
     ----------
@@ -46,16 +45,16 @@ class CorpusIndex:
     n_neighbors : int
         Candidates per text.
     index : {"auto", "exact", "approximate"}
-        How neighbours are searched.
+        How to search neighbours.
     seed : int
-        Seeds all that is random.
+        Random seed.
 
     Attributes
     ----------
     device : str or None
-        Device of torch that searches; None is NumPy.
+        Torch device for the search; None uses NumPy.
     both_ways : bool
-        Whether the nearest of unique texts among texts that are asked about are candidates too.
+        Whether the nearest queries of each unique text are candidates too.
     """
 
     device: str | None = None
@@ -75,7 +74,7 @@ class CorpusIndex:
         self._recall: float | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """State whose texts are arrays, which files hold and read much faster."""
+        """Store texts as arrays, which files hold and read much faster."""
         packed = pack(self.texts)
         return {**self.__dict__, "_texts": None, "_number": None, "_packed": packed}
 
@@ -86,12 +85,12 @@ class CorpusIndex:
             self._texts, self._packed = unpack(self._packed), None
             n_vectors = 0 if self._vectors is None else self._vectors.shape[0]
             if not len(self._texts) == n_vectors == len(self._table.points):
-                raise ValueError("saved texts and vectors do not belong together")
+                raise ValueError("numbers of saved texts and vectors differ")
         return self._texts
 
     @property
     def _numbers(self) -> dict[tuple[int, str], int]:
-        """Number of each unique text, by its block and its key."""
+        """Number of each unique text, by its block and key."""
         if self._number is None:
             keys = map(copy_key, self.texts)
             units = zip(self._table.blocks.tolist(), keys, strict=True)
@@ -114,9 +113,9 @@ class CorpusIndex:
         return (self._table.points == 0).all(axis=1)
 
     def grow(self, rows: list[str], blocks: list[int], beside: list[str]) -> np.ndarray:
-        """Take rows in and give the number of each one's text, −1 where it is empty.
+        """Add rows and return the number of each row's text, −1 for empty texts.
 
-        Where a space is learned, texts beside are as good as those of rows.
+        If a space is learned, the texts of ``beside`` count like those of the rows.
         """
         fresh: dict[tuple[int, str], int] = {}
         texts: list[str] = []
@@ -131,34 +130,34 @@ class CorpusIndex:
                         texts.append(text)
                 codes[row] = code
         if texts:
-            # What may fail comes first, so that a failure leaves everything as it was.
+            # Steps that can fail come first, so that a failure changes nothing.
             self._take(texts, np.array([block for block, _ in fresh], dtype=np.intp), beside)
             self._numbers.update(fresh)
         self.both_ways = self.both_ways or bool(beside)
         return codes
 
     def candidates(self, progress: Callable[[str], None] | None = None) -> np.ndarray:
-        """Pairs of unique texts of which one is among the other's nearest, (m, 2)."""
+        """Pairs of unique texts in which one is among the other's nearest, (m, 2)."""
         self._table.complete(progress, self.device)
         return self._table.pairs()
 
     def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Similarity of each pair, and whether its texts have the same vector.
+        """Return the similarity of each pair, and whether its texts have the same vector.
 
-        It is their cosine, no lower than 0 and no higher than `HIGHEST_SIMILARITY`.
+        The similarity is the cosine, limited to [0, `HIGHEST_SIMILARITY`].
         """
         return _similarities(self._vectors, self._vectors, pairs)
 
     def others(self, rows: np.ndarray | None = None, k: int = 0) -> np.ndarray:
-        """Give the unique texts nearest to each, as `NeighbourTable.neighbours` does."""
+        """Return the nearest unique texts of each, as in `NeighbourTable.neighbours`."""
         return self._table.neighbours(rows, k, self.device)
 
     def asked(self, texts: list[str], blocks: list[int] | None) -> AskedTexts:
-        """Read texts that unique texts are to be found for; see `AskedTexts`."""
+        """Prepare texts for a search among the unique texts; see `AskedTexts`."""
         return AskedTexts(self, texts, blocks)
 
     def recall(self) -> float:
-        """Share of the exact nearest neighbours that were found, measured on a sample."""
+        """Estimate the share of the exact nearest neighbours that were found, on a sample."""
         if self._recall is None:
             self._recall = self._table.recall(self.device)
         return self._recall
@@ -191,24 +190,24 @@ class CorpusIndex:
 
 
 class AskedTexts:
-    """Texts that are not empty, and the unique texts of a corpus near to them.
+    """Non-empty texts to compare with the unique texts of a corpus.
 
     Parameters
     ----------
     index : CorpusIndex
-        Of the corpus, which has a text.
+        Index of the corpus, which must not be empty.
     texts : list of str
-        Any texts, at least one.
+        At least one text.
     blocks : list of int or None
-        Block that each is looked for in, −1 for none of those there; None for all of them.
+        Block to search for each text, −1 for an unknown block; None for all blocks.
 
     Attributes
     ----------
     copies : ndarray of int, shape (n, n_blocks)
-        Unique texts that are copies of each, −1 for none.
+        Unique texts that are copies of each text, −1 for none.
     points : ndarray of int
-        Who looks for candidates: the texts and, numbered after them, all unique texts where the
-        index looks both ways.
+        Points that need candidates: the texts and, if the index searches both ways, all unique
+        texts, numbered after them.
     """
 
     def __init__(self, index: CorpusIndex, texts: list[str], blocks: list[int] | None) -> None:
@@ -232,7 +231,7 @@ class AskedTexts:
         )
 
     def nearest(self, points: np.ndarray, k: int) -> np.ndarray:
-        """Give the points of the other side nearest to some, (n, k), −1 where there are no more."""
+        """Return the nearest points of the other side, (n, k), padded with −1."""
         table, device, n_texts = self._index._table, self._index.device, len(self._points)
         near = np.full((len(points), k), -1, dtype=np.intp)
         texts, others = points[points < n_texts], points[points >= n_texts] - n_texts
@@ -246,11 +245,11 @@ class AskedTexts:
         return near
 
     def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `CorpusIndex.similarities`, of pairs of a text and a unique text."""
+        """As `CorpusIndex.similarities`, for pairs of a text and a unique text."""
         return _similarities(self._vectors, self._index._vectors, pairs)
 
     def are_copies(self, pairs: np.ndarray) -> np.ndarray:
-        """Whether the two of each pair are copies."""
+        """Whether the texts of each pair are copies."""
         return (self.copies[pairs[:, 0]] == pairs[:, 1:]).any(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""The rows of a corpus: their ids, texts and blocks, and which of them are copies."""
+"""Rows of a corpus: ids, texts, blocks and copies."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from estimators.persistence import savable
 
 @savable
 class CorpusRows:
-    """Rows that are taken in together with an index of their texts; never changed.
+    """Immutable rows that belong to an index of their texts.
 
     Parameters
     ----------
     ids, texts : ndarray of object, shape (n_rows,)
-        Of each row.
+        Ids and texts of the rows.
     codes, blocks : ndarray of int, shape (n_rows,)
-        Number of the unique text of each row, −1 where it is empty, and of its block.
+        Number of each row's unique text, −1 for an empty text, and of its block.
     places : dict or None
-        Number of each block; None where all rows are compared with each other.
+        Number of each block; None if all rows are compared with each other.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class CorpusRows:
         self.has_blocks = places is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        """State whose texts are arrays, which files hold and read much faster."""
+        """Store texts as arrays, which files hold and read much faster."""
         names = None if self.places is None else pack_names(list(self.places))
         packed = {
             "ids": pack_names(self.ids.tolist()),
@@ -52,7 +52,7 @@ class CorpusRows:
 
     @classmethod
     def empty(cls, has_blocks: bool) -> CorpusRows:
-        """Give a corpus without rows."""
+        """Return a corpus without rows."""
         none, nothing = np.empty(0, dtype=object), np.empty(0, dtype=np.intp)
         return cls(none, none, nothing, nothing, {} if has_blocks else None)
 
@@ -61,12 +61,12 @@ class CorpusRows:
     places = property(lambda self: self._content()[2], doc="Number of each block.")
 
     def block_numbers(self, blocks: list[Any] | None, n_rows: int) -> list[int]:
-        """Give the number of each block, −1 where it is new; or of the one that all rows are in."""
+        """Return the number of each block, −1 for new ones; without blocks, all rows share one."""
         if (blocks is None) == self.has_blocks:
             raise ValueError(
-                "blocks are needed, since fit() had them"
+                "blocks are required, because fit() had them"
                 if blocks is None
-                else "blocks are given, but fit() had none; leave them out, or give them to fit too"
+                else "blocks are given, but fit() had none; leave them out, or pass them to fit too"
             )
         if blocks is None or self.places is None:
             return [0] * n_rows
@@ -80,9 +80,9 @@ class CorpusRows:
         index: CorpusIndex,
         beside: list[str],
     ) -> CorpusRows:
-        """Give these rows and more, whose texts the index takes in; see `CorpusIndex.grow`.
+        """Return these rows and more, whose texts the index adds; see `CorpusIndex.grow`.
 
-        If it fails, it is as it was.
+        A failure changes nothing.
         """
         numbers = self.block_numbers(blocks, len(texts))
         places = self.places
@@ -99,7 +99,7 @@ class CorpusRows:
         )
 
     def first_and_copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give the first row of each unique text, and the rows that repeat one."""
+        """Return the first row of each unique text, and the rows that repeat one."""
         told = np.flatnonzero(self.codes >= 0)
         _, first = np.unique(self.codes[told], return_index=True)
         first_rows = told[first]
@@ -110,7 +110,7 @@ class CorpusRows:
             ids, texts = unpack_names(self._packed["ids"]), unpack(self._packed["texts"])
             names = self._packed["places"]
             if not len(ids) == len(texts) == len(self.codes) == len(self.blocks):
-                raise ValueError("ids, texts and blocks of a saved corpus do not belong together")
+                raise ValueError("ids, texts and blocks of a saved corpus do not match")
             places = None
             if names is not None:
                 places = {name: number for number, name in enumerate(unpack_names(names))}

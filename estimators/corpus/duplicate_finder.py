@@ -1,4 +1,4 @@
-"""Duplicates of a whole corpus, with or without a classifier."""
+"""Find duplicates in a whole corpus, with or without a classifier."""
 
 from __future__ import annotations
 
@@ -28,43 +28,44 @@ from estimators.persistence import savable
 
 @savable
 class DuplicateFinder(BaseEstimator):
-    """Find the rows of a corpus that mean the same.
+    """Find rows of a collection of texts that mean the same.
 
-    Every unique text is compared with its nearest neighbours, and these candidate pairs are
-    scored. Without a classifier a score is a similarity, and no probability is claimed. Texts are
-    copies where they are equal but for case, white space and Unicode form; a similarity of two
-    others is at most 0.999, and where it cannot tell them apart, the pair's kind states so.
+    Each unique text is compared with its nearest neighbours, and these candidate pairs are scored.
+    Without a classifier, scores are similarities, not probabilities. Texts are copies if they
+    differ only in case, white space and Unicode form. The similarity of other pairs is at most
+    0.999; if the vectors of a pair are equal, its ``kind`` is "indistinct".
 
     Parameters
     ----------
     classifier : fitted classifier, default=None
-        ``predict_proba(pairs)`` of an object array (n, 2) of texts, for instance a
-        `DuplicateClassifier`. A pair's probability must not depend on the other pairs.
+        Its ``predict_proba(pairs)`` takes an object array (n, 2) of texts, as that of a
+        `DuplicateClassifier`. The probability of a pair must not depend on the other pairs.
     embedder : fitted transformer or callable, default=None
-        Texts → vectors, dense or sparse, that make candidates by their cosine, and scores where
-        there is no classifier. None is the mean of two TF-IDF cosines, of words and of character
-        trigrams, with neighbours looked up in the 256 leading dimensions of the trigrams. It sees
-        words and symbols (`film.text.words_and_symbols`). What is rare is learned from the corpus,
-        in which near copies count once where they are ten or more, and one in a hundred texts.
+        Maps texts to vectors, dense or sparse. Their cosines determine the candidates and, without
+        a classifier, the scores. None is the mean of two TF-IDF cosines, of words and of character
+        trigrams; neighbours are searched in the 256 leading dimensions of the trigrams. It reads
+        words and symbols (`film.text.words_and_symbols`). IDF weights come from the corpus. Large
+        families of near copies, of at least ten texts and 1 % of the corpus, count as one text.
     n_neighbors : int, default=10
-        Candidates of each unique text; all others where there are fewer. For a threshold above 0
-        or a budget a text gets twice as many while one of the last half of them has a score that
-        the answer lists, or .05 less, until 200,000 were looked up besides the first
-        (`DuplicatePairs.n_cut`). More than 100 million at first are refused.
+        Candidates per unique text; all others if there are fewer. With a threshold above 0 or a
+        budget, a text gets twice as many as long as one of the last half scores at most .05 below
+        the listed pairs, until 200,000 further candidates were searched (`DuplicatePairs.n_cut`).
+        More than 100 million initial candidates raise an error.
     prior : "estimate", float or None, default=None
-        Share of duplicates among candidate pairs that the classifier's probabilities are shifted
-        to: estimated from them (`film.pairs.estimate_prior`), given, or None for no shift. It
-        needs a classifier.
+        Share of duplicates among candidate pairs to which the classifier's probabilities are
+        shifted: given, estimated from them (`film.pairs.estimate_prior`), or None for no shift.
+        Needs a classifier.
     classifier_prior : float, default=None
-        Share of duplicates that the classifier's probabilities hold at; its attribute ``prior_``
-        where it has one.
+        Share of duplicates for which the classifier's probabilities are calibrated; by default its
+        attribute ``prior_``, if it has one.
     index : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are searched: among all texts, or among those of the nearest cells
-        (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 different texts.
+        Whether to search neighbours among all texts, or in the nearest cells only
+        (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 unique texts.
     device : str, default=None
-        Device of torch that multiplies vectors to find neighbours, such as "cuda". None leaves that
-        to NumPy. Neighbours are the same up to rounding. It may be set anew after `fit`.
+        Torch device for the search, such as "cuda". None uses NumPy. Neighbours are the same up to
+        rounding. It may be changed after `fit`.
     random_state : int, default=0
+        Seeds the decomposition, the approximate index, and the sample that estimates its recall.
         Seeds the decomposition, the approximate index, and the sample its recall is measured on.
     verbose : int, default=0
         Whether to show progress.
@@ -74,49 +75,45 @@ class DuplicateFinder(BaseEstimator):
     ids_ : ndarray of object, shape (n_rows,)
         Ids of the rows.
     texts_ : ndarray of object, shape (n_rows,)
-        Their texts.
+        Texts of the rows.
     n_unique_ : int
-        Number of different texts, by `film.text.copy_key`; the same text counts in each block.
+        Number of unique texts, by `film.text.copy_key`; a text counts once per block.
     n_empty_ : int
-        Rows without a text; duplicates of no row.
+        Number of rows without a text; they are not duplicates of any row.
     codes_ : ndarray of int, shape (n_rows,)
-        Number of the unique text of each row, −1 where it is empty.
+        Number of the unique text of each row, −1 for empty texts.
     has_blocks_ : bool
         Whether `fit` had blocks.
     n_without_vector_ : int
-        Unique texts whose vector is zero, since nothing in them is known: they have exact copies,
-        but no neighbours.
+        Number of unique texts whose vector is zero, because nothing in them is known. They can have
+        copies, but no neighbours.
     index_ : str
         "exact" or "cells".
     vectorizer_ : transformer
-        ``embedder``, or what it is by default.
+        ``embedder``, or the default one.
 
     See Also
     --------
     DuplicateClassifier : Calibrated probabilities for pairs.
-    save_model : Keeps a fitted finder and its search, for `match` and `add` another day.
+    save_model : Saves a fitted finder with its search, for a later `match` or `add`.
 
     Notes
     -----
-    O(n_unique² · 256) for the exact search, done by the first `find`, `groups` or, where a prior is
-    estimated, `query`; among nearest cells about O(n_unique^1.5 · 256): each text is compared with
-    those of at most 100 of 4 √n_unique cells, which found 95 % of the 10 nearest of each of 100,000
-    Quora questions. Ctrl-C keeps finished blocks, and the next call continues from there.
+    Exact search takes O(n_unique² · 256). It runs in the first `find`, `groups` or, if a prior is
+    estimated, `query`. Approximate search takes about O(n_unique^1.5 · 256): each text is compared
+    with the texts of at most 100 of 4 √n_unique cells. After Ctrl-C, the next call continues from
+    the finished blocks.
 
-    The default score was chosen on 100,000 Quora questions, 9 % of them edited copies of others:
-    the precision of pairs with a copy was 98.5 % at a recall of 60 %, and 94.5 % at 80 %, against
-    94.0 % for words and 93.0 % for trigrams alone. Candidates hold 99 % of the copies. Of Quora's
-    own duplicates, in other words, 65 % are among the 10 nearest by trigrams. Average link was
-    ahead of connected components by 20 points of pairwise precision, at recalls from 0.2 to 0.3.
+    Candidates come from the character trigrams by default, so duplicates in other words can be
+    missed; pass an ``embedder`` to find more of them.
 
-    ``prior=None`` is right where candidates differ from the training pairs in how they look and
-    not in what a look means, as neighbours in a corpus do. On labelled candidates of Quora, the
-    mean probability was 0.446 where 0.415 were duplicates. "estimate" assumes that both classes
-    look as in training and only their shares differ; there it gave 0.97 % where at least 2.6 % are
-    known duplicates, which is too low. Give the share where you know it.
+    ``prior=None`` is right if candidate pairs differ from the training pairs in their similarity,
+    but equally similar pairs are duplicates equally often, as for neighbours in a corpus.
+    "estimate" assumes that each class looks as in training and only their shares differ; for
+    neighbours it underestimates the share. Give the share if you know it.
 
-    `sklearn.base.clone` makes unfitted copies of a classifier and an embedder; wrap them in
-    `sklearn.frozen.FrozenEstimator` where a finder is to be cloned.
+    `sklearn.base.clone` makes unfitted copies of classifier and embedder; wrap them in
+    `sklearn.frozen.FrozenEstimator` to clone a finder.
 
     Examples
     --------
@@ -158,38 +155,38 @@ class DuplicateFinder(BaseEstimator):
     def fit(
         self, texts: Any, ids: Any = None, blocks: Any = None, *, beside: Any = None
     ) -> DuplicateFinder:
-        """Take a corpus in.
+        """Fit on a collection of texts.
 
         Parameters
         ----------
         texts : iterable of str, or frame of one column
             One text per row.
         ids : iterable, default=None
-            Name of each row, each hashable and unique; row positions when None.
+            Unique, hashable id of each row; by default the row positions.
         blocks : iterable of hashable, default=None
-            Only rows of equal blocks are compared, copies among them; all rows when None. The
-            neighbours of a text are its nearest in its block.
+            Only rows of equal blocks are compared; all rows if None. The neighbours of a text are
+            the nearest texts of its block.
         beside : iterable of str, default=None
-            Texts that are to be matched: what is rare is learned from them too, and `match` has
-            the nearest of each row of the corpus among its candidates, so that the pairs and their
-            scores are the same where the two corpora change places.
+            Texts for a later `match`. IDF weights are learned from them too, and `match` also
+            considers the nearest new texts of each corpus row, so that pairs and scores do not
+            depend on which of the two tables is fitted.
 
         Returns
         -------
         self : DuplicateFinder
-            Fitted; neighbours are searched by the first `find` or `groups`.
+            Fitted; the first `find` or `groups` searches the neighbours.
 
         Raises
         ------
         TypeError, ValueError
-            If a text is no string, an id comes twice, there are several columns, a block is NaN,
-            or a parameter is wrong or too large; before any work.
+            If a text is not a string, an id is repeated, there are several columns, a block is NaN,
+            or a parameter is invalid; raised before any work.
 
         Warns
         -----
         UnfamiliarTextsWarning
-            If the classifier is a `DuplicateClassifier` and over a quarter of the texts, of which
-            500 are looked at, are of another kind than those of its fit.
+            If the classifier is a `DuplicateClassifier` and over a quarter of a sample of 500 texts
+            are unlike its training texts.
         """
         check_settings(self.get_params(deep=False))
         probabilities = None
@@ -207,28 +204,27 @@ class DuplicateFinder(BaseEstimator):
         return self
 
     def add(self, texts: Any, ids: Any = None, blocks: Any = None) -> DuplicateFinder:
-        """Take more rows in, after those that are there.
+        """Add rows after the existing ones.
 
-        The weights and the space of `fit` stay, and only what is new is compared and scored: the
-        result is that of one search over all rows in that space, but for which of equally near
-        texts are candidates. A word that is new weighs what a word of no text weighs. When unique
-        texts have more than doubled since, the space is learned anew from all of them, as `fit`
-        would.
+        Only new texts are compared and scored, with the weights and the space of `fit`. The result
+        equals a single search over all rows in that space, except for ties. New words get the
+        maximum IDF. Once the number of unique texts has more than doubled, the space is learned
+        again from all texts, as by `fit`.
 
         Parameters
         ----------
         texts, ids, blocks
-            As in `fit`; no id may be there already, and blocks are given or not as there.
+            As in `fit`; ids must be new, and blocks are required if `fit` had them.
 
         Returns
         -------
         self : DuplicateFinder
-            Grown.
+            With the new rows.
 
         Raises
         ------
         TypeError, ValueError
-            As in `fit`; the finder is then as it was.
+            As in `fit`; the finder is then unchanged.
         """
         known, scores = self._corpus()
         rows = checked_corpus(texts)
@@ -243,22 +239,22 @@ class DuplicateFinder(BaseEstimator):
     has_blocks_ = property(lambda self: self._corpus()[0].has_blocks, doc="Whether fit had blocks.")
     index_ = property(lambda self: self._corpus()[1].index.name, doc="How neighbours are searched.")
     vectorizer_ = property(
-        lambda self: self._corpus()[1].index.space.vectorizer(), doc="What candidates are made by."
+        lambda self: self._corpus()[1].index.space.vectorizer(), doc="Embedder of the candidates."
     )
 
     @property
     def n_unique_(self) -> int:
-        """Number of different texts."""
+        """Number of unique texts."""
         return len(self._corpus()[1].index.texts)
 
     @property
     def n_empty_(self) -> int:
-        """Rows without a text."""
+        """Number of rows without a text."""
         return int((self.codes_ < 0).sum())
 
     @property
     def n_without_vector_(self) -> int:
-        """Unique texts that the embedder gives a zero vector."""
+        """Number of unique texts with a zero vector."""
         return int(self._corpus()[1].index.without_vector.sum())
 
     def find(
@@ -268,28 +264,28 @@ class DuplicateFinder(BaseEstimator):
         budget: int | None = None,
         cannot_link: IdPairs | None = None,
     ) -> DuplicatePairs:
-        """Find the pairs of rows with the best scores.
+        """Find the pairs of rows with the highest scores.
 
         Parameters
         ----------
         threshold : float in [0, 1], optional
-            Lowest score of a pair.
+            Lowest score to list.
         budget : int, optional
-            Number of pairs, fewer only where there are no more. One of the two is needed.
+            Number of pairs to list, or fewer if there are fewer. Give either this or a threshold.
         cannot_link : iterable of (id, id), optional
-            Rows whose texts are known to differ in meaning; these pairs are left out.
+            Pairs of rows known to differ in meaning, which are left out.
 
         Returns
         -------
         pairs : DuplicatePairs
-            Exact copies first, at score 1: each row with the first row of its text, so that n rows
-            of one text are n − 1 pairs. Then pairs of different texts, each by its first row.
+            First exact copies, with score 1: each row with the first row of its text, so n rows of
+            one text are n − 1 pairs. Then pairs of different texts, each by its first row.
 
         Raises
         ------
         ValueError
-            If not exactly one of ``threshold`` and ``budget`` is given, or out of range; if an id
-            is unknown, or a pair of ``cannot_link`` are copies.
+            If not exactly one of ``threshold`` and ``budget`` is given, or it is out of range; if
+            an id is unknown, or the rows of a pair in ``cannot_link`` are copies.
         """
         rows, scores = self._corpus()
         wanted = checked_limits("find", threshold, budget)
@@ -305,29 +301,29 @@ class DuplicateFinder(BaseEstimator):
         threshold: float | None = None,
         budget: int | None = None,
     ) -> DuplicatePairs:
-        """Find the pairs of a new row with a row of the corpus, and no others.
+        """Find pairs of a new row and a row of the corpus.
 
-        Each new text is compared with its nearest in the corpus, which does not change. Words that
-        no text of the corpus has count as a difference.
+        Each new text is compared with its nearest texts in the corpus, which does not change.
+        Words that are not in the corpus lower the similarity.
 
         Parameters
         ----------
         texts, ids, blocks
-            New rows, as in `fit`; their ids may be those of rows of the corpus.
+            New rows, as in `fit`; they may have the ids of corpus rows.
         threshold, budget
             As in `find`.
 
         Returns
         -------
         pairs : DuplicatePairs
-            First each new row, then a row of the corpus, each one that has the text. A copy has
-            score 1.
+            The new row first, then a row of the corpus. Repeated texts yield all pairs of their
+            rows. Copies have score 1.
 
         Raises
         ------
         TypeError, ValueError
-            As in `fit` and `find`; and if there would be more than 100 million pairs, as of texts
-            that are repeated thousands of times on either side.
+            As in `fit` and `find`; also if there are more than 100 million pairs, because texts are
+            repeated thousands of times in both tables.
         """
         rows, scores = self._corpus()
         wanted = checked_limits("match", threshold, budget)
@@ -346,19 +342,20 @@ class DuplicateFinder(BaseEstimator):
         must_link: IdPairs | None = None,
         cannot_link: IdPairs | None = None,
     ) -> DuplicateGroups:
-        """Group the rows that mean the same, so that no false pair chains two groups.
+        """Group rows that mean the same, without chaining groups through single wrong pairs.
 
         Parameters
         ----------
         threshold : float in (0, 1], default=0.8
-            Lowest link of two parts of a group.
+            Lowest link at which two parts of a group are merged.
         linkage : {"average", "complete"}, default="average"
-            Link of two sets of texts: the mean or the lowest score of their pairs. Copies of one
-            text are one text. Texts that a chain of good pairs connects are all compared with each
-            other, so that ``n_neighbors`` parts no group; see `DuplicateGroups.n_incomplete`.
+            Link of two sets of texts: the mean or the lowest score of their pairs. Copies count as
+            one text. All texts connected by candidate pairs at or above the threshold are compared
+            with each other, so groups are not limited by ``n_neighbors``; for exceptions see
+            `DuplicateGroups.n_incomplete`.
         must_link, cannot_link : iterable of (id, id), optional
-            Rows that are known to belong together, whatever their score, and rows that no group
-            may hold together; so for all copies of their texts. See `film.corpus.link_scores`.
+            Rows that belong together whatever their score, and rows that must not share a group.
+            This applies to all copies of their texts. See `film.corpus.link_scores`.
 
         Returns
         -------
@@ -368,18 +365,18 @@ class DuplicateFinder(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, an id is unknown, or the known pairs contradict each
+            If a parameter is out of range, an id is unknown, or the linked pairs contradict each
             other, copies or blocks; the message names the rows.
 
         Warns
         -----
         UserWarning
-            If texts could not be compared with all others that they are connected with.
+            If some connected texts were not all compared with each other.
         """
         rows, scores = self._corpus()
         check_choice("linkage", linkage, ("average", "complete"))
         if check_real("threshold", threshold, 0, 1) == 0:
-            raise ValueError("threshold=0 would make one group of all rows; give more, such as 0.8")
+            raise ValueError("threshold=0 would group all rows; give a higher one, such as 0.8")
         known = self.known_pairs(must_link, cannot_link)
         return group_rows(rows, scores, float(threshold), linkage, known, self.verbose)
 
@@ -389,18 +386,18 @@ class DuplicateFinder(BaseEstimator):
         Parameters
         ----------
         text : str
-            Any text; an empty one has no matches.
+            A text; an empty one has no matches.
         k : int, default=5
-            Number of rows, copies of one text among them.
+            Number of rows, including copies.
 
         Returns
         -------
         matches : Matches
-            Best score first.
+            Highest score first.
 
         Notes
         -----
-        Where a prior is to be estimated, the first query scores all candidate pairs, as `find`.
+        If the prior is estimated, the first query scores all candidate pairs, as in `find`.
         """
         rows, scores = self._corpus()
         (text,) = check_texts([text], "text")
@@ -410,12 +407,12 @@ class DuplicateFinder(BaseEstimator):
     def known_pairs(
         self, must_link: IdPairs | None = None, cannot_link: IdPairs | None = None
     ) -> KnownPairs:
-        """Check pairs that are known, as `groups` and `find` do before any work; see there."""
+        """Check pairs of ids, as `groups` and `find` do before any work."""
         return KnownPairs(must_link, cannot_link, self.ids_, self._rows.codes, self._rows.blocks)
 
     def _corpus(self) -> tuple[CorpusRows, PairScores]:
         check_is_fitted(self)
-        # A finder computes where it is told to now, wherever it was fitted.
+        # The current device counts, whatever device was set when fitting.
         self._scores.index.device = self.device
         return self._rows, self._scores
 

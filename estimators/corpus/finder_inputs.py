@@ -1,4 +1,4 @@
-"""What a duplicate finder is given: texts, ids, blocks, and pairs that are known."""
+"""Validate the inputs of a duplicate finder: texts, ids, blocks, and linked pairs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from film.corpus import checked_device, must_link_path
 from film.text import copy_key
 
 MOST_PAIRS = 100_000_000
-"""Pairs of rows that a match may list: some 10 GB."""
+"""Maximal number of pairs of rows in a match: some 10 GB."""
 
 IdPairs = Iterable[tuple[Any, Any]]
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Check the parameters of a `DuplicateFinder`, but for what only a classifier can tell."""
+    """Check the parameters of a `DuplicateFinder` that do not depend on a classifier."""
     check_integer("n_neighbors", settings["n_neighbors"], 1)
     check_choice("index", settings["index"], ("auto", "exact", "approximate"))
     check_integer("random_state", settings["random_state"], 0)
@@ -39,20 +39,20 @@ def check_settings(settings: dict[str, Any]) -> None:
     for name in ("prior", "classifier_prior"):
         if settings["classifier"] is None and settings[name] is not None:
             raise ValueError(
-                f"{name}={settings[name]!r} is about the probabilities of a classifier, and there "
-                f"is none; give classifier too, or {name}=None"
+                f"{name}={settings[name]!r} applies to the probabilities of a classifier, but "
+                f"classifier is None; set classifier too, or {name}=None"
             )
 
 
 def checked_corpus(texts: Any) -> list[str]:
-    """List of the texts of a corpus, whose ids a dict would hold."""
+    """Return the texts of a corpus as a list, rejecting a dict of ids to texts."""
     if isinstance(texts, dict):
         raise TypeError("texts is a dict; give the list of its texts, and its keys as ids")
     return check_texts(texts)
 
 
 def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:
-    """Ids of rows, unique among themselves and those that are known."""
+    """Return the ids of rows, unique among themselves and the known ids."""
     names = list(range(len(known), len(known) + n_rows)) if ids is None else list(ids)
     if len(names) != n_rows:
         raise ValueError(f"ids has {len(names)} entries for {n_rows} texts; give one per text")
@@ -73,7 +73,7 @@ def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:
 
 
 def checked_blocks(blocks: Any, n_rows: int) -> list[Hashable] | None:
-    """List of the rows' blocks, or None where all rows are compared with each other."""
+    """Return the blocks of the rows, or None if all rows are compared with each other."""
     if blocks is None:
         return None
     given = list(blocks)
@@ -82,14 +82,14 @@ def checked_blocks(blocks: Any, n_rows: int) -> list[Hashable] | None:
     for row, block in enumerate(given):
         if is_missing(block) or block != block or not isinstance(block, Hashable):
             raise ValueError(
-                f"blocks[{row}] is {block!r}; give a value that equals itself and can be a key, "
+                f"blocks[{row}] is {block!r}; give hashable values that equal themselves, "
                 "or drop that row"
             )
     return given
 
 
 def checked_limits(method: str, threshold: float | None, budget: int | None) -> Wanted:
-    """Lowest score or largest number of pairs, one of which is asked for."""
+    """Return the lowest score or the largest number of pairs, whichever is given."""
     if (threshold is None) == (budget is None):
         raise ValueError(
             f"{method}() takes either threshold or budget, got threshold={threshold!r} and "
@@ -100,7 +100,7 @@ def checked_limits(method: str, threshold: float | None, budget: int | None) -> 
 
 
 def distinct_texts(rows: list[str], blocks: list[int]) -> tuple[list[str], list[int], np.ndarray]:
-    """Give the different texts of rows, the block of each, and which one each row has."""
+    """Return the unique texts of rows, the block of each, and each row's unique text."""
     units: dict[tuple[int, str], int] = {}
     spelt: list[str] = []
     unit_of = np.full(len(rows), -1, dtype=np.intp)
@@ -115,15 +115,15 @@ def distinct_texts(rows: list[str], blocks: list[int]) -> tuple[list[str], list[
 def rows_of_pairs(
     pairs: np.ndarray, unit_of: np.ndarray, code_of: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Repeat pairs of texts for all rows that have them: position of the pair, and both rows.
+    """Repeat pairs of texts for all their rows; return positions of the pairs, and both rows.
 
-    ``unit_of`` and ``code_of`` name the text of each row on either side, −1 for none.
+    ``unit_of`` and ``code_of`` hold the text of each row on either side, −1 for none.
     """
     n_pairs = _n_rows(pairs[:, 0], unit_of) @ _n_rows(pairs[:, 1], code_of)
     if n_pairs > MOST_PAIRS:
         raise ValueError(
-            f"the answer has {n_pairs:,} pairs of rows, since many rows on both sides have the "
-            "same text; keep one row of each text on one side"
+            f"the result has {n_pairs:,} pairs of rows, because many rows of both tables have the "
+            "same text; keep one row of each text in one table"
         )
     first, row = _repeated(pairs[:, 0], unit_of)
     second, other = _repeated(pairs[first, 1], code_of)
@@ -136,7 +136,7 @@ def _n_rows(texts: np.ndarray, text_of: np.ndarray) -> np.ndarray:
 
 
 def _repeated(texts: np.ndarray, text_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Repeat texts for each row that has them: position of the text, and row."""
+    """Repeat texts for each of their rows; return positions of the texts, and rows."""
     told = np.flatnonzero(text_of >= 0)
     rows = told[np.argsort(text_of[told], kind="stable")]
     starts = np.searchsorted(text_of[rows], texts)
@@ -147,7 +147,7 @@ def _repeated(texts: np.ndarray, text_of: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 class KnownPairs:
-    """Pairs of unique texts that are known to mean the same, or not to.
+    """Pairs of unique texts known to mean the same, or to differ.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ class KnownPairs:
     ids : ndarray of object, shape (n_rows,)
         Ids of all rows.
     codes, blocks : ndarray of int, shape (n_rows,)
-        Unique text of each row, −1 where it is empty, and its block.
+        Unique text of each row, −1 for empty texts, and its block.
 
     Attributes
     ----------
     must, cannot : ndarray of int, shape (m, 2)
-        Pairs of numbers of unique texts, the lower one first, each once.
+        Unique pairs of text numbers, the lower one first.
 
     Raises
     ------
@@ -193,23 +193,23 @@ class KnownPairs:
             if blocks[a] != blocks[b]:
                 raise ValueError(
                     f"must_link joins the rows {ids[a]!r} and {ids[b]!r} of different blocks, "
-                    "which are never compared; drop that pair, or the blocks"
+                    "which are not compared; drop that pair, or the blocks"
                 )
         for a, b in apart:
             if codes[a] == codes[b] >= 0:
                 raise ValueError(
-                    f"cannot_link parts the rows {ids[a]!r} and {ids[b]!r}, which are copies of "
-                    "one text; drop that pair, or give them different blocks"
+                    f"cannot_link separates the rows {ids[a]!r} and {ids[b]!r}, which are copies "
+                    "of one text; drop that pair, or give them different blocks"
                 )
         self.must = _unique_pairs(codes[same])
         self.cannot = _unique_pairs(codes[apart])
         path = must_link_path(self.must, self.cannot, int(codes.max(initial=-1)) + 1)
         if path:
-            # Rows that the caller named, rather than other copies of their texts.
+            # Name the caller's rows, not other copies of their texts.
             row_of = {int(codes[row]): row for row in np.ravel([*same, *apart]).tolist()}
             names = [repr(ids[row_of[code]]) for code in path]
             raise ValueError(
-                f"cannot_link parts the rows {names[0]} and {names[-1]}, but must_link joins "
+                f"cannot_link separates the rows {names[0]} and {names[-1]}, but must_link joins "
                 f"them: {' – '.join(names)}; drop one of these pairs"
             )
 
@@ -222,19 +222,19 @@ def _rows_of(name: str, pairs: IdPairs | None, place: dict[Any, int]) -> np.ndar
             raise ValueError(f"{name}[{position}] is {pair!r}; give a pair of ids")
         for end in ends:
             if end not in place:
-                raise ValueError(f"{name}[{position}] names {end!r}, which is the id of no row")
+                raise ValueError(f"{name}[{position}] names {end!r}, which is not the id of a row")
         rows.append([place[end] for end in ends])
     return np.array(rows, dtype=np.intp).reshape(-1, 2)
 
 
 def _unique_pairs(pairs: np.ndarray) -> np.ndarray:
-    """Pairs of two different texts, the lower number first, each once and sorted."""
+    """Return unique, sorted pairs of different texts, the lower number first."""
     told = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
     return np.unique(np.sort(pairs[told], axis=1), axis=0)
 
 
 def are_among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Whether each pair, the lower number first, is one of some others."""
+    """Whether each pair, the lower number first, is in another set of pairs."""
     if not len(pairs) or not len(others):
         return np.zeros(len(pairs), dtype=bool)
     width = int(max(pairs.max(), others.max())) + 1

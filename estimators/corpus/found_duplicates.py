@@ -1,4 +1,4 @@
-"""What a duplicate finder answers: pairs, groups, and rows near a query."""
+"""Results of a duplicate finder: pairs, groups, and rows close to a query."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 
 class _Table:
-    """A result that can be read as a table."""
+    """A result that can be converted to a table."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give the result as a list of dictionaries, one per row of the table."""
+        """Return the result as a list of dictionaries, one per row of the table."""
         raise NotImplementedError
 
     def _columns(self) -> list[str]:
-        """Name the keys of each row, which an empty table has too."""
+        """Return the keys of each row, also for an empty table."""
         raise NotImplementedError
 
     def to_frame(self) -> Any:
-        """Give the result as a pandas DataFrame."""
+        """Return the result as a pandas DataFrame."""
         try:
             import pandas
         except ImportError as error:
@@ -33,32 +33,32 @@ class _Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DuplicatePairs(_Table):
-    """Pairs of rows that may be duplicates, the best-scored first.
+    """Pairs of rows that may be duplicates, by decreasing score.
 
     Attributes
     ----------
     pairs : ndarray of int, shape (n, 2)
-        Row positions, the lower one first; from `DuplicateFinder.match`, the new row first.
+        Row positions, the lower one first; in `DuplicateFinder.match`, the new row first.
     scores : ndarray of float64, shape (n,)
-        In [0, 1].
+        Scores in [0, 1].
     ids : ndarray of object, shape (n, 2)
         Ids of the rows.
     texts : ndarray of object, shape (n, 2)
-        Their texts.
+        Texts of the rows.
     kind : ndarray of object, shape (n,)
-        "copy" where the texts are equal by `film.text.copy_key`; "indistinct" where they differ,
-        but the similarity cannot see how, since their vectors are equal; else "similar".
+        "copy" if the texts are equal by `film.text.copy_key`; "indistinct" if they differ but have
+        equal vectors, so that the similarity cannot tell them apart; else "similar".
     score_name : str
-        "similarity", or "probability" where a classifier scored.
+        "similarity", or "probability" with a classifier.
     index : str
-        How neighbours were searched: "exact", or the name of the library.
+        How neighbours were searched: "exact" or "cells".
     recall : float
-        Share of the nearest neighbours that the index found, measured on a sample; 1 if exact.
+        Share of the nearest neighbours that the search found, estimated on a sample; 1 if exact.
     prior : float or None
-        Share of duplicates among candidate pairs that probabilities hold at.
+        Share of duplicates among candidate pairs for which the probabilities are calibrated.
     n_cut : int
-        Different texts that may have more pairs as good as these: their candidates stopped growing
-        when 200,000 had been looked up besides the first.
+        Number of unique texts that may have further pairs with equally high scores, because
+        200,000 further candidates had been searched.
     """
 
     pairs: np.ndarray
@@ -82,7 +82,7 @@ class DuplicatePairs(_Table):
         return ["id1", "id2", self.score_name, "kind", "text1", "text2"]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give one dictionary per pair: id1, id2, score, kind, text1, text2."""
+        """Return one dictionary per pair: id1, id2, score, kind, text1, text2."""
         return [
             {"id1": a, "id2": b, self.score_name: score, "kind": kind, "text1": s, "text2": t}
             for (a, b), score, kind, (s, t) in zip(
@@ -102,17 +102,17 @@ class DuplicateGroup:
     Attributes
     ----------
     members : ndarray of int, shape (size,)
-        Row positions, rising.
+        Row positions, ascending.
     ids, texts : ndarray of object, shape (size,)
-        Their ids and texts.
+        Ids and texts of the rows.
     score : float
         Link at which the last two parts of the group were merged; 1 for exact copies.
     weakest_pair : tuple of int
-        The rows of the two texts with the lowest score of their own.
+        Rows of the two texts with the lowest score.
     weakest_score : float
         Their score.
     n_unscored : int
-        Pairs of different texts in the group that have no score; they count as 0 in links. See
+        Number of pairs of texts in the group without a score, which count as 0 in links. See
         `DuplicateGroups.n_incomplete`.
     """
 
@@ -135,17 +135,17 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DuplicateGroups(_Table):
-    """Groups of two rows or more, the best-scored first; a sequence of `DuplicateGroup`.
+    """Groups of at least two rows, by decreasing score; a sequence of `DuplicateGroup`.
 
     Attributes
     ----------
     groups : list of DuplicateGroup
-        Sorted by falling score, then by falling size.
+        Sorted by decreasing score, then by decreasing size.
     labels : ndarray of int, shape (n_rows,)
-        Position in ``groups`` of each row's group, −1 where it has none.
+        Position in ``groups`` of each row's group, −1 for rows without a group.
     merges : ndarray of float64, shape (n_merges, 3)
-        Node, node, score, falling to the threshold: `film.corpus.cut(merges, n_rows, t)` gives
-        the groups at any t above it.
+        Node, node, score, by decreasing score: `film.corpus.cut(merges, n_rows, t)` returns the
+        groups at any higher threshold t.
     threshold : float
         Lowest score of a merge.
     linkage : str
@@ -153,9 +153,9 @@ class DuplicateGroups(_Table):
     score_name, index, recall, prior, n_cut
         As in `DuplicatePairs`.
     n_incomplete : int
-        Different texts in parts too large to compare each text with all others, where a pair that
-        is no candidate counts as 0: more than 1000 texts connected by pairs of at least the
-        threshold, or what is left when a million pairs were added.
+        Number of unique texts in connected parts that were too large to compare all pairs, where
+        pairs that are not candidates count as 0: more than 1000 texts connected by pairs at or
+        above the threshold, or parts left over after a million further pairs.
     """
 
     groups: list[DuplicateGroup]
@@ -192,18 +192,18 @@ class DuplicateGroups(_Table):
         Parameters
         ----------
         rule : {"first", "longest"} or sequence of shape (n_rows,), default="first"
-            The first row, the one with the most characters, or the one with the largest value.
-            Of equal ones the first.
+            The first row, the row with the most characters, or the row with the largest value; the
+            first of equal ones.
 
         Returns
         -------
         kept : ndarray of int, shape (n_rows,)
-            The row that stands for each row; itself where it is kept or in no group.
+            The row kept for each row: itself if it is kept or in no group.
 
         Raises
         ------
         ValueError
-            If the rule is unknown, or there is not one value per row.
+            If the rule is unknown, or the number of values differs from the number of rows.
         """
         if isinstance(rule, str) and rule not in ("first", "longest"):
             raise ValueError(
@@ -228,7 +228,7 @@ class DuplicateGroups(_Table):
         return ["group", "size", self.score_name, "weakest", "row", "id", "text"]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give one dictionary per member: group, size, score, weakest, row, id, text."""
+        """Return one dictionary per member: group, size, score, weakest, row, id, text."""
         return [
             {
                 "group": number,
@@ -248,14 +248,14 @@ class DuplicateGroups(_Table):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matches(_Table):
-    """Rows nearest to a query, the best-scored first.
+    """Rows closest to a query, by decreasing score.
 
     Attributes
     ----------
     members : ndarray of int, shape (n,)
         Row positions.
     scores : ndarray of float64, shape (n,)
-        In [0, 1].
+        Scores in [0, 1].
     ids, texts, kind : ndarray of object, shape (n,)
         As in `DuplicatePairs`.
     score_name : str
@@ -279,7 +279,7 @@ class Matches(_Table):
         return ["row", "id", self.score_name, "kind", "text"]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give one dictionary per row: row, id, score, kind, text."""
+        """Return one dictionary per row: row, id, score, kind, text."""
         return [
             {"row": row, "id": name, self.score_name: score, "kind": kind, "text": text}
             for row, name, score, kind, text in zip(

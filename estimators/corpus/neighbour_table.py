@@ -1,4 +1,4 @@
-"""Nearest neighbours of every point of a growing corpus, searched block by block."""
+"""Table of the nearest neighbours of all points of a growing corpus, searched block by block."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from film.corpus import NearestSearch, learn_centres
 BLOCK_ROWS = 65_536
 SAMPLE_ROWS = 500
 FEW_POINTS = 256
-"""Up to so many points all are compared."""
+"""Number of points up to which all are compared."""
 
 MOST_PROBED = 100
-"""Cells that a point is compared with, at most."""
+"""Maximal number of cells searched per point."""
 
 LARGEST_TABLE = 100_000_000
-"""Neighbours in all: at most 6 GB for the table and the pairs made of it."""
+"""Maximal number of neighbours in all: at most 6 GB for the table and its pairs."""
 
 _ENTRY = np.dtype([("point", np.int32), ("similarity", np.float32)])
 
@@ -27,7 +27,7 @@ Progress = Callable[[str], None] | None
 
 
 def table_width(k: int, blocks: np.ndarray) -> int:
-    """Give the number of neighbours that a point can have, at most k.
+    """Return the number of neighbours that a point can have, at most k.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ def table_width(k: int, blocks: np.ndarray) -> int:
     Raises
     ------
     ValueError
-        If there would be more than `LARGEST_TABLE` neighbours.
+        If there are more than `LARGEST_TABLE` neighbours.
     """
     width = min(k, int(np.unique(blocks, return_counts=True)[1].max(initial=1)) - 1)
     if len(blocks) * width > LARGEST_TABLE:
         raise ValueError(
             f"n_neighbors={k} with {len(blocks):,} different texts makes "
-            f"{len(blocks) * width:,} candidates, some {len(blocks) * width * 60 // 10**9} GB; "
+            f"{len(blocks) * width:,} candidates, about {len(blocks) * width * 60 // 10**9} GB; "
             f"give n_neighbors={max(1, LARGEST_TABLE // len(blocks))} or less, or compare within "
             "smaller blocks"
         )
@@ -54,24 +54,24 @@ def table_width(k: int, blocks: np.ndarray) -> int:
 
 @savable
 class NeighbourTable:
-    """The k nearest other points of every point, by cosine, among the points of its block.
+    """The k nearest points of each point within its block, by cosine.
 
-    An interrupted search keeps its finished blocks; appended points are compared with the others
-    without doing again what is done. Either way the table is that of one search over all points.
+    An interrupted search keeps its finished blocks, and appended points are compared without
+    repeating finished comparisons. Either way, the table equals that of a single search.
 
     Parameters
     ----------
     k : int
-        Neighbours per point; fewer where its block has fewer others.
+        Neighbours per point; fewer if its block is smaller.
     approximate : bool
-        Whether to search among the points of the nearest cells only.
+        Whether to search the nearest cells only.
     seed : int
-        Seeds the cells, and the sample that recall is measured on.
+        Seeds the cells, and the sample that estimates the recall.
 
     Attributes
     ----------
     points : ndarray of float32, shape (n, d)
-        Unit rows; zero rows are nobody's neighbour.
+        Unit rows; zero rows are never neighbours.
     blocks : ndarray of intp, shape (n,)
         Block of each point.
     """
@@ -82,10 +82,10 @@ class NeighbourTable:
         self.seed = seed
         self.points = np.empty((0, 0), dtype=np.float32)
         self.blocks = np.empty(0, dtype=np.intp)
-        # One array, so that one assignment writes a block whole, whenever Ctrl-C comes.
+        # One array, so that a single assignment stores a block, even if Ctrl-C follows.
         self._table = np.empty((0, 0), dtype=_ENTRY)
         self._compared = np.empty(0, dtype=np.intp)
-        # Centres of cells by block.
+        # Centres of the cells, by block.
         self._cells: dict[int, np.ndarray] = {}
         self._search: _SearchInBlocks | None = None
         self._search_all: _SearchInBlocks | None = None
@@ -94,33 +94,33 @@ class NeighbourTable:
         return {**self.__dict__, "_search": None, "_search_all": None}
 
     def check_state(self) -> None:
-        """Raise unless all arrays of a loaded table are of its points, and none leads out."""
+        """Raise an error if arrays of a loaded table do not match, or indices are out of range."""
         n = len(self.points)
         arrays = self.blocks, self._compared, self._table
         if any(len(array) != n for array in arrays) or self._table.dtype != _ENTRY:
-            raise ValueError("the arrays of a table of neighbours are not of its points")
+            raise ValueError("the arrays of a table of neighbours do not match its points")
         for array, low, high in ((self._compared, 0, n), (self._table["point"], -1, n - 1)):
             if array.size and not low <= array.min() <= array.max() <= high:
-                raise ValueError(f"a table of neighbours of {n} points leads out of them")
+                raise ValueError(f"a table of neighbours of {n} points has an index out of range")
 
     def append(self, points: np.ndarray, blocks: np.ndarray) -> None:
         """Add points at the end."""
         every = np.concatenate([self.blocks, blocks])
         width = table_width(self.k, every)
-        # Rows of a table as wide as its largest block were full: what is added is still to come.
+        # If rows were as wide as the largest block, their new neighbours are still missing.
         table = np.empty((len(every), width), dtype=_ENTRY)
         table["point"], table["similarity"] = -1, -np.inf
         table[: len(self.blocks), : self._table.shape[1]] = self._table
-        # Not copied where there were none: a million texts have a gigabyte of them.
+        # Avoids a copy if there were none: a million texts take a gigabyte.
         self.points = np.concatenate([self.points, points]) if len(self.points) else points
         self.blocks, self._table = every, table
         self._compared = np.concatenate([self._compared, np.zeros(len(blocks), dtype=np.intp)])
         self._search = self._search_all = None
 
     def complete(self, progress: Progress = None, device: str | None = None) -> None:
-        """Compare every point with all those of its block it has not been compared with.
+        """Compare every point with all points of its block that it was not compared with.
 
-        Products are made on a device of torch, or by NumPy where it is None.
+        Products are computed on a torch device, or by NumPy if it is None.
         """
         n, width = len(self.points), self._table.shape[1]
         for start in np.unique(self._compared[self._compared < n]).tolist():
@@ -138,9 +138,9 @@ class NeighbourTable:
     def neighbours(
         self, rows: np.ndarray | None = None, k: int = 0, device: str | None = None
     ) -> np.ndarray:
-        """Nearest other points of every point, (n, width), or k of some, −1 where there are none.
+        """Return the neighbours of all points, (n, width), or k of some, padded with −1.
 
-        Those of all points are in the table; other numbers are searched for.
+        Those of all points come from the table; other numbers are searched.
         """
         if rows is None:
             return self._table["point"]
@@ -149,22 +149,22 @@ class NeighbourTable:
         return np.where(np.isfinite(nearest["similarity"]), nearest["point"], -1)
 
     def pairs(self) -> np.ndarray:
-        """Pairs of neighbours, (m, 2), lower point first, each once and sorted."""
+        """Return unique, sorted pairs of neighbours, (m, 2), the lower point first."""
         n = len(self.points)
         a = np.repeat(np.arange(n), self._table.shape[1])
         b = self._table["point"].ravel().astype(np.intp)
         a, b = a[b >= 0], b[b >= 0]
         keys = np.sort(np.minimum(a, b) * n + np.maximum(a, b))
-        # Where few keys come twice, this is several times faster than `numpy.unique`.
+        # If few keys are repeated, this is several times faster than `numpy.unique`.
         keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
         return np.column_stack([keys // max(n, 1), keys % max(n, 1)])
 
     def nearest(
         self, queries: np.ndarray, k: int, blocks: np.ndarray | None, device: str | None = None
     ) -> np.ndarray:
-        """Nearest points of new unit rows, (n_queries, k), −1 where there are too few.
+        """Return the nearest points of new unit rows, (n_queries, k), padded with −1.
 
-        Each is looked for in its block, or among all points where ``blocks`` is None.
+        The search covers the block of each query, or all points if ``blocks`` is None.
         """
         if blocks is not None:
             return self._whole()(queries, blocks, k, device)[0]
@@ -175,7 +175,7 @@ class NeighbourTable:
         return self._search_all(queries, np.zeros(len(queries), dtype=np.intp), k, device)[0]
 
     def recall(self, device: str | None = None) -> float:
-        """Share of the exact neighbours of sampled points that the table holds."""
+        """Estimate the share of the exact neighbours in the table, on a sample of points."""
         if not self.approximate or not self.points.any():
             return 1.0
         known = np.flatnonzero(self.points.any(axis=1))
@@ -185,7 +185,7 @@ class NeighbourTable:
         width = self._table.shape[1]
         found = exact(self.points[rows], self.blocks[rows], width + 1, device)
         true = _without_self(rows, *found, width)["similarity"]
-        # Equally near neighbours are as good; float32 cosines of the two searches differ by 1e-6.
+        # Ties are equally good; float32 cosines of the two searches differ by 1e-6.
         last = true.min(axis=1, initial=np.inf, where=np.isfinite(true), keepdims=True) - 1e-5
         held = self._table["similarity"][rows] >= last
         return float(held.sum() / max(1, np.isfinite(true).sum()))
@@ -202,11 +202,11 @@ class NeighbourTable:
     def _merged(
         self, rows: np.ndarray, start: int, points: np.ndarray, similarity: np.ndarray
     ) -> np.ndarray:
-        """Join what a search found among the points from start on to what is known of rows."""
+        """Merge the results of a search from ``start`` on with the known neighbours of rows."""
         width = self._table.shape[1]
         new = _without_self(rows, np.where(points < 0, -1, points + start), similarity, width)
         old = self._table[rows]
-        # An interruption can fall between a block's writing and its being noted as written.
+        # An interruption may come between storing a block and marking it as stored.
         old["similarity"][old["point"] >= start] = -np.inf
         both = np.concatenate([old, new], axis=1)
         order = np.lexsort((both["point"], -both["similarity"]), axis=1)[:, :width]
@@ -216,7 +216,7 @@ class NeighbourTable:
 
 
 class _SearchInBlocks:
-    """Search each query among the points of its block.
+    """Search each query within its block.
 
     Parameters
     ----------
@@ -225,11 +225,11 @@ class _SearchInBlocks:
     blocks : ndarray of int, shape (n,)
         Block of each point.
     approximate : bool
-        Whether to search among the points of the nearest cells only.
+        Whether to search the nearest cells only.
     seed : int
-        Seeds it.
+        Random seed.
     cells : dict of int to ndarray
-        Centres of cells by block, where they are known; those that are learned are added.
+        Known centres of cells by block; newly learned centres are added.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class _SearchInBlocks:
     def __call__(
         self, queries: np.ndarray, blocks: np.ndarray, k: int, device: str | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Give points and similarities, (n_queries, k) each, −1 and −inf where there are none."""
+        """Return points and similarities, (n_queries, k) each, padded with −1 and −inf."""
         found = np.full((len(queries), k), -1, dtype=np.intp)
         nearest = np.full((len(queries), k), -np.inf, dtype=np.float32)
         asked = np.flatnonzero(queries.any(axis=1))
@@ -281,7 +281,7 @@ class _SearchInBlocks:
         return search
 
     def _centres(self, name: int, members: np.ndarray) -> np.ndarray:
-        """Give the centres of a block's cells; those that are known serve for twice the points."""
+        """Return the centres of a block's cells; centres are reused until the points double."""
         n = len(members)
         n_cells = max(1, min(int(4 * np.sqrt(n)), n // 40))
         centres = self._cells.get(name)
@@ -295,7 +295,7 @@ class _SearchInBlocks:
 def _without_self(
     rows: np.ndarray, points: np.ndarray, similarity: np.ndarray, k: int
 ) -> np.ndarray:
-    """Keep the k nearest of k + 1 that are not the row itself."""
+    """Remove the row itself from k + 1 nearest rows and keep k."""
     entries = np.empty(points.shape, dtype=_ENTRY)
     entries["point"], entries["similarity"] = points, similarity
     entries["similarity"][points == rows[:, None]] = -np.inf

@@ -1,4 +1,4 @@
-"""Many texts as two arrays, which files hold and read much faster than a list of texts."""
+"""Store many texts as two arrays, which files hold and read much faster than a list of texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Packed = dict[str, np.ndarray]
 
 
 def pack(texts: list[str]) -> Packed:
-    """Join texts to one array of bytes and one of their lengths."""
+    """Pack texts into an array of bytes and an array of lengths."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     return {
         "bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
@@ -19,7 +19,7 @@ def pack(texts: list[str]) -> Packed:
 
 
 def unpack(packed: Packed) -> list[str]:
-    """Give the texts back."""
+    """Return the packed texts."""
     joined = packed["bytes"].tobytes()
     ends = np.cumsum(packed["lengths"]).tolist()
     if (packed["lengths"] < 0).any() or (ends[-1] if ends else 0) != len(joined):
@@ -31,7 +31,7 @@ def unpack(packed: Packed) -> list[str]:
 
 
 def pack_names(names: list[Any]) -> Any:
-    """Pack names where all are texts, or all are integers of 64 bits; a list of others stays."""
+    """Pack names if all are texts or all are 64-bit integers; leave other lists unchanged."""
     if all(type(name) is str for name in names):
         return pack(names)
     if all(type(name) is int and -(2**63) <= name < 2**63 for name in names):
@@ -40,7 +40,7 @@ def pack_names(names: list[Any]) -> Any:
 
 
 def unpack_names(packed: Any) -> list[Any]:
-    """Give names back, each of its own type."""
+    """Return the packed names with their original types."""
     if isinstance(packed, np.ndarray):
         return packed.tolist()
     return unpack(packed) if isinstance(packed, dict) else list(packed)

@@ -1,4 +1,4 @@
-"""A classifier's probabilities of candidate pairs, asked once and carried to their own prior."""
+"""Cache a classifier's probabilities of candidate pairs, and shift them to another prior."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from estimators.persistence import savable
 from film.pairs import estimate_prior, shift_prior
 
 BLOCK_PAIRS = 2**20
-"""Pairs that a classifier is asked about at once: so many share texts, each of which it reads once
-a block. An interruption loses the work on one block."""
+"""Pairs per call of a classifier: a call reads each text of its pairs once. An interruption loses
+the work of one call."""
 
 Progress = Callable[[str], None] | None
 
 LOOKED_AT_TEXTS = 500
-"""Texts of a corpus whose familiarity is looked at."""
+"""Number of sampled texts whose familiarity is measured."""
 
 
 @savable
 class PairProbabilities:
-    """Ask a classifier about pairs, and keep every finished block of answers.
+    """Classifier's probabilities of pairs, cached block by block.
 
     Parameters
     ----------
     classifier : fitted classifier
         With ``predict_proba(pairs)`` and two ``classes_``, one of which is its
-        ``duplicate_class_`` or known to mean duplicates.
+        ``duplicate_class_`` or a known word for duplicates.
     prior : "estimate", float or None
-        Share of duplicates to carry probabilities to.
+        Share of duplicates to which probabilities are shifted.
     classifier_prior : float or None
-        Share that they hold at; the classifier's ``prior_`` when None.
+        Share for which they are calibrated; the classifier's ``prior_`` if None.
 
     Raises
     ------
     TypeError, ValueError
-        If the classifier or a prior is none.
+        If the classifier or a prior is invalid.
     """
 
     def __init__(self, classifier: Any, prior: Any, classifier_prior: Any) -> None:
@@ -70,8 +70,8 @@ class PairProbabilities:
             if classifier_prior is None:
                 raise ValueError(
                     f"classifier {type(classifier).__name__} has no attribute prior_, the share of "
-                    "duplicates that its probabilities hold at: give it as classifier_prior, or "
-                    "give prior=None to leave probabilities as they are"
+                    "duplicates for which it is calibrated: give it as classifier_prior, or "
+                    "set prior=None to leave probabilities unchanged"
                 )
         self.classifier = classifier
         self.prior = prior
@@ -79,9 +79,9 @@ class PairProbabilities:
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
 
     def warn_of_unfamiliar(self, texts: list[str]) -> None:
-        """Warn where texts are of another kind than those of the classifier's fit."""
+        """Warn if texts are unlike the classifier's training texts."""
         if getattr(self.classifier, "has_familiarity", False):
-            # By a sample, since an encoder reads its texts once more.
+            # A sample, because encoders read the texts once more.
             rows = np.random.default_rng(0).permutation(len(texts))[:LOOKED_AT_TEXTS]
             sample = as_texts([texts[row] for row in rows])
             familiarity = self.classifier.familiarity(np.column_stack([sample, sample]))
@@ -93,14 +93,14 @@ class PairProbabilities:
         texts: np.ndarray,
         progress: Progress = None,
     ) -> tuple[np.ndarray, float | None]:
-        """Give the probabilities of all candidate pairs, and the prior they hold at.
+        """Return the probabilities of all candidate pairs, and their prior.
 
         Parameters
         ----------
         pairs : ndarray of int, shape (m, 2)
-            Numbers of texts, below 2³¹.
+            Text numbers, below 2³¹.
         texts : ndarray of object, shape (n_texts,)
-            A number's text never changes.
+            Texts by number; they must never change.
         progress : callable, optional
             Called with a short text after each block.
         """
@@ -113,11 +113,11 @@ class PairProbabilities:
     def of_more(
         self, pairs: np.ndarray, texts: np.ndarray, prior: float | None, progress: Progress = None
     ) -> np.ndarray:
-        """Give those of further pairs of the same texts, at the prior of the candidates."""
+        """Return the probabilities of further pairs of these texts, at the candidates' prior."""
         return self._carried(self._kept(pairs, texts, progress), prior)
 
     def _kept(self, pairs: np.ndarray, texts: np.ndarray, progress: Progress) -> np.ndarray:
-        """Return the classifier's probabilities of pairs, and keep each block once it is done."""
+        """Return the classifier's probabilities of pairs, caching each finished block."""
         asked = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
         new = np.flatnonzero(~np.isin(asked, self._merged()[0]))
         for first in range(0, len(new), BLOCK_PAIRS):
@@ -134,7 +134,7 @@ class PairProbabilities:
         prior: float | None,
         progress: Progress = None,
     ) -> np.ndarray:
-        """Give the probabilities of pairs of texts, at the prior of the candidates."""
+        """Return the probabilities of pairs of texts, at the candidates' prior."""
         parts = [np.empty(0)]
         for first in range(0, len(pairs), BLOCK_PAIRS):
             parts.append(self._ask(pairs[first : first + BLOCK_PAIRS]))
@@ -144,13 +144,13 @@ class PairProbabilities:
 
     def _ask(self, pairs: np.ndarray) -> np.ndarray:
         with warnings.catch_warnings():
-            # The texts were looked at when they came.
+            # The familiarity was measured when the texts were added.
             warnings.simplefilter("ignore", UnfamiliarTextsWarning)
             given = np.asarray(self.classifier.predict_proba(pairs), dtype=np.float64)
         if given.shape != (len(pairs), 2) or not ((given >= 0) & (given <= 1)).all():
             raise ValueError(
-                f"classifier.predict_proba gave an array of shape {given.shape} for {len(pairs)} "
-                "pairs; it must give two columns of numbers in [0, 1]"
+                f"classifier.predict_proba returned an array of shape {given.shape} for "
+                f"{len(pairs)} pairs; it must return two columns of numbers in [0, 1]"
             )
         return duplicate_column(given, self.classifier)
 

@@ -1,4 +1,4 @@
-"""Scores of pairs of texts: similarities, or the probabilities of a classifier."""
+"""Score pairs of texts by similarity, or by the probabilities of a classifier."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from estimators.persistence import savable
 
 @savable
 class PairScores:
-    """Score the pairs that an index of a corpus finds.
+    """Score the candidate pairs of a corpus index.
 
     Parameters
     ----------
     index : CorpusIndex
-        Of the corpus.
+        Index of the corpus.
     probabilities : PairProbabilities or None
-        Of a classifier; None scores by similarity.
+        Probabilities of a classifier; None scores by similarity.
     """
 
     def __init__(self, index: CorpusIndex, probabilities: PairProbabilities | None) -> None:
@@ -31,11 +31,11 @@ class PairScores:
 
     @property
     def name(self) -> str:
-        """What a score is."""
+        """Name of the score."""
         return "similarity" if self.probabilities is None else "probability"
 
     def of_candidates(self, verbose: int) -> Scored:
-        """Score the candidate pairs of the corpus: of each unique text its nearest others."""
+        """Score the candidate pairs of the corpus: each unique text with its nearest others."""
         with progress_bar(verbose, "DuplicateFinder") as progress:
             pairs = self.index.candidates(progress)
             if self.probabilities is None:
@@ -45,14 +45,14 @@ class PairScores:
         return Scored(pairs, (scores, np.zeros(len(pairs), dtype=bool)), prior=prior)
 
     def of_wanted(self, wanted: Wanted, left_out: np.ndarray, verbose: int) -> Scored:
-        """Score candidate pairs, and more of the texts whose last ones are still wanted.
+        """Score candidate pairs, adding candidates for texts whose last ones are still wanted.
 
         Parameters
         ----------
         wanted : Wanted
-            Which pairs are listed.
+            Which pairs to list.
         left_out : ndarray of int, shape (l, 2)
-            Pairs that are not.
+            Pairs to leave out.
         verbose : int
             Whether to show progress.
         """
@@ -68,7 +68,7 @@ class PairScores:
     def of_more(
         self, pairs: np.ndarray, prior: float | None, verbose: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Score listed pairs of unique texts, as `Scored` has their answers."""
+        """Score given pairs of unique texts, in the form of `Scored`."""
         if self.probabilities is None:
             return self.index.similarities(pairs)
         with progress_bar(verbose, "DuplicateFinder") as progress:
@@ -84,7 +84,7 @@ class PairScores:
         wanted: Wanted,
         verbose: int,
     ) -> tuple[Scored, np.ndarray]:
-        """Score other texts, none of them empty, with those of the corpus that are near.
+        """Score non-empty texts against similar texts of the corpus.
 
         Near is who is among the k nearest of the other or, where the index learned from texts
         beside it, who has the other among its own.
@@ -92,20 +92,20 @@ class PairScores:
         Parameters
         ----------
         texts, blocks
-            As `CorpusIndex.asked` takes them.
+            As in `CorpusIndex.asked`.
         k : int
-            Candidates of each, at first.
+            Initial number of candidates per text.
         wanted : Wanted
-            Which pairs are listed.
+            Which pairs to list.
         verbose : int
             Whether to show progress.
 
         Returns
         -------
         found : Scored
-            Pairs of a position in ``texts`` and the number of a unique text; copies, which are
-            there whatever k, have score 1. A prior that is estimated is that of the corpus, so it
-            needs all candidates.
+            Pairs of a position in ``texts`` and the number of a unique text; copies are always
+            included, with score 1. An estimated prior is that of the corpus, which requires all
+            its candidates.
         kind : ndarray of object, shape (m,)
             As in `DuplicatePairs`.
         """
@@ -146,7 +146,7 @@ class PairScores:
 
 
 def kinds(copies: np.ndarray, same_vector: np.ndarray) -> np.ndarray:
-    """Name what each pair is, as `DuplicatePairs.kind` says it."""
+    """Return the kind of each pair, as in `DuplicatePairs.kind`."""
     named = np.full(len(copies), "similar", dtype=object)
     named[same_vector] = "indistinct"
     named[copies] = "copy"

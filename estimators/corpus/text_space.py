@@ -1,4 +1,4 @@
-"""Vectors of texts: sparse ones that scores are made of, and dense ones to look neighbours up."""
+"""Vectors of texts: sparse ones for scores, and dense ones for the neighbour search."""
 
 from __future__ import annotations
 
@@ -21,42 +21,41 @@ from film.text import copy_key, words_and_symbols
 
 LOOKUP_DIMENSIONS = 256
 MOST_DECOMPOSED = 100_000
-"""Texts that the dense space is learned from; more of them find no more neighbours."""
+"""Number of texts from which the dense space is learned; more do not improve the neighbours."""
 
 MANY_TEXTS = 20 * LOOKUP_DIMENSIONS
-"""From so many texts on, dimensions of the dense space have equal weight.
+"""Number of texts from which on all dimensions of the dense space have equal weight.
 
-Among 100,000 questions, 47 % of known duplicates are then among the 10 nearest, instead of 43 %.
-Of few texts the last dimensions are noise.
+This finds more duplicates in large corpora; with few texts, the last dimensions are noise.
 """
 
 BLOCK_TEXTS = 65_536
-"""Texts whose terms are counted at once: some 100 MB."""
+"""Number of texts whose terms are counted at once: some 100 MB."""
 
 FAMILY_COSINE = 0.8
 FAMILY_TEXTS = 10
 FAMILY_SHARE = 0.01
 FAMILY_SAMPLE = 1000
-"""Texts that families are looked for among: 10 of one that is just large enough."""
+"""Number of texts in which families are searched: 10 texts of the smallest large family."""
 
 _Block = tuple[int, list[str], np.ndarray, np.ndarray, np.ndarray]
 
 
 @savable
 class TextSpace:
-    """Texts as unit rows, by an embedder or by TF-IDF of words and character trigrams.
+    """Unit vectors of texts, from an embedder or TF-IDF of words and character trigrams.
 
     Parameters
     ----------
     embedder : callable or fitted transformer, optional
-        Texts → vectors, dense or sparse.
+        Maps texts to vectors, dense or sparse.
     random_state : int
         Seeds the decomposition of sparse vectors.
 
     Attributes
     ----------
     n_fitted : int
-        Number of texts that the space was learned from: those with a vector.
+        Number of texts with a vector from which the space was learned.
     """
 
     def __init__(self, embedder: Any, random_state: int) -> None:
@@ -67,9 +66,9 @@ class TextSpace:
         self._axes: Any = None
 
     def fit_transform(self, texts: list[str], beside: list[str]) -> tuple[Any, np.ndarray]:
-        """Learn vocabularies and the dense space of sparse vectors; give what `transform` does.
+        """Learn vocabularies and the dense space; return the result of `transform`.
 
-        They are learned from the texts beside as well: which of the two is which does not matter.
+        Both lists of texts contribute equally.
         """
         if beside:
             distinct = {copy_key(text): text for text in [*beside, *texts]}
@@ -92,8 +91,8 @@ class TextSpace:
                 factors = truncated_svd(wide[rows], rank, random_state=self.random_state)
                 axes = factors.right
                 if len(rows) >= MANY_TEXTS:
-                    # Equal weight for all dimensions: else what many texts share ("what is the
-                    # best way to") outweighs what few do.
+                    # Otherwise common phrases ("what is the best way to") outweigh rare
+                    # words.
                     axes = axes / factors.singular_values
                 self._axes = np.ascontiguousarray(axes)
             else:
@@ -101,9 +100,9 @@ class TextSpace:
         return vectors, self._points(wide)
 
     def extended(self, texts: list[str]) -> TextSpace:
-        """Give a space that also tells the new terms of these texts apart.
+        """Return a space that also represents the new terms of these texts.
 
-        They weigh what a term of no text of `fit` weighs. The dense space stays.
+        New terms get the weight of a term that occurs in no text of `fit`. The dense space stays.
         """
         if self.embedder is not None:
             return self
@@ -115,7 +114,7 @@ class TextSpace:
         return larger
 
     def widened(self, vectors: Any, before: TextSpace) -> Any:
-        """Give vectors of the space before it was extended the columns of this one."""
+        """Add the columns of this space to vectors of the space before it was extended."""
         if self.embedder is not None:
             return vectors
         n_words, n_trigrams = len(before._words), len(before._trigrams)
@@ -126,16 +125,16 @@ class TextSpace:
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
     def transform(self, texts: list[str]) -> tuple[Any, np.ndarray]:
-        """Give the rows whose products are similarities, and dense float32 unit rows.
+        """Return rows whose products are similarities, and dense float32 unit rows.
 
-        Terms that no text of the corpus has count in the length of a row: they are a difference
-        from every text of it.
+        Terms that are not in the corpus count in the length of a row and so lower its similarity
+        to every text of the corpus.
         """
         vectors, wide = self._vectors(self._read(texts))
         return vectors, self._points(wide)
 
     def vectorizer(self) -> Any:
-        """Give the embedder, or what it is by default as a transformer of scikit-learn."""
+        """Return the embedder, or the default one as a scikit-learn transformer."""
         if self.embedder is not None:
             return self.embedder
         return FeatureUnion(
@@ -146,7 +145,7 @@ class TextSpace:
         return texts if self.embedder is not None else [words_and_symbols(text) for text in texts]
 
     def _points(self, wide: Any) -> np.ndarray:
-        """Give the rows of the dense space, as float32 unit rows."""
+        """Return the rows of the dense space, as float32 unit rows."""
         if self._axes is None:
             return np.ascontiguousarray(wide, dtype=np.float32)
         wide = wide if wide.shape[1] == len(self._axes) else wide[:, : len(self._axes)]
@@ -154,7 +153,7 @@ class TextSpace:
         return np.asarray(normalize(points, copy=False))
 
     def _vectors(self, texts: list[str]) -> tuple[Any, Any]:
-        """Give unit rows whose products are similarities, and those that points are made of."""
+        """Return unit rows whose products are similarities, and the rows to derive points from."""
         if self.embedder is None:
             trigrams = self._trigrams.transform(texts)
             both = sp.hstack([self._words.transform(texts), trigrams], format="csr")
@@ -165,26 +164,26 @@ class TextSpace:
         vectors: Any = sp.csr_array(given) if sp.issparse(given) else np.asarray(given)
         if vectors.ndim != 2 or vectors.shape[0] != len(texts) or vectors.dtype.kind not in "fiu":
             raise ValueError(
-                f"embedder gave {vectors.dtype} of shape {vectors.shape} for {len(texts)} texts; "
-                "it must give one row of numbers per text"
+                f"embedder returned {vectors.dtype} of shape {vectors.shape} for {len(texts)} "
+                "texts; it must return one row of numbers per text"
             )
         stored: Any = vectors.data if sp.issparse(vectors) else vectors
         if not np.isfinite(stored).all():
-            raise ValueError("embedder gave NaN or infinity; its vectors must be finite")
+            raise ValueError("embedder returned NaN or infinity; its vectors must be finite")
         unit = normalize(vectors.astype(np.float32, copy=False))
         return unit, unit
 
 
 @savable
 class Terms:
-    """TF-IDF of the terms of one form, with a vocabulary that can be extended.
+    """TF-IDF of words or trigrams, with a vocabulary that can be extended.
 
-    Rows are those of `TfidfVectorizer`, but terms without a column count in their length.
+    Rows equal those of `TfidfVectorizer`, but unknown terms count in their length.
 
     Parameters
     ----------
     form : {"words", "trigrams"}
-        What a term is.
+        Kind of the terms.
     """
 
     def __init__(self, form: str) -> None:
@@ -197,11 +196,11 @@ class Terms:
         return len(self._idf) - 1
 
     def __getstate__(self) -> dict[str, Any]:
-        """State whose terms are arrays, which files hold and read much faster."""
+        """Store terms as arrays, which files hold and read much faster."""
         return {**self.__dict__, "_columns": None, "_packed": pack(list(self._column))}
 
     def fit(self, texts: list[str], weights: np.ndarray) -> Terms:
-        """Learn the terms of texts, and what each weighs; a text counts as much as its weight."""
+        """Learn the terms of texts and their IDF; each text counts with its weight."""
         n_texts_with: Counter[str] = Counter()
         first = 0
         for n_rows, terms, row, term, _ in self._blocks(texts):
@@ -209,13 +208,13 @@ class Terms:
             n_texts_with.update(dict(zip(terms, counts, strict=True)))
             first += n_rows
         self._columns = {term: column for column, term in enumerate(sorted(n_texts_with))}
-        # The last entry is that of a term in no text.
+        # The last entry is the weight of a term that occurs in no text.
         known = np.array([*(n_texts_with[term] for term in self._column), 0])
         self._idf = (np.log((1 + weights.sum()) / (1 + known)) + 1).astype(np.float32)
         return self
 
     def extended(self, texts: list[str]) -> Terms:
-        """Give these terms and those that texts have besides."""
+        """Return these terms together with the new terms of texts."""
         new = {term for _, terms, *_ in self._blocks(texts) for term in terms}
         new -= self._column.keys()
         larger = Terms(self.form)
@@ -226,7 +225,7 @@ class Terms:
         return larger
 
     def transform(self, texts: list[str]) -> Any:
-        """Give unit rows, (n_texts, n_terms), float32."""
+        """Return unit rows, (n_texts, n_terms), float32."""
         parts = [sp.csr_array((0, len(self)), dtype=np.float32)]
         for n_rows, terms, row, term, counts in self._blocks(texts):
             column = np.array([self._column.get(term, -1) for term in terms], dtype=np.intp)[term]
@@ -240,7 +239,7 @@ class Terms:
         return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def vectorizer(self) -> TfidfVectorizer:
-        """Give the same weights as a transformer of scikit-learn."""
+        """Return a scikit-learn transformer with the same weights."""
         vectorizer = _vectorizer(self.form, list(self._column))
         vectorizer.idf_ = self._idf[:-1]
         return vectorizer
@@ -252,11 +251,11 @@ class Terms:
             terms = unpack(self._packed)
             self._columns, self._packed = {term: i for i, term in enumerate(terms)}, None
             if len(self._columns) != len(self):
-                raise ValueError("saved terms and their weights do not belong together")
+                raise ValueError("numbers of saved terms and weights differ")
         return self._columns
 
     def _blocks(self, texts: list[str]) -> Iterator[_Block]:
-        """Yield, for blocks of texts, the number of rows, distinct terms, and all that occur."""
+        """Yield the number of rows, distinct terms, and all occurrences of blocks of texts."""
         occurring = _FORMS[self.form][1]
         for start in range(0, len(texts), BLOCK_TEXTS):
             block = texts[start : start + BLOCK_TEXTS]
@@ -267,7 +266,7 @@ class Terms:
 
 
 def _words_of(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Give the distinct words of texts, and the text and the word of each that occurs."""
+    """Return the distinct words of texts, and the text and word of each occurrence."""
     split = [text.split() for text in texts]
     number: defaultdict[str, int] = defaultdict()
     number.default_factory = number.__len__
@@ -276,13 +275,13 @@ def _words_of(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
 
 
 def _trigrams_of(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Give the distinct trigrams inside of words, an edge being a space, as `_words_of` does."""
+    """Return the distinct trigrams inside words, padded with spaces, as `_words_of` does."""
     padded = [f" {text} " for text in texts]
     letters = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    # Where the middle is a space, a trigram reaches over two words.
+    # A trigram with a space in the middle spans two words.
     middle = np.flatnonzero(letters[1:-1] != ord(" ")) + 1
     row = np.repeat(np.arange(len(texts)), list(map(len, padded)))[middle]
-    # A character has 21 bits.
+    # A code point has 21 bits.
     wide = letters.astype(np.int64)
     codes = wide[middle - 1] << 42 | wide[middle] << 21 | wide[middle + 1]
     distinct, term = np.unique(codes, return_inverse=True)
@@ -292,21 +291,21 @@ def _trigrams_of(texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
 
 
 def family_weights(texts: list[str]) -> np.ndarray:
-    """Weigh texts so that a large family of near copies counts as one text.
+    """Weight texts so that a large family of near copies counts as one text.
 
-    Else what its texts share would be common, and what little they differ in rare. A family is what
-    is alike by its trigrams, none of them rarer than another. It is large with ten texts of which
-    the corpus has no more than a hundred times as many.
+    Otherwise its common words would seem frequent and its small differences rare. A family
+    consists of texts that are similar by unweighted trigrams. It is large if it has at least ten
+    texts and 1 % of the corpus.
 
     Parameters
     ----------
     texts : list of str
-        As `words_and_symbols` reads them.
+        Texts as from `words_and_symbols`.
 
     Returns
     -------
     weights : ndarray of float64, shape (n_texts,)
-        1 over the size of the family, so 1 for most.
+        1 / size of the text's family; 1 for most texts.
     """
     weights = np.ones(len(texts))
     rng = np.random.default_rng(0)
@@ -345,7 +344,7 @@ _FORMS: dict[str, tuple[dict[str, Any], Callable[[list[str]], Any]]] = {
 
 
 def _lengths(rows: Any) -> np.ndarray:
-    """Give a number for each row that is 0 where the row is."""
+    """Return a number per row that is 0 for zero rows."""
     return np.asarray(abs(rows).sum(axis=1)).ravel() if sp.issparse(rows) else rows.any(axis=1)
 
 
@@ -355,7 +354,7 @@ def _vectorizer(form: str, vocabulary: list[str] | None) -> TfidfVectorizer:
 
 
 def row_products(rows: Any, others: Any, pairs: np.ndarray) -> np.ndarray:
-    """Products of the rows that each pair names, within [0, 1]: cosines, negative ones as 0."""
+    """Return the products of the given pairs of rows, limited to [0, 1]."""
     left, right = rows[pairs[:, 0]], others[pairs[:, 1]]
     if sp.issparse(left):
         products = np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()

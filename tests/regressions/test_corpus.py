@@ -402,7 +402,7 @@ def test_14_blocks_are_given_always_or_never():
     for method, limits in (("add", {}), ("match", {"threshold": 0})):
         with pytest.raises(ValueError, match=re.escape("fit() had none")):
             getattr(plain, method)(["c"], blocks=[1], **limits)
-        with pytest.raises(ValueError, match="blocks are needed"):
+        with pytest.raises(ValueError, match="blocks are required"):
             getattr(parted, method)(["c"], **limits)
 
 
@@ -509,7 +509,7 @@ def test_14_known_pairs_hold_in_groups_and_pairs():
         ({"cannot_link": [("a", "c")]}, "parts the rows 'a' and 'c', which are copies"),
         (
             {"cannot_link": [("a", "e")], "must_link": [("b", "a"), ("e", "b")]},
-            "cannot_link parts the rows 'a' and 'e', but must_link joins them: 'a' – 'b' – 'e'",
+            "cannot_link separates the rows 'a' and 'e', but must_link joins them: 'a' – 'b' – 'e'",
         ),
         (
             {"cannot_link": [("c", "d")], "must_link": [("a", "d")]},

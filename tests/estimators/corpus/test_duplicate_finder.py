@@ -543,7 +543,7 @@ def test_no_candidates_leave_the_prior():
             {"prior_": None},
             {"prior": "estimate"},
             ValueError,
-            "give it as classifier_prior, or give prior=None",
+            "give it as classifier_prior, or set prior=None",
         ),
         ({}, {"prior": 1.0}, ValueError, "prior=1.0 must lie strictly between 0 and 1"),
         ({}, {"prior": "guess"}, ValueError, "prior='guess' must be one of 'estimate'"),
@@ -563,7 +563,7 @@ def test_no_classifier_and_a_bad_one():
         DuplicateFinder(classifier=3).fit(["tea", "milk"])
     model = Overlap()
     model.predict_proba = lambda pairs: np.full((len(pairs), 1), 0.5)
-    with pytest.raises(ValueError, match=r"gave an array of shape \(1, 1\) for 1 pairs"):
+    with pytest.raises(ValueError, match=r"returned an array of shape \(1, 1\) for 1 pairs"):
         DuplicateFinder(model).fit(["tea cup", "tea"]).find(threshold=0)
     model.predict_proba = lambda pairs: np.full((len(pairs), 2), np.nan)
     with pytest.raises(ValueError, match=r"numbers in \[0, 1\]"):
@@ -809,10 +809,10 @@ def test_an_id_that_is_there_already_is_named():
         ({"index": "fast"}, ValueError, "index='fast' must be one of"),
         ({"random_state": None}, TypeError, "random_state=None must be an integer"),
         ({"embedder": 3}, TypeError, "embedder=3 must be a fitted transformer"),
-        ({"embedder": lambda texts: np.ones(3)}, ValueError, "embedder gave float64 of shape (3,)"),
+        ({"embedder": lambda texts: np.ones(3)}, ValueError, "returned float64 of shape (3,)"),
         ({"embedder": lambda texts: np.ones((3, 2))}, ValueError, "of shape (3, 2) for 2 texts"),
-        ({"embedder": lambda texts: [[np.nan]] * 2}, ValueError, "embedder gave NaN"),
-        ({"embedder": lambda texts: sp.csr_array([[np.inf]] * 2)}, ValueError, "embedder gave NaN"),
+        ({"embedder": lambda texts: [[np.nan]] * 2}, ValueError, "embedder returned NaN"),
+        ({"embedder": lambda texts: sp.csr_array([[np.inf]] * 2)}, ValueError, "returned NaN"),
         ({"embedder": lambda texts: np.array([["a"]] * 2)}, ValueError, "row of numbers per text"),
     ],
 )
@@ -830,7 +830,7 @@ def test_wrong_parameters_are_named(parameters, error, message):
         ("find", {"threshold": 0.5, "budget": 3}, "either threshold or budget"),
         ("find", {"threshold": 1.5}, "threshold=1.5"),
         ("find", {"budget": 0}, "budget=0"),
-        ("groups", {"threshold": 0}, "threshold=0 would make one group of all rows"),
+        ("groups", {"threshold": 0}, "threshold=0 would group all rows"),
         ("groups", {"threshold": 1.1}, "threshold=1.1"),
         ("groups", {"linkage": "single"}, "linkage='single' must be one of 'average', 'complete'"),
     ],
