@@ -23,9 +23,8 @@ from film.metric import (
 )
 
 SOLVERS = ("eigen", "cayley")
-# Share of the captured energy that the decomposition may lack, about what four subspace iterations
-# left. Three question-disjoint folds of Quora's training pairs were no better for less: AUC .7465,
-# and .7451 at 2e-3.
+# Maximum fraction of the captured energy that the decomposition may miss. Quora's AUC does not
+# improve with a lower value.
 _MISSING = 1e-2
 
 
@@ -33,54 +32,58 @@ _MISSING = 1e-2
 class FILM(TripletMetric):
     """Fast, interpretable, low-rank metric learning from triplets.
 
-    Learns a linear map L in whose space similar rows of X have a higher cosine than dissimilar
-    ones. X is reduced to X ≈ V diag(σ) Uᵀ first; the map is learned inside that space and written
-    back as weights of the original features, so each of its dimensions can be read.
+    Learns a linear map L that gives similar rows of X a higher cosine than dissimilar ones. X is
+    first reduced to X ≈ V diag(σ) Uᵀ; the map is learned in that space and expressed as weights of
+    the original features, so its dimensions can be interpreted.
 
     Parameters
     ----------
     d : int, default=100
-        Dimensions of the learned space.
+        Number of dimensions of the learned space.
     rank : int, default=600
-        Rank of the decomposition of X, at most min(n_samples, n_features), where X is kept whole.
-        Where that leaves fewer than ``d`` dimensions, one warning names what was too large.
+        Rank of the decomposition of X, at most min(n_samples, n_features), which keeps all of X. A
+        warning is raised if this leaves fewer than ``d`` dimensions.
     margin : float, default=0.5
-        By how much a similar point must be closer, relative to the mean squared length ‖y‖² of
-        the closed-form map of all anchors, which is the same for "eigen" and "cayley". Large
-        values keep every anchor in play; small ones concentrate on violated ones.
+        Minimum advantage of similar over dissimilar points, relative to the mean squared length
+        ‖y‖² under the closed-form map of all anchors, which is the same for both solvers. Large
+        values keep every anchor active; small ones concentrate on violated triplets.
     threshold : float in [0, 1], default=None
-        None compares the pairs of a triplet with each other, as the paper does. A cosine τ: the
-        similar point of every triplet is to be closer to the anchor than τ, and the dissimilar one
-        farther, one hinge per pair; rows are brought to length one for it. It fits vectors whose
-        cosine is a good similarity already, such as those of a `SentenceEncoder`, with a
-        ``margin`` of some hundredths: `film.metric.threshold_pulls`.
+        None compares the two pairs of a triplet with each other, as in the paper. With a cosine τ,
+        the similar point should be closer to the anchor than τ and the dissimilar one farther, with
+        one hinge per pair; rows are scaled to unit length. Use it with a ``margin`` of a few
+        hundredths for vectors whose cosine is already a good similarity, such as those of a
+        `SentenceEncoder`; see `film.metric.threshold_pulls`.
     similar_weight : float, default=1.0
-        Weight of a similar pair under a ``threshold``, where a dissimilar one has 1. Lower where
-        many more similar pairs than hard dissimilar ones are known.
+        Weight of similar pairs with a ``threshold``; dissimilar pairs have weight 1. Lower it if
+        there are many more similar pairs than hard dissimilar ones.
     whitening : float in [0, 1], default=0.75
+        Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the scale
+        of the data.
         Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the
         data's own scale.
     solver : {"eigen", "cayley"}, default="eigen"
-        "eigen" moves towards the closed form for the anchors now active, as far as the objective
-        falls; "cayley" descends on the Stiefel manifold as in the paper, on the same objective.
+        "eigen" steps towards the closed form for the currently active anchors as long as the
+        objective falls; "cayley" minimises the same objective on the Stiefel manifold, as in the
+        paper.
     n_random : int, default=5
-        Random dissimilar points per anchor, where triplets are mined from labels.
+        Random dissimilar points per anchor when triplets are mined from labels.
     n_nearest : int, default=0
-        Nearest dissimilar points per anchor, where triplets are mined from labels.
+        Nearest dissimilar points per anchor when triplets are mined from labels.
     max_iter : int, default=100
-        Most rounds, maps that are polished included.
+        Maximum number of rounds, including those that polish maps.
     tol : float, default=1e-2
-        Stop when the objective is above a lower bound of its minimum by this share, or less, of
-        itself and of what the map lowers it by. Where eight rounds lowered it by less than that,
-        L-BFGS polishes the map and others drawn at random, until eight end within half of that of
-        the lowest.
+        Stop when the gap between the objective and a lower bound is at most this fraction of the
+        objective and of its decrease. After eight rounds of slower progress, L-BFGS polishes the
+        map and random other maps until eight agree with the lowest within half of ``tol``.
     memory : str or joblib.Memory, default=None
-        Where to cache the decomposition, by X, ``rank`` and ``random_state``: fits that differ in
-        other parameters, as in a search, share it. It must be a folder of your own, and takes
-        (n_samples + n_features) · rank numbers. None caches nothing; nor do blocks on disk.
+        Cache of the decomposition, by X, ``rank`` and ``random_state``, for fits that differ only
+        in other parameters, as in a grid search. It stores (n_samples + n_features) · rank numbers.
+        Not used for blocks on disk.
     device : str, default=None
-        Device of torch that multiplies the anchors in every round, such as "cuda"; it holds
-        2 · m · rank numbers. None leaves that to NumPy. Maps are the same to rounding.
+        Torch device for the products of each round, such as "cuda"; it holds 2 · m · rank numbers.
+        None uses NumPy. Maps agree up to rounding.
+    random_state : int, RandomState or None, default=None
+        Seeds the decomposition, mining, the start of "cayley" and random maps.
     random_state : int, RandomState or None, default=None
         Seeds the decomposition, mining, the start of "cayley" and maps drawn at random.
     verbose : int, default=0
@@ -89,47 +92,47 @@ class FILM(TripletMetric):
     Attributes
     ----------
     components_ : ndarray of shape (d, n_features)
-        L, rows by decreasing weight.
+        L, with rows in order of decreasing weight.
     n_iter_ : int
-        Rounds done.
+        Number of rounds.
     objective_ : float
-        Σ max(0, z + m) + ½‖s‖² of the map kept, in units of the first map's leading weight. With
-        the same data, triplets and margin it compares between solvers.
+        Σ max(0, z + m) + ½‖s‖² of the final map, in units of the first map's leading weight.
+        Comparable between solvers for the same data, triplets and margin.
     lower_bound_ : float
-        No map of d dimensions has a lower objective.
+        Lower bound of the objective over all maps of d dimensions.
     loss_curve_ : ndarray of shape (n_iter_,)
-        Lowest objective up to each round, which never rises.
+        Lowest objective up to each round.
     gradient_norm_curve_ : ndarray of shape (n_iter_,)
-        Norm of the gradient per round: of the objective with its hinge smoothed, with respect to
-        P diag(√s), for "eigen"; ‖F(P)‖ of f2 at the round's start (paper, figure 2) for "cayley".
+        Gradient norm per round. For "eigen": of the smoothed objective with respect to P diag(√s).
+        For "cayley": ‖F(P)‖ of f2 at the start of the round (paper, figure 2).
     active_share_ : float
-        Share of anchors whose hinge was active in the last round.
+        Fraction of anchors with an active hinge in the last round.
     convergence_reason_ : str
-        Why fitting ended, and what to do about it.
+        Why fitting stopped, with advice.
     singular_values_ : ndarray of shape (rank,)
         σ of X.
     n_triplets_ : int
-        Triplets learned from.
+        Number of training triplets.
     n_features_in_ : int
-        Features of X.
+        Number of features of X.
 
     See Also
     --------
     MiniBatchFILM : Never decomposes all of X.
-    PairwiseKNNClassifier : Decides on pairs of texts by neighbour ranks in this space.
+    PairwiseKNNClassifier : Classifies pairs of texts by neighbour ranks in this space.
     Triplets : Samples that are triplets, for cross-validation.
 
     Notes
     -----
-    X may also be `film.corpus.RowBlocks`, rows in blocks on disk: `fit` then sums over the blocks,
-    through joblib, and holds XᵀX and what grows with the triplets, but no V. The map is that of
-    the same rows in memory up to the accuracy of the decomposition, and where rows are cut into
-    other blocks, up to rounding in the first rounds; later ones may amplify it until the maps
-    part, with objectives about as low. See ``docs/scaling.md``.
+    X can also be `film.corpus.RowBlocks`, rows in blocks on disk: `fit` then sums over the blocks
+    with joblib and keeps XᵀX and data proportional to the triplets in memory, but not V. The map
+    equals that of the same rows in memory up to the accuracy of the decomposition. Different block
+    boundaries change it by rounding, which later rounds may amplify to a different map with about
+    the same objective. See ``docs/scaling.md``.
 
-    With "eigen", `fit` learns from sparse X in float32, also where X and the components are
-    float64. It costs what `film.metric.truncated_svd` does and O(m r d + r³) per round, for m
-    anchors or, with a threshold, pairs.
+    With "eigen", `fit` uses float32 for sparse X, even if X is float64. It costs as much as
+    `film.metric.truncated_svd` plus O(m r d + r³) per round, for m anchors or, with a threshold,
+    pairs.
 
     References
     ----------
@@ -202,16 +205,16 @@ class FILM(TripletMetric):
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
         on_disk, dtype = isinstance(points, RowBlocks), points.dtype
-        # The descent of "cayley" branches on last digits.
+        # "cayley" amplifies differences in the last digits.
         points, unit = (in_units if self.solver == "eigen" else in_rounded_units)(points)
         if self.threshold is not None:
             points, unit = normalize(points), 1.0
         with progress_bar(self.verbose, "FILM") as progress:
-            # Blocks on disk keep what is finished themselves.
+            # Row blocks cache finished work themselves.
             memory = checked_memory(None if on_disk else self.memory)
             decompose: Any = memory.cache(_decomposed, ignore=["progress"])
-            # Sparse rows are texts, many of them, and what their decomposition leaves to chance is
-            # far above the rounding of float32.
+            # For sparse rows the error of the randomised decomposition is far above float32
+            # rounding.
             if self.solver == "eigen" and sp.issparse(points):
                 points = points.astype(np.float32)
             low, rng = decompose(points, rank, rng, progress)
@@ -219,7 +222,7 @@ class FILM(TripletMetric):
             sigma = singular_values / singular_values[0]
             d = min(self.d, len(sigma))
             self._warn_reduced(len(sigma), d, points.shape)
-            # A NumPy number as parameter would turn float32 into float64.
+            # A NumPy scalar would turn float32 into float64.
             whitening = float(self.whitening)
             scale = sigma ** (1 - whitening)
             if on_disk:
@@ -228,8 +231,8 @@ class FILM(TripletMetric):
                 anchors, pulls = block_moments(points, triplets, axes, progress=progress)
                 second_moment = np.square(scale) / points.shape[0]
             else:
-                # In place: at full size each (n, rank) copy is a fifth of the peak memory. A memory
-                # may give arrays that are mapped for reading alone.
+                # In place, because each (n, rank) copy is a fifth of the peak memory. Cached arrays
+                # may be read-only memory maps.
                 coordinates = np.require(low.left, requirements="W")
                 del low
                 coordinates *= scale
@@ -239,7 +242,7 @@ class FILM(TripletMetric):
                     del space
                 anchors, pulls = self._pulled(triplets, coordinates)
                 second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
-                # What follows reads the anchors alone.
+                # Only the anchors are needed from here on.
                 del coordinates
             if self.device is not None:
                 anchors, pulls = (RowsOnDevice(rows, self.device) for rows in (anchors, pulls))
@@ -268,7 +271,7 @@ class FILM(TripletMetric):
         self._set_reason(solution.reason)
 
     def _pulled(self, triplets: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates of anchors, and the directions in which they are pulled."""
+        """Return the coordinates of anchors and their pulls."""
         if self.threshold is None:
             anchors, pulls = anchor_sums(triplets, points)
         else:
@@ -289,6 +292,6 @@ class FILM(TripletMetric):
 def _decomposed(
     points: Any, rank: int, rng: np.random.Generator, progress: Any
 ) -> tuple[Any, np.random.Generator]:
-    """Give the decomposition, and the generator as it is afterwards."""
+    """Return the decomposition and the state of the generator after it."""
     decompose: Any = block_svd if isinstance(points, RowBlocks) else truncated_svd
     return decompose(points, rank, tol=_MISSING, random_state=rng, progress=progress), rng

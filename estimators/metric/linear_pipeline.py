@@ -1,4 +1,4 @@
-"""A text pipeline taken apart: vectorisers, steps that only rescale, and one linear map."""
+"""Decompose a text pipeline into vectorizers, scaling steps and one linear map."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SUPPORTED = (
 
 @dataclass(frozen=True, eq=False)
 class LinearPipeline:
-    """Text → features x → L x, up to lengths, which a cosine does not see.
+    """Text → features x → L x, up to scale, which does not affect cosines.
 
     Attributes
     ----------
     source : estimator
-        The vectoriser or union, which names the features.
+        The vectorizer or union that names the features.
     vectorizers : list of CountVectorizer
-        In the order of their columns.
+        In column order.
     rescalers : list of transformer
-        Applied to what ``source`` gives. None of them makes a feature out of another one.
+        Applied to the output of ``source``; none combines features.
     components : ndarray of shape (d, n_features), or None
-        L; None is the identity.
+        L; None means the identity.
     """
 
     source: Any
@@ -45,7 +45,7 @@ class LinearPipeline:
     components: np.ndarray | None
 
     def features(self, texts: np.ndarray) -> Any:
-        """Compute x of each text, as the map takes it, as a CSR matrix."""
+        """Return the features x of each text, the input of the map, as a CSR matrix."""
         X = self.source.transform(texts)
         for step in self.rescalers:
             X = step.transform(X)
@@ -53,12 +53,12 @@ class LinearPipeline:
 
 
 def take_apart(embedder: Any) -> LinearPipeline:
-    """Find the parts of a fitted text pipeline.
+    """Identify the parts of a fitted text pipeline.
 
     Raises
     ------
     TypeError
-        If a step is none of those supported; it is named.
+        If a step is not supported; the message names it.
     NotFittedError
         If a map is not fitted.
     """
@@ -74,19 +74,19 @@ def take_apart(embedder: Any) -> LinearPipeline:
             maps.append(step)
         elif not maps and _rescales(step):
             rescalers.append(step)
-        # After a map, lengths are all that a Normalizer changes, and a cosine does not see them.
+        # A Normalizer after the map only changes lengths, which cosines ignore.
         elif not isinstance(step, Normalizer):
             raise _unsupported(name, step)
     return LinearPipeline(source, vectorizers, rescalers, map_of(maps))
 
 
 def map_of(steps: list[Any]) -> np.ndarray | None:
-    """Give the one linear map of fitted steps, up to lengths; None is the identity.
+    """Return the single linear map of fitted steps, up to scale; None means the identity.
 
     Raises
     ------
     TypeError
-        If a step is neither a map, such as `FILM` or TruncatedSVD, nor a Normalizer behind.
+        If a step is neither a map, such as `FILM` or TruncatedSVD, nor a Normalizer after it.
     """
     components: np.ndarray | None = None
     for step in steps:
@@ -99,7 +99,7 @@ def map_of(steps: list[Any]) -> np.ndarray | None:
 
 
 def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple[str, float]]:
-    """Strongest features of one dimension of a learned map.
+    """Return the features with the largest weights in one dimension of a learned map.
 
     Parameters
     ----------
@@ -108,21 +108,22 @@ def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple
     dimension : int
         Row of L, from 0.
     n : int, default=15
-        Most features given.
+        Maximum number of features.
 
     Returns
     -------
     words : list of (str, float)
-        Names as in the vectoriser's ``get_feature_names_out`` and weights, strongest first. Two
-        words of one sign draw texts together along this dimension, words of opposite signs apart;
-        the sign of a row as a whole means nothing. Features of weight 0 are left out.
+        Names from the vectorizer's ``get_feature_names_out`` and weights, largest absolute weight
+        first. Along this dimension, words of equal sign make texts more similar and words of
+        opposite sign less similar; the sign of the whole row is arbitrary. Zero weights are left
+        out.
 
     Raises
     ------
     TypeError
         If the embedder has no map or an unsupported step, or dimension or n is not an integer.
     ValueError
-        If there is no such dimension, or n < 1.
+        If the dimension does not exist, or n < 1.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def words_of_dimension(embedder: Any, dimension: int, n: int = 15) -> list[tuple
 
 
 def _flat_steps(name: str, estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Name and estimator of each step that does something, those of inner pipelines too."""
+    """Yield name and estimator of each step, including nested pipelines, without passthrough."""
     if isinstance(estimator, Pipeline):
         for inner, step in estimator.steps:
             yield from _flat_steps(inner if name == "embedder" else f"{name}__{inner}", step)
@@ -189,6 +190,6 @@ def _rescales(step: Any) -> bool:
 
 def _unsupported(name: str, step: Any) -> TypeError:
     return TypeError(
-        f"embedder step {name!r} is {step!r}, whose cosine cannot be shared out among words; "
+        f"embedder step {name!r} is {step!r}, whose cosine cannot be split among words; "
         f"supported are {SUPPORTED}."
     )

@@ -1,4 +1,4 @@
-"""FILM by mini-batches as a scikit-learn transformer."""
+"""Mini-batch FILM as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from film.metric import StopReason, anchor_batches, batch_step, initial_componen
 
 @savable
 class MiniBatchFILM(TripletMetric):
-    """FILM by mini-batches of triplets, which never decomposes all of X.
+    """FILM on mini-batches of triplets, without decomposing all of X.
 
-    L begins as a random projection. Each batch decomposes its own rows alone and moves L inside
-    their row space by a projected gradient step, by less the more batches there were.
+    L starts as a random projection. Each batch decomposes only its own rows and moves L within
+    their row space by a projected gradient step, with a decreasing step size.
 
     Parameters
     ----------
     d : int, default=100
-        Dimensions of the learned space.
+        Number of dimensions of the learned space.
     rank : int, default=600
-        Most singular directions of a batch to use, at most min(n_samples, n_features). Where that
-        leaves fewer than ``d`` dimensions, one warning names what was too large.
+        Maximum number of singular directions per batch, at most min(n_samples, n_features). A
+        warning is raised if this leaves fewer than ``d`` dimensions.
     margin : float, default=0.2
-        By how much a similar point must be closer, relative to the batch's mean squared length
-        ‖y‖².
+        Minimum advantage of similar over dissimilar points, relative to the batch's mean squared
+        length ‖y‖².
     n_random : int, default=5
-        Random dissimilar points per anchor, where triplets are mined from labels.
+        Random dissimilar points per anchor when triplets are mined from labels.
     n_nearest : int, default=0
-        Nearest dissimilar points per anchor, where triplets are mined from labels; they are found
-        in a decomposition of all rows given.
+        Nearest dissimilar points per anchor when triplets are mined from labels, found in a
+        decomposition of all rows.
     max_iter : int, default=50
-        Most passes over the triplets.
+        Maximum number of passes over the triplets.
     tol : float, default=1e-2
-        Stop when a pass lowered the mean loss by less than a third of this share.
+        Stop when a pass lowers the mean loss by less than a third of this fraction.
     batch_size : int, default=1024
-        Triplets per batch, about: an anchor's triplets stay together.
+        Approximate number of triplets per batch; the triplets of an anchor stay together.
     random_state : int, RandomState or None, default=None
         Seeds the first map, mining, batches and their decompositions.
     verbose : int, default=0
@@ -50,23 +50,23 @@ class MiniBatchFILM(TripletMetric):
     components_ : ndarray of shape (d, n_features)
         L.
     n_steps_ : int
-        Batches taken, by `fit` and `partial_fit`.
+        Number of batches processed by `fit` and `partial_fit`.
     n_iter_ : int
-        Passes over the triplets that `fit` began; not set by `partial_fit`.
+        Number of passes over the triplets that `fit` started; not set by `partial_fit`.
     loss_curve_ : ndarray of shape (n_steps_,)
-        Mean hinge of a batch's anchors before its step, in units of the batch's mean ‖y‖².
+        Mean hinge loss of each batch's anchors before its step, in units of the mean ‖y‖².
     active_share_ : float
-        Share of the last batch's anchors whose hinge was active.
+        Fraction of the last batch's anchors with an active hinge.
     convergence_reason_ : str
-        Why fitting ended, and what to do about it.
+        Why fitting stopped, with advice.
     n_triplets_ : int
-        Triplets of the last call of `fit` or `partial_fit`.
+        Number of triplets in the last call of `fit` or `partial_fit`.
     n_features_in_ : int
-        Features of X.
+        Number of features of X.
 
     See Also
     --------
-    FILM : On all triplets at once, which reaches a better map where X can be decomposed.
+    FILM : Uses all triplets at once and finds a better map if X can be decomposed.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class MiniBatchFILM(TripletMetric):
         self.verbose = verbose
 
     def partial_fit(self, X: Any, y: Any = None) -> MiniBatchFILM:
-        """Take one mini-batch step, from a random projection or the map fitted so far.
+        """Take one mini-batch step from the current map, or from a random projection.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class MiniBatchFILM(TripletMetric):
         Returns
         -------
         self : MiniBatchFILM
-            With the step taken.
+            The estimator itself.
         """
         self._check_parameters()
         first = not hasattr(self, "components_")
@@ -175,7 +175,7 @@ class MiniBatchFILM(TripletMetric):
         self.n_steps_, self.loss_curve_ = 0, np.empty(0)
 
     def _take_batch(self, points: Any, triplets: np.ndarray, rng: np.random.Generator) -> bool:
-        """Take a step, and say whether the batch gave a direction."""
+        """Take a step and return whether the batch had a useful direction."""
         step = batch_step(
             self.components_,
             points,

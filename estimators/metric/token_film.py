@@ -1,4 +1,4 @@
-"""FILM over the tokens of a frozen transformers model."""
+"""FILM on the tokens of a frozen transformers model."""
 
 from __future__ import annotations
 
@@ -31,63 +31,64 @@ from film.tokens import Ragged, token_triplets
 class TokenFILM(BaseEstimator):
     """Learn a linear map of token vectors from labelled pairs of texts.
 
-    A token should be closer to its best match in a duplicate than to its best match in a text that
-    is no duplicate: FILM over these triplets of tokens. The map stands between a frozen
-    `TokenEncoder` and whatever matches tokens: given as ``model`` to `RCMDRegressor` or
-    `TokenMatchingRegressor`, their contributions still sum to the similarity.
+    A token should be closer to its best match in a duplicate text than to its best match in a
+    non-duplicate text: FILM on triplets of tokens. The map follows a frozen `TokenEncoder`. Pass
+    the `TokenFILM` as ``model`` to `RCMDRegressor` or `TokenMatchingRegressor`; their contributions
+    still sum to the similarity.
 
     Parameters
     ----------
     encoder : TokenEncoder, default=None
-        Gives the vectors; None is ``TokenEncoder()``, the packaged all-MiniLM-L6-v2. Special tokens
-        such as [CLS] are tokens like others, as in `RCMDRegressor`: they are learned from, and
-        mapped. A ``cache`` of the encoder keeps vectors before the map, for every fit.
+        Returns the token vectors; None means ``TokenEncoder()``, the packaged all-MiniLM-L6-v2.
+        Special tokens such as [CLS] are learned from and mapped like others. A ``cache`` of the
+        encoder stores vectors before the map, so every fit can use it.
     d : int, default=200
         Dimensions of the learned space, at most the width of the vectors.
     margin : float, default=0.05
-        By how much a match must be closer, as in `FILM`.
+        Minimum advantage of matches in duplicates, as in `FILM`.
     threshold : float in [0, 1] or None, default=0.8
-        Cosine that matches in duplicates are to be above and others below; None compares them with
-        each other, as the paper does: there a ``margin`` of about 1 fits. As in `FILM`.
+        Cosine that matches in duplicates should exceed and other matches should not. None compares
+        them with each other, as in the paper, with a ``margin`` of about 1. See `FILM`.
     whitening : float in [0, 1], default=0.25
         Exponent α of the coordinates v σ^(1−α), as in `FILM`.
     n_random : int, default=1
-        Random texts that are no known duplicate, per anchor text, beside labelled non-duplicates.
+        Random texts that are not known duplicates, per anchor text, in addition to labelled
+        non-duplicates.
     n_anchors : int, default=5000
-        Most anchor texts, drawn at random from those that have a triplet.
+        Maximum number of anchor texts, drawn at random.
     max_iter : int, default=50
-        Most rounds, as in `FILM`.
+        Maximum number of rounds, as in `FILM`.
     tol : float, default=1e-2
-        When to stop, as in `FILM`.
+        Tolerance, as in `FILM`.
     random_state : int, RandomState or None, default=None
-        Seeds mining and the choice of anchors.
+        Seeds mining and the draw of anchors.
     verbose : int, default=0
         Above 0, a progress bar.
 
     Attributes
     ----------
     encoder_ : TokenEncoder
-        Fitted.
+        The fitted encoder.
     components_ : ndarray of shape (d, h)
-        L, rows by decreasing weight, scaled so that the mean squared length of the vectors learned
-        from stays as it was.
+        L, with rows in order of decreasing weight, scaled to keep the mean squared length of the
+        training vectors.
     n_triplets_ : int
-        Triplets of tokens learned from.
+        Number of token triplets learned from.
     n_features_out_ : int
         Width of the mapped vectors, d.
     convergence_reason_ : str
-        Why fitting ended, and what to do about it.
+        Why fitting stopped, with advice.
 
     See Also
     --------
-    FILM : The metric, over any vectors.
+    FILM : The same metric for any vectors.
     RCMDRegressor : Transport between tokens.
 
     Notes
     -----
-    Time is that of encoding the anchors' texts and their partners, some five texts per anchor, and
-    O(m h d) per round for m tokens of anchors. Memory: about 4 · 4 h bytes per token. Vectors are
-    brought to length one before learning. The defaults were chosen on a question-disjoint fold of
+    Costs the encoding of the anchors' texts and their partners, about five texts per anchor, and
+    O(m h d) per round for m tokens of anchors. Memory is about 16 h bytes per token. Vectors are
+    scaled to unit length before learning. The defaults were chosen on a question-disjoint fold of
     Quora's training pairs with all-MiniLM-L6-v2, by the AUC of RCMD.
 
     Examples
@@ -134,11 +135,11 @@ class TokenFILM(BaseEstimator):
         pairs : array-like of str, shape (n_pairs, 2)
             Texts; order within a pair does not matter.
         y : array-like of shape (n_pairs,)
-            Two classes: numbers, of which the greater means duplicates, or words such as
-            "match" and "nonmatch" (`estimators.inputs.duplicate_class`).
+            Two classes: numbers, the larger for duplicates, or words such as "match" and
+            "nonmatch" (see `estimators.inputs.duplicate_class`).
         similar : array-like of str, shape (n_similar, 2), default=None
-            More pairs known to be duplicates. Where their spelling differs from that of ``pairs``
-            (case, punctuation), normalise both alike, or the map learns the spelling.
+            More duplicate pairs. If their spelling differs from that of ``pairs`` (case,
+            punctuation), normalise both in the same way, or the map learns the spelling.
 
         Returns
         -------
@@ -148,10 +149,10 @@ class TokenFILM(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y has not two classes, a parameter is out of range, or no triplet
-            can be mined; before anything is encoded.
+            If a text is missing, y does not have two classes, a parameter is out of range, or no
+            triplet can be mined. Raised before encoding.
         FileNotFoundError, ImportError
-            If the model of the encoder, or a package for it, is not there.
+            If the encoder's model or a required package is missing.
         """
         encoder, metric, rng = self._checked()
         pairs = check_pairs(pairs, encodable=True, fits=True)
@@ -161,7 +162,7 @@ class TokenFILM(BaseEstimator):
             labels = np.append(labels, np.ones(len(pairs) - len(labels), dtype=int))
         texts, triplets = self._mined(pairs, labels, rng)
         tokens, _ = encoder.fit(texts).encode(texts, warns=False)
-        # After the tokens of all texts a row of zeros: that of the null text, which has no token.
+        # A final row of zeros represents the null text, which has no tokens.
         X = np.vstack([tokens.values, np.zeros_like(tokens.values[:1])])
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(X.dtype).tiny)
         unit = Ragged(X[:-1], np.append(tokens.starts, tokens.starts[-1]))
@@ -183,12 +184,12 @@ class TokenFILM(BaseEstimator):
         Parameters
         ----------
         texts : iterable of str
-            At least one; a text may be empty.
+            At least one text; texts may be empty.
 
         Returns
         -------
         tokens : Ragged
-            As `TokenEncoder.transform` gives, of width d.
+            As `TokenEncoder.transform` returns, with width d.
 
         Raises
         ------
@@ -198,7 +199,7 @@ class TokenFILM(BaseEstimator):
         return self.encode(texts)[0]
 
     def encode(self, texts: Any, *, warns: bool = True) -> tuple[Ragged, np.ndarray]:
-        """Encode texts and map their tokens, and say which of them ``max_length`` cut."""
+        """Encode texts and map their tokens; also return which texts were truncated."""
         check_is_fitted(self)
         tokens, is_cut = self.encoder_.encode(texts, warns=warns)
         mapped = Ragged(
@@ -211,29 +212,29 @@ class TokenFILM(BaseEstimator):
         return mapped, is_cut
 
     def token_names(self, ids: Any) -> list[str]:
-        """Give entries of the vocabulary as the model spells them, as `TokenEncoder` does."""
+        """Return vocabulary entries as the model spells them, as in `TokenEncoder`."""
         check_is_fitted(self)
         return self.encoder_.token_names(ids)
 
     def loaded(self) -> Transformer:
-        """Give the frozen model, without the map."""
+        """Return the frozen model, without the map."""
         check_is_fitted(self)
         return self.encoder_.loaded()
 
     @property
     def max_length(self) -> int:
-        """Most tokens per text."""
+        """Maximum number of tokens per text."""
         check_is_fitted(self)
         return self.encoder_.max_length
 
     def standalone(self) -> TokenEncoder:
-        """Make an encoder whose model holds the map: the linear layer that `RCMDRegressor` trains.
+        """Return an encoder whose model includes the map as a linear layer, as `RCMDRegressor` has.
 
         Returns
         -------
         encoder : TokenEncoder
-            Fitted. Its vectors have the width h of the model, and the lengths and cosines of those
-            of `transform`, up to rounding.
+            Fitted. Its vectors have the model's width h, and the lengths and cosines of the vectors
+            from `transform`, up to rounding.
         """
         check_is_fitted(self)
         encoder: Any = cloned("encoder", self.encoder_).set_params(cache=None)
@@ -280,9 +281,9 @@ class TokenFILM(BaseEstimator):
     def _mined(
         self, pairs: np.ndarray, labels: np.ndarray, rng: np.random.Generator
     ) -> tuple[list[str], np.ndarray]:
-        """Texts of some anchors and their partners, and triplets; the number after all is null."""
+        """Return texts of anchors and partners, and triplets; the number after the last is null."""
         index = TextIndex("token_text")
-        # Sorted, so that the order within pairs changes nothing.
+        # Sorted, so that the order within pairs does not matter.
         null = int(index.add(sorted({"", *pairs.flat}))[0])
         codes = index.add_pairs(pairs)
         worded = (codes != null).all(axis=1)

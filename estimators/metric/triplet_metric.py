@@ -1,4 +1,4 @@
-"""What metrics learned from triplets share: their data, and the space that they map to."""
+"""Base class of metrics learned from triplets: data and transformation."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from film.metric import (
 
 
 class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of linear maps L, in ``components_``, that are learned from triplets.
+    """Base of linear maps L, in ``components_``, learned from triplets.
 
-    A subclass has these parameters, and ``_learn``.
+    Subclasses define these parameters and ``_learn``.
     """
 
     d: int
@@ -53,7 +53,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _takes_blocks = False
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
-        """Set what is learned, from either labels or triplets."""
+        """Set the fitted attributes from labels or triplets."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -62,7 +62,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or Triplets
-            Rows; float32 stays float32. `Triplets` carries its own triplets.
+            Rows; float32 stays float32. `Triplets` contains its own triplets.
         y : array-like of shape (n_samples,) or of int, shape (n_triplets, 3)
             Group labels, from which triplets are mined, or triplets of row indices (anchor,
             similar, dissimilar). None with `Triplets`.
@@ -75,8 +75,8 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Raises
         ------
         ValueError
-            If X holds NaN or infinity, a triplet is out of range or repeats a point, no triplet
-            can be mined, or a parameter is out of range. A fitted state stays as it was.
+            If X contains NaN or infinity, a triplet is out of range or repeats a point, no triplet
+            can be mined, or a parameter is out of range. An earlier fit is then kept.
         """
         self._check_parameters()
         with self._unchanged_on_error():
@@ -99,14 +99,14 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         Y : ndarray of shape (n_samples, d)
-            L x; compare by cosine. Rows of zeros stay zeros.
+            L x, to compare by cosine. Zero rows stay zero.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return project(X, self.components_.astype(X.dtype, copy=False))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Share of triplets that cosine in the learned space orders rightly.
+        """Return the fraction of triplets in the right order by cosine in the learned space.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         share : float
-            From 0 to 1; a tie counts one half.
+            From 0 to 1; a tie counts as one half.
         """
         check_is_fitted(self)
         points, labels, triplets = self._check_data(X, y, reset=False)
@@ -154,7 +154,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _check_data(
         self, X: Any, y: Any, *, reset: bool
     ) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-        """Points, and either labels or checked triplets."""
+        """Return points and either labels or validated triplets."""
         if isinstance(X, Triplets):
             if y is not None:
                 raise ValueError("y must be None where X is Triplets, which holds its triplets")
@@ -190,8 +190,8 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         name = type(self).__name__
         if not self._takes_blocks:
             raise TypeError(
-                f"X is RowBlocks, which {name} does not take whole; give its blocks one by one to "
-                "partial_fit, where there is one, or X.to_memory()"
+                f"X is RowBlocks, which {name} does not accept; pass its blocks one by one to "
+                "partial_fit, if there is one, or X.to_memory()"
             )
         if points.has_texts or points.dtype not in (np.float32, np.float64):
             raise TypeError(
@@ -209,7 +209,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _mined(
         self, points: Any, labels: Any, rng: np.random.Generator, space: Any = None
     ) -> np.ndarray:
-        """Triplets of labels; nearest points are those in ``space``, or in an SVD made for it."""
+        """Mine triplets from labels; nearest points are found in ``space`` or in a new SVD."""
 
         def nearest(anchors: np.ndarray, groups: np.ndarray) -> np.ndarray:
             coordinates = space
@@ -234,7 +234,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
-        """Give back the state before, where fitting raises."""
+        """Restore the previous state if fitting raises."""
         before = dict(self.__dict__)
         try:
             yield
@@ -252,7 +252,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             warnings.warn(note, ConvergenceWarning, stacklevel=4)
 
     def _warn_reduced(self, rank: int, d: int, shape: tuple[int, int], stacklevel: int = 4) -> None:
-        # A rank that X has not is no loss: decomposed at its own, it is whole.
+        # A rank above that of X loses nothing.
         if d == self.d:
             return
         if rank < self.rank or rank < d:
@@ -262,17 +262,17 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         else:
             note = (
-                f"d={self.d} was reduced to {d}, for rank={self.rank} leaves no more dimensions; "
-                "set d lower or rank higher"
+                f"d={self.d} was reduced to {d}, because rank={self.rank} leaves no more "
+                "dimensions; set d lower or rank higher"
             )
         warnings.warn(note, UserWarning, stacklevel=stacklevel)
 
 
 def in_units(X: Any) -> tuple[Any, float]:
-    """X in units of its largest entry, and that entry, so that squares stay in range.
+    """Return X divided by its largest entry, and that entry, to keep squares in range.
 
-    float64 is divided by the entry itself, which undoes any constant factor up to rounding; float32
-    by the power of two above it, which keeps all of its bits. RowBlocks stay as they are.
+    float64 is divided by the entry itself, so that scaling X changes the result only by rounding;
+    float32 is divided by the next power of two, which is exact. RowBlocks are returned unchanged.
     """
     if isinstance(X, RowBlocks):
         return X, 1.0
@@ -286,16 +286,16 @@ def in_units(X: Any) -> tuple[Any, float]:
 
 
 def in_rounded_units(X: Any) -> tuple[Any, float]:
-    """`in_units` to the precision of float32, so that rows times a constant are the same rows.
+    """Return X as `in_units` does, rounded to float32, so that scaling X does not change it.
 
-    For descents that amplify what differs in the last bits, and would end at another map.
+    Used for descents that amplify differences in the last bits.
     """
     X, unit = in_units(X)
     return X if isinstance(X, RowBlocks) else X.astype(np.float32).astype(X.dtype), unit
 
 
 def _refuse_texts(X: Any, name: str) -> None:
-    """Raise where rows are texts: a vectoriser has to make numbers of them first."""
+    """Raise if rows are texts, which need a vectorizer first."""
     if hasattr(X, "iloc"):
         X = X.iloc[:1].to_numpy()
     first = X[:1].ravel() if isinstance(X, np.ndarray) else X[:1] if isinstance(X, list) else ()
@@ -312,5 +312,5 @@ def _any_nonzero(X: Any) -> bool:
         return any(map(_any_nonzero, X))
     if not sp.issparse(X):
         return bool(np.any(X))
-    # SciPy sums duplicates in place before it counts, and the matrix is the caller's.
+    # SciPy sums duplicates in place before counting, so copy the caller's matrix.
     return bool((X if X.has_canonical_format else X.copy()).count_nonzero())

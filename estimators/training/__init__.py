@@ -1,4 +1,4 @@
-"""Training of a transformers model: the loop, its processes, its checkpoints, and averages."""
+"""Training of transformers models: loop, processes, checkpoints and weight averages."""
 
 import lazy_loader
 

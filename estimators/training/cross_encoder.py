@@ -1,4 +1,4 @@
-"""A transformer that reads both texts of a pair at once and scores the pair."""
+"""Cross-encoder: a transformer that reads both texts of a pair together and scores the pair."""
 
 from __future__ import annotations
 
@@ -46,66 +46,65 @@ Head = dict[str, np.ndarray]
 
 @savable
 class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
-    """Judge pairs by a transformers model that reads both texts together.
+    """Predict the similarity of pairs with a transformers model that reads both texts together.
 
-    "[CLS] s1 [SEP] s2 [SEP]", as the model's own tokenizer joins two texts, goes through the model
-    as one, and a small network scores the vector of [CLS]: the BERT-style model of Sun et al.,
-    "Sentence Similarity Based on Contexts" (2022, Section 5.6). Words of both texts meet in every
-    layer, which judges better than vectors of texts alone, and must run anew for every pair. A pair
-    is read in both orders, and its score is their mean.
+    The model's tokenizer joins the texts as "[CLS] s1 [SEP] s2 [SEP]", and a small network scores
+    the vector of [CLS]: the BERT-style model of Sun et al., "Sentence Similarity Based on Contexts"
+    (2022, Section 5.6). Every layer sees both texts, which predicts better than comparing text
+    vectors but has to run for every pair. The score of a pair is the mean over both orders.
 
     Parameters
     ----------
     model : str or path-like, default=None
-        Name of a model on the Hugging Face hub or a local folder, such as one that `make_encoder`
-        made or `save` wrote; None is the packaged all-MiniLM-L6-v2 (extra ``minilm``).
+        Name of a model on the Hugging Face hub or a local folder, for example from `make_encoder`
+        or `save`; None is the packaged all-MiniLM-L6-v2 (extra ``minilm``).
     objective : {"regression", "binary"}, default="regression"
-        What is learned from. "regression": scores of pairs in any unit, by squared error.
-        "binary": two labels of pairs, by cross-entropy.
+        Training data. "regression": scores of pairs in any unit, by squared error. "binary": two
+        labels of pairs, by cross-entropy.
     epochs : float, default=1
-        Passes of training over the rows, each in one order of every pair, drawn at random, and in
-        the other order in the next pass. 0: the model is used as it is, which `save` wrote.
+        Training passes over the rows. Each pass reads each pair in one order, drawn at random, and
+        the next pass in the other order. 0 uses a model written by `save` as it is.
     learning_rate : float, default=5e-5
-        Of the first step; it falls linearly to 0.
+        Initial learning rate; it falls linearly to 0.
     train_batch_size : int, default=32
-        Rows of a batch.
+        Rows per batch.
     train_max_length : int, default=128
-        Most tokens of both texts of a pair in training.
+        Maximum number of tokens of both texts of a pair in training.
     micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
-        As in `RCMDRegressor`; pairs are encoded where texts are there.
+        As in `RCMDRegressor`, with pairs encoded instead of texts.
     max_length : int, default=256
-        Most tokens of both texts of a pair; the longer of them is cut, and one warning counts how
-        often.
+        Maximum number of tokens of both texts of a pair; the longer text is truncated, with one
+        warning that counts the pairs.
     batch_size, device, dtype
-        As in `TokenEncoder`. Training keeps weights in float32.
+        As in `TokenEncoder`. Training uses float32 weights.
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     encoder_ : TokenEncoder
-        The model.
+        The encoder.
     head_ : dict of ndarray
         Weights of the network that scores [CLS].
     slope_, intercept_ : float
         Line from similarity to y, by least squares, or to log-odds for labels. Fitted on
-        ``eval_set`` where there is one, and on 10,000 rows, evenly by y, of more.
+        ``eval_set`` if given, and on at most 10,000 rows, spread evenly over y.
     classes_ : ndarray of shape (2,)
-        For "binary", the label of other pairs and that of duplicates; `predict` is the probability
-        of the second.
+        For "binary": the labels of other pairs and of duplicates; `predict` returns the probability
+        of duplicates.
     loss_curve_ : list of float
         Loss of each step.
     scores_ : list of (int, float)
-        Steps and score of each evaluation.
+        Step and score of each evaluation.
 
     See Also
     --------
-    SurrogateRegressor : One vector per text, which can be kept.
+    SurrogateRegressor : One vector per text, which can be stored.
 
     Notes
     -----
-    Every pair costs two encodings of both its texts together, so that its order changes nothing. A
-    `SurrogateRegressor` encodes each different text once, at half the length. Pairs go through in
+    Every pair costs two encodings of both texts, so that the order of a pair does not matter. A
+    `SurrogateRegressor` encodes each distinct text once, at half the length. Pairs are processed in
     blocks of 8192, sorted by length. Training costs one order per row and epoch.
 
     Examples
@@ -117,7 +116,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     array([4.5, 1. ])
     """
 
-    # What the loop of training asks of every estimator.
+    # Required by the training loop.
     plan = "cls"
     temperature = 1.0
     special_tokens = True
@@ -166,17 +165,17 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, pairs: Any, y: Any = None, *, eval_set: Any = None) -> CrossEncoderRegressor:
-        """Load the model, train it if ``epochs`` is above 0, and learn the units of y.
+        """Load the model, train it if ``epochs`` is above 0, and fit the line to y.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
         y : array-like, shape (n_pairs,), default=None
-            Scores in any unit, or two labels for "binary"; None where nothing is trained and
-            `predict` is to give `similarity`.
+            Scores in any unit, or two labels for "binary". None to use the model untrained with
+            `predict` returning `similarity`.
         eval_set : tuple of (pairs, y), default=None
-            Pairs and y to choose the best weights by, with `score`.
+            Pairs and y for `score`, to select the best weights.
 
         Returns
         -------
@@ -186,18 +185,18 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y does not fit pairs and ``objective`` or is constant,
-            ``checkpoint`` is of another run or damaged, a parameter is wrong, or nothing is to be
-            trained and the model has no network to score pairs; before any work.
+            If a text is missing, y does not fit the pairs and ``objective`` or is constant,
+            ``checkpoint`` is damaged or belongs to another run, a parameter is wrong, or the model
+            is untrained and has no scoring network. Raised before training.
         FileNotFoundError, ImportError
-            If the model, or a package for it, is not there.
+            If the model or a required package is missing.
         MemoryError
-            If the GPU has too little memory.
+            If GPU memory is too small.
 
         Warns
         -----
         UserWarning
-            If pairs are cut, or Ctrl-C stopped the training; the best model so far is kept.
+            If pairs are truncated, or Ctrl-C stops the training; the best model so far is kept.
         """
         self._check_parameters()
         rows = check_rows(pairs, self.objective)
@@ -229,34 +228,34 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         return self._set_fitted(encoder, head, Fitted(*line, classes, losses, scores))
 
     def similarity(self, pairs: Any) -> np.ndarray:
-        """Similarity of pairs, the mean of both orders.
+        """Return the similarity of pairs, the mean over both orders.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
-            Texts. Any number: they go through in blocks.
+            Any number of pairs; they are processed in blocks.
 
         Returns
         -------
         similarity : ndarray of float64, shape (n_pairs,)
-            The greater, the closer: y in standard deviations from its mean, or log-odds of a
+            Higher is more similar: y in standard deviations from its mean, or log-odds of a
             duplicate.
 
         Raises
         ------
         TypeError, ValueError
-            If a text is missing; before any work.
+            If a text is missing. Raised before encoding.
 
         Warns
         -----
         UserWarning
-            Once, with their number, where pairs are cut.
+            Once, with the number of truncated pairs.
         """
         check_is_fitted(self, "encoder_")
         return self._scores(self.encoder_, self.head_, check_pairs(pairs, encodable=True))
 
     def predict(self, pairs: Any) -> np.ndarray:
-        """Similarity in the units of y, or the probability of a duplicate.
+        """Predict the similarity in the units of y, or the probability of a duplicate.
 
         Parameters
         ----------
@@ -274,7 +273,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         return expit(predicted) if hasattr(self, "classes_") else predicted
 
     def score(self, pairs: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Spearman's rank correlation of `predict` and y.
+        """Return Spearman's rank correlation of `predict` and y.
 
         Parameters
         ----------
@@ -283,12 +282,12 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         y : array-like, shape (n_pairs,)
             Similarities in any unit, or labels.
         sample_weight : None
-            Not taken: ranks have no weights, and one raises ValueError.
+            Not supported, because ranks have no weights; raises ValueError.
 
         Returns
         -------
         score : float
-            From -1 to 1, not times 100.
+            From -1 to 1.
         """
         check_is_fitted(self, "encoder_")
         if sample_weight is not None:
@@ -297,7 +296,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         return _spearman(self.predict(rows), targets)
 
     def explain(self, pairs: Any) -> list[Any]:
-        """Say what words contribute to the similarity, by leaving them out.
+        """Explain similarities by leaving out words.
 
         Parameters
         ----------
@@ -307,9 +306,9 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         explanations : list of Explanation
-            One per pair; contributions sum to `similarity`, those of a word to what is lost without
-            it (`film.pairs.left_out_contributions`), the rest is the special token's. Texts of t1
-            and t2 words cost t1 + t2 + min(t1, 12) · min(t2, 12) further pairs.
+            One per pair; contributions sum to `similarity`. The contribution of a word is the loss
+            without it (`film.pairs.left_out_contributions`); the special token gets the rest. Texts
+            of t1 and t2 words cost t1 + t2 + min(t1, 12) · min(t2, 12) more scorings.
         """
         from estimators.training.left_out import explain_left_out
 
@@ -321,9 +320,9 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model into a new folder: safetensors and JSON, no code.
+        """Save the fitted model to a new folder as safetensors and JSON.
 
-        ``path``, a folder that is not there, and errors are as in `RCMDRegressor.save`.
+        ``path`` and errors are as in `RCMDRegressor.save`.
         """
         check_is_fitted(self, "encoder_")
         from safetensors.numpy import save_file
@@ -332,7 +331,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model that `save` or `push_to_hub` wrote; as in `RCMDRegressor`."""
+        """Load a fitted model written by `save` or `push_to_hub`; see `RCMDRegressor`."""
         model, fitted = read_regressor(cls, name, params)
         model._check_parameters()
         encoder = model._encoder()
@@ -341,12 +340,12 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model from the folder that `save` wrote; as in `RCMDRegressor`."""
+        """Load a fitted model from a folder written by `save`; see `RCMDRegressor`."""
         check_local_folder(path)
         return cls.from_pretrained(path, **params)
 
     def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
-        """Save the fitted model to a repository on the Hugging Face hub; as in `RCMDRegressor`."""
+        """Save the fitted model to a repository on the Hugging Face hub; see `RCMDRegressor`."""
         return push_saved(self, repo_id, private=private, token=token)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Why a model that reads both texts together scores a pair: its score with words left out."""
+"""Explain the scores of cross-encoders by leaving out words."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from estimators.inspection import Explanation, split_words
 from film.pairs import left_out_contributions
 
 MOST_WORDS = 12
-"""Words of a text that are left out together with one of the other text."""
+"""Maximum words per text that are left out together with a word of the other text."""
 
 PAIRS_AT_ONCE = 16
 
 TITLE = "words left out"
 REST = "[rest]"
-"""The special token that stands for what no word explains."""
+"""The special token that gets the part that no word explains."""
 
 
 def explain_left_out(
@@ -26,26 +26,26 @@ def explain_left_out(
     pairs: NDArray[np.object_],
     scores: NDArray[np.float64],
 ) -> list[Explanation]:
-    """Explain scores of pairs by `film.pairs.left_out_contributions`.
+    """Explain scores of pairs with `film.pairs.left_out_contributions`.
 
     Parameters
     ----------
     score : callable
-        Pairs, (n, 2), to their scores, (n,).
+        Maps pairs, shape (n, 2), to scores, shape (n,).
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
     scores : ndarray of float64, shape (n_pairs,)
-        Of these pairs.
+        Scores of these pairs.
 
     Returns
     -------
     explanations : list of Explanation
-        One per pair. Tokens are words, and `REST` in front of them.
+        One per pair. Tokens are the words, preceded by `REST`.
 
     Notes
     -----
-    Scores t1 + t2 + min(t1, 12) · min(t2, 12) pairs for one of t1 and t2 words: of longer texts
-    only those 12 words are left out in pairs that cost most alone.
+    Scores t1 + t2 + min(t1, 12) · min(t2, 12) pairs for one of t1 and t2 words: in longer texts
+    only the 12 words with the largest single effect are left out in combination.
     """
     found: list[Explanation] = []
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
@@ -106,7 +106,7 @@ def _explained(
 def _scored(
     score: Callable[[NDArray[np.object_]], NDArray[np.float64]], asked: list[list[Any]]
 ) -> list[NDArray[np.float64]]:
-    """Score lists of pairs in one call."""
+    """Score several lists of pairs in one call."""
     flat = [pair for pairs in asked for pair in pairs]
     rows = np.empty((len(flat), 2), dtype=object)
     rows[:] = flat or rows

@@ -1,4 +1,4 @@
-"""Average of models that were trained from one start."""
+"""Average of the weights of models trained from the same start."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from estimators.encoders import Transformer, check_new_folder, write_folder
 def average_models(
     models: Sequence[Any], path: str | os.PathLike[str], *, weights: Any = None
 ) -> None:
-    """Write the average of the weights of several models into a new folder, a model again.
+    """Average the weights of several models into a new model folder.
 
-    Models that were trained on different rows from one start often do better together than each
-    alone, on texts of other kinds above all, and one model costs what it did: "Model soups"
-    (Wortsman et al., 2022). The start itself may be among them: a share above 0 undoes a part of
-    what was learned, and one below 0 adds up more of what each learned than their average does,
-    "Editing models with task arithmetic" (Ilharco et al., 2023).
+    Models trained on different rows from the same start are often better when averaged than each
+    alone, especially on other kinds of texts, at the cost of one model: "Model soups" (Wortsman et
+    al., 2022). The starting model may be included: a positive weight undoes part of the training,
+    a negative one amplifies it, "Editing models with task arithmetic" (Ilharco et al., 2023).
 
     Parameters
     ----------
     models : sequence of str, path-like or None
-        At least two names on the Hugging Face hub or folders, such as `RCMDRegressor.save` wrote;
-        None is the packaged all-MiniLM-L6-v2. All of one shape and one vocabulary.
+        At least two names on the Hugging Face hub or folders, for example from
+        `RCMDRegressor.save`; None is the packaged all-MiniLM-L6-v2. All must have the same shape
+        and vocabulary.
     path : str or path-like
-        A folder that is not there, or empty. ``RCMDRegressor(path).fit(pairs, scores)`` takes it.
+        A new or empty folder, for use as ``RCMDRegressor(path).fit(pairs, scores)``.
     weights : array-like of float, shape (n_models,), default=None
-        Share of each model; they are brought to the sum 1, so their sum must be above 0. None:
-        alike.
+        Weight of each model, normalised to the sum 1; the sum must be positive. None means equal.
 
     Raises
     ------
     TypeError, ValueError
-        If there are fewer than two models, one does not fit the first, or weights are wrong.
+        If there are fewer than two models, models differ in shape or vocabulary, or weights are
+        invalid.
     FileNotFoundError, ImportError
-        If a model, or a package for it, is not there.
+        If a model or a required package is missing.
     FileExistsError, OSError
-        If the folder cannot be written; nothing stays then.
+        If the folder cannot be written; nothing is left behind.
 
     Notes
     -----
-    Time and memory are those of reading two models at once.
+    Two models are in memory at a time.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def average_models(
             total[name] += share * values
     first.adopt(
         {
-            # Whole numbers are tables that training never changes; `_form` saw that they are equal.
+            # Integer arrays are constant tables; `_form` checked that they are equal.
             name: total[name].astype(np.float32) if values.dtype.kind == "f" else values
             for name, values in start.items()
         }
@@ -84,7 +84,7 @@ def average_models(
 
 
 def _form(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Give what models must have in common: shapes of weights, and the tables beside them."""
+    """Return what models must share: shapes of weights, and constant tables."""
     return {
         name: values.shape if values.dtype.kind == "f" else values.tolist()
         for name, values in arrays.items()
@@ -93,7 +93,7 @@ def _form(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 def _read(model: Any) -> Transformer:
     transformer = Transformer(model, "cpu", "float32", 0)
-    # A model that was never trained has no head, which is one that changes nothing.
+    # An untrained model has no head; the head added here is the identity.
     transformer.add_head()
     return transformer
 
@@ -104,7 +104,7 @@ def _checked_shares(weights: Any, n_models: int) -> np.ndarray:
     try:
         shares = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"weights={weights!r} must be numbers, one a model") from error
+        raise ValueError(f"weights={weights!r} must be numbers, one per model") from error
     if shares.shape != (n_models,):
         raise ValueError(
             f"weights has shape {shares.shape}; give one for each of {n_models} models"

@@ -1,4 +1,4 @@
-"""A fitted regressor as a folder: the model in transformers' layout, and the rest as JSON."""
+"""Save a fitted regressor as a folder: the model in transformers' layout and the rest as JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from estimators.persistence import REGRESSOR, now, rename_parameters, versions
 
 FORMAT = 1
 LEFT_OUT = {"model", "cache", "checkpoint", "device", "weights", "random_state", "teacher"}
-"""Parameters that a folder does not keep: they belong to a machine, or to the fit."""
+"""Parameters that are not saved: they belong to a machine or to the fit."""
 
 
 class Fitted(NamedTuple):
-    """What a regressor has learned beside its model."""
+    """The fitted attributes of a regressor, without its model."""
 
     slope: float
     intercept: float
@@ -31,7 +31,7 @@ class Fitted(NamedTuple):
 
 
 def write_regressor(path: Any, regressor: Any, more: Callable[[Path], Any] | None = None) -> None:
-    """Write a fitted regressor, and what ``more`` adds, into a new folder, whole or not at all."""
+    """Write a fitted regressor and the files of ``more`` to a new folder, atomically."""
     transformer = regressor.encoder_.loaded()
     weights, table = None, getattr(regressor, "token_weights_", None)
     if table is not None:
@@ -64,22 +64,22 @@ def write_regressor(path: Any, regressor: Any, more: Callable[[Path], Any] | Non
 
 
 def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, Fitted]:
-    """Give an unfitted regressor of what `write_regressor` wrote, and the rest of it.
+    """Return an unfitted regressor and the fitted attributes that `write_regressor` saved.
 
-    ``name`` is a local folder or a repository on the Hugging Face hub; ``params`` stand in place of
-    those of the folder.
+    ``name`` is a local folder or a repository on the Hugging Face hub; ``params`` override saved
+    parameters.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If nothing was saved there, or it is damaged or of another class or version, or there is no
-        such parameter.
+        If nothing was saved there, it is damaged or has another class or version, or a parameter
+        does not exist.
     """
     folder = find_model(name)
     path = folder / REGRESSOR
     if not path.is_file():
         raise FileNotFoundError(
-            f"{folder} has no {REGRESSOR}: it is no saved regressor; for a plain transformers "
+            f"{folder} has no {REGRESSOR}: it is not a saved regressor; for a plain transformers "
             f"model give {kind.__name__}(model=...)"
         )
     try:
@@ -108,7 +108,7 @@ def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, 
 
 
 def plain(name: str, value: Any) -> Any:
-    """Give a parameter as JSON holds it, or raise ValueError where it cannot."""
+    """Return a parameter as JSON holds it, or raise ValueError."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, os.PathLike):
@@ -127,7 +127,7 @@ def plain(name: str, value: Any) -> Any:
 
 
 def upload(repo_id: str, folder: Path, *, private: bool | None, token: Any) -> str:
-    """Put a folder on the Hugging Face hub and give its address."""
+    """Upload a folder to the Hugging Face hub and return its URL."""
     from huggingface_hub import HfApi
 
     api = HfApi(token=token)
@@ -136,7 +136,7 @@ def upload(repo_id: str, folder: Path, *, private: bool | None, token: Any) -> s
 
 
 def push_saved(regressor: Any, repo_id: str, *, private: bool | None, token: Any) -> str:
-    """Save a fitted regressor to a repository on the Hugging Face hub, and give its address."""
+    """Save a fitted regressor to a repository on the Hugging Face hub and return its URL."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "model")
         regressor.save(folder)
@@ -144,8 +144,8 @@ def push_saved(regressor: Any, repo_id: str, *, private: bool | None, token: Any
 
 
 def check_local_folder(path: Any) -> None:
-    """Raise FileNotFoundError where a path is no folder, so that the network is never asked."""
+    """Raise FileNotFoundError unless a path is a folder, to avoid network access."""
     if not Path(path).expanduser().is_dir():
         raise FileNotFoundError(
-            f"path={os.fspath(path)!r} is no folder; for a name on the hub use from_pretrained"
+            f"path={os.fspath(path)!r} is not a folder; for a name on the hub use from_pretrained"
         )

@@ -1,4 +1,4 @@
-"""What rows and targets of a training must be, for each objective."""
+"""Validation of training rows and targets, for each objective."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from estimators.inputs import (
 )
 
 RELATIONS = ("entailment", "neutral", "contradiction")
-"""Classes of natural language inference, from the closest; labels may be their numbers."""
+"""Classes of natural language inference, closest first; labels may be their numbers."""
 WITHOUT_Y = ("contrastive", "triplet")
 ROUNDING = 1e-6
-"""Similarities of float32 tokens that differ by less, of the largest, are taken for equal."""
+"""Similarities of float32 tokens that differ by less, relative to the largest, count as equal."""
 LINE_ROWS = 10_000
-"""Rows that show the units of y: more would cost their similarities and move the line by little."""
+"""Rows used to fit the line to y; more would hardly change it."""
 Held = tuple[np.ndarray, np.ndarray | None]
 
 
 def check_rows(
     rows: Any, objective: str, name: str = "pairs", *, trains: bool = False
 ) -> np.ndarray:
-    """Check rows of 2 texts, or of 3 where the objective takes them and they have so many."""
+    """Check rows of 2 texts, or of 3 if the objective allows it."""
     shape = getattr(rows, "shape", None)
     if shape is None and isinstance(rows, (list, tuple)) and rows:
         shape = len(rows), len(rows[0]) if isinstance(rows[0], (list, tuple, np.ndarray)) else 0
@@ -48,12 +48,12 @@ def check_rows(
 
 
 def check_targets(y: Any, rows: np.ndarray, objective: str, trains: bool) -> np.ndarray | None:
-    """Check what is to be learned: scores, labels as 0.0 and 1.0, classes, or None for partners.
+    """Return validated targets: scores, labels as 0.0 and 1.0, classes, or None for partners.
 
     Raises
     ------
     ValueError
-        If y is missing, not wanted, constant, or does not fit the rows.
+        If y is missing, not expected, constant, or does not fit the rows.
     """
     if objective in WITHOUT_Y:
         if y is not None:
@@ -77,12 +77,12 @@ def check_targets(y: Any, rows: np.ndarray, objective: str, trains: bool) -> np.
 
 
 def relation_numbers(y: Any, n: int) -> np.ndarray:
-    """Turn relations, named or as numbers, into their numbers in `RELATIONS`, as floats.
+    """Turn relations, given by name or number, into their numbers in `RELATIONS`, as floats.
 
     Raises
     ------
     ValueError
-        If there is not one per pair, or one is neither, or all are the same.
+        If their number is wrong, one is invalid, or all are the same.
     """
     given = np.asarray(y, dtype=object)
     if given.shape != (n,):
@@ -105,7 +105,7 @@ def relation_numbers(y: Any, n: int) -> np.ndarray:
 
 
 def labels_in_order(y: Any, objective: str) -> np.ndarray | None:
-    """Give the label of other pairs and that of duplicates; None without labels."""
+    """Return the label of other pairs and that of duplicates; None without labels."""
     if objective != "binary" or y is None:
         return None
     classes, duplicate, _ = encode_labels(y)
@@ -113,7 +113,7 @@ def labels_in_order(y: Any, objective: str) -> np.ndarray | None:
 
 
 def check_judged(name: str, rows: Any, y: Any, objective: str) -> Held:
-    """Check rows and y that a score is made of: y is None for three columns, and only there."""
+    """Check rows and y for a score: y must be None for three columns and only then."""
     checked = check_rows(rows, objective, name)
     if checked.shape[1] == 3:
         if y is not None:
@@ -122,7 +122,7 @@ def check_judged(name: str, rows: Any, y: Any, objective: str) -> Held:
     if y is None:
         raise ValueError(f"y of {name} is None; give one per pair")
     if objective == "nli":
-        # From the closest relation to the farthest, so that ranks agree with the similarity.
+        # From closest to farthest relation, so that ranks agree with the similarity.
         return checked, len(RELATIONS) - 1 - relation_numbers(y, len(checked))
     return checked, _numbers(y, len(checked), objective)
 
@@ -155,12 +155,12 @@ def check_range(score_range: Any) -> None:
 
 
 def as_cosines(y: np.ndarray, score_range: Any) -> np.ndarray:
-    """Bring the scores of a range to cosines from 0 to 1; without one they are cosines already.
+    """Scale scores from a range to cosines from 0 to 1; without a range they are cosines.
 
     Raises
     ------
     ValueError
-        If a score lies outside of its range.
+        If a score is out of range.
     """
     low, high = (-1.0, 1.0) if score_range is None else map(float, score_range)
     outside = np.flatnonzero((y < low) | (y > high))
@@ -180,10 +180,10 @@ def as_cosines(y: np.ndarray, score_range: Any) -> np.ndarray:
 def units_of(
     objective: str, given: Held, held: Held | None
 ) -> tuple[np.ndarray | None, Callable[[np.ndarray], tuple[float, float]]]:
-    """Choose rows whose similarities show the units of y, and what fits a line to these.
+    """Choose rows to fit the line to y, and the function that fits it.
 
-    ``given`` are the rows and y of a fit, ``held`` those of its eval_set, which go before. Rows are
-    None where y has no units, and at most `LINE_ROWS`.
+    ``given`` are the rows and y of a fit; ``held`` are those of its eval_set, which are preferred.
+    Rows are None if y has no units, and at most `LINE_ROWS`.
     """
     rows, y = given if held is None or held[1] is None else held
     if objective == "nli" or y is None:
@@ -194,7 +194,7 @@ def units_of(
 
 
 def rows_of_line(y: np.ndarray) -> np.ndarray:
-    """Choose at most `LINE_ROWS` rows, evenly by the rank of their y, the extremes among them."""
+    """Choose at most `LINE_ROWS` rows, evenly by the rank of y, including the extremes."""
     if len(y) <= LINE_ROWS:
         return np.arange(len(y))
     ranks = np.linspace(0, len(y) - 1, LINE_ROWS).round().astype(np.intp)
@@ -202,7 +202,7 @@ def rows_of_line(y: np.ndarray) -> np.ndarray:
 
 
 def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Slope and intercept of the least squares line; level where similarities are equal."""
+    """Slope and intercept of the least-squares line; slope 0 if similarities are equal."""
     if np.ptp(similarity) <= ROUNDING * np.abs(similarity).max():
         return 0.0, float(y.mean())
     slope, intercept = np.polyfit(similarity, y, 1)
@@ -212,6 +212,6 @@ def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 def fitted_curve(similarity: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     """Slope and intercept of the logistic regression of labels 0 and 1."""
     spread = float(similarity.std()) or 1.0
-    # Where a trained model tells all rows apart, the curve would rise without end.
+    # Regularised, because the slope would diverge if a trained model separates all rows.
     model = LogisticRegression(C=100.0).fit(similarity[:, np.newaxis] / spread, labels)
     return float(model.coef_[0, 0]) / spread, float(model.intercept_[0])

@@ -1,4 +1,4 @@
-"""Sentence pairs read from public files or made by grammar, and results written whole."""
+"""Read or generate datasets of sentence pairs, and write results atomically."""
 
 import lazy_loader
 

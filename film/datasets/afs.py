@@ -1,4 +1,4 @@
-"""Argument Facet Similarity: its reader, whose files are damaged, its folds and its scores."""
+"""Argument Facet Similarity: reader with repair of damaged bytes, folds and scores."""
 
 from __future__ import annotations
 
@@ -26,32 +26,31 @@ _COLUMNS = (("regression_label",), ("sentence_1",), ("sentence_2",))
 def read_afs(folder: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read the pairs of arguments of Argument Facet Similarity.
 
-    The three files are tables with quoting; of their columns, regression_label, sentence_1 and
-    sentence_2 are read, found by the header. They are not UTF-8: quotation marks and dashes went
-    from UTF-8 through Windows-1252 to Mac Roman, so that an apostrophe is the three bytes 89 db
-    aa. Such sequences are brought back to the characters they came from; other bytes of a line
-    that is not UTF-8 are read as Windows-1252.
+    The three files are quoted CSV tables; the columns regression_label, sentence_1 and sentence_2
+    are found by the header. The files are not UTF-8: quotation marks and dashes went from UTF-8
+    through Windows-1252 to Mac Roman, so that an apostrophe is the three bytes 89 db aa. Such
+    sequences are restored; other bytes of a line that is not UTF-8 are read as Windows-1252.
 
     Parameters
     ----------
     folder : str or path-like
-        Holds ``ArgPairs_GC.csv``, ``ArgPairs_GM.csv`` and ``ArgPairs_DP.csv``: gun control, gay
+        Contains ``ArgPairs_GC.csv``, ``ArgPairs_GM.csv`` and ``ArgPairs_DP.csv``: gun control, gay
         marriage, death penalty.
 
     Returns
     -------
     data : ScoredPairs
-        Pairs in the order of topics above; scores from 0 to 5, means of several annotators;
-        `genres` are the topics.
+        Pairs in the order of the topics above; scores from 0 to 5, means over annotators; `genres`
+        are the topics.
 
     Raises
     ------
     FileNotFoundError
-        When one of the files is missing.
+        If a file is missing.
     ValueError
-        When a file lacks one of the three columns, or rows are wrong, each named by its line: a
-        blank sentence, a score that is no number from 0 to 5, too few columns, bytes that are no
-        text. When quotes do not close, or a file has no row.
+        If a file lacks one of the three columns, has unclosed quotes or no rows, or has invalid
+        rows, each named by its line: a blank sentence, a score that is not a number from 0 to 5,
+        too few columns, or invalid bytes.
 
     References
     ----------
@@ -91,7 +90,7 @@ def read_afs(folder: str | os.PathLike[str]) -> ScoredPairs:
 
 
 def afs_folds(n_pairs: int, n_folds: int = 10, seed: int = 0) -> NDArray[np.int64]:
-    """Return the fold of each pair, for the cross-validation that the set is reported with.
+    """Return the fold of each pair, for the cross-validation used with this dataset.
 
     Parameters
     ----------
@@ -100,7 +99,7 @@ def afs_folds(n_pairs: int, n_folds: int = 10, seed: int = 0) -> NDArray[np.int6
     n_folds : int, default=10
         At least 2.
     seed : int, default=0
-        Decides which pairs share a fold.
+        Seed of the assignment.
 
     Returns
     -------
@@ -110,12 +109,12 @@ def afs_folds(n_pairs: int, n_folds: int = 10, seed: int = 0) -> NDArray[np.int6
     Raises
     ------
     ValueError
-        When there are fewer pairs than folds, or fewer than two folds.
+        If there are fewer pairs than folds, or fewer than two folds.
 
     Notes
     -----
-    Folds are over pairs, as Misra et al. drew them: a sentence stands in several of them, so
-    that a fitted model has seen single sentences of the fold that it is judged on.
+    Folds are over pairs, as in Misra et al.: a sentence can be in several folds, so a model may
+    have seen single sentences of its test fold.
 
     Examples
     --------
@@ -135,22 +134,22 @@ def afs_correlations(
     Parameters
     ----------
     scores : array-like of shape (n,)
-        What annotators gave.
+        Scores of the annotators.
     predicted : array-like of shape (n,)
-        What a model gave; in cross-validation by the model that did not see the pair.
+        Scores of a model; in cross-validation, of the model that was not fitted on the pair.
     folds : array-like of shape (n,), default=None
-        The fold of each pair: both correlations are means over folds, as models of different
-        folds may have different scales. None takes all pairs at once, for what is not fitted.
+        The fold of each pair; the correlations are then means over folds, because models of
+        different folds may differ in scale. None uses all pairs at once.
 
     Returns
     -------
     pearson, spearman : float
-        From -1 to 1; 0 for a fold whose predictions or scores are all the same.
+        From -1 to 1; 0 for a fold with constant predictions or scores.
 
     Raises
     ------
     ValueError
-        When the lengths differ, a number is not finite, or a fold has fewer than two pairs.
+        If lengths differ, a number is not finite, or a fold has fewer than two pairs.
 
     Examples
     --------
@@ -214,9 +213,9 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def _damaged(character: str) -> str:
-    """Return the bytes, as Latin-1, that a character became on its way to Mac Roman.
+    """Return, as Latin-1, the bytes that a character became on its way to Mac Roman.
 
-    What Mac Roman lacks became an underscore; what is nothing in Windows-1252 stayed as it was.
+    Characters that Mac Roman lacks became underscores; bytes undefined in Windows-1252 stayed.
     """
     through = (
         bytes([byte]).decode("cp1252") if bytes([byte]).decode("cp1252", "ignore") else chr(byte)
@@ -231,7 +230,7 @@ def _damaged(character: str) -> str:
 
 
 _NOTHING = frozenset("\x81\x8d\x8f\x90\x9d")
-"""What stands for nothing in Windows-1252."""
+"""Bytes that Windows-1252 does not define."""
 _HIGH = map(chr, range(0x80, 0x100))
 _WHOLE = {
     character: character.encode("latin-1").decode("cp1252", "ignore") or character

@@ -1,4 +1,4 @@
-"""Reader of interpretable STS: sentence pairs with gold chunks and their alignments."""
+"""Reader of interpretable STS: sentence pairs with gold chunks and alignments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from film.datasets.formats.lines import Line, read_lines, wrong_line
 from film.tokens import AlignedPair, Alignment, misplaced
 
 _PREFIXES = ("STSint.input", "STSint.testinput")
-# In hand-corrected lines of the official files the blank before the colon is missing.
+# Manually corrected lines of the official files have no space before the colon.
 _WORD_LINE = re.compile(r"([0-9]+) (\S+) ?:", re.ASCII)
 _SENTENCE = re.compile(r'<sentence id="([^"]+)"[^>]*>')
 _WORD = re.compile(r"\S+", re.ASCII)
@@ -23,48 +23,46 @@ _WORD = re.compile(r"\S+", re.ASCII)
 def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
     """Read one source of SemEval-2016 task 2: sentences, gold chunks and gold alignments.
 
-    Three files are read, ``STSint.input.SOURCE.wa``, ``….sent1.chunk.txt`` and
-    ``….sent2.chunk.txt``, or those of the test set, named ``STSint.testinput.SOURCE…``. The
-    files of bare sentences say nothing more: they are the same words, here and there with two
-    blanks between them.
+    Reads the three files ``STSint.input.SOURCE.wa``, ``….sent1.chunk.txt`` and
+    ``….sent2.chunk.txt``, or those of the test set, named ``STSint.testinput.SOURCE…``. The files
+    of plain sentences are not needed.
 
     Parameters
     ----------
     folder : str or path-like
-        Where the files are.
+        Folder of the files.
     source : str
         "images", "headlines" or "answers-students".
 
     Returns
     -------
     pairs : list of AlignedPair
-        In the order of the files, chunks covering all words. Gold alignments may join chunks,
-        with gaps, and give a word several partners. ``repairs`` of a pair says what was read
-        though it is not as it has to be.
+        In file order, with chunks that cover all words. Gold alignments may join chunks, also with
+        gaps, and give a word several partners. ``repairs`` of a pair lists deviations from the
+        format.
 
     Raises
     ------
     FileNotFoundError
-        When a file is missing; the sources of the folder are named.
+        If a file is missing; the message lists the sources in the folder.
     ValueError
-        When the folder holds the source from both sets, or as in `read_wa`; when a line of
-        chunks has other letters or digits than the sentence or does not show which chunk a word
-        is of, named by file and line; when there are more or fewer lines than pairs.
+        If the folder contains the source from both sets, a file is invalid as in `read_wa`, the
+        number of lines differs from the number of pairs, or a line of chunks differs from the
+        sentence in letters or digits or does not show the chunk of a word; lines are named.
 
     Warns
     -----
     UserWarning
-        Once, with their number, where anything was repaired.
+        Once, with the number of repairs, if there are any.
 
     Notes
     -----
-    The official files are not in one form. What can be read in one way only is read so, and
-    reported; nothing is guessed. The words are always those of the ``.wa`` file. Chunks may spell
-    them with other marks (``path`` for ``path.``, ``"`` for ``“``), or cut marks off. Each square
-    bracket is a boundary of chunks, whether or not it has a partner or blanks around it
-    (``[is not ]``), and no word is ever dropped: answers-students has a line with a bracket too
-    many, ``[ in [ a closed path ]``, read as two chunks. A line that is not UTF-8 is read as
-    Windows-1252, which holds Latin-1.
+    The official files do not have one consistent form. Deviations with only one interpretation are
+    read and reported; nothing is guessed. Words always come from the ``.wa`` file. Chunk lines may
+    differ in punctuation (``path`` for ``path.``, ``"`` for ``“``). Every square bracket is a chunk
+    boundary, with or without a partner or spaces around it (``[is not ]``), and no word is dropped:
+    a line of answers-students with an extra bracket, ``[ in [ a closed path ]``, is read as two
+    chunks. Lines that are not UTF-8 are read as Windows-1252, a superset of Latin-1.
 
     References
     ----------
@@ -102,34 +100,33 @@ def read_ists(folder: str | os.PathLike[str], source: str) -> list[AlignedPair]:
 
 
 def read_wa(path: str | os.PathLike[str]) -> list[AlignedPair]:
-    r"""Read a file of word alignments in the form of the official task.
+    r"""Read a file of word alignments in the official format.
 
     Parameters
     ----------
     path : str or path-like
-        A UTF-8 file. It looks like XML but escapes nothing, so "&" and "<" are themselves. A byte
-        order mark, Windows line ends, blank lines and further blanks between words are accepted.
-        A line that is not UTF-8 is read as Windows-1252, and reported.
+        A UTF-8 file. It looks like XML but has no escapes: "&" and "<" are literal. A byte order
+        mark, Windows line ends, blank lines and extra spaces between words are accepted. Lines that
+        are not UTF-8 are read as Windows-1252 and reported.
 
     Returns
     -------
     pairs : list of AlignedPair
-        Without chunks.
+        Pairs without chunks.
 
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When a line is not what has to stand there, named by file and line: tags out of order,
-        words not numbered 1, 2, … or other than in the sentence above them, positions beyond the
-        sentence, a score that is neither NIL nor from 0 to 5, an id seen before, bytes that are
-        no text. When the file has no pairs.
+        If a line is invalid, named by file and line: tags out of order, words that are not numbered
+        1, 2, … or differ from the sentence above them, positions beyond the sentence, a score that
+        is neither NIL nor from 0 to 5, a repeated id, or invalid bytes. Also if there are no pairs.
 
     Warns
     -----
     UserWarning
-        Once, with their number, where lines were repaired; ``repairs`` of a pair names them.
+        Once, with the number of repaired lines; ``repairs`` of a pair lists them.
 
     Examples
     --------
@@ -187,7 +184,7 @@ def _pairs_of(path: str | os.PathLike[str]) -> list[AlignedPair]:
 
 
 class _Lines:
-    """The lines of a file that are not blank, taken one by one."""
+    """The nonblank lines of a file, taken one by one."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
@@ -225,7 +222,7 @@ class _Lines:
 
 
 def _read_lines(path: str | os.PathLike[str]) -> Iterator[Line]:
-    """Yield the lines of a file, stripped; bytes that are no text are an error."""
+    """Yield the lines of a file, stripped; invalid bytes raise an error."""
     for line in read_lines(path, or_windows=True):
         if fault := line.fault or (
             "holds NUL, so it is no UTF-8 text; save the file as UTF-8" * ("\0" in line.text)
@@ -235,7 +232,7 @@ def _read_lines(path: str | os.PathLike[str]) -> Iterator[Line]:
 
 
 def _named(path: str | os.PathLike[str], line: Line, *more: str) -> list[str]:
-    """Name what was repaired in a line."""
+    """Describe the repairs of a line."""
     return [f"{Path(path).name}, line {line.number}: {x}" for x in (line.repair, *more) if x]
 
 
@@ -290,7 +287,7 @@ def _alignment(line: str) -> Alignment:
 
 
 def _positions(text: str) -> tuple[int, ...]:
-    """Turn "3 4" into (2, 3), and "0", which stands for nothing, into ()."""
+    """Turn "3 4" into (2, 3), and "0", which means no words, into ()."""
     numbers = _WORD.findall(text)
     if not numbers or not all(re.fullmatch("[0-9]+", number) for number in numbers):
         raise ValueError(f"positions must be 0 or numbers from 1, got {_stripped(text)!r}")
@@ -301,7 +298,7 @@ def _positions(text: str) -> tuple[int, ...]:
 def _read_chunks(
     path: Path, sentences: Sequence[tuple[str, ...]]
 ) -> list[tuple[tuple[tuple[int, ...], ...], list[str]]]:
-    """Return chunks and repairs of each sentence."""
+    """Return the chunks and repairs of each sentence."""
     lines = list(_read_lines(path))
     while lines and not lines[-1].text:
         lines.pop()

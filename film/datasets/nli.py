@@ -1,4 +1,4 @@
-"""Reader of natural language inference: SNLI, MultiNLI and both in one table."""
+"""Reader of natural language inference: SNLI, MultiNLI, and both in one table."""
 
 from __future__ import annotations
 
@@ -22,34 +22,33 @@ _KEYS = ("gold_label", "sentence1", "sentence2")
 def read_nli(path: str | os.PathLike[str], split: str | None = None) -> LabelledPairs:
     r"""Read pairs of premise and hypothesis from any public form of SNLI and MultiNLI.
 
-    The form is told by the content: one JSON object per line with gold_label, sentence1 and
+    The form is detected from the content: one JSON object per line with gold_label, sentence1 and
     sentence2 (``snli_1.0_train.jsonl``, ``multinli_1.0_train.jsonl``), or a header and
-    tab-separated columns without quoting, sentence1, sentence2 and gold_label or label among
-    them (``.txt`` and ``.tsv`` of both sets; ``AllNLI.tsv.gz``, which joins them). A byte order
-    mark, Windows line ends and compression by gzip are accepted.
+    tab-separated columns without quoting that include sentence1, sentence2 and gold_label or label
+    (``.txt`` and ``.tsv`` of both sets; ``AllNLI.tsv.gz``, which combines them). Byte order marks,
+    Windows line ends and gzip compression are accepted.
 
     Parameters
     ----------
     path : str or path-like
         A UTF-8 file.
     split : str, default=None
-        In a table with a column split, the rows to keep: "train", "dev" or "test". None keeps
-        all.
+        In a table with a column split, the rows to keep: "train", "dev" or "test". None keeps all.
 
     Returns
     -------
     data : LabelledPairs
-        Sentences as written. Rows whose label is "-", on which annotators did not agree, and
-        rows without one of the sentences are left out and counted.
+        Sentences as written. Rows with the label "-", which means that annotators disagreed, and
+        rows with a missing sentence are left out and counted.
 
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When columns are missing, or rows are wrong, each named by its line: another label, no
-        JSON object, a key that is missing or no text, too few columns, bytes that are not
-        UTF-8. When no row is left.
+        If columns are missing, no row is left, or rows are invalid, each named by its line:
+        another label, no JSON object, a key that is missing or not a text, too few columns, or
+        bytes that are not UTF-8.
 
     References
     ----------
@@ -112,7 +111,7 @@ def _objects(path: str | os.PathLike[str], lines: Iterator[Line]) -> Iterator[li
 
 
 def _object(text: str) -> tuple[list[str], str]:
-    """Return label and sentences of a JSON object, or what is wrong with it."""
+    """Return the label and sentences of a JSON object, or what is wrong with it."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""What the sources of sentence pairs return, and the list of sentences left out of training."""
+"""Datasets of sentence pairs, and the list of sentences excluded from training."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _HASH = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, eq=False)
 class QuestionPairs:
-    """Question pairs with their labels, as one source gave them.
+    """Question pairs with labels.
 
     Parameters
     ----------
     pairs : ndarray of shape (n, 2), dtype object
         The two questions of each pair, as `str`.
     y : ndarray of shape (n,), dtype int, or None
-        1 for duplicates, 0 for others; None where the source has no labels.
+        1 for duplicates, 0 for others; None if the source has no labels.
     ids : ndarray of shape (n,), dtype object
-        The name of each pair, as `str`; what a submission calls ``test_id``.
+        The name of each pair, as `str`; the ``test_id`` of a submission.
     n_skipped : int, default=0
-        Number of wrong rows that were left out.
+        Number of invalid rows that were left out.
     skipped : tuple of (int, str), default=()
-        Line, counted from 1, and reason of each row left out.
+        Line number, from 1, and reason of each row left out.
 
     Raises
     ------
     ValueError
-        When the lengths or shapes do not fit together.
+        If lengths or shapes do not match.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class QuestionPairs:
     skipped: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not describe the same n pairs."""
+        """Reject arrays that do not describe the same n pairs."""
         _check_shapes(self.pairs, y=self.y, ids=self.ids)
         if self.n_skipped != len(self.skipped):
             raise ValueError(
@@ -68,7 +68,7 @@ class QuestionPairs:
 
 @dataclass(frozen=True, eq=False)
 class ScoredPairs:
-    """Sentence pairs with graded similarity, as one source gave them.
+    """Sentence pairs with graded similarity.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class ScoredPairs:
     scores : ndarray of shape (n,), dtype float64
         Similarity from 0, unrelated, to 5, equivalent; in SICK from 1.
     genres : ndarray of shape (n,), dtype object
-        The kind of text each pair comes from, such as ``"main-captions"``, or its subset.
+        The genre of each pair, such as ``"main-captions"``, or its subset.
 
     Raises
     ------
     ValueError
-        When the lengths or shapes do not fit together.
+        If lengths or shapes do not match.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class ScoredPairs:
     genres: np.ndarray
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not describe the same n pairs."""
+        """Reject arrays that do not describe the same n pairs."""
         _check_shapes(self.pairs, scores=self.scores, genres=self.genres)
 
     def __len__(self) -> int:
@@ -108,21 +108,21 @@ class ScoredPairs:
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """Sentence pairs with the relation of each by name, as one source gave them.
+    """Sentence pairs with named relations.
 
     Parameters
     ----------
     pairs : ndarray of shape (n, 2), dtype object
-        The two sentences of each pair in their order, as `str`: premise and hypothesis.
+        Premise and hypothesis of each pair, as `str`.
     labels : ndarray of shape (n,), dtype object
         ``"contradiction"``, ``"entailment"`` or ``"neutral"``.
     n_skipped : int, default=0
-        Number of rows left out: without a label that annotators agreed on, or without a sentence.
+        Number of rows left out because annotators disagreed or a sentence is missing.
 
     Raises
     ------
     ValueError
-        When the lengths or shapes do not fit together.
+        If lengths or shapes do not match.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class LabelledPairs:
     n_skipped: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not describe the same n pairs."""
+        """Reject arrays that do not describe the same n pairs."""
         _check_shapes(self.pairs, labels=self.labels)
 
     def __len__(self) -> int:
@@ -150,12 +150,12 @@ _Pairs = TypeVar("_Pairs", QuestionPairs, ScoredPairs, LabelledPairs)
 
 
 def read_excluded(path: str | os.PathLike[str]) -> frozenset[str]:
-    r"""Read the list of sentences that no training or selection row may hold.
+    r"""Read the list of sentences that are excluded from training and model selection.
 
     Parameters
     ----------
     path : str or path-like
-        A file with one `film.text.text_hash` per line; blank lines are passed over.
+        A file with one `film.text.text_hash` per line; blank lines are skipped.
 
     Returns
     -------
@@ -165,10 +165,9 @@ def read_excluded(path: str | os.PathLike[str]) -> frozenset[str]:
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When a line is not 16 hexadecimal digits, naming the first such line: a list read
-        in part would let excluded sentences through.
+        If a line is not 16 hexadecimal digits; the message names the first one.
 
     Examples
     --------
@@ -194,21 +193,21 @@ def read_excluded(path: str | os.PathLike[str]) -> frozenset[str]:
 
 
 def drop_excluded(data: _Pairs, excluded: Collection[str]) -> tuple[_Pairs, int]:
-    """Leave out the pairs that hold an excluded sentence.
+    """Remove pairs that contain an excluded sentence.
 
     Parameters
     ----------
     data : QuestionPairs, ScoredPairs or LabelledPairs
-        n pairs.
+        The pairs.
     excluded : collection of str
-        Hashes as `read_excluded` gives them; a set, for speed.
+        Hashes from `read_excluded`; use a set for speed.
 
     Returns
     -------
     kept : QuestionPairs, ScoredPairs or LabelledPairs
-        The other pairs in their order; what is not per pair stays as it was.
+        The other pairs in order; fields that are not per pair are unchanged.
     n_dropped : int
-        How many pairs were left out.
+        Number of pairs removed.
 
     Examples
     --------
@@ -232,7 +231,7 @@ def drop_excluded(data: _Pairs, excluded: Collection[str]) -> tuple[_Pairs, int]
 
 
 def _check_shapes(pairs: np.ndarray, **columns: np.ndarray | None) -> None:
-    """Raise unless there are n pairs, and n values in every column that is there."""
+    """Raise unless there are n pairs and every given column has n values."""
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(f"pairs must have shape (n, 2), got {pairs.shape}")
     for name, values in columns.items():

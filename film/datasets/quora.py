@@ -24,49 +24,47 @@ _FORMS = (
     "id or test_id, qid1, qid2, is_duplicate; or without header, tab separated: "
     "label, question, question, id"
 )
-# A quote left open would otherwise swallow all rows up to the next stray one.
+# Limits how many rows an unclosed quote can swallow.
 _MOST_LINES_OF_A_RECORD = 100
 
 
 def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> QuestionPairs:
     r"""Read question pairs from any of the public forms of the Quora set.
 
-    The form is detected from the first line: Kaggle's ``train.csv`` (``id, qid1, qid2,
-    question1, question2, is_duplicate``) and ``test.csv`` (``test_id, question1,
-    question2``), the original tab-separated ``quora_duplicate_questions.tsv``, the
-    tokenised files of Wang et al. 2017 (no header, no quoting: label, question, question,
-    id, separated by tabs), and files of the two question columns alone. Quoted records may
-    run over several lines; a byte order mark, Windows line ends, and names of columns in
-    another case are accepted.
+    The form is detected from the first line: Kaggle's ``train.csv`` (``id, qid1, qid2, question1,
+    question2, is_duplicate``) and ``test.csv`` (``test_id, question1, question2``), the original
+    tab-separated ``quora_duplicate_questions.tsv``, the tokenised files of Wang et al. 2017 (no
+    header, no quoting: label, question, question, id, separated by tabs), and files with only the
+    two question columns. Quoted records may span several lines; byte order marks, Windows line
+    ends, and column names in any case are accepted.
 
     Parameters
     ----------
     path : str or path-like
         A UTF-8 file.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with wrong rows: name them all in one error, or leave them out and
-        count them. Wrong are rows with a missing (empty or blank) question, a label other
-        than 0 or 1, an id that is no whole number, too few or too many columns, broken
-        quoting, bytes that are not UTF-8, and headers repeated inside the file. Blank
-        lines are no rows.
+        What to do with invalid rows: list them in one error, or leave them out and count them.
+        Invalid rows have a missing (empty or blank) question, a label other than 0 or 1, an id that
+        is not a whole number, too few or too many columns, broken quoting, or bytes that are not
+        UTF-8, or repeat the header. Blank lines are ignored.
 
     Returns
     -------
     data : QuestionPairs
-        Questions as written. `y` is None where the file has no labels; `ids` are the
-        file's, or "0", "1", … over the rows kept where it has none.
+        Questions as written. `y` is None if the file has no labels; `ids` are the file's, or "0",
+        "1", … over the rows kept if it has none.
 
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When rows are wrong and `on_error` is "raise"; when the columns are not one of the
-        known forms; when the file is empty or no row is left.
+        If rows are invalid and `on_error` is "raise", the columns have an unknown form, the file is
+        empty, or no row is left.
 
     Notes
     -----
-    Cost: one pass, some 3 s for the 404,290 pairs of the public set.
+    One pass, about 3 s for the 404,290 pairs of the public set.
 
     References
     ----------
@@ -120,7 +118,7 @@ def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> Ques
 
 @dataclass(frozen=True)
 class _Form:
-    """Which column holds what; `delimiter` None means tabs without quoting."""
+    """The meaning of each column; `delimiter` None means tabs without quoting."""
 
     columns: tuple[str, ...]
     delimiter: str | None
@@ -145,7 +143,7 @@ class _Form:
 
 
 class _Lines(Iterator[Line]):
-    """The lines of a file; those that were taken too many can be handed back."""
+    """The lines of a file; lines that were read ahead can be handed back."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._lines = read_lines(path)
@@ -159,7 +157,7 @@ class _Lines(Iterator[Line]):
 
 
 def _form(lines: _Lines, path: str | os.PathLike[str]) -> _Form:
-    """Tell the file's form from its first line that is not blank."""
+    """Detect the file's form from its first nonblank line."""
     line = next((line for line in lines if line.text.strip("\ufeff \t\r\n")), None)
     if line is None:
         raise ValueError(f"{path} is empty; expected question pairs, {_FORMS}")
@@ -197,12 +195,12 @@ def _names(cells: list[str]) -> list[str]:
 
 
 def _is_blank(line: Line) -> bool:
-    # A byte order mark stands inside a file that was joined from two.
+    # A file concatenated from two can contain a byte order mark.
     return not line.text.strip("\r\n \ufeff")
 
 
 def _records(lines: _Lines, form: _Form) -> Iterator[tuple[int, list[str], str]]:
-    """Yield the line that a record starts on, its cells, and what is wrong with its lines."""
+    """Yield the first line number of each record, its cells, and what is wrong with it."""
     for line in lines:
         if _is_blank(line):
             continue
@@ -220,7 +218,7 @@ def _records(lines: _Lines, form: _Form) -> Iterator[tuple[int, list[str], str]]
                 if len(taken) > 1 and len(cells) != len(form.columns):
                     fault = f"a quote opens and lines up to {taken[-1].number} do not fit"
             if fault:
-                # Only the first line is given up, so one stray quote costs one record.
+                # Skip only the first line, so that a stray quote costs one record.
                 lines.hand_back(taken[1:])
                 taken = taken[:1]
         for part in taken:
@@ -232,7 +230,7 @@ def _records(lines: _Lines, form: _Form) -> Iterator[tuple[int, list[str], str]]
 
 
 def _record_lines(first: Line, rest: _Lines, taken: list[Line]) -> Iterator[str]:
-    """Yield the lines that a record asks for while a quote is open, noting them."""
+    """Yield the lines of a record while a quote is open, and add them to ``taken``."""
     yield first.text
     for line in rest:
         taken.append(line)
@@ -242,7 +240,7 @@ def _record_lines(first: Line, rest: _Lines, taken: list[Line]) -> Iterator[str]
 
 
 def _fault(fields: list[str], form: _Form) -> str:
-    """Say what is wrong with a record, or return the empty string."""
+    """Return what is wrong with a record, or the empty string."""
     if any(_QUESTIONS[1] in field.lower() for field in fields) and set(_QUESTIONS) <= set(
         _names(fields)
     ):

@@ -1,4 +1,4 @@
-"""Triplets of sentences from sections of Wikipedia: reader and score."""
+"""Triplets of sentences from Wikipedia sections: reader and accuracy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COLUMNS = (("Sentence1",), ("Sentence2",), ("Sentence3",))
 def read_sections(path: str | os.PathLike[str]) -> NDArray[np.object_]:
     r"""Read a file of the Wikipedia sections triplets, such as ``test.csv``.
 
-    Commas part the cells, quotation marks hold them together, and the header names the columns
-    Sentence1, Sentence2 and Sentence3; other columns are passed over. A byte order mark, Windows
-    line ends and compression by gzip are accepted.
+    Cells are separated by commas and may be quoted; the header names the columns Sentence1,
+    Sentence2 and Sentence3, and other columns are ignored. Byte order marks, Windows line ends and
+    gzip compression are accepted.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ def read_sections(path: str | os.PathLike[str]) -> NDArray[np.object_]:
     Returns
     -------
     triplets : ndarray of shape (n, 3), dtype object
-        Anchor, a sentence of the same section, and one of another section of the same article.
+        Anchor, a sentence of the same section, and a sentence of another section of the article.
 
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When a column is missing or there twice, a row has too many or too few cells, a sentence is
-        blank, bytes are not UTF-8, quotes do not close, or there is no row; wrong rows are named
-        by line.
+        If a column is missing or repeated, quotes do not close, there are no rows, or rows are
+        invalid, each named by its line: too many or too few cells, a blank sentence, or bytes that
+        are not UTF-8.
 
     References
     ----------
@@ -60,24 +60,24 @@ def read_sections(path: str | os.PathLike[str]) -> NDArray[np.object_]:
 
 
 def triplet_accuracy(to_same: ArrayLike, to_other: ArrayLike) -> float:
-    """Return the share of triplets whose anchor is more similar to its own section's sentence.
+    """Return the fraction of triplets whose anchor is more similar to the same section's sentence.
 
     Parameters
     ----------
     to_same : array-like of shape (n,)
-        Similarity of each anchor to the sentence of its section.
+        Similarity of each anchor to the sentence of the same section.
     to_other : array-like of shape (n,)
-        Similarity to the sentence of the other section; negated distances do as well.
+        Similarity to the sentence of the other section. Negated distances also work.
 
     Returns
     -------
     accuracy : float
-        From 0 to 1. A tie is no success, so a constant similarity has accuracy 0; chance is 0.5.
+        From 0 to 1. A tie counts as wrong, so a constant similarity has accuracy 0; chance is 0.5.
 
     Raises
     ------
     ValueError
-        When there is no triplet, the lengths differ, or a similarity is not a number.
+        If there are no triplets, lengths differ, or a similarity is NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Readers of the public sets of sentence pairs with graded similarity: STS and SICK."""
+"""Readers of public datasets of sentence pairs with graded similarity: STS and SICK."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SICK = f"expected a header and tab-separated columns, {', '.join(_SICK_COLUMNS)
 def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read a file of the STS Benchmark: ``sts-train.csv``, ``sts-dev.csv`` or ``sts-test.csv``.
 
-    Despite their name the files are separated by tabs, without header and without quoting: a
-    quotation mark is an ordinary character. Columns are genre, file, year, id, score,
-    sentence1, sentence2, and in some rows licence notes after them, which are dropped. A byte
-    order mark and Windows line ends are accepted, blank lines passed over.
+    Despite their name the files are tab-separated, without header and without quoting: a quotation
+    mark is an ordinary character. Columns are genre, file, year, id, score, sentence1 and
+    sentence2; some rows have licence notes after them, which are dropped. Byte order marks and
+    Windows line ends are accepted, blank lines skipped.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When rows are wrong, each named by its line: fewer than seven columns, a blank sentence,
-        a score that is no number from 0 to 5, bytes that are not UTF-8. When no row is left.
+        If no row is left, or rows are invalid, each named by its line: fewer than seven columns, a
+        blank sentence, a score that is not a number from 0 to 5, or bytes that are not UTF-8.
 
     References
     ----------
@@ -74,8 +74,8 @@ def read_sts_benchmark(path: str | os.PathLike[str]) -> ScoredPairs:
 def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read a file of SICK, such as ``SICK_test_annotated.txt``.
 
-    Its columns are separated by tabs without quoting and found by the header, in whatever case. A
-    byte order mark and Windows line ends are accepted, blank lines passed over.
+    Columns are tab-separated without quoting and found by the header in any case. Byte order marks
+    and Windows line ends are accepted, blank lines skipped.
 
     Parameters
     ----------
@@ -85,17 +85,16 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
     Returns
     -------
     data : ScoredPairs
-        Sentences as written, relatedness from 1 to 5, genre "SICK" throughout.
+        Sentences as written, relatedness from 1 to 5, genre "SICK".
 
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When the header lacks sentence_A, sentence_B or relatedness_score, or repeats one. When
-        rows are wrong, each named by its line: more or fewer columns than the header, a blank
-        sentence, a score that is no number from 1 to 5, bytes that are not UTF-8. When no row is
-        left.
+        If the header lacks sentence_A, sentence_B or relatedness_score or repeats one, no row is
+        left, or rows are invalid, each named by its line: more or fewer columns than the header, a
+        blank sentence, a score that is not a number from 1 to 5, or bytes that are not UTF-8.
 
     References
     ----------
@@ -140,29 +139,30 @@ def read_sick(path: str | os.PathLike[str]) -> ScoredPairs:
 def read_sts_year(folder: str | os.PathLike[str]) -> ScoredPairs:
     r"""Read the test set of one year of STS, 2012 to 2016, in SentEval's layout.
 
-    A subset is ``STS.input.<subset>.txt``, two sentences per line, separated by a tab and without
-    quoting, and ``STS.gs.<subset>.txt``, the score of the same line. Pairs whose score line is
-    blank were never scored and are dropped. Other files are passed over, also ``STS.gs.ALL.txt``,
-    which repeats the rest, and ``STS.gs.SMT.txt`` of 2013, whose sentences are not public.
+    A subset has two files: ``STS.input.<subset>.txt``, with two sentences per line, separated by a
+    tab and without quoting, and ``STS.gs.<subset>.txt``, with the score of the same line. Pairs
+    with a blank score line were never scored and are dropped. Other files are ignored, including
+    ``STS.gs.ALL.txt``, which repeats the rest, and ``STS.gs.SMT.txt`` of 2013, whose sentences are
+    not public.
 
     Parameters
     ----------
     folder : str or path-like
-        Such as ``STS12-en-test``.
+        For example ``STS12-en-test``.
 
     Returns
     -------
     data : ScoredPairs
-        The subsets one after another, sorted by name; `genres` are these names.
+        The subsets, sorted by name and concatenated; `genres` are the subset names.
 
     Raises
     ------
     FileNotFoundError
-        When the folder or one of the two files of a subset is missing, or there is no subset.
+        If the folder or one of the two files of a subset is missing, or there is no subset.
     ValueError
-        When the two files of a subset differ in length, or a line is wrong: not two columns, a
-        blank sentence, a score that is no number from 0 to 5, bytes that are not UTF-8. When no
-        pair has a score.
+        If the two files of a subset differ in length, no pair has a score, or a line is invalid:
+        not two columns, a blank sentence, a score that is not a number from 0 to 5, or bytes that
+        are not UTF-8.
 
     References
     ----------
@@ -195,13 +195,13 @@ def read_sts_year(folder: str | os.PathLike[str]) -> ScoredPairs:
 
 
 def read_sts_sets(folder: str | os.PathLike[str]) -> dict[str, ScoredPairs]:
-    """Read the seven test sets on which sentence similarity is commonly reported.
+    """Read the seven common test sets of sentence similarity.
 
     Parameters
     ----------
     folder : str or path-like
-        Holds ``STS12-en-test`` to ``STS16-en-test``, ``STSBenchmark`` and ``SICK``, the folders
-        that SentEval's download script makes.
+        Contains ``STS12-en-test`` to ``STS16-en-test``, ``STSBenchmark`` and ``SICK``, the folders
+        that SentEval's download script creates.
 
     Returns
     -------
@@ -212,9 +212,9 @@ def read_sts_sets(folder: str | os.PathLike[str]) -> dict[str, ScoredPairs]:
     Raises
     ------
     FileNotFoundError
-        When one of them is missing, with what to do.
+        If one of them is missing; the message says where to get it.
     ValueError
-        When a line is wrong, as in `read_sts_year`, `read_sts_benchmark` and `read_sick`.
+        If a line is invalid, as in `read_sts_year`, `read_sts_benchmark` and `read_sick`.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def _is_subset(name: str, start: str) -> bool:
 
 
 def _read_subset(folder: Path, subset: str) -> list[tuple[str, str, str]]:
-    """Return score and sentences of the pairs of a subset that have a score."""
+    """Return score and sentences of the scored pairs of a subset."""
     inputs, gold = (folder / f"STS.{what}.{subset}.txt" for what in ("input", "gs"))
     sentences = list(read_lines(inputs))
     marks = [line._replace(text=line.text.strip()) for line in read_lines(gold)]
@@ -271,7 +271,7 @@ def _read_rows(
     fault_of: Callable[[list[str]], str],
     expected: str,
 ) -> list[list[str]]:
-    """Return the cells of each line, or raise one error that names all wrong lines."""
+    """Return the cells of each line, or raise one error that names all invalid lines."""
     rows: list[list[str]] = []
     problems: list[tuple[int, str]] = []
     for line in lines:
@@ -288,7 +288,7 @@ def _read_rows(
 def _scored_pairs(
     path: str | os.PathLike[str], rows: list[tuple[str, str, str, str]], expected: str
 ) -> ScoredPairs:
-    """Return rows of genre, score and two sentences as arrays; there must be one."""
+    """Return rows of genre, score and two sentences as arrays; at least one is required."""
     if not rows:
         raise ValueError(f"{path} holds no scored pair; {expected}")
     return ScoredPairs(

@@ -1,4 +1,4 @@
-"""Writing files that are either whole or not there."""
+"""Atomic file writing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 
 try:
     import fcntl
-except ImportError:  # Windows has none, and keeps open files from being removed itself.
+except ImportError:  # Windows has none, but does not allow open files to be removed.
     fcntl = None
 
 _STALE = 60
-"""Seconds after which a temporary file without a lock is one that a killed process left."""
+"""Age in seconds after which an unlocked temporary file counts as left by a killed process."""
 
 
 @contextmanager
@@ -32,39 +32,37 @@ def atomic_writer(
     mode: str = "w",
     newline: str | None = None,
 ) -> Iterator[IO[Any]]:
-    """Open a file for writing that replaces `path` only once it is whole.
+    """Open a file for writing that replaces `path` only once it is complete.
 
-    The text goes to a temporary file beside the target, which is flushed to the disk and
-    then renamed. On any error inside the ``with`` block, a full disk or a keyboard
-    interrupt among them, the temporary file is removed and what stood at `path` stays. A
-    process that is killed leaves its temporary file, which the next writer of the same target
-    removes: one that is older than a minute and not locked by whoever writes it.
+    The text goes to a temporary file next to the target, which is flushed to disk and then renamed.
+    On any error inside the ``with`` block, including a full disk or a keyboard interrupt, the
+    temporary file is removed and `path` is unchanged. A killed process leaves its temporary file;
+    the next writer of the same target removes it if it is older than a minute and not locked.
 
     Parameters
     ----------
     path : str or path-like
-        The file to make or to replace; its folder must exist. A symbolic link is
-        followed.
+        The file to create or replace; its folder must exist. A symbolic link is followed.
     mode : {"w", "wb"}, default="w"
         UTF-8 text or bytes.
     newline : str or None, default=None
-        As in `open`; the `csv` module wants ``""``.
+        As in `open`; use ``""`` with the `csv` module.
 
     Yields
     ------
     handle : file object
-        Open for writing, not yet at `path`.
+        The temporary file, open for writing.
 
     Raises
     ------
     ValueError
-        When `mode` is neither "w" nor "wb".
+        If `mode` is neither "w" nor "wb".
     FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
-        When the folder is missing, is no folder, may not be written to, or `path` is
-        itself a folder (`FileExistsError` for a device); before anything is written.
+        If the folder is missing, is not a folder or is not writable, or `path` is a folder
+        (`FileExistsError` for a device). Raised before anything is written.
     OSError
-        When writing fails, as on a full disk, with `path` and the remedy in its text and
-        the original error as its cause.
+        If writing fails, for example on a full disk. The message has `path` and a remedy; the
+        original error is the cause.
 
     Examples
     --------
@@ -79,8 +77,8 @@ def atomic_writer(
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}; other modes cannot be atomic")
-    # The real path of /dev/stdout before a pipe names no file, but its status is that of the pipe.
-    # Renaming onto a pipe or a device would put a plain file in its place.
+    # The real path of /dev/stdout on a pipe is not a file, but its status is that of the pipe.
+    # Renaming onto a pipe or device would replace it by a regular file.
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise FileExistsError(
             f"path: {os.fspath(path)} is a device or pipe, which no file can replace; give "
@@ -107,7 +105,7 @@ def atomic_writer(
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except BaseException as error:
-        # Closing flushes once more and may fail as the write did; the first error counts.
+        # Closing flushes again and may raise too; keep the first error.
         with suppress(OSError):
             handle.close()
         with suppress(OSError):
@@ -122,23 +120,23 @@ def write_submission(
     ids: Sequence[str] | ArrayLike,
     probabilities: ArrayLike,
 ) -> None:
-    """Write duplicate probabilities as a Kaggle submission, whole or not at all.
+    """Write duplicate probabilities as a Kaggle submission, atomically.
 
     Parameters
     ----------
     path : str, path-like or text stream
-        The CSV file to make or to replace, or a stream such as standard output.
+        The CSV file to create or replace, or a stream such as standard output.
     ids : array-like of shape (n,)
         Names of the pairs, as in `QuestionPairs.ids`.
     probabilities : array-like of shape (n,)
-        Probability that a pair is a duplicate, finite and in [0, 1]. Written with as many
-        digits as it takes to read back the same float64.
+        Probability that a pair is a duplicate, finite and in [0, 1]. Written with enough digits to
+        restore the same float64.
 
     Raises
     ------
     ValueError
-        When lengths differ, or a probability is not finite or outside [0, 1]; before
-        anything is written.
+        If lengths differ, or a probability is not finite or outside [0, 1]. Raised before anything
+        is written.
     OSError
         As in `atomic_writer`.
 
@@ -178,7 +176,7 @@ def write_submission(
 
 
 def _check_place(target: Path) -> None:
-    """Raise unless a regular file can stand at `target`."""
+    """Raise unless `target` can be a regular file."""
     folder = target.parent
     if target.is_dir():
         raise IsADirectoryError(f"path: {target} is a folder; add a file name to it")
@@ -194,7 +192,7 @@ def _check_place(target: Path) -> None:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove temporary files of this target that no process writes any more."""
+    """Remove temporary files of this target that no process is writing."""
     if fcntl is None:
         return
     ours = re.compile(rf"\.{re.escape(target.name[:40])}\.\d+-[0-9a-f]{{8}}\.part")
@@ -208,7 +206,7 @@ def _remove_stale(target: Path) -> None:
 
 
 def _failure(target: Path, error: OSError) -> OSError:
-    """Say that `target` was not written, why, and what to do."""
+    """Return an error that says that `target` was not written, why, and what to do."""
     if isinstance(error, PermissionError):
         remedy = f"change the permissions of the folder {target.parent} or write to another one"
     elif error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -216,5 +214,5 @@ def _failure(target: Path, error: OSError) -> OSError:
     else:
         remedy = "write to another folder"
     text = f"could not write {target}: {error.strerror or error}; nothing there was changed; "
-    # With an error number, OSError makes the subclass that stands for it.
+    # Given an error number, OSError creates the matching subclass.
     return OSError(error.errno, text + remedy) if error.errno else OSError(text + remedy)

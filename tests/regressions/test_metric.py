@@ -245,7 +245,7 @@ def test_10_a_note_on_the_rank_names_what_was_too_large():
     X, labels = groups()
     settings = {"max_iter": 1, "random_state": 0}
     (note,) = notes_of(lambda: FILM(d=10, rank=5, **settings).fit(X, labels))
-    assert "d=10 was reduced to 5, for rank=5 leaves no more dimensions" in note
+    assert "d=10 was reduced to 5, because rank=5 leaves no more dimensions" in note
     assert "no higher rank" not in note
     assert notes_of(lambda: FILM(d=10, rank=50, **settings).fit(X, labels)) == []
     (note,) = notes_of(lambda: FILM(d=40, rank=50, **settings).fit(X, labels))

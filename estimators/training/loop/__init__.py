@@ -1,1 +1,1 @@
-"""The loop of training: batches, steps, what is minimised, processes, and checkpoints."""
+"""The training loop: batches, steps, objectives, processes and checkpoints."""

@@ -1,4 +1,4 @@
-"""Rows to learn from, and how their texts are cut into chunks and put together again."""
+"""Training rows, and how their texts are split into chunks and reassembled."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 
 class Examples(NamedTuple):
-    """Rows to learn from; their different texts are kept once."""
+    """Training rows; distinct texts are stored once."""
 
     tokens: Any  # Tokens, or TokenStates of a network over frozen vectors
-    codes: np.ndarray  # (n, k) texts of each row: anchor, partner, perhaps a hard negative
+    codes: np.ndarray  # (n, k) text numbers of each row: anchor, partner, optional hard negative
     y: np.ndarray | None  # (n,)
-    weights: np.ndarray | None  # (N,) one per token of `tokens`
+    weights: np.ndarray | None  # (N,), one per token of `tokens`
 
 
 def chunks_of(lengths: np.ndarray, most_texts: int | None, most_tokens: int | None) -> list[slice]:
-    """Cut texts, the longest first, into runs of few enough texts and padded tokens."""
+    """Split texts, sorted by length, into runs within the limits of texts and padded tokens."""
     found, start = [], 0
     while start < len(lengths):
         size = len(lengths) - start
@@ -39,15 +39,15 @@ def padded(
     special_tokens: bool,
     masses: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Put tokens that were encoded in ``order`` back to their texts, (b, L, h).
+    """Reorder encoded tokens from ``order`` to their texts, shape (b, L, h).
 
-    ``masses`` gives the weights of tokens that are learned, from their entries.
+    ``masses`` returns learned token weights from vocabulary entries.
 
     Returns
     -------
     x, mask, weights : tensors, shapes (b, L, h), (b, L) and (b, L)
-        The mask leaves out padding, and special tokens unless they take part; weights are None
-        where the examples have none and none are learned.
+        The mask excludes padding, and special tokens unless they are used; weights are None if
+        there are no given or learned weights.
     """
     import torch
 
@@ -79,12 +79,11 @@ def padded(
 
 
 def excluded(own: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
-    """Tell which candidates are left out of a row's loss, where they would be wrong negatives.
+    """Return which candidates to leave out of a row's loss because they may be true partners.
 
-    Rows are (anchor, partner, ...); candidates are the partners of all parts, then their
-    negatives. Left out are the partners of other rows that share a text with the row, and
-    negatives that are a text of the row: to call a known partner wrong would push apart what the
-    rows say belongs together. The row's own partner stays.
+    Rows are (anchor, partner, ...); candidates are the partners of all parts, then their negatives.
+    Excluded are partners of other rows that share a text with the row, and negatives that are a
+    text of the row. The row's own partner stays.
     """
     rows = np.concatenate(parts)
     mine = own[:, :2, np.newaxis]

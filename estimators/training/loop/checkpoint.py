@@ -1,4 +1,4 @@
-"""The state of a training run in a folder: written whole or not at all, and read without code."""
+"""The state of a training run in a folder, written atomically."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FORMAT = 1
 
 
 class Checkpoint:
-    """The newest state of one run.
+    """The latest state of a run.
 
     Parameters
     ----------
     folder : str or path-like
-        Made if it is not there. It belongs to one run.
+        Created if it does not exist. Belongs to one run.
     run : dict
-        What the run is made of, by name, as JSON: model, data, settings.
+        What defines the run, as JSON: model, data, settings.
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: dict[str, Any]) -> None:
@@ -34,13 +34,13 @@ class Checkpoint:
         self._newest: str | None = None
 
     def save(self, step: int, arrays: dict[str, np.ndarray], said: dict[str, Any]) -> None:
-        """Keep the state after a step in place of the one before.
+        """Replace the saved state.
 
         Raises
         ------
         OSError
-            If it cannot be written, or another process has written there since this run was loaded
-            or saved; the one before stays.
+            If writing fails, or another process has written there since this run last loaded or
+            saved; the previous state stays.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / ".lock"):
@@ -65,7 +65,7 @@ class Checkpoint:
             with path.open("rb") as handle:
                 os.fsync(handle.fileno())
         shutil.rmtree(whole, ignore_errors=True)
-        # Only a whole state ever has the name by which it is found.
+        # Only a complete state gets this name.
         partial.rename(whole)
         self._newest = whole.name
         for other in _steps(self.folder):
@@ -73,12 +73,12 @@ class Checkpoint:
                 shutil.rmtree(other, ignore_errors=True)
 
     def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-        """Give arrays and what was said with them, or None where nothing was saved yet.
+        """Return the saved arrays and metadata, or None if nothing was saved yet.
 
         Raises
         ------
         ValueError
-            If a file is damaged, or the state is of another run.
+            If a file is damaged, or the state belongs to another run.
         """
         steps = _steps(self.folder)
         self._newest = steps[-1].name if steps else ""
@@ -94,7 +94,7 @@ class Checkpoint:
             is_known = found["format"] == FORMAT
         except MemoryError:
             raise
-        except Exception as error:  # a damaged file ends in many kinds
+        except Exception as error:  # a damaged file can raise many types
             raise ValueError(
                 f"checkpoint={str(self.folder)!r}: {newest.name} is damaged "
                 f"({type(error).__name__}: {str(error)[:200]}); delete that folder to train from "
@@ -122,7 +122,7 @@ class Checkpoint:
 
 
 def run_of(model: str, settings: Any, **data: tuple[np.ndarray, Any] | None) -> dict[str, Any]:
-    """Say what a run is made of: the digest of a model, settings, and rows with their targets."""
+    """Describe a run: the digest of a model, settings, and rows with their targets."""
     digests: dict[str, Any] = {}
     for name, given in data.items():
         digests[name] = None
@@ -135,13 +135,13 @@ def run_of(model: str, settings: Any, **data: tuple[np.ndarray, Any] | None) -> 
 
 
 def saved_seed(folder: str | os.PathLike[str]) -> int | None:
-    """Give the seed of the run in a folder, with which one without a seed goes on."""
+    """Return the seed of the run in a folder, for a run without a seed of its own."""
     for newest in _steps(Path(folder).expanduser())[-1:]:
         try:
             found = json.loads((newest / PROGRESS).read_text(encoding="utf-8"))
             return int(found["run"]["seed"])
         except Exception:
-            return None  # Loading says what is wrong.
+            return None  # Loading reports the error.
     return None
 
 

@@ -1,4 +1,4 @@
-"""What a run of training minimises: a loss on the token vectors of a batch of rows."""
+"""Training objectives: losses on the token vectors of a batch of rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from film.training import (
 
 
 class Batch(NamedTuple):
-    """Rows of a batch: the texts of this process, column by column, and what is known of all."""
+    """A batch: the texts of this process, column by column, and row data of all processes."""
 
     x: Any  # (k, b, L, h)
     mask: Any  # (k, b, L)
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
     @property
     def own_y(self) -> Any:
-        """Targets of the rows of this process, where their texts are."""
+        """Targets of this process's rows, on the device of its texts."""
         import torch
 
         assert self.y is not None
@@ -53,30 +53,30 @@ class Batch(NamedTuple):
 
 
 class Objective:
-    """A loss, the weights it learns beside the model, and the texts of a row that it looks at.
+    """A loss, its own trainable weights, and the texts of a row that it uses.
 
     Attributes
     ----------
     module : torch.nn.Module or None
-        Weights of its own, which train with the model's.
+        Weights that are trained with the model's.
     """
 
     module: Any = None
 
     def start(self, width: int, settings: Settings, device: str) -> None:
-        """Make ``module`` for token vectors of some width; torch's random state may move."""
+        """Create ``module`` for token vectors of this width; may change torch's random state."""
 
     def chosen(self, codes: np.ndarray, rows: np.ndarray, epoch: int) -> np.ndarray:
-        """Texts of some rows that take part in an epoch, shape (b, k)."""
+        """Return the texts of rows that an epoch uses, shape (b, k)."""
         return codes[rows]
 
     def loss(self, batch: Batch) -> Any:
-        """Loss of a batch, whose mean over processes has the gradient of all rows."""
+        """Return the loss of a batch; its mean over processes has the gradient of all rows."""
         raise NotImplementedError
 
 
 class Ranking(Objective):
-    """Pairs with higher scores are more similar; unit and zero of scores do not count."""
+    """Pairs with higher scores should be more similar; scale and offset do not matter."""
 
     def loss(self, batch: Batch) -> Any:
         """`pairwise_logistic_loss` over the rows of all processes."""
@@ -91,7 +91,7 @@ class Ranking(Objective):
 
 
 class Contrast(Objective):
-    """A text is closer to its partner than to the partners and negatives of other rows."""
+    """A text should be closer to its partner than to partners and negatives of other rows."""
 
     def loss(self, batch: Batch) -> Any:
         """`contrastive_loss` with candidates of all processes."""
@@ -100,7 +100,7 @@ class Contrast(Objective):
         settings, processes, codes = batch.settings, batch.processes, batch.codes
         x, mask, weights = batch.x, batch.mask, batch.weights
         if settings.dtype != "float32":
-            # The products of half precision are the fast ones; they are summed in float32.
+            # Half-precision products are fast; they are summed in float32.
             x = x.to(getattr(torch, settings.dtype))
         others = [
             torch.cat([part for column in columns for part in column])
@@ -123,7 +123,7 @@ class Contrast(Objective):
 
 
 class Cosine(Objective):
-    """The similarity of a pair is its score."""
+    """The similarity of a pair should equal its score."""
 
     def loss(self, batch: Batch) -> Any:
         """`l2_loss`."""
@@ -131,7 +131,7 @@ class Cosine(Objective):
 
 
 class TripletOrder(Objective):
-    """The second text of a row is closer to the first than the third is, by a margin."""
+    """The second text of a row should be closer to the first than the third is, by a margin."""
 
     def loss(self, batch: Batch) -> Any:
         """`triplet_loss`."""
@@ -141,15 +141,14 @@ class TripletOrder(Objective):
 
 
 class NPairs(Objective):
-    """A text has a greater cosine with its partner than with all other texts of the batch.
+    """A text should have a higher cosine with its partner than with other texts of the batch.
 
-    Partners of other rows of the same group, and negatives of it, are left out: they are no wrong
-    partners.
+    Partners of other rows of the same group, and negatives in the group, are excluded.
 
     Parameters
     ----------
     groups : ndarray of int, shape (n_texts,)
-        Texts of one group are similar, those of others dissimilar.
+        Texts of one group are similar, those of different groups dissimilar.
     """
 
     def __init__(self, groups: np.ndarray) -> None:
@@ -173,10 +172,10 @@ class NPairs(Objective):
 
 
 class Entailment(Objective):
-    """Whether a text entails, neither, or contradicts the other can be read off their vectors."""
+    """Predict entailment, neutrality or contradiction from the vectors of two texts."""
 
     def start(self, width: int, settings: Settings, device: str) -> None:
-        """Make the linear layer from both vectors and their difference to three classes."""
+        """Create the linear layer from both vectors and their difference to three classes."""
         import torch
 
         torch.manual_seed(settings.seed)
@@ -193,19 +192,19 @@ class Entailment(Objective):
 
 
 class PairScore(Objective):
-    """The score of a pair whose texts the model reads together, the order drawn for each row.
+    """Score a pair that the model reads as one sequence, in an order drawn for each row.
 
-    Column 0 of the codes holds pairs as they are, column 1 turned. A row goes through the model in
-    an order that the seed draws, and in the other one in the next epoch.
+    Column 0 of the codes has pairs in the given order, column 1 reversed. The seed draws the order
+    of each row; the next epoch uses the other order.
 
     Parameters
     ----------
     is_binary : bool
-        Whether scores are labels 0 and 1, whose log-odds are learned.
+        Whether scores are labels 0 and 1, to learn their log-odds.
     dropout : float
-        Of the head.
+        Dropout rate of the head.
     arrays : dict of ndarray or None
-        Weights of the head to start from; None: random ones.
+        Initial weights of the head; None means random.
     """
 
     def __init__(
@@ -215,7 +214,7 @@ class PairScore(Objective):
         self._turned: np.ndarray | None = None
 
     def start(self, width: int, settings: Settings, device: str) -> None:
-        """Make the head."""
+        """Create the head."""
         import torch
 
         from film.networks import ScoringHead
@@ -228,7 +227,7 @@ class PairScore(Objective):
         self.module = head.to(device)
 
     def chosen(self, codes: np.ndarray, rows: np.ndarray, epoch: int) -> np.ndarray:
-        """Give one order of each row."""
+        """Return one order of each row."""
         if self._turned is None:
             self._turned = self._rng.integers(2, size=len(codes))
         return codes[rows, (self._turned[rows] + epoch) % 2][:, np.newaxis]
@@ -253,4 +252,4 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "nli": Entailment,
     "triplet": TripletOrder,
 }
-"""By the name that a parameter ``objective`` has for it."""
+"""Objectives by their names in the parameter ``objective``."""

@@ -1,4 +1,4 @@
-"""Several processes that train one model: who they are, and what they exchange."""
+"""Communication between the processes that train one model."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any
 
 
 class Processes:
-    """The processes of a run, one where it was not launched with more.
+    """The processes of a run; a single one unless several were launched.
 
     Parameters
     ----------
     device : str
-        Where this process computes.
+        Device of this process.
 
     Attributes
     ----------
     size : int
         Number of processes.
     rank : int
-        Number of this one, from 0.
+        Number of this process, from 0.
     order : list of int
-        All numbers, this one's first: the order in which gathered parts stand.
+        All process numbers, this one first: the order of gathered parts.
 
     Raises
     ------
     ImportError
-        If there are more and Accelerate is not installed.
+        If there are several processes and Accelerate is not installed.
     """
 
     def __init__(self, device: str) -> None:
@@ -46,11 +46,11 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that writes."""
+        """Whether this process writes files."""
         return self.rank == 0
 
     def gather(self, x: Any) -> list[Any]:
-        """Give the tensors of all processes in ``order``, with gradients to each; equal shapes."""
+        """Return equal-shaped tensors of all processes in ``order``, with gradients."""
         if self.size == 1:
             return [x]
         from torch.distributed.nn.functional import all_gather
@@ -59,7 +59,7 @@ class Processes:
         return [found[rank] for rank in self.order]
 
     def gather_padded(self, x: Any) -> list[Any]:
-        """Do the same for texts, shape (b, L, ...), whose L may differ between processes."""
+        """Gather texts, shape (b, L, ...), whose L may differ between processes."""
         if self.size == 1:
             return [x]
         import torch
@@ -68,7 +68,7 @@ class Processes:
         torch.distributed.all_reduce(longest, torch.distributed.ReduceOp.MAX)
         padding = [0, 0] * (x.ndim - 2) + [0, int(longest) - x.shape[1]]
         if x.dtype == torch.bool:
-            # Communication has no type for bits.
+            # Communication does not support bool.
             padded = torch.nn.functional.pad(x.to(torch.uint8), padding)
             found = [torch.empty_like(padded) for _ in range(self.size)]
             torch.distributed.all_gather(found, padded)
@@ -82,7 +82,7 @@ class Processes:
         import torch
 
         for parameter in parameters:
-            # A part of the model that gets no gradient gets none in any process.
+            # A parameter without a gradient has none in any process.
             if parameter.grad is not None:
                 torch.distributed.all_reduce(parameter.grad)
                 parameter.grad /= self.size
@@ -94,7 +94,7 @@ class Processes:
         return sum(self._told(value)) / self.size
 
     def agree(self, value: float) -> float:
-        """Give the number of the first process."""
+        """Return the number of the first process."""
         return value if self.size == 1 else self._told(value)[0]
 
     def _told(self, value: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""A run of training by the parameters of an estimator."""
+"""Run the training that an estimator's parameters describe."""
 
 from __future__ import annotations
 
@@ -33,24 +33,25 @@ def train(
     Parameters
     ----------
     estimator : estimator
-        Whose parameters `check_training_parameters` accepts.
+        Parameters are validated by `check_training_parameters`.
     transformer, evaluate
-        As in `Training`; the former is left in the estimator's precision.
+        As in `Training`; the transformer ends in the estimator's precision.
     rows, targets : ndarray of str, shape (n, 2) or (n, 3), and of float64, shape (n,), or None
-        Checked: scores, or 0 and 1; None for a contrastive loss.
+        Validated. Targets are scores, or 0 and 1; None for a contrastive loss.
     weigh : callable or None
-        Gives the weight of each token of the texts; None: all alike.
+        Returns the weight of each token of the texts; None means equal weights.
     eval_set : tuple of (rows, targets) or None
-        What ``evaluate`` scores; the checkpoint keeps its digest.
+        Data of ``evaluate``; the checkpoint stores its digest.
     with_head : bool, default=True
-        Whether a linear layer is put after the model.
+        Whether to append a linear layer to the model.
     masses : torch.nn.Module or None
+        As in `Training`; excludes ``weigh``.
         As in `Training`; without ``weigh``.
 
     Returns
     -------
     run : Training
-        Done.
+        The finished run.
     """
     length = transformer.check_max_length(estimator.train_max_length, "train_max_length")
     if with_head:
@@ -81,28 +82,28 @@ def train_pairs(
     eval_set: tuple[np.ndarray, np.ndarray | None] | None,
     evaluate: Callable[[Any], float] | None,
 ) -> Training:
-    """Train a model in place that reads the texts of a pair together.
+    """Train a cross-encoder in place.
 
     Parameters
     ----------
     estimator, transformer, rows, eval_set
         As in `train`, with two columns.
     targets : ndarray of float64, shape (n,)
-        Scores, which are learned in standard deviations from their mean, or 0 and 1.
+        Scores, learned in standard deviations from their mean, or 0 and 1.
     head : dict of ndarray or None
-        Weights to start the network from that scores the first token.
+        Initial weights of the network that scores the first token.
     evaluate : callable or None
-        Gives the score of the model as it is with such a network.
+        Returns the score of the current model with a given head.
 
     Returns
     -------
     run : Training
-        Done; ``objective.module`` is the network.
+        The finished run; ``objective.module`` is the head.
     """
     length = transformer.check_max_length(estimator.train_max_length, "train_max_length", pair=True)
     first, second = rows[:, 0].tolist(), rows[:, 1].tolist()
     tokens = transformer.tokenize_pairs(first + second, second + first, length)
-    # Both orders of row i: as it is, and turned.
+    # Both orders of row i.
     codes = np.arange(2 * len(rows)).reshape(2, -1).T
     is_binary = estimator.objective == "binary"
     y = targets if is_binary else (targets - targets.mean()) / targets.std()
@@ -131,9 +132,9 @@ def run_examples(
     masses: Any = None,
     settings: Settings | None = None,
 ) -> Training:
-    """Train on examples that were made of some rows, whose digest the checkpoint keeps.
+    """Train on examples made from rows; the checkpoint stores the digest of the rows.
 
-    ``settings`` are those of the estimator where they are None.
+    ``settings`` default to those of the estimator.
     """
     if settings is None:
         settings = training_settings(estimator, masses is not None)

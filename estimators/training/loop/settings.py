@@ -1,4 +1,4 @@
-"""What a run of training is made of, checked and taken from an estimator's parameters."""
+"""Settings of a training run, taken from an estimator's validated parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_TOKENS = ("regression", "binary", "contrastive")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is made of; with the examples it determines the result on a CPU."""
+    """The settings of a run; with the examples they determine the result on CPU."""
 
     method: Trainable
     objective: str
@@ -32,19 +32,19 @@ class Settings:
     special_tokens: bool
     dtype: str
     seed: int
-    margin: float | None = None  # of triplets alone
-    weight_rate: float | None = None  # learning rate of token weights, where they are learned
+    margin: float | None = None  # for triplets only
+    weight_rate: float | None = None  # learning rate of token weights, if they are learned
 
 
 WEIGHT_RATE = 20
-"""Learning rate of token weights, which start at 1, in those of the model.
+"""Learning rate of token weights, which start at 1, as a multiple of the model's.
 
-An entry that one batch alone holds goes on moving by Adam's momentum, some 30 rates in all.
+An entry in a single batch keeps moving by Adam's momentum, by about 30 learning rates in total.
 """
 
 
 def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOKENS) -> None:
-    """Raise where a parameter of training is wrong, by its name."""
+    """Raise if a training parameter is wrong; the message names it."""
     check_choice("objective", estimator.objective, objectives)
     if estimator.dtype is not None:
         check_choice("dtype", estimator.dtype, DTYPES)
@@ -62,7 +62,7 @@ def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOK
 
 
 def training_settings(estimator: Any, learns_weights: bool = False) -> Settings:
-    """Give the settings of a run; without a seed, that of the run in the checkpoint goes on."""
+    """Return the settings of a run; if no seed is set, use that of the checkpoint's run."""
     seed = None
     if estimator.random_state is None and estimator.checkpoint is not None:
         seed = saved_seed(estimator.checkpoint)

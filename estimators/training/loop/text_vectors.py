@@ -1,4 +1,4 @@
-"""A network over frozen token vectors, as the loop of training reads a transformer."""
+"""Adapter that lets the training loop use a network over frozen token vectors."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 TOKENS_PER_BATCH = 1024
-"""Texts of like length go through the network together up to so many tokens."""
+"""Maximum tokens of similar-length texts that pass through the network together."""
 
 
 class TokenStates:
-    """Frozen token vectors of texts, one after the other; each text counts as one token.
+    """Frozen token vectors of texts, concatenated; the training loop counts a text as one token.
 
-    What a network makes of a text is one vector, so to the loop of training a text is one token.
+    The network returns one vector per text.
 
     Parameters
     ----------
     values : ndarray of float16 or float32, shape (N, h)
         Vectors of the tokens of all texts.
     lengths : ndarray of int, shape (n,)
-        Number of tokens of each text; 0 for one that has none to be read.
+        Number of tokens of each text; may be 0.
     """
 
     def __init__(self, values: np.ndarray, lengths: np.ndarray) -> None:
@@ -34,13 +34,13 @@ class TokenStates:
 
     @property
     def digest(self) -> np.ndarray:
-        """Name of all vectors by their content, 16 bytes."""
+        """Hash of all vectors, 16 bytes."""
         digest = hashlib.blake2b(self.n_tokens.astype("<i8").tobytes(), digest_size=16)
         digest.update(np.ascontiguousarray(self.values).data)
         return np.frombuffer(digest.digest(), dtype=np.uint8)
 
     def padded(self, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give matrices of some texts, padded with zeros, and where their tokens are."""
+        """Return the matrices of texts, padded with zeros, and their masks."""
         lengths = self.n_tokens[texts]
         mask = np.arange(max(1, lengths.max())) < lengths[:, np.newaxis]
         x = np.zeros((*mask.shape, self.values.shape[1]), dtype=np.float32)
@@ -50,18 +50,18 @@ class TokenStates:
 
 
 class TextVectors:
-    """What the loop asks of a transformer, of a network that makes one vector of a text.
+    """Gives a network that returns one vector per text the interface of a transformer.
 
     Parameters
     ----------
     network : torch.nn.Module
-        Called with token vectors (b, L, h) and their mask (b, L), it gives vectors (b, w).
+        Called with token vectors (b, L, h) and their mask (b, L); returns vectors (b, w).
     width : int
-        Length w of a vector.
+        Width w of a vector.
     device : str
-        Where it computes.
+        Device of the network.
     name : str
-        What the network is, for checkpoints.
+        Description of the network, for checkpoints.
     dtype : {"float32", "float16", "bfloat16"}
         Precision of its products; weights stay in float32.
     """
@@ -74,10 +74,10 @@ class TextVectors:
         self.file_digest = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
 
     def forward(self, tokens: TokenStates, batch: np.ndarray) -> tuple[Any, Any]:
-        """Give vectors of some texts, (b, 1, w), and a mask of ones, (b, 1)."""
+        """Return vectors of texts, (b, 1, w), and a mask of ones, (b, 1)."""
         import torch
 
-        # Equal lengths side by side need little padding.
+        # Texts of equal length need little padding.
         order = np.argsort(-tokens.n_tokens[batch], kind="stable")
         found, done = [], 0
         while done < len(order):
@@ -93,7 +93,7 @@ class TextVectors:
         return vectors[:, None], torch.ones(len(batch), 1, dtype=torch.bool, device=self.device)
 
     def vectors(self, tokens: TokenStates) -> np.ndarray:
-        """Give vectors of all texts without gradients, float32 (n, w)."""
+        """Return vectors of all texts without gradients, float32, shape (n, w)."""
         import torch
 
         half = self.dtype != "float32"
@@ -110,17 +110,17 @@ class TextVectors:
         return {name: value.detach().cpu().numpy().copy() for name, value in state.items()}
 
     def adopt(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take on weights as `arrays` gave them.
+        """Load weights returned by `arrays`.
 
         Raises
         ------
         ValueError
-            If they are those of another network.
+            If they belong to another network.
         """
         import torch
 
         try:
-            # Arrays may be views of a file, which torch cannot write to.
+            # Arrays may be read-only views of a file.
             self.module.load_state_dict({n: torch.from_numpy(v.copy()) for n, v in arrays.items()})
         except RuntimeError as error:
             raise ValueError(f"weights are those of another network: {str(error)[:300]}") from error

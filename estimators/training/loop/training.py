@@ -1,4 +1,4 @@
-"""Training of a transformer by similarities of texts: batches, steps, and the best state kept."""
+"""Training of a transformer on text similarities: batches, steps and best weights."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from estimators.training.loop.text_vectors import TextVectors
 from film.training import cached_backward
 
 LARGEST_GRADIENT = 1.0
-"""Norm to which a step's gradient is cut, as in SimCSE."""
+"""Maximum gradient norm, as in SimCSE."""
 TOKENS_AT_ONCE = 2048
-"""Texts of like length go through the model together up to so many tokens: little padding."""
+"""Maximum tokens of similar-length texts that pass through the model together."""
 
 
 class Score(NamedTuple):
-    """Score of the evaluation set after a number of steps."""
+    """Evaluation score after a number of steps."""
 
     step: int
     score: float
 
 
 class Training:
-    """A run from its first step, or from its checkpoint, to its last.
+    """A training run, from its first step or its checkpoint to its last.
 
     Parameters
     ----------
     transformer : Transformer or TextVectors
         In float32; its weights are changed in place.
     examples : Examples
-        At least one row, two for a contrastive loss.
+        At least one row, or two for a contrastive loss.
     settings : Settings
-        Checked.
+        Validated.
     objective : Objective or None
-        What is minimised; None is the one that the settings name.
+        The loss; None uses the one that the settings name.
     masses : torch.nn.Module or None
-        Weights of tokens by their entries that are learned along.
+        Token weights by vocabulary entry that are trained with the model.
     evaluate : callable or None
-        Gives the score of the model as it is, the greater the better. The model of the best score
-        is what `run` leaves; without it, the last one.
+        Returns the score of the current model, higher is better. `run` ends with the best-scoring
+        weights, or with the last ones if None.
     checkpoint : Checkpoint or None
-        Where the state is kept every ``eval_steps`` steps.
+        Stores the state every ``eval_steps`` steps.
     verbose : int
         Whether to show progress.
 
@@ -60,9 +60,9 @@ class Training:
     losses : list of float
         Loss of each step.
     scores : list of Score
-        Of each evaluation.
+        All evaluations.
     best : Score or None
-        The best of them.
+        The best evaluation.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Training:
         self.objective = OBJECTIVES[settings.objective]() if objective is None else objective
         with torch.random.fork_rng(devices=self._devices):
             self.objective.start(transformer.width, settings, transformer.device)
-        # Learned beside the transformer, by the names that its weights have in a state.
+        # Trained with the transformer, by the names of its weights in a state.
         self.masses = None if masses is None else masses.to(transformer.device)
         own = {"objective": self.objective.module, "masses": self.masses}
         self.own = {name: module for name, module in own.items() if module is not None}
@@ -101,12 +101,12 @@ class Training:
         self.rates = [settings.learning_rate]
         groups: list[dict[str, Any]] = [{"params": self.parameters}]
         if self.masses is not None:
-            # The last of all modules.
+            # The masses come last among the modules.
             n_weights = len(list(self.masses.parameters()))
             groups = [{"params": self.parameters[:-n_weights]}]
             groups.append({"params": self.parameters[-n_weights:]})
             self.rates.append(settings.weight_rate or settings.learning_rate)
-        # One pass over the weights in place of a dozen; float16 scales gradients otherwise.
+        # Fused updates take one pass over the weights; float16 needs gradient scaling instead.
         fused = True if transformer.device == "cpu" and settings.dtype != "float16" else None
         self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=fused)
         kind = torch.device(transformer.device).type
@@ -117,14 +117,14 @@ class Training:
         self._epoch: tuple[int, np.ndarray] | None = None
 
     def run(self) -> None:
-        """Train; the transformer is left with the best weights, frozen and in evaluation mode.
+        """Train; the transformer ends with the best weights, frozen and in evaluation mode.
 
         Raises
         ------
         MemoryError
-            If the GPU has too little memory, with a size that may fit; the checkpoint stays.
+            If GPU memory is too small, with a smaller size to try; the checkpoint is kept.
         ValueError
-            If the loss is not finite, or the checkpoint is of another run or damaged.
+            If the loss is not finite, or the checkpoint is damaged or belongs to another run.
         """
         import torch
         from tqdm.auto import tqdm
@@ -132,7 +132,7 @@ class Training:
         self._resume()
         shows = self.verbose and self.processes.is_main
         try:
-            # The caller's random state is left alone.
+            # Do not disturb the caller's random state.
             with (
                 torch.random.fork_rng(devices=self._devices),
                 tqdm(
@@ -169,7 +169,7 @@ class Training:
         self._adopt(self.best_arrays or self._arrays())
 
     def backward(self, rows: np.ndarray) -> float:
-        """Add the gradient of the loss of some rows, over all processes, to the parameters'.
+        """Backpropagate the loss of rows over all processes.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Training:
         Returns
         -------
         loss : float
-            Of all rows, the same in all processes.
+            Loss of all rows, the same in all processes.
         """
         import torch
 
@@ -221,11 +221,11 @@ class Training:
 
         settings = self.settings
         epoch, place = divmod(self.step, self.steps_per_epoch)
-        # As np.array_split parts an epoch, without making all parts for each of them.
+        # The same split as np.array_split, computed for one batch only.
         least, extra = divmod(len(self.examples.codes), self.steps_per_epoch)
         start = place * least + min(place, extra)
         rows = self._order(epoch)[start : start + least + (place < extra)]
-        # Every step seeds its dropout by its number, so that a run goes on as if never stopped.
+        # Seed dropout by the step number, so that a resumed run equals an uninterrupted one.
         seed = np.random.SeedSequence([settings.seed, self.step, self.processes.rank])
         torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]) >> 1)
         self.modules.train()
@@ -275,7 +275,7 @@ class Training:
         return self.objective.chosen(self.examples.codes, rows, self.step // self.steps_per_epoch)
 
     def _batch(self, parts: tuple[Any, Any, Any], rows: np.ndarray, codes: np.ndarray) -> Batch:
-        """Stack the columns of texts of this process: (b, k) of them, column by column."""
+        """Stack the columns of this process's texts, (b, k), column by column."""
         k = codes.shape[1]
         b = len(codes) // self.processes.size
         x, mask, weights = (
@@ -289,7 +289,7 @@ class Training:
         return [] if self.transformer.device == "cpu" else [self.transformer.device]
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Copy all weights that train, those of the objective under "objective.", and so on."""
+        """Copy all trainable weights, with a prefix such as "objective." per module."""
         found = self.transformer.arrays()
         for part, module in self.own.items():
             for name, value in module.state_dict().items():

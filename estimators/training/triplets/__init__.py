@@ -1,1 +1,1 @@
-"""Triplets of texts: a network over frozen token vectors, its examples and its folder."""
+"""Triplet networks over frozen token vectors: training data, networks and files."""

@@ -1,4 +1,4 @@
-"""What a network over frozen token vectors learns from: triplets of texts, given or mined."""
+"""Training data of a triplet network: given or mined triplets of texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from film.metric import nearest_dissimilar, ordered_share, triplets_from_labels
 
 
 class Given(NamedTuple):
-    """Texts, and the labels or triplets that are learned from."""
+    """Texts with their labels or triplets."""
 
     texts: Texts
     labels: np.ndarray | None
@@ -30,7 +30,7 @@ class Given(NamedTuple):
 
 
 def checked(X: Any, y: Any, name: str = "X") -> Given:
-    """Check texts or token vectors, and labels or triplets of them."""
+    """Check texts or token vectors, and their labels or triplets."""
     texts = checked_texts(X, name)
     if y is None:
         raise ValueError("y is None; give group labels, or triplets of shape (n_triplets, 3)")
@@ -40,9 +40,9 @@ def checked(X: Any, y: Any, name: str = "X") -> Given:
 def triplets_of(
     given: Given, encoder: Any, seed: int, *, n_random: int, n_nearest: int, most: int | None
 ) -> np.ndarray:
-    """Triplets as given, or mined from labels; a random share where there are more than ``most``.
+    """Return given triplets, or triplets mined from labels; at most ``most``, drawn at random.
 
-    The nearest texts are those by the mean of their token vectors.
+    Nearest texts are found by the mean of their token vectors.
     """
     rng, triplets = np.random.default_rng([seed, 3]), given.triplets
     if triplets is None:
@@ -68,22 +68,22 @@ def triplets_of(
 def examples_of(
     triplets: np.ndarray, texts: Texts, encoder: Any, *, length: int, dtype: str, verbose: int
 ) -> Examples:
-    """Give triplets as rows of the loop of training, with the token vectors of their texts."""
+    """Return triplets as training rows, with the token vectors of their texts."""
     used, local = np.unique(triplets, return_inverse=True)
     states, numbers = distinct_states(encoder, taken(texts, used), length, dtype, verbose)
     return Examples(states, numbers[local.reshape(-1, 3)], None, None)
 
 
 def objective_of(name: str, examples: Examples) -> Objective:
-    """Give what is minimised, by its name."""
+    """Return the objective with this name."""
     if name == "triplet":
         return TripletOrder()
-    # All texts without words are one, which is similar to none.
+    # All texts without words count as one text, which is similar to none.
     similar, states = examples.codes[:, :2], examples.tokens
     similar = similar[(states.n_tokens[similar] > 0).all(axis=1)]
     return NPairs(connected_groups(similar, len(states.n_tokens)))
 
 
 def order_of(network: TextVectors, examples: Examples) -> float:
-    """Share of triplets that cosines of a network's vectors order rightly."""
+    """Fraction of triplets in the right order by the cosine of a network's vectors."""
     return ordered_share(network.vectors(examples.tokens), examples.codes)

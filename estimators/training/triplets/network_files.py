@@ -1,4 +1,4 @@
-"""A fitted network over frozen token vectors as a folder, which names the frozen model."""
+"""Save a fitted triplet network as a folder that names the frozen model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from estimators.training.triplets.token_states import fitted_encoder
 FORMAT = 1
 WEIGHTS = "triplet_network.safetensors"
 LEFT_OUT = {"checkpoint", "device", "random_state", "encoder"}
-"""Parameters that a folder does not keep: they belong to a machine, or are kept otherwise."""
+"""Parameters that are not saved with the others."""
 OF_ENCODER = ("model", "max_length", "batch_size", "dtype")
 
 
 def write_network(path: Any, model: Any) -> None:
-    """Write a fitted `TripletNetwork` into a new folder, whole or not at all."""
+    """Write a fitted `TripletNetwork` to a new folder, atomically."""
     from safetensors.numpy import save_file
 
     encoder, params = model.encoder_, model.get_params(deep=False)
@@ -49,22 +49,22 @@ def write_network(path: Any, model: Any) -> None:
 
 
 def read_network(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Give an unfitted `TripletNetwork` of what `write_network` wrote, and what it learned.
+    """Return an unfitted `TripletNetwork` and the fitted attributes that `write_network` saved.
 
-    ``params`` stand in place of those of the folder.
+    ``params`` override saved parameters.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If nothing was saved there, it is damaged or of another class or version, there is no such
-        parameter, or the frozen model is not there or not the one of the fit.
+        If nothing was saved there, it is damaged or has another class or version, a parameter does
+        not exist, or the frozen model is missing or differs from that of the fit.
     """
     from safetensors.numpy import load_file
 
     check_local_folder(path)
     folder = Path(path).expanduser()
     if not (folder / REGRESSOR).is_file():
-        raise FileNotFoundError(f"{folder} has no {REGRESSOR}: it is no saved {kind.__name__}")
+        raise FileNotFoundError(f"{folder} has no {REGRESSOR}: it is not a saved {kind.__name__}")
     try:
         said = json.loads((folder / REGRESSOR).read_text(encoding="utf-8"))
         if said["class"] != kind.__name__:
@@ -86,7 +86,7 @@ def read_network(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, di
         digest = None if known is None else str(known["digest"])
     except MemoryError:
         raise
-    except Exception as error:  # a damaged file, or a wrong parameter, ends in many kinds
+    except Exception as error:  # a damaged file or a wrong parameter can raise many types
         raise ValueError(f"{folder} cannot be used ({type(error).__name__}: {error})") from error
     encoder = None
     if digest is not None:

@@ -1,4 +1,4 @@
-"""The network of a `TripletNetwork`, made from its parameters, which are checked here."""
+"""Create the network of a `TripletNetwork` from its parameters, and validate them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OBJECTIVES = ("triplet", "n_pair")
 
 
 def check_network_parameters(model: Any) -> None:
-    """Raise where a parameter of a `TripletNetwork` is wrong, by its name."""
+    """Raise if a parameter of a `TripletNetwork` is wrong; the message names it."""
     import torch
 
     from film.networks import AXES, LEAST_LENGTH, READOUTS
@@ -46,12 +46,12 @@ def check_network_parameters(model: Any) -> None:
 
 
 def make_network(model: Any, token_width: int, seed: int) -> TextVectors:
-    """Make the network that the parameters of a `TripletNetwork` describe, with random weights."""
+    """Create the network that the parameters describe, with random weights."""
     import torch
 
     from film.networks import TokenConvolutions
 
-    # The caller's random state is left alone.
+    # Do not disturb the caller's random state.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = TokenConvolutions(

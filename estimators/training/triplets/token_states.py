@@ -1,4 +1,4 @@
-"""Texts, or token vectors of texts, as the frozen input of a network."""
+"""Texts, or their token vectors, as frozen input of a network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def checked_texts(X: Any, name: str) -> Texts:
     Raises
     ------
     TypeError, ValueError
-        If a text is missing or no str, there is none, or a token vector is not finite.
+        If a text is missing or not a str, there are no texts, or a token vector is not finite.
     """
     if not isinstance(X, Ragged):
         return check_texts(X, name, encodable=True)
@@ -36,19 +36,19 @@ def checked_texts(X: Any, name: str) -> Texts:
 
 
 def fitted_encoder(encoder: TokenEncoder | None, length: int) -> TokenEncoder:
-    """Give a fitted copy of an encoder, None being the packaged one, that cuts at a length."""
+    """Return a fitted copy of an encoder, or of the packaged one, that truncates at a length."""
     copied: Any = TokenEncoder() if encoder is None else clone(encoder)
     copied.set_params(max_length=min(copied.max_length, length))
     return copied.fit(["a text"])
 
 
 def taken(texts: Texts, rows: np.ndarray) -> Texts:
-    """Give some of the texts."""
+    """Return selected texts."""
     return texts[rows] if isinstance(texts, Ragged) else [texts[row] for row in rows.tolist()]
 
 
 def mean_vectors(encoder: TokenEncoder | None, texts: Texts) -> np.ndarray:
-    """Give the mean of the token vectors of each text, zero where it has none."""
+    """Return the mean token vector of each text, zero if it has no tokens."""
     if isinstance(texts, Ragged):
         found = np.zeros((len(texts), texts.values.shape[1]))
         for row, values in enumerate(texts):
@@ -61,21 +61,21 @@ def mean_vectors(encoder: TokenEncoder | None, texts: Texts) -> np.ndarray:
 def distinct_states(
     encoder: TokenEncoder | None, texts: Texts, length: int, dtype: str, verbose: int
 ) -> tuple[TokenStates, np.ndarray]:
-    """Encode each different text once.
+    """Encode each distinct text once.
 
     Returns
     -------
     states : TokenStates
-        Of the different texts.
+        States of the distinct texts.
     numbers : ndarray of int, shape (n_texts,)
-        Number of each text among them. Token vectors that were given count as different.
+        Number of each text among them. Token vectors passed by the caller count as distinct.
     """
     if isinstance(texts, Ragged):
         values, lengths = _kept(texts, length)
         return TokenStates(values.astype(dtype, copy=False), lengths), np.arange(len(texts))
     unique, numbers = _distinct(texts)
     encoder = _needed(encoder)
-    # Cutting into tokens is quick and tells how much room is needed.
+    # Tokenising is fast and gives the array size needed.
     n_tokens = encoder.loaded().tokenize(unique, encoder.max_length).starts[-1]
     values = np.empty((n_tokens, encoder.n_features_out_), dtype=dtype)
     counts, done = [], 0
@@ -89,7 +89,7 @@ def distinct_states(
 def vectors_of(
     network: TextVectors, encoder: TokenEncoder | None, texts: Texts, length: int, verbose: int
 ) -> np.ndarray:
-    """Give the network's vectors of texts, whose token vectors are held a block at a time."""
+    """Return the network's vectors of texts, with one block of token vectors in memory."""
     if isinstance(texts, Ragged):
         width = network.module.n_features
         if texts.values.shape[1] != width:
@@ -118,7 +118,7 @@ def _distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
 def _encoded(
     encoder: TokenEncoder, unique: list[str], length: int, verbose: int, stacklevel: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Give token vectors and their numbers of blocks of texts; warn once of what is not read."""
+    """Yield token vectors and token counts of blocks of texts; warn once about truncation."""
     from tqdm.auto import tqdm
 
     transformer, n_cut, unknown = encoder.loaded(), 0, []
@@ -130,7 +130,7 @@ def _encoded(
             yield _kept(tokens, length)
             bar.update(len(is_cut))
     most = transformer.most_tokens
-    # At the line that called `fit` or `transform`.
+    # Attribute the warning to the caller of `fit` or `transform`.
     warn_of_cuts(n_cut, len(unique), encoder.max_length, most, stacklevel=stacklevel)
     warn_of_unknown(np.concatenate(unknown), stacklevel=stacklevel)
 
@@ -145,7 +145,7 @@ def _needed(encoder: TokenEncoder | None) -> TokenEncoder:
 
 
 def _kept(tokens: Ragged, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Give the first tokens of each text, and how many: none of a text without words."""
+    """Return the first tokens of each text and their number, which is 0 without words."""
     has_words = tokens.lengths > 0
     if tokens.is_special is not None:
         text = np.repeat(np.arange(len(tokens)), tokens.lengths)

@@ -38,93 +38,95 @@ from film.threads import FIRST_USE
 
 @savable
 class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learn vectors of texts by convolutions over frozen token vectors: FILM-BERT.
+    """Learn text vectors by convolutions over frozen token vectors: FILM-BERT.
 
-    A transformers model that is never trained turns a text into a matrix, tokens × width. Four
-    convolutions with poolings between them (`film.networks.TokenConvolutions`) make one vector of
-    it, and learn from triplets of texts that the cosine of anchor and similar text is greater than
-    that of anchor and dissimilar text. The FILM paper, section 3.4.
+    A frozen transformers model turns a text into a matrix, tokens × width. Four convolutions with
+    poolings between them (`film.networks.TokenConvolutions`) turn it into one vector. They are
+    trained on triplets of texts so that the cosine of anchor and similar text exceeds that of
+    anchor and dissimilar text. Section 3.4 of the FILM paper.
 
     Parameters
     ----------
     encoder : TokenEncoder, default=None
-        The frozen model, copied. None is ``TokenEncoder()``, the packaged all-MiniLM-L6-v2.
+        The frozen model; it is copied. None means ``TokenEncoder()``, the packaged
+        all-MiniLM-L6-v2.
     length : int, default=32
-        Most tokens of a text that are read, special ones included, 8 or more. What is cut is
-        counted in one warning.
+        Maximum number of tokens per text, including special ones, at least 8. One warning counts
+        truncated texts.
     channels : tuple of 3 int, default=(32, 64, 128)
         Output channels of the first three convolutions.
     width : int, default=128
-        Length of a vector.
+        Number of components of a text vector.
     axes : {"both", "length"}, default="both"
-        "both", the paper's, convolves over tokens and over the width of token vectors with kernels
-        of 3 × 3. That width is no axis with neighbours: "length" convolves over tokens alone, with
-        the width as channels, for less than a fiftieth of the cost.
+        "both", as in the paper, convolves over tokens and over the components of token vectors with
+        kernels of 3 × 3. Components have no natural order: "length" convolves over tokens only,
+        with components as channels, at less than a fiftieth of the cost.
     readout : {"max", "mean"}, default="max"
-        How what the last convolution leaves becomes one vector.
+        Final pooling.
     residual : bool, default=False
-        Whether a linear map of the mean of the token vectors is added to it, from which training
-        starts. The paper's network has none.
+        Whether to add a linear map of the mean token vector, from which training starts. The
+        paper's network has none.
     objective : {"triplet", "n_pair"}, default="triplet"
         "triplet": the hinge of Eq. 29. "n_pair": the cross-entropy of a text's partner among all
         texts of the batch, which the paper names in its analysis.
     margin : float, default=0.2
-        By how much cosines of similar texts are to be greater, for "triplet".
+        Minimum difference of the two cosines, for "triplet".
     temperature : float, default=0.05
-        Divides cosines, for "n_pair".
+        Divisor of cosines, for "n_pair".
     n_random, n_nearest : int, default=5 and 0
-        Random, and nearest by the mean of token vectors, dissimilar texts per anchor, where
+        Random dissimilar texts, and nearest ones by the mean of token vectors, per anchor, when
+        triplets are mined from labels; as in `FILM`.
         triplets are mined from labels; as in `FILM`.
     max_triplets : int, default=None
-        Most triplets that are learned from, a random share of all. Only their texts are encoded.
+        Maximum number of triplets, drawn at random. Only their texts are encoded.
     epochs : float, default=1
         Passes over the triplets, above 0.
     learning_rate : float, default=1e-3
-        Of the first step; it falls linearly to 0.
+        Initial learning rate; it falls linearly to 0.
     train_batch_size : int, default=32
-        Triplets of a batch.
+        Triplets per batch.
     micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
-        As in `RCMDRegressor`; what is scored is the share of triplets in the right order.
+        As in `RCMDRegressor`; the score is the fraction of triplets in the right order.
     states : {"float32", "float16"}, default="float32"
-        How token vectors are held while training. "float16" halves their memory and rounds them
-        to 3 digits.
+        Type of token vectors during training. "float16" halves their memory and rounds them to 3
+        digits.
     device : str, default=None
-        Where the network computes; None is "cuda" where torch sees a GPU, else "cpu". That of the
-        frozen model is the encoder's own.
+        Torch device of the network; None uses "cuda" if torch finds a GPU, else "cpu". The frozen
+        model uses the encoder's device.
     dtype : {"float32", "float16", "bfloat16"}, default=None
-        Precision of the network's products; None is float32. Weights are float32 in any case.
+        Precision of the network's products; None means float32. Weights are always float32.
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     encoder_ : TokenEncoder or None
-        The frozen model, which is remembered by the digest of its files; None where `fit` was given
-        token vectors.
+        The frozen model, identified by the digest of its files; None if `fit` received token
+        vectors.
     weights_ : dict of ndarray
-        Of the network.
+        Weights of the network.
     token_width_ : int
         Width of the token vectors.
     n_triplets_ : int
-        Triplets learned from.
+        Number of training triplets.
     loss_curve_ : list of float
         Loss of each step.
     scores_ : list of (int, float)
-        Steps and score of each evaluation.
+        Step and score of each evaluation.
 
     See Also
     --------
-    FILM : A linear map, whose dimensions can be read.
+    FILM : A linear map with interpretable dimensions.
     RCMDRegressor : Trains the transformers model itself.
 
     Notes
     -----
-    A text without words has the vector 0, whose cosines are 0: it is nobody's neighbour.
+    A text without words has the vector 0, whose cosines are 0.
 
-    Memory: the token vectors of all texts of the triplets are encoded once and held, 4 h bytes per
+    The token vectors of all texts in triplets are encoded once and stay in memory, 4 h bytes per
     token ("float16": 2 h), about 20 kB for a short question at h = 384; `transform` holds those of
-    4096 texts. Beside them a step holds, for "both", some 150 kB per token of the batch. Training
-    costs three times the time of `transform`; see `film.networks.TokenConvolutions`.
+    4096 texts. With "both", a training step also needs about 150 kB per token of the batch.
+    Training takes three times as long as `transform`; see `film.networks.TokenConvolutions`.
 
     References
     ----------
@@ -140,7 +142,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     (4, 128)
     """
 
-    # What the loop of training asks of every estimator.
+    # Required by the training loop.
     plan = "avg"
     special_tokens = True
     train_max_length = 1
@@ -214,12 +216,12 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         X : iterable of str, or Ragged
-            Texts, or the token vectors of texts, then of one width.
+            Texts, or token vectors of texts, all of one width.
         y : array-like of shape (n_texts,), or of int, shape (n_triplets, 3)
-            Group labels, from which triplets are mined, or triplets of numbers of texts (anchor,
+            Group labels, from which triplets are mined, or triplets of text numbers (anchor,
             similar, dissimilar).
         eval_set : tuple of (X, y), default=None
-            To choose the best weights by, with `score`.
+            Data for `score`, to select the best weights.
 
         Returns
         -------
@@ -230,16 +232,16 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ------
         TypeError, ValueError
             If a text is missing, a triplet is out of range or repeats a text, no triplet can be
-            mined, ``checkpoint`` is of another run or damaged, or a parameter is wrong.
+            mined, ``checkpoint`` is damaged or belongs to another run, or a parameter is wrong.
         FileNotFoundError, ImportError
-            If the model, or a package for it, is not there.
+            If the model or a required package is missing.
         MemoryError
-            If the GPU has too little memory.
+            If GPU memory is too small.
 
         Warns
         -----
         UserWarning
-            If texts are cut, or Ctrl-C stopped the training, whose best network is kept.
+            If texts are truncated, or Ctrl-C stops the training; the best network is kept.
         """
         check_network_parameters(self)
         given, held = checked(X, y), None
@@ -274,45 +276,45 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Give one vector per text; compare by cosine.
+        """Return one vector per text, to compare by cosine.
 
         Parameters
         ----------
         X : iterable of str, or Ragged
-            At least one text, or token vectors of the width that was fitted.
+            At least one text, or token vectors of the fitted width.
 
         Returns
         -------
         vectors : ndarray of float32, shape (n_texts, width)
-            0 for a text without words. A text alone has the same vector, to 1e-5.
+            0 for a text without words. Other texts affect a vector by at most 1e-5.
 
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, texts are given and `fit` was given token vectors, the width
-            differs, or the encoder's files are not those that were fitted.
+            If a text is missing, texts are given but `fit` received token vectors, the width
+            differs, or the encoder's files have changed since the fit.
 
         Warns
         -----
         UserWarning
-            Once, with their number, where texts are cut.
+            Once, with the number of truncated texts.
         """
         check_is_fitted(self, "weights_")
         texts = checked_texts(X, "X")
         return vectors_of(self._loaded(), self.encoder_, texts, self.length, self.verbose)
 
     def score(self, X: Any, y: Any) -> float:
-        """Share of triplets that cosine orders rightly.
+        """Return the fraction of triplets in the right order by cosine.
 
         Parameters
         ----------
         X, y
-            As in `fit`. Labels are mined by ``random_state`` (0 if None).
+            As in `fit`. ``random_state`` seeds mining from labels (0 if None).
 
         Returns
         -------
         share : float
-            From 0 to 1; a tie counts one half.
+            From 0 to 1; a tie counts as one half.
         """
         check_is_fitted(self, "weights_")
         given = checked(X, y)
@@ -322,33 +324,33 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return ordered_share(self.transform(taken(given.texts, used)), local.reshape(-1, 3))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted network into a new folder: safetensors and JSON, no code.
+        """Save the fitted network to a new folder as safetensors and JSON.
 
-        The frozen model is not written: the folder says which it is, and the digest of its files.
+        The frozen model is not saved; the folder records its name and the digest of its files.
 
         Parameters
         ----------
         path : str or path-like
-            A folder that is not there, or empty.
+            A new or empty folder.
 
         Raises
         ------
         FileExistsError, OSError
-            If there is something at ``path``, or it cannot be written.
+            If ``path`` exists and is not an empty folder, or it cannot be written.
         """
         check_is_fitted(self, "weights_")
         write_network(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted network from the folder that `save` wrote.
+        """Load a fitted network from a folder written by `save`.
 
         Parameters
         ----------
         path : str or path-like
             The folder.
         **params
-            Parameters to change, such as ``device``, or ``encoder`` where its files have moved.
+            Parameters to change, such as ``device``, or ``encoder`` if its files have moved.
 
         Returns
         -------
@@ -358,7 +360,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Raises
         ------
         FileNotFoundError, ValueError
-            If nothing was saved there, it is damaged, or the frozen model is not there or has
+            If nothing was saved there, it is damaged, or the frozen model is missing or has
             changed since the fit.
         """
         model, learned = read_network(cls, path, params)
@@ -391,7 +393,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         )  # fmt: skip
 
     def _loaded(self) -> TextVectors:
-        """Give the fitted network, made again after a copy."""
+        """Return the fitted network; it is created again after a copy."""
         with FIRST_USE:
             if "_network" not in vars(self):
                 network = make_network(self, self.token_width_, 0)

@@ -1,1 +1,1 @@
-"""What files are made of: lines, tables of cells, chunks in brackets."""
+"""Parts of file formats: lines, tables, and chunks in brackets."""

@@ -1,4 +1,4 @@
-"""One line of chunks in brackets, read onto the words of its sentence."""
+"""Read a line of bracketed chunks and map it to the words of its sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 _PIECE = re.compile(r"\S+", re.ASCII)
-# What editors and tokenisers write for one another.
+# Characters that editors and tokenizers replace with one another.
 _SPELLINGS = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "`": "'", "´": "'", "–": "-", "—": "-"}
 )
@@ -21,23 +21,23 @@ def read_chunk_line(
     Parameters
     ----------
     line : str
-        Words in square brackets, each of which is a boundary of chunks, whether or not it has a
-        partner. No word is ever dropped: those outside of brackets are a chunk.
+        Words in square brackets. Every bracket is a chunk boundary, even without a partner. Words
+        outside brackets form a chunk.
     words : sequence of str
-        The words of the sentence, which stand whatever the line spells.
+        The words of the sentence; their spelling takes precedence over that of the line.
 
     Returns
     -------
     chunks : tuple of tuple of int
         Positions of the words of each chunk, covering all of them.
     repairs : list of str
-        What was not as it has to be and was read all the same, because there is one way to.
+        Deviations from the format that were read because they have only one interpretation.
 
     Raises
     ------
     ValueError
-        If letters or digits are other than the sentence's, a word is split between two chunks,
-        or the line does not show which chunk a word is in.
+        If letters or digits differ from those of the sentence, a word is split between two chunks,
+        or the chunk of a word is not clear.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def read_chunk_line(
 
 
 def _pieces(line: str) -> list[tuple[str, int]]:
-    """Return words with the number of the brackets before them."""
+    """Return words with the number of brackets before each."""
     found, chunk = [], 0
     for piece in _PIECE.findall(line):
         if piece in ("[", "]"):
@@ -87,7 +87,7 @@ def _bracket_repairs(line: str) -> list[str]:
 
 
 def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
-    """Return the chunk of each word: letters and digits must agree, in order, marks need not."""
+    """Return the chunk of each word; letters and digits must match, punctuation need not."""
     given = [(sign, chunk) for word, chunk in pieces for sign in _signs(word)]
     wanted = [(sign, place) for place, word in enumerate(words) for sign in _signs(word)]
     letters: list[set[int]] = [set() for _ in words]
@@ -107,7 +107,7 @@ def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
             raise ValueError("the words in brackets are not those of the sentence")
     found: list[int | None] = []
     for word, of_letters, of_marks in zip(words, letters, marks, strict=True):
-        # A mark that was cut off from its word does not take the word along.
+        # Punctuation split from its word does not move the word to another chunk.
         chunks = of_letters or of_marks
         if len(chunks) > 1:
             raise ValueError(f"the word {word!r} is split between two chunks")
@@ -123,7 +123,7 @@ def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
 
 
 def _signs(word: str) -> str:
-    # Two of them are how the Penn treebank writes one quotation mark.
+    # The Penn Treebank writes a quotation mark as two such characters.
     return _BLANKS.sub("", word.replace("``", '"').replace("''", '"').translate(_SPELLINGS))
 
 

@@ -1,4 +1,4 @@
-"""Lines of a file, and errors that name them: what every reader of this room starts from."""
+"""Lines of a file, and errors that name them; used by every reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_KINDS = {
     codecs.BOM_UTF16_LE: _UTF_16,
     codecs.BOM_UTF16_BE: _UTF_16,
 }
-"""What a file that begins so is, and what to do."""
+"""Descriptions of unsupported files by their first bytes."""
 _CHARACTERS_SHOWN = 80
 
 
@@ -32,12 +32,11 @@ class Line(NamedTuple):
     ----------
     number : int
         Counted from 1.
-    text : str
-        The line with its line end; U+FFFD stands for bytes that are no text.
+        The line with its line end; U+FFFD replaces invalid bytes.
     fault : str, default=""
-        Why bytes are no text, and what to do; empty where all are.
+        Why bytes are invalid and what to do; empty if all are valid.
     repair : str, default=""
-        How a line was read that is not UTF-8; empty where it is.
+        How a line that is not UTF-8 was read; empty for UTF-8.
     """
 
     number: int
@@ -47,45 +46,45 @@ class Line(NamedTuple):
 
     @property
     def is_blank(self) -> bool:
-        """Whether the line is sound and holds white space alone."""
+        """Whether the line is valid and contains only whitespace."""
         return not self.fault and not self.text.strip()
 
     @property
     def fault_without_quoting(self) -> str:
-        """What is wrong with a line whose cells no quotation marks hold together."""
+        """Return what is wrong with a line of an unquoted table."""
         if not self.fault and "\r" in self.text.rstrip("\r\n"):
             return "a carriage return inside the line; save the file with line feeds as line ends"
         return self.fault
 
     def cells(self) -> list[str]:
-        """Return the cells of a line that tabs part, without quoting."""
+        """Return the tab-separated cells of a line, without quoting."""
         return self.text.rstrip("\r\n").split("\t")
 
 
 def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Iterator[Line]:
-    """Yield the lines of a UTF-8 file, without a byte order mark at its start.
+    """Yield the lines of a UTF-8 file, without its byte order mark.
 
-    Only line feeds end a line: `str.splitlines` would also part at characters inside sentences.
+    Only line feeds end a line: `str.splitlines` would also split inside sentences.
 
     Parameters
     ----------
     path : str or path-like
-        The file, which may be compressed by gzip under any name.
+        The file, optionally compressed with gzip under any name.
     or_windows : bool, default=False
-        Whether a line that is not UTF-8 is read as Windows-1252, which holds Latin-1.
+        Whether to read lines that are not UTF-8 as Windows-1252, a superset of Latin-1.
 
     Yields
     ------
     line : Line
-        Wrong bytes are no error but the line's `fault`, so that a reader can name all of them.
+        Invalid bytes are reported in the line's `fault`, so that a reader can list all of them.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When a compressed file is cut or broken, or unpacks to more than `size_limit` bytes; when
-        the file is in UTF-16, or compressed otherwise.
+        If a compressed file is truncated or damaged, or decompresses to more than `size_limit`
+        bytes, or if the file is in UTF-16 or in another compressed format.
     """
     for number, content in read_bytes(path):
         try:
@@ -95,7 +94,7 @@ def read_lines(path: str | os.PathLike[str], *, or_windows: bool = False) -> Ite
 
 
 def read_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of each line, as `read_lines` does before it decodes them."""
+    """Yield number and bytes of each line, before `read_lines` decodes them."""
     if not Path(path).exists():
         raise FileNotFoundError(
             f"path: there is no file {os.fspath(path)!r}; give the path of a downloaded file"
@@ -121,12 +120,12 @@ def read_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 
 def is_text(text: str) -> bool:
-    """Whether UTF-8 can write a text: JSON may name half of a character alone."""
+    """Return whether UTF-8 can encode a text; JSON can contain lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def sound_lines(path: str | os.PathLike[str]) -> Iterator[Line]:
-    """Yield lines as `read_lines` does; one that is not UTF-8 raises ValueError."""
+    """Yield lines as `read_lines` does, but raise ValueError for a line that is not UTF-8."""
     for line in read_lines(path):
         if line.fault:
             raise wrong_line(path, line.number, line.fault)
@@ -148,7 +147,7 @@ def _repaired(number: int, content: bytes, place: int, or_windows: bool) -> Line
 def wrong_line(
     path: str | os.PathLike[str], number: int, reason: str, text: str | None = None
 ) -> ValueError:
-    """Return the error for one line, which shows `text` where it is given."""
+    """Return the error for one line, quoting `text` if given."""
     shown = "" if text is None else f"; it reads {text[:_CHARACTERS_SHOWN]!r}"
     return ValueError(f"{path}, line {number}: {reason}{shown}")
 
@@ -156,7 +155,7 @@ def wrong_line(
 def wrong_rows(
     path: str | os.PathLike[str], problems: Sequence[tuple[int, str]], n_right: int, remedy: str
 ) -> ValueError:
-    """Return one error for all wrong rows of a file, each with its line and the reason."""
+    """Return one error for all invalid rows of a file, each with its line and the reason."""
     shown = "; ".join(f"line {number}: {reason}" for number, reason in problems[:_ROWS_SHOWN])
     rest = len(problems) - _ROWS_SHOWN
     return ValueError(

@@ -1,4 +1,4 @@
-"""Tables whose columns a header names: some of the columns, of every row."""
+"""Read named columns of a table with a header."""
 
 from __future__ import annotations
 
@@ -17,33 +17,35 @@ def read_table(
     *,
     quoted: bool,
 ) -> list[list[str]]:
-    """Return some columns of a table, found by the names in its header.
+    """Return the columns of a table that its header names.
 
     Parameters
     ----------
     path : str or path-like
-        Names the file in errors.
+        File name for errors.
     lines : iterable of Line
-        The file's lines; blank lines between rows are passed over.
+        The file's lines; blank lines between rows are skipped.
     columns : sequence of sequence of str
-        The names that each column may have. Case and white space around a name do not count.
+        Accepted names of each column, ignoring case and surrounding whitespace.
     fault_of : callable
-        What is wrong with the cells of a row, in the order of `columns`; empty where nothing is.
+        Returns what is wrong with the cells of a row, in the order of `columns`, or an empty
+        string.
     quoted : bool
-        Whether commas part the cells and quotation marks hold cells together, which then may run
+        Whether cells are separated by commas and may be quoted, also over several lines; otherwise
+        they are separated by tabs and a quotation mark is an ordinary character.
         over several lines; otherwise tabs part them, and a quotation mark is a character.
 
     Returns
     -------
-    rows : list of list of str
+        The cells of the requested columns, without surrounding whitespace.
         The cells of the columns asked for, without white space around them.
 
     Raises
     ------
     ValueError
-        When a column is missing or there twice, when quotes do not close, or when rows are wrong:
-        one error for all of them, each with the line it ends on. Wrong are also rows with more
-        cells than the header, unless those are blank, and the header again. When there is no row.
+        If a column is missing or repeated, quotes do not close, there are no rows, or rows are
+        invalid: one error for all of them, each with the line it ends on. Rows with more cells than
+        the header, unless these are blank, and repeated headers are also invalid.
     """
     records = _records(path, lines, quoted=quoted)
     header = next(records, (1, [], ""))
@@ -103,7 +105,7 @@ def _records(
 
 
 def quoting_fault(error: csv.Error) -> str:
-    """Say in words of whoever has the file what the csv module stopped at."""
+    """Describe an error of the csv module for the owner of the file."""
     reason = str(error)
     if "field limit" in reason:
         most = csv.field_size_limit()
@@ -114,7 +116,7 @@ def quoting_fault(error: csv.Error) -> str:
 
 
 def header_names(cells: Sequence[str]) -> list[str]:
-    """Return the names of columns, without what does not count: case and white space."""
+    """Return column names without case and surrounding whitespace."""
     return [cell.strip("\ufeff").strip().casefold() for cell in cells]
 
 

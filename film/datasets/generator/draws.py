@@ -1,4 +1,4 @@
-"""Random choices that are cheap one by one."""
+"""Fast single random draws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Item = TypeVar("_Item")
 
 
 class Draws:
-    """Random choices from blocks of uniform numbers: single draws are slow."""
+    """Random draws from blocks of uniform numbers, because single NumPy draws are slow."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -36,11 +36,11 @@ class Draws:
         return items[self.below(len(items))]
 
     def common(self, items: Sequence[_Item]) -> _Item:
-        """Return one of the items, early ones more often, as words are used."""
+        """Return one of the items; earlier items are more frequent."""
         return items[int(self.uniform() ** 2 * len(items))]
 
     def other(self, items: Sequence[_Item], than: _Item) -> _Item:
-        """Return one of the items that is not `than`, early ones more often."""
+        """Return an item other than `than`; earlier items are more frequent."""
         return self.common([item for item in items if item != than])
 
     def order(self, n: int) -> list[int]:
@@ -49,7 +49,7 @@ class Draws:
 
 
 def generator_of(random_state: object) -> np.random.Generator:
-    """Return a source of random numbers for a seed, or for another source."""
+    """Return a random generator for a seed or another source of randomness."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(int(random_state.randint(2**31 - 1)))
     try:

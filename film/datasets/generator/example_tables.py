@@ -1,4 +1,4 @@
-"""Small tables to try the commands and estimators on."""
+"""Small tables for trying commands and estimators."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from film.datasets.writing import atomic_writer
 
 
 def write_example_tables(folder: str | os.PathLike[str] = ".") -> None:
-    """Write generated questions as pairs.csv, new.csv and texts.csv; the same at every call.
+    """Write pairs.csv, new.csv and texts.csv with generated questions, the same at every call.
 
     Parameters
     ----------
     folder : str or path-like, default="."
-        Where to write. It must exist; tables of these names in it are replaced.
+        Existing folder; tables with these names are replaced.
 
     Raises
     ------
     OSError
-        If `folder` does not exist or cannot be written to.
+        If `folder` does not exist or is not writable.
 
     Notes
     -----
-    ``pairs.csv`` (640 rows) and ``new.csv`` (some 160, which share no question with them) have the
-    columns question1, question2 and is_duplicate; ``texts.csv`` has an id and a text for each
-    question of ``new.csv``. Cost: some .2 s.
+    ``pairs.csv`` (640 rows) and ``new.csv`` (about 160 rows that share no question with them) have
+    the columns question1, question2 and is_duplicate; ``texts.csv`` has an id and a text for each
+    question of ``new.csv``. Takes about 0.2 s.
 
     Examples
     --------

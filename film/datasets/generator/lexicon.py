@@ -1,7 +1,7 @@
 """Vocabulary of the generated question pairs, read from ``words.json``.
 
-Each entry of a table is one meaning; its wordings may replace each other. Within one table no
-two entries share a wording.
+Each entry of a table is one meaning with interchangeable wordings. No two entries of a table share
+a wording.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORDS = json.loads(
 
 @dataclass(frozen=True)
 class Topic:
-    """One subject of questions: its things, and the keys of the tables that make sense with them.
+    """A subject of questions: its things, and the keys of the tables that fit them.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Topic:
     exchangeable : bool
         Whether one can switch from one thing to another.
     things : tuple of tuple of str
-        Wordings of each thing; countable ones carry their article.
+        Wordings of each thing; countable things include their article.
     """
 
     verbs: tuple[str, ...]
@@ -37,15 +37,15 @@ class Topic:
 
 
 def _table(name: str) -> dict[str, tuple[str, ...]]:
-    """Key the wordings of each entry by the first of them."""
+    """Index the wordings of each entry by the first one."""
     return {wordings[0]: tuple(wordings) for wordings in _WORDS[name]}
 
 
-# "{act}" is verb, thing and circumstances; "{thing}" alone never carries the question.
+# "{act}" is verb, thing and circumstances; "{thing}" alone never contains the question.
 INTENTS: dict[str, tuple[str, ...]] = {
     key: tuple(wordings) for key, wordings in _WORDS["intents"].items()
 }
-# From one thing to another: the words alone do not say which way.
+# From one thing to another; the set of words does not show the direction.
 SWITCHES: tuple[str, ...] = tuple(_WORDS["switches"])
 OPENINGS: tuple[str, ...] = tuple(_WORDS["openings"])
 VERBS = _table("verbs")
@@ -54,7 +54,7 @@ PLACES = _table("places")
 AUDIENCES = _table("audiences")
 AIDS = _table("aids")
 NUMBER_WORDS: dict[int, str] = {int(key): word for key, word in _WORDS["number_words"].items()}
-# Wordings around a number, and the numbers that make sense with the unit.
+# Wordings with a number, and the numbers that fit the unit.
 UNITS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     key: (tuple(unit["wordings"]), tuple(unit["numbers"])) for key, unit in _WORDS["units"].items()
 }
@@ -68,8 +68,8 @@ TOPICS: dict[str, Topic] = {
     )
     for key, topic in _WORDS["topics"].items()
 }
-# Sentences of a story: the steps of a scene in the order in which it tells them, what may come
-# between scenes, and people with their pronouns (she, her, her).
+# Sentences of a story: the steps of a scene in order, sentences between scenes, and people with
+# their pronouns (she, her, her).
 SCENE: tuple[tuple[str, ...], ...] = tuple(map(tuple, _WORDS["story"]["steps"]))
 ASIDES: tuple[str, ...] = tuple(_WORDS["story"]["between"])
 PEOPLE: dict[str, tuple[str, ...]] = {row[0]: tuple(row) for row in _WORDS["story"]["people"]}

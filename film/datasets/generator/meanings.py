@@ -1,4 +1,4 @@
-"""What a made question asks, drawn at random and changed in one point."""
+"""Meanings of generated questions: random draws and single changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SWITCH = "switch"
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a question asks. Slots that it leaves open are None."""
+    """The meaning of a question. Unspecified slots are None."""
 
     intent: str
     topic: str
@@ -27,7 +27,7 @@ class Meaning:
 
 
 def draw_meaning(draws: Draws, topic: str | None = None) -> Meaning:
-    """Draw what a question asks, about the topic given or any."""
+    """Draw the meaning of a question, about the given topic or any."""
     name = topic or draws.common(tuple(TOPICS))
     room = TOPICS[name]
     thing = draws.common(range(len(room.things)))
@@ -47,7 +47,7 @@ def draw_meaning(draws: Draws, topic: str | None = None) -> Meaning:
 
 
 def _with_slot(meaning: Meaning, slot: str, draws: Draws) -> Meaning:
-    """Fill or change one slot of a meaning; the result differs from `meaning`."""
+    """Fill or change one slot; the result differs from `meaning`."""
     room = TOPICS[meaning.topic]
     if slot == "place":
         return replace(meaning, place=draws.other(tuple(PLACES), meaning.place))
@@ -77,7 +77,7 @@ def _with_slot(meaning: Meaning, slot: str, draws: Draws) -> Meaning:
 
 
 def near_miss(meaning: Meaning, draws: Draws) -> Meaning:
-    """Change one thing that matters; what tells places and numbers apart most often."""
+    """Change one important slot, most often a place or a number."""
     slots = ["thing"]
     if meaning.other is not None:
         slots += ["roles", "roles"]

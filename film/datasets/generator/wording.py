@@ -1,4 +1,4 @@
-"""Putting a meaning into words, as people would type them."""
+"""Word a meaning as people would type it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Pick = Callable[[object, Sequence[str]], str]
 
 
 def sentence(meaning: Meaning, wording: dict[object, int], draws: Draws) -> str:
-    """Word a meaning; choices missing from `wording` are drawn and noted there."""
+    """Word a meaning; choices missing from `wording` are drawn and stored in it."""
 
     def pick(key: object, options: Sequence[str]) -> str:
         choice = wording.setdefault(key, draws.below(len(options)))
@@ -79,7 +79,7 @@ def _details(meaning: Meaning, pick: _Pick) -> list[str]:
 
 
 def qualified(thing: str, quality: str) -> str:
-    """Set an adjective between article and noun."""
+    """Insert an adjective between article and noun."""
     article, _, noun = thing.partition(" ")
     if article in ("a", "an"):
         return f"{'an' if quality[0] in 'aeiou' else 'a'} {quality} {noun}"
@@ -87,7 +87,7 @@ def qualified(thing: str, quality: str) -> str:
 
 
 def misspell(text: str, draws: Draws) -> str:
-    """Write as people type: contractions, a slip, no capitals, no question mark."""
+    """Add informal spelling: contractions, a typo, no capitals, no question mark."""
     if draws.chance(0.25):
         for long, short in (("What is", "What's"), ("what is", "what's"), ("I am", "I'm")):
             text = text.replace(long, short)

@@ -1,4 +1,4 @@
-"""Pairs of texts that are labelled with an intent: same intent or another."""
+"""Pairs of texts with the same or different intents."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ _ATTEMPTS = 50
 def make_intent_pairs(
     data: IntentTexts, n_pairs: int = 5000, *, n_nearest: int = 20, random_state: int = 0
 ) -> QuestionPairs:
-    """Draw pairs of texts: half of one intent, a quarter at random and a quarter hard.
+    """Draw pairs of texts: half with the same intent, a quarter random and a quarter hard.
 
-    Half of the pairs share an intent (label 1). Of the rest (label 0), half are two texts of
-    different intents at random, and half are a text and one of the ``n_nearest`` texts of
-    other intents that are nearest to it by the cosine of the TF-IDF of their words
-    (`film.text.normalize_text`; rarity ``ln((1 + n) / (1 + df)) + 1``). With the defaults,
-    `read_clinc150` gives a fixed set to choose on and `read_banking77` one to report on.
+    Half of the pairs share an intent (label 1). Of the rest (label 0), half are two random texts of
+    different intents, and half are a text and one of its ``n_nearest`` nearest texts of other
+    intents, by the cosine of word TF-IDF (`film.text.normalize_text`; idf
+    ``ln((1 + n) / (1 + df)) + 1``). With the defaults, `read_clinc150` gives a fixed set for model
+    selection and `read_banking77` one for testing.
 
     Parameters
     ----------
     data : IntentTexts
         At least two intents, one of them with two texts.
     n_pairs : int, default=5000
-        Pairs to draw, at least 4.
+        Number of pairs, at least 4.
     n_nearest : int, default=20
-        Neighbours that hard pairs are drawn from, at least 1.
+        Number of neighbours that hard pairs are drawn from, at least 1.
     random_state : int, default=0
-        Seed: the same texts and seed give the same pairs.
+        Seed; the same texts and seed give the same pairs.
 
     Returns
     -------
     pairs : QuestionPairs
-        Pairs in random order, none of them twice; `ids` number them.
+        Distinct pairs in random order; `ids` number them.
 
     Raises
     ------
     ValueError
-        When the data holds too few texts or intents for so many different pairs.
+        If there are too few texts or intents for so many distinct pairs.
 
     Notes
     -----
-    Sharing an intent is wider than meaning the same: the labels are a proxy. The hard pairs are
-    hard for TF-IDF above all, since it chose them. Anchors are drawn uniformly over texts.
-    O(n_pairs · n) for the neighbours.
+    Texts with the same intent need not have the same meaning: the labels are a proxy. The hard
+    pairs are hard especially for TF-IDF, which selects them. Anchors are drawn uniformly over
+    texts. O(n_pairs · n) for the neighbours.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def make_intent_pairs(
         return np.flatnonzero(intent != intent[anchor])
 
     def near(anchor: int) -> NDArray[np.intp]:
-        # Rounded, so that ties are ties, and go to the earlier text, on every machine.
+        # Rounded, so that ties go to the earlier text on every machine.
         similarity = np.round((vectors[[anchor]] @ inverted).toarray().ravel(), 9)
         similarity[intent == intent[anchor]] = -1.0
         nearest = np.argsort(-similarity, kind="stable")[:n_nearest]
@@ -118,7 +118,7 @@ def _drawn(
     taken: set[tuple[int, int]],
     rng: np.random.Generator,
 ) -> list[tuple[int, int]]:
-    """Draw different pairs of an anchor and one of its partners, and note them as taken."""
+    """Draw distinct pairs of an anchor and one of its partners, and add them to ``taken``."""
     rows: list[tuple[int, int]] = []
     for _ in range(_ATTEMPTS * count):
         if len(rows) == count:
@@ -138,7 +138,7 @@ def _drawn(
 
 
 def _tfidf(texts: list[list[str]]) -> csr_array:
-    """Vectors of length 1 of texts as words, (n, number of words); no word is zero."""
+    """Return unit TF-IDF vectors of tokenised texts, (n, number of words)."""
     words = {
         word: column for column, word in enumerate(sorted({w for text in texts for w in text}))
     }

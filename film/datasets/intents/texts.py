@@ -21,18 +21,18 @@ _COLUMNS = (("text",), ("category",))
 
 @dataclass(frozen=True, eq=False)
 class IntentTexts:
-    """Texts with the intent of each, as one source gave them.
+    """Texts with the intent of each.
 
     Parameters
     ----------
     texts : ndarray of shape (n,), dtype object
-        Texts as written, each once after `film.text.normalize_text`.
+        Texts as written, distinct after `film.text.normalize_text`.
     intents : ndarray of shape (n,), dtype object
         Name of each text's intent.
     n_excluded : int, default=0
-        Number of texts left out because they are listed as excluded.
+        Number of texts left out because they are on the exclusion list.
     n_repeated : int, default=0
-        Number of texts left out because an earlier one reads the same.
+        Number of texts left out because they repeat an earlier one.
     """
 
     texts: NDArray[np.object_]
@@ -48,16 +48,16 @@ class IntentTexts:
 def read_clinc150(
     path: str | os.PathLike[str], excluded: Collection[str] = frozenset()
 ) -> IntentTexts:
-    r"""Read the texts of CLINC150 that belong to an intent.
+    r"""Read the CLINC150 texts that have an intent.
 
     Parameters
     ----------
     path : str or path-like
         ``data_full.json`` or another file of the same form: an object of lists of
-        ``[text, intent]``. All lists are read, in the file's order; texts out of scope
-        (intent "oos") are not.
+        ``[text, intent]``. All lists are read in file order, without out-of-scope texts (intent
+        "oos").
     excluded : collection of str, default=frozenset()
-        Hashes as `film.datasets.read_excluded` gives them.
+        Hashes from `film.datasets.read_excluded`.
 
     Returns
     -------
@@ -67,9 +67,9 @@ def read_clinc150(
     Raises
     ------
     FileNotFoundError
-        When there is no file at `path`.
+        If there is no file at `path`.
     ValueError
-        When it is not such a file.
+        If the file does not have this form.
 
     References
     ----------
@@ -119,9 +119,9 @@ def read_banking77(
     ----------
     paths : sequence of str or path-like
         Files such as ``train.csv`` and ``test.csv``, with the columns text and category,
-        read one after the other.
+        concatenated in order.
     excluded : collection of str, default=frozenset()
-        Hashes as `film.datasets.read_excluded` gives them.
+        Hashes from `film.datasets.read_excluded`.
 
     Returns
     -------
@@ -131,9 +131,9 @@ def read_banking77(
     Raises
     ------
     FileNotFoundError
-        When a file is missing.
+        If a file is missing.
     ValueError
-        When a file has other columns, or a row lacks a text or a category.
+        If a file has other columns, or a row lacks a text or a category.
 
     References
     ----------

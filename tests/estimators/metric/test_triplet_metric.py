@@ -330,7 +330,7 @@ def test_parameters_may_be_numpy_numbers():
         ({}, "rank=600 and d=100 were reduced to 20 and 20", "set rank and d lower"),
         (
             {"d": 30, "rank": 12},
-            "d=30 was reduced to 12, for rank=12 leaves no more",
+            "d=30 was reduced to 12, because rank=12 leaves no more",
             "rank higher",
         ),
     ],

@@ -75,7 +75,7 @@ def test_bad_input_is_named_before_any_work(tiny_model, trained, tmp_path):
     for weights in ([1, -1], [1, -2], [0, 0], [np.nan, 1], [np.inf, 1]):
         with pytest.raises(ValueError, match="finite, with a sum above 0"):
             average_models(both, tmp_path / "both", weights=weights)
-    with pytest.raises(ValueError, match=r"weights=.* must be numbers, one a model"):
+    with pytest.raises(ValueError, match=r"weights=.* must be numbers, one per model"):
         average_models(both, tmp_path / "both", weights=["much", "little"])
     with pytest.raises(FileExistsError, match="already there"):
         average_models(both, trained)
