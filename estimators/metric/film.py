@@ -78,7 +78,7 @@ class FILM(TripletMetric):
     memory : str or joblib.Memory, default=None
         Cache of the decomposition, by X, ``rank`` and ``random_state``, for fits that differ only
         in other parameters, as in a grid search. It stores (n_samples + n_features) · rank numbers.
-        Not used for blocks on disk.
+        Use a private folder, because its files are unpickled. Ignored for blocks on disk.
     device : str, default=None
         Torch device for the products of each round, such as "cuda"; it holds 2 · m · rank numbers.
         None uses NumPy. Maps agree up to rounding.

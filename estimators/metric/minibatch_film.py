@@ -136,7 +136,7 @@ class MiniBatchFILM(TripletMetric):
                 self._begin(d, points, rng)
             self._take_batch(points, triplets, rng)
             self.n_triplets_ = len(triplets)
-            self.convergence_reason_ = "partial_fit: one step a call; convergence is the caller's"
+            self.convergence_reason_ = "partial_fit: one step per call; convergence is not checked"
         return self
 
     def _check_parameters(self) -> None:

@@ -100,7 +100,7 @@ def check_tokens(encoder: Any, rows: np.ndarray, special_tokens: bool) -> None:
             row, column = empty[0]
             raise ValueError(
                 f"pairs row {first + row}, column {column} is {shortened(block[row, column])}, "
-                f"which has no token but special ones: drop the pair{remedy}."
+                f"which has no tokens except special ones: drop the pair{remedy}."
             )
 
 

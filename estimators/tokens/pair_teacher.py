@@ -326,7 +326,7 @@ def _verdicts(teacher: Any, pairs: np.ndarray) -> np.ndarray:
         found = np.clip(teacher.predict(pairs), 0, 1)
     found = np.asarray(found, dtype=np.float64)
     if not np.isfinite(found).all():
-        raise ValueError("estimator scores pairs with values that are not finite")
+        raise ValueError("estimator returns scores that are not finite")
     return found
 
 
@@ -389,8 +389,8 @@ def _read(store: Path, number: int, digest: str, seed: int) -> FoldScores | None
         raise ValueError(f"checkpoint: {path} is damaged ({error!r}); delete it") from error
     if not is_own:
         raise ValueError(
-            f"checkpoint={str(store)!r} is of other pairs, labels or settings; give another "
-            "folder, or delete this one to start anew"
+            f"checkpoint={str(store)!r} belongs to other pairs, labels or settings; use another "
+            "folder, or delete this one to start again"
         )
     return fold
 

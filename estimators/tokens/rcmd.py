@@ -113,7 +113,8 @@ class RCMDRegressor(TokenRegressor):
         The encoder of tokens.
     slope_, intercept_ : float
         Line from similarity to y, by least squares, or to log-odds for labels; 1 and 0 without y.
-        Fitted on ``eval_set`` if it has y, and on at most 10,000 rows, spread evenly over y.
+        Fitted on ``eval_set`` if it has y, else on the rows of `fit`; on at most 10,000 rows,
+        spread evenly over y.
     classes_ : ndarray of shape (2,)
         For "binary": the labels of other pairs and of duplicates; `predict` returns the probability
         of duplicates.
@@ -377,8 +378,8 @@ class RCMDRegressor(TokenRegressor):
     def _check_encoder(self, encoder: Any) -> None:
         if self.plan == "cls" and not encoder.loaded().puts_special_token_first():
             raise ValueError(
-                "plan='cls' needs a first token that stands for the text, and this model's "
-                "tokenizer puts none there; give plan='rcmd'"
+                "plan='cls' needs a first token that represents the text, and this model's "
+                "tokenizer adds none; use plan='rcmd'"
             )
 
     def _set_fitted(self, encoder: Any, table: Any, fitted: Fitted) -> Self:

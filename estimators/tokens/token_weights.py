@@ -326,8 +326,8 @@ class TokenWeights(BaseEstimator):
             if not losses or not keeps_unfinished():
                 raise
             warnings.warn(
-                f"stopped after {len(losses)} of {steps} steps; the weights are those learned by "
-                "then",
+                f"stopped after {len(losses)} of {steps} steps; the weights learned so far "
+                "are kept",
                 UserWarning,
                 stacklevel=3,
             )

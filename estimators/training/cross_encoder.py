@@ -88,7 +88,8 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Weights of the network that scores [CLS].
     slope_, intercept_ : float
         Line from similarity to y, by least squares, or to log-odds for labels. Fitted on
-        ``eval_set`` if given, and on at most 10,000 rows, spread evenly over y.
+        ``eval_set`` if given, else on the rows of `fit`; on at most 10,000 rows, spread evenly
+        over y.
     classes_ : ndarray of shape (2,)
         For "binary": the labels of other pairs and of duplicates; `predict` returns the probability
         of duplicates.
@@ -379,8 +380,8 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         scores, n_cut = self._outputs(encoder.loaded(), head, pairs)
         if n_cut:
             warnings.warn(
-                f"max_length={self.max_length} cut {n_cut} of {len(pairs)} pairs: what follows "
-                "there was not read; raise max_length or shorten the texts",
+                f"max_length={self.max_length} cut {n_cut} of {len(pairs)} pairs; raise "
+                "max_length or shorten the texts",
                 UserWarning,
                 stacklevel=3,
             )

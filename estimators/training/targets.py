@@ -58,11 +58,11 @@ def check_targets(y: Any, rows: np.ndarray, objective: str, trains: bool) -> np.
     if objective in WITHOUT_Y:
         if y is not None:
             raise ValueError(
-                f"y is given, but every row of objective={objective!r} belongs together as it is; "
+                f"y is given, but objective={objective!r} takes none: its rows are partners; "
                 "give y=None, or another objective"
             )
         if trains and objective == "contrastive" and len(rows) < 2:
-            raise ValueError("pairs has 1 row: others must be its negatives; give at least 2")
+            raise ValueError("pairs has 1 row, but negatives come from other rows; give at least 2")
         return None
     if y is None:
         if trains:

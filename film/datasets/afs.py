@@ -206,7 +206,7 @@ def _lines(path: Path) -> Iterator[Line]:
         except UnicodeDecodeError:
             text = _DAMAGED.sub(lambda found: _WHOLE[found[0]], content.decode("latin-1"))
             if wrong := next((character for character in text if character in _NOTHING), ""):
-                fault = f"byte 0x{ord(wrong):02x} is no text; save the file as UTF-8"
+                fault = f"byte 0x{ord(wrong):02x} is invalid; save the file as UTF-8"
                 yield Line(number, text, fault)
             else:
                 yield Line(number, text, repair="read as Mac Roman or Windows-1252")

@@ -225,7 +225,7 @@ def _read_lines(path: str | os.PathLike[str]) -> Iterator[Line]:
     """Yield the lines of a file, stripped; invalid bytes raise an error."""
     for line in read_lines(path, or_windows=True):
         if fault := line.fault or (
-            "holds NUL, so it is no UTF-8 text; save the file as UTF-8" * ("\0" in line.text)
+            "contains NUL, so it is not UTF-8 text; save the file as UTF-8" * ("\0" in line.text)
         ):
             raise wrong_line(path, line.number, fault)
         yield line._replace(text=_stripped(line.text))

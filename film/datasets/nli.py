@@ -47,8 +47,8 @@ def read_nli(path: str | os.PathLike[str], split: str | None = None) -> Labelled
         If there is no file at `path`.
     ValueError
         If columns are missing, no row is left, or rows are invalid, each named by its line:
-        another label, no JSON object, a key that is missing or not a text, too few columns, or
-        bytes that are not UTF-8.
+        another label, a line that is not a JSON object, a key that is missing or not a text, too
+        few columns, or bytes that are not UTF-8.
 
     References
     ----------
@@ -115,13 +115,13 @@ def _object(text: str) -> tuple[list[str], str]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return [], f"no JSON ({error})"
+        return [], f"not JSON ({error})"
     if not isinstance(found, dict):
-        return [], "no JSON object"
+        return [], "not a JSON object"
     cells = [found.get(key) for key in _KEYS]
     for key, cell in zip(_KEYS, cells, strict=True):
         if not isinstance(cell, str) or not is_text(cell):
-            return [], f"{key} is {'missing' if cell is None else 'no text'}"
+            return [], f"{key} is {'missing' if cell is None else 'not text'}"
     return [str(cell).strip() for cell in cells], ""
 
 

@@ -101,7 +101,7 @@ def read_quora(path: str | os.PathLike[str], *, on_error: str = "raise") -> Ques
             ids.append(cells[form.name].strip())
     if problems and (on_error == "raise" or not pairs):
         remedy = "correct them, or pass on_error='skip' to leave them out and count them"
-        none_left = "no right row is left; correct them"
+        none_left = "no valid row is left; correct them"
         raise wrong_rows(path, problems, len(pairs), remedy if pairs else none_left)
     if not pairs:
         raise ValueError(f"{path} holds a header but no question pairs")

@@ -230,8 +230,8 @@ def read_sts_sets(folder: str | os.PathLike[str]) -> dict[str, ScoredPairs]:
         raise FileNotFoundError(
             f"{folder} lacks {', '.join(missing)}; the sets are public: get SentEval "
             "(facebookresearch/SentEval on GitHub) and run get_transfer_data.bash in its folder "
-            "data/downstream, then move the folder SICK, which it makes there, into the folder "
-            "STS beside it, and give this folder STS"
+            "data/downstream, then move the folder SICK that it creates into the folder STS next "
+            "to it, and pass the folder STS"
         )
     sets = {name: read_sts_year(path) for name, path in years.items()}
     return sets | {"STS-B": read_sts_benchmark(root / _STS_B), "SICK": read_sick(root / _SICK_TEST)}
@@ -255,8 +255,8 @@ def _read_subset(folder: Path, subset: str) -> list[tuple[str, str, str]]:
         shorter = min(len(sentences), len(marks))
         raise ValueError(
             f"{inputs} has {len(sentences)} lines and {gold.name} {len(marks)}, but a line of one "
-            f"belongs to the same line of the other: line {shorter + 1} has no partner; get both "
-            "files anew"
+            f"belongs to the same line of the other: line {shorter + 1} has no partner; download "
+            "both files again"
         )
     return [
         (mark, first, second)

@@ -166,7 +166,7 @@ def write_submission(
     if len(wrong):
         raise ValueError(
             f"probabilities must be finite and in [0, 1], got {values[wrong[0]]} at position "
-            f"{wrong[0]} (id {names[wrong[0]]!r}); {len(wrong)} such of {len(values)}"
+            f"{wrong[0]} (id {names[wrong[0]]!r}); {len(wrong)} of {len(values)} are invalid"
         )
     is_path = isinstance(path, str | os.PathLike)
     with atomic_writer(path, newline="") if is_path else nullcontext(path) as handle:
@@ -187,7 +187,7 @@ def _check_place(target: Path) -> None:
         )
     if not folder.is_dir():
         raise NotADirectoryError(
-            f"path: {folder} is a file, so {target} cannot stand in it; give another folder"
+            f"path: {folder} is a file, so {target} cannot be in it; use another folder"
         )
 
 

@@ -235,7 +235,7 @@ def minimize_on_stiefel(
 def _search(
     objective: Objective, here: _Place, step: float, bound: float
 ) -> tuple[tuple[_Place, float] | None, bool]:
-    """Shrink the step until accepted; return (place, step) or None, and if it became infinite."""
+    """Shrink the step until accepted; return (place, step) or None, and if it was not finite."""
     curve = cayley_curve(here.point, here.gradient)
     there = None
     for _ in range(_MAX_SHRINKS + 1):

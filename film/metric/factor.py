@@ -84,7 +84,7 @@ def smoothed_hinge(x: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]
 def rank_bound(
     S: np.ndarray, activity: np.ndarray, margin: float, d: int
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Lower bound of the objective over maps of rank d, and the map that attains it.
+    """Lower bound of the objective over maps of rank d, and the map that it comes from.
 
     max(0, x) ≥ λx for λ in [0, 1], so the objective is at least
     m Σ λ_i − ⟨M, S⟩ + ½ ‖M‖². Π_d(S) minimises this; the value is

@@ -19,21 +19,21 @@ class StopReason(Enum):
 
     ALL_ACTIVE = (
         "converged: every anchor stays active at this margin, so the first map is the minimum; "
-        "a smaller margin would let satisfied anchors go"
+        "a smaller margin would deactivate satisfied anchors"
     )
     BOUND = (
-        "converged: the objective is within tol of a lower bound, so of its minimum; nothing "
-        "needs doing"
+        "converged: the objective is within tol of a lower bound, and so of its minimum; "
+        "no action is needed"
     )
     AGREED = (
-        "converged: descents from several starts end within half of tol of the lowest; nothing "
-        "needs doing"
+        "converged: descents from several starts end within half of tol of the lowest; no action "
+        "is needed"
     )
     PASSES = (
         "converged: a pass over the batches lowered their mean loss by less than a third of tol; "
-        "nothing needs doing"
+        "no action is needed"
     )
-    GRADIENT = "converged: the gradient on the manifold fell within gtol; nothing needs doing"
+    GRADIENT = "converged: the gradient on the manifold fell within gtol; no action is needed"
     STILL = (
         "converged: point and value stopped changing (xtol, ftol) before the gradient fell within "
         "gtol; for a smaller gradient lower xtol and ftol, or work in float64"
@@ -50,19 +50,19 @@ class StopReason(Enum):
     )
     NO_DIRECTION = (
         "not converged: no direction brings similar points closer than dissimilar ones, so the "
-        "first map was kept, which prefers none; check the triplets"
+        "first map was kept; check the triplets"
     )
     LINE_SEARCH = (
         "not converged: no step along the gradient lowered the objective; check the gradient "
         "against finite differences, or work in float64"
     )
     NOT_FINITE = (
-        "not converged: the objective became NaN or infinite along the step and the last good "
+        "not converged: the objective became NaN or infinite along the step, and the last good "
         "point was kept; check the scale of the data"
     )
     INTERRUPTED = (
-        "not converged: interrupted from the keyboard and the best map so far was kept; fit "
-        "again to go on"
+        "not converged: interrupted from the keyboard, and the best map so far was kept; fit "
+        "again to continue"
     )
 
     @property

@@ -83,13 +83,12 @@ def allpairs_similarity(
 
     Notes
     -----
-    The B L1 × C L2 cosines are computed tile by tile. The gradient needs the positions of the
-    maxima, B C (L1 + L2) bytes for texts of up to 256 tokens (twice as many above), and one byte
-    per token and text, so memory is O(B C L) without the width h. The backward pass takes two
-    products per tile and is deterministic. Cosines are in float32 under autocast too. On CUDA,
-    16-bit tokens are multiplied in 16 bits and summed in float32. The plan is then rounded to 16
-    bits in the backward pass too, unless weights require a gradient, which costs one more product
-    per tile.
+    The B L1 × C L2 cosines are computed tile by tile. Only the positions of the maxima are kept for
+    the gradient: B C (L1 + L2) bytes for texts of up to 256 tokens, twice as many for longer texts,
+    so memory is O(B C L) without the width h. The backward pass takes two products per tile and is
+    deterministic. Cosines are in float32 under autocast too. On CUDA, 16-bit tokens are multiplied
+    in 16 bits and summed in float32. The backward pass then rounds the plan to 16 bits too, unless
+    weights require a gradient, which costs one more product per tile.
 
     A token or mean vector of length 1e-12 or less has cosines of 0 and no gradient.
 

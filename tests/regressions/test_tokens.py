@@ -39,7 +39,7 @@ def test_11_a_failed_refit_leaves_the_fitted_state_as_it_was(tiny, monkeypatch):
     assert len(model.loss_curve_) == 4
     # A check that comes after the model is loaded: no token is left of the last text.
     model.set_params(special_tokens=False)
-    with pytest.raises(ValueError, match="which has no token but special ones"):
+    with pytest.raises(ValueError, match="which has no tokens except special ones"):
         model.fit([*PAIRS, ("a", " ")], [*SCORES, 1.0])
     model.set_params(special_tokens=True)
     assert state_of(model).keys() == before.keys()

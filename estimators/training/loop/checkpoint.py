@@ -105,7 +105,7 @@ class Checkpoint:
                 f"checkpoint={str(self.folder)!r} has format {found['format']!r}, which this "
                 "version does not read; give another folder"
             )
-        # Runs of earlier versions said only this of their objective.
+        # Older checkpoints record only this about their objective.
         was_contrastive = run.pop("is_contrastive", None)
         if was_contrastive == (self.run.get("objective") == "contrastive"):
             run["objective"] = self.run["objective"]
@@ -115,7 +115,7 @@ class Checkpoint:
                 f"{name} {run.get(name)!r}, not {self.run[name]!r}" for name in differ
             )
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} is of another run ({shown}); give another "
+                f"checkpoint={str(self.folder)!r} belongs to another run ({shown}); use another "
                 "folder, or delete this one to train from the start"
             )
         return arrays, said

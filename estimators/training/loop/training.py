@@ -246,7 +246,7 @@ class Training:
             self.scaler.update()
         except torch.cuda.OutOfMemoryError as error:
             size = settings.micro_batch_size or self._codes(rows).size
-            kept = "" if self.checkpoint is None else "; the last checkpoint stays"
+            kept = "" if self.checkpoint is None else "; the last checkpoint is kept"
             raise MemoryError(
                 f"device={self.transformer.device!r} has too little memory for a step of "
                 f"{len(rows)} rows; give micro_batch_size={max(1, size // 2)}, which "

@@ -25,7 +25,7 @@ def check_network_parameters(model: Any) -> None:
     check_training_parameters(model, OBJECTIVES)
     check_real("margin", model.margin, 0)
     if model.epochs == 0:
-        raise ValueError("epochs=0 must be above 0: an untrained network knows nothing")
+        raise ValueError("epochs=0 must be above 0: the network has to be trained")
     check_integer("length", model.length, LEAST_LENGTH)
     check_integer("width", model.width, 1)
     if not isinstance(model.channels, (tuple, list)) or len(model.channels) != 3:

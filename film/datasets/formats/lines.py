@@ -115,7 +115,7 @@ def read_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
             for number, raw in enumerate(lines, start=1):
                 yield number, raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            reason = f"the compressed file is cut or broken after it ({error}); get it anew"
+            reason = f"the compressed file is cut or broken after it ({error}); download it again"
             raise wrong_line(path, number, reason) from error
 
 

@@ -60,7 +60,7 @@ def read_table(
             fault = f"{len(names)} columns expected, {len(cells)} found"
         begins_alike = header_names(row[:1]) == [names[places[0]]]
         if not fault and begins_alike and header_names(cells) == names:
-            fault = "the header again"
+            fault = "repeated header"
         if fault := fault or fault_of(row):
             problems.append((number, fault))
         else:

@@ -100,7 +100,7 @@ def block_svd(
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     G = sum_blocks(_normal_matrix, X, n_jobs=n_jobs, progress=progress)
     if not np.isfinite(G.data if sp.issparse(G) else G).all():
-        raise ValueError("X holds NaN or infinity, or numbers whose squares are; clean the rows")
+        raise ValueError("X holds NaN or infinity, or squares overflow; clean the rows")
     G = G.astype(dtype)
     if D <= max(3 * rank, _SMALL):
         return RightSide(*whole_gram_svd(G, rank, dtype))

@@ -394,7 +394,7 @@ def test_an_interrupt_keeps_the_best_map_and_says_so(solver, monkeypatch):
 
     monkeypatch.setattr(*WORK[solver], interrupted)
     metric = small(solver, margin=0.1)
-    with pytest.warns(ConvergenceWarning, match="interrupted from the keyboard and the best map"):
+    with pytest.warns(ConvergenceWarning, match="interrupted from the keyboard, and the best map"):
         metric.fit(X, labels)
     assert len(metric.loss_curve_) == (2 if solver == "minibatch" else 3)
     assert "interrupted" in metric.convergence_reason_

@@ -151,7 +151,7 @@ def test_scores_of_another_frozen_teacher_are_not_taken_for_its_own(tmp_path):
         return teacher(estimator=frozen, checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
 
     assert set(by(ones).scores_) == set(by(clone(ones)).scores_) == {1.0}
-    with pytest.raises(ValueError, match="of other pairs, labels or settings"):
+    with pytest.raises(ValueError, match="to other pairs, labels or settings"):
         by(none)
     for name, plain in (("plain", TfidfVectorizer()), ("within", make_pipeline(TfidfVectorizer()))):
         frozen = FrozenEstimator(clone(plain).fit(["one", "two"]))
@@ -159,7 +159,7 @@ def test_scores_of_another_frozen_teacher_are_not_taken_for_its_own(tmp_path):
         assert len(kept.fit(DATA.pairs, DATA.y).scores_)
         # The same words, of another rarity.
         more = FrozenEstimator(clone(plain).fit(["one", "two one"]))
-        with pytest.raises(ValueError, match="of other pairs, labels or settings"):
+        with pytest.raises(ValueError, match="to other pairs, labels or settings"):
             kept.set_params(embedder=more).fit(DATA.pairs, DATA.y)
 
 
@@ -187,9 +187,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     teacher(checkpoint=tmp_path / "run", random_state=None).fit(DATA.pairs, DATA.y)
     assert not SEEN
     for other in (teacher(n_neighbors=1), teacher(estimator=Recorder(slope=2.0))):
-        with pytest.raises(ValueError, match="is of other pairs, labels or settings"):
+        with pytest.raises(ValueError, match="belongs to other pairs, labels or settings"):
             clone(other).set_params(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
-    with pytest.raises(ValueError, match="is of other pairs"):
+    with pytest.raises(ValueError, match="belongs to other pairs"):
         teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, 1 - DATA.y)
     (tmp_path / "run" / "fold-0.json").write_text("{", encoding="utf-8")
     with pytest.raises(ValueError, match=r"fold-0\.json is damaged"):
@@ -208,7 +208,7 @@ def test_a_run_goes_on_in_another_process_where_functions_lie_elsewhere(tmp_path
     first = of(words()).fit(DATA.pairs, DATA.y)
     again = of(words()).fit(DATA.pairs, DATA.y)
     np.testing.assert_array_equal(again.scores_, first.scores_)
-    with pytest.raises(ValueError, match="of other pairs, labels or settings"):
+    with pytest.raises(ValueError, match="to other pairs, labels or settings"):
         of(TfidfVectorizer()).fit(DATA.pairs, DATA.y)
 
 
@@ -297,7 +297,7 @@ def test_a_run_of_one_corpus_does_not_go_on_with_another(tmp_path):
     assert not SEEN
     np.testing.assert_array_equal(again.scores_, first.scores_)
     for other in (corpus[:-1], None):
-        with pytest.raises(ValueError, match="is of other pairs, labels or settings"):
+        with pytest.raises(ValueError, match="belongs to other pairs, labels or settings"):
             teacher(corpus=other, checkpoint=kept).fit(DATA.pairs, DATA.y)
 
 

@@ -379,7 +379,7 @@ def test_lack_of_gpu_memory_says_what_may_fit(tiny_model, monkeypatch, tmp_path)
         raise torch.cuda.OutOfMemoryError("no memory")
 
     monkeypatch.setattr(Training, "backward", full)
-    with pytest.raises(MemoryError, match=r"6 rows; give micro_batch_size=6, .*checkpoint stays"):
+    with pytest.raises(MemoryError, match=r"6 rows; give micro_batch_size=6, .*checkpoint is kept"):
         make(tiny_model, checkpoint=tmp_path).fit(PAIRS, SCORES)
     with pytest.raises(MemoryError, match="micro_batch_size=2"):
         make(tiny_model, micro_batch_size=4).fit(PAIRS, SCORES)

@@ -240,9 +240,9 @@ def test_a_run_goes_on_from_its_checkpoint(model, tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.transform(TEXTS), expected.transform(TEXTS))
     best = max(score for _, score in found.scores_)
     assert found.score(*held) == best
-    with pytest.raises(ValueError, match=r"checkpoint=.* is of another run \(rows"):
+    with pytest.raises(ValueError, match=r"checkpoint=.* belongs to another run \(rows"):
         model.fit(TEXTS, TRIPLETS[:4], eval_set=held)
-    with pytest.raises(ValueError, match=r"is of another run \(model"):
+    with pytest.raises(ValueError, match=r"belongs to another run \(model"):
         clone(model).set_params(width=4).fit(TEXTS, TRIPLETS, eval_set=held)
 
 

@@ -70,7 +70,7 @@ def test_other_bytes_of_a_line_are_windows_1252_and_utf8_stays(tmp_path):
         (row(first=" "), "line 3: sentence_1 is missing"),
         (row(second=""), "line 3: sentence_2 is missing"),
         ("1,2,3", "line 3: 7 columns expected, 3 found"),
-        (row(first="a\x81b"), "line 3: byte 0x81 is no text; save the file as UTF-8"),
+        (row(first="a\x81b"), "line 3: byte 0x81 is invalid; save the file as UTF-8"),
     ],
 )
 def test_wrong_rows_are_named_by_file_and_line(tmp_path, line, reason):

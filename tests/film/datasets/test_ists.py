@@ -173,7 +173,7 @@ def test_an_id_used_twice_a_file_cut_short_an_empty_file_and_wrong_bytes(tmp_pat
         read_wa(put(tmp_path, "\n"))
     with pytest.raises(ValueError, match="line 6: neither UTF-8 nor Windows-1252"):
         read_wa(put(tmp_path, BLOCK.replace("2 cat", "2 c\x81t"), encoding="latin-1"))
-    with pytest.raises(ValueError, match="line 1: holds NUL, so it is no UTF-8 text"):
+    with pytest.raises(ValueError, match="line 1: contains NUL, so it is not UTF-8 text"):
         read_wa(put(tmp_path, BLOCK, encoding="utf-16-le"))
     with pytest.raises(FileNotFoundError):
         read_wa(tmp_path / "none.wa")

@@ -57,9 +57,9 @@ def test_a_split_is_chosen_by_its_column(tmp_path):
     ("line", "reason"),
     [
         (item("maybe"), "line 2: the label must be contradiction, entailment, neutral or -, got"),
-        ("[1]", "line 2: no JSON object"),
-        ("{", "line 2: no JSON ("),
-        (item(second=3), "line 2: sentence2 is no text"),
+        ("[1]", "line 2: not a JSON object"),
+        ("{", "line 2: not JSON ("),
+        (item(second=3), "line 2: sentence2 is not text"),
         ('{"gold_label": "neutral", "sentence1": "a"}', "line 2: sentence2 is missing"),
         ("caf\xe9", "line 2: not UTF-8"),
     ],

@@ -146,10 +146,10 @@ def test_names_of_columns_count_without_case_and_white_space(tmp_path, kind):
     [
         ("quora", "line 4: repeated header"),
         ("sick", "line 4: score must be a number from 1 to 5, got 'relatedness_score'"),
-        ("nli", "line 4: the header again; correct or remove"),
-        ("sections", "line 4: the header again"),
-        ("afs", "line 4: the header again"),
-        ("banking77", "line 4: the header again"),
+        ("nli", "line 4: repeated header; correct or remove"),
+        ("sections", "line 4: repeated header"),
+        ("afs", "line 4: repeated header"),
+        ("banking77", "line 4: repeated header"),
     ],
 )
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

@@ -240,7 +240,7 @@ def test_empty_files(write, content):
 def test_files_without_a_right_row(write):
     with pytest.raises(ValueError, match="header but no question pairs"):
         read_quora(write(HEADER))
-    with pytest.raises(ValueError, match="line 2: question1 is missing; no right row is left"):
+    with pytest.raises(ValueError, match="line 2: question1 is missing; no valid row is left"):
         read_quora(write(HEADER + "0,1,2,,b,1\n"), on_error="skip")
 
 

@@ -37,7 +37,7 @@ def test_byte_order_mark_windows_line_ends_and_gzip_are_accepted(tmp_path):
     path.write_bytes(gzip.compress(content))
     assert read_sections(path).tolist() == [["a", "b", "c"]]
     path.write_bytes(gzip.compress(content)[:-9])
-    with pytest.raises(ValueError, match=r"the compressed file is cut or broken .*get it anew"):
+    with pytest.raises(ValueError, match=r"compressed file is cut or broken .*download it again"):
         read_sections(path)
 
 

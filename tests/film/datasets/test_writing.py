@@ -194,9 +194,9 @@ def test_submission_takes_ids_of_question_pairs(tmp_path):
     [
         (["1"], [0.5, 0.5], "one entry per pair"),
         (["1", "2"], [[0.5, 0.5], [0.1, 0.9]], r"proba\[:, 1\]"),
-        (["1", "2"], [0.5, np.nan], r"got nan at position 1 \(id '2'\); 1 such of 2"),
+        (["1", "2"], [0.5, np.nan], r"got nan at position 1 \(id '2'\); 1 of 2 are invalid"),
         (["1", "2"], [np.inf, 0.5], "got inf at position 0"),
-        (["1", "2"], [-1e-9, 1.5], "finite and in .* 2 such of 2"),
+        (["1", "2"], [-1e-9, 1.5], "finite and in .* 2 of 2 are invalid"),
     ],
 )
 def test_wrong_submissions_raise_before_writing(tmp_path, ids, probabilities, message):
