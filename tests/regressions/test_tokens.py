@@ -76,7 +76,7 @@ def test_11_texts_that_a_batch_calls_partners_are_no_negatives():
         for values in (similarity, closer)
     ]
     assert losses[0] == losses[1] < contrastive_loss(similarity, 0.05)
-    assert "but for the partners of rows that share a text" in " ".join(
+    assert "except partners of rows that share a text" in " ".join(
         (RCMDRegressor.__doc__ or "").split()
     )
 
