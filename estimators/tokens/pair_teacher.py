@@ -85,7 +85,6 @@ class PairTeacher(BaseEstimator):
     corpus : array-like of str, default=None
         Texts whose similar pairs are scored by one teacher fitted on all labelled pairs. Texts in
         labelled pairs are left out, ignoring spelling variants.
-        spelling, are left out: one teacher of all labelled pairs scores the others.
     checkpoint : str or path-like, default=None
         Folder for the scores of each fold. If `fit` is interrupted, also by Ctrl-C, call it again
         to resume with the finished folds. An ``estimator`` with such a parameter keeps its training

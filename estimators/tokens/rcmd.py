@@ -64,7 +64,6 @@ class RCMDRegressor(TokenRegressor):
         belong together, in two columns, or three with a hard negative. Partners and hard negatives
         of the other rows of a batch are negatives, except partners of rows that share a text with
         the row, and hard negatives that are one of its own texts.
-        same, or may.
     epochs : float, default=0
         Training passes over the rows. 0 uses the model as it is.
     temperature : float, default=0.05

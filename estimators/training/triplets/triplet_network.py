@@ -76,7 +76,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     n_random, n_nearest : int, default=5 and 0
         Random dissimilar texts, and nearest ones by the mean of token vectors, per anchor, when
         triplets are mined from labels; as in `FILM`.
-        triplets are mined from labels; as in `FILM`.
     max_triplets : int, default=None
         Maximum number of triplets, drawn at random. Only their texts are encoded.
     epochs : float, default=1

@@ -33,7 +33,6 @@ def read_table(
     quoted : bool
         Whether cells are separated by commas and may be quoted, also over several lines; otherwise
         they are separated by tabs and a quotation mark is an ordinary character.
-        over several lines; otherwise tabs part them, and a quotation mark is a character.
 
     Returns
     -------
