@@ -7,7 +7,7 @@ JOBS ?= 2
 # each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test docs trust release-check compatibility coverage mutants gpu gpu-weights clean
+.PHONY: demo test test-all docs trust release-check compatibility coverage mutants gpu gpu-weights clean
 
 define install
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,10 @@ test: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
+
+# The slow tests too.
+test-all: $(VENV)/ready
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m "slow or not slow"
 
 # Pages in out/docs; a warning, such as a link that leads nowhere, is an error.
 docs: $(VENV)/ready

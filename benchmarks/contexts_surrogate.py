@@ -13,7 +13,6 @@ from benchmarks.support.bootstrap import spearman
 from benchmarks.support.context_bench import SAMPLE, SEED, Bench, Clock
 from benchmarks.support.made_sets import made_afs, made_nli, made_sections
 from estimators import (
-    CrossEncoderRegressor,
     SurrogateRegressor,
     make_encoder,
 )
@@ -33,36 +32,12 @@ from film.datasets import (
 
 SCRATCH, PRETRAINED = "Surrogate from scratch", "Surrogate from MiniLM"
 MINILM = "MiniLM as it is"
-SHARES = (0.1, 0.3, 1.0)
 N_SPEED, N_AT_ONCE = 2000, 32
 SCRATCH_RATE = 3e-4
 """Learning rate of what starts from scratch."""
-N_STRUCTURES = 3000
-"""Pairs on which both structures are trained."""
 N_VOCABULARY = 200_000
 """Sentences that the vocabulary of an encoder from scratch is learned from."""
 _MADE = {"nli": made_nli, "afs": made_afs, "sections": made_sections}
-EXAMPLES = (
-    (
-        "the problem likely will mean corrective changes before the shuttle fleet starts flying "
-        "again .",
-        "he said the problem needs to be corrected before the space shuttle fleet is cleared to "
-        "fly again .",
-        4.4,
-    ),
-    (
-        "every morning , they fly 240 miles to the farm .",
-        "every morning , you fly 240 miles to every morning .",
-        0.8,
-    ),
-    (
-        'rt jones analyst juli niemann said grant was "the one we were all pulling for he has a '
-        'very good reputation,"',
-        "rt jones analyst juli niemann said of grant .",
-        1.4,
-    ),
-)
-"""The three cases of Table 10, with their scores from 0 to 5."""
 
 
 class Harvested(NamedTuple):
@@ -165,51 +140,6 @@ def measure_sections(bench: Bench) -> None:
         bench.tell(f"5: {case}", "triplets", triplet_accuracy(near, far))
 
 
-def measure_harvest_size(bench: Bench) -> None:
-    """Measure Table 8: shares of the pairs, from scratch, with as many steps as the whole has."""
-    rows = _harvested(bench)
-    for share in SHARES:
-        part = rows.first(share)
-        start = _scratch(bench)
-        model = _surrogate(bench, start, epochs=_epochs(bench) / share, **_rate(bench, start))
-        model.fit(part.pairs, part.scores)
-        case = f"8: {len(part.pairs)} pairs"
-        bench.tell(
-            case, "sample", spearman(model.similarity(bench.sample.pairs), bench.sample.scores)
-        )
-        bench.tell(case, "STS-B", spearman(model.similarity(bench.test.pairs), bench.test.scores))
-
-
-def measure_structures(bench: Bench) -> None:
-    """Measure Section 5.6: both texts at once against one at a time."""
-    rows = _harvested(bench)
-    rows = rows.first(min(1.0, N_STRUCTURES / len(rows.pairs)))
-    for start, folder in {"from scratch": _scratch(bench), "from MiniLM": _start(bench)}.items():
-        for kind, make in (("Siamese", _surrogate), ("both texts at once", _cross)):
-            model = make(bench, folder, epochs=_epochs(bench), **_rate(bench, folder))
-            model.fit(rows.pairs, rows.scores)
-            said = model.predict(rows.held)
-            case = f"5.6: {kind}, {start}"
-            bench.tell(case, "L2", float(np.mean((said - rows.held_scores) ** 2)))
-            bench.tell(case, "held_out", spearman(said, rows.held_scores))
-            found = spearman(model.predict(bench.sample.pairs), bench.sample.scores)
-            bench.tell(case, "sample", found, seed=SEED)
-
-
-def measure_examples(bench: Bench) -> None:
-    """Measure Table 10: the three cases of the paper."""
-    pairs = np.array([row[:2] for row in EXAMPLES], dtype=object)
-    models = {"Origin": ContextRegressor(bench.origin(), n_contexts=bench.size).fit(pairs)}
-    for case, folder in _folders(bench).items():
-        models[case] = _surrogate(bench, folder, epochs=0).fit(pairs)
-    models[MINILM] = _surrogate(bench, _start(bench), epochs=0).fit(pairs)
-    bench_rows = {"annotators": np.array([row[2] for row in EXAMPLES])}
-    bench_rows |= {case: model.similarity(pairs) for case, model in models.items()}
-    for case, values in bench_rows.items():
-        for number, value in enumerate(values, start=1):
-            bench.tell(f"10: {case}", f"example_{number}", float(value))
-
-
 def _harvested(bench: Bench) -> Harvested:
     """Pairs scored by Origin: those of the file given, or ones that are scored here, once a run."""
     path = Path(bench.options.harvest or bench.work / "harvest.csv")
@@ -260,18 +190,10 @@ def _folders(bench: Bench) -> dict[str, str]:
 
 
 def _surrogate(bench: Bench, folder: str | None, **settings: Any) -> SurrogateRegressor:
-    return SurrogateRegressor(folder, **_shared(bench), **settings)
-
-
-def _cross(bench: Bench, folder: str | None, **settings: Any) -> CrossEncoderRegressor:
-    return CrossEncoderRegressor(folder, **_shared(bench), **settings)
-
-
-def _shared(bench: Bench) -> dict[str, Any]:
-    """Give settings of all surrogates; a quick run has few steps, so they are long."""
-    return {"random_state": SEED, "verbose": not bench.quick} | (
-        {"learning_rate": 3e-3} if bench.quick else {}
-    )
+    # A quick run has few steps, so they are long.
+    shared = {"learning_rate": 3e-3} if bench.quick else {}
+    shared |= {"random_state": SEED, "verbose": not bench.quick}
+    return SurrogateRegressor(folder, **shared, **settings)
 
 
 def _rate(bench: Bench, start: str | None) -> dict[str, float]:

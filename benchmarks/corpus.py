@@ -24,17 +24,12 @@ import numpy as np
 from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.bench_corpus import bench_corpus
 from benchmarks.support.edits import edited
-from benchmarks.support.quora_data import Splits, generated, read_folder
-from benchmarks.support.records import record
+from benchmarks.support.quora_data import Splits, splits_of
+from benchmarks.support.run import Results, in_process, parser_of, refused
 from estimators import DuplicateFinder, fast_duplicates
 from estimators.inputs import TextIndex
 from film.corpus import connected_groups
 
-UNITS = {
-    **dict.fromkeys(("seconds", "seconds of the exact index"), "s"),
-    **dict.fromkeys(("processor", "processor of the exact index"), "s"),
-    "peak": "MB",
-}
 QUICK_CASES = ("plain", "classifier", "planted", "groups")
 RIVALS = ("semhash", "mining", "minhash")
 CASES = (*QUICK_CASES, "exhaustive", *RIVALS, "million")
@@ -45,47 +40,27 @@ RECALL, PRECISION = 0.6, 0.95
 
 def main(arguments: list[str] | None = None) -> int:
     """Run all cases, each in a process of its own; status 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.corpus", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder with Quora's files")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser = parser_of("corpus", __doc__, "folder with Quora's files")
     parser.add_argument("--rivals", metavar="DIR", default="out/near", help="their environment")
     parser.add_argument("--time-limit", type=float, default=3600.0, help="seconds for a rival")
     parser.add_argument("--size", type=int, default=100_000, help="questions of the corpus")
     parser.add_argument("--texts", type=int, default=1_000_000, help="texts of the last case")
     parser.add_argument("--only", nargs="+", choices=CASES, help="cases to run")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     try:
-        data = _data(options)
+        data = splits_of(options, 20_000, 600)
     except (OSError, ValueError) as error:
-        print(f"benchmarks.corpus: {error}", file=sys.stderr)
-        return 2
+        return refused("corpus", error)
     if options.case:
         print(json.dumps(measure(data, options, options.case)))
         return 0
-    name = "quora" if options.data else "generated"
+    results, name = Results("corpus", options), "quora" if options.data else "generated"
+    own = ["--size", str(options.size), "--rivals", options.rivals]
+    own += ["--time-limit", str(options.time_limit), "--texts", str(options.texts)]
     for case in options.only or (QUICK_CASES if options.quick else CASES):
-        command = [sys.executable, "-m", "benchmarks.corpus", "--case", case]
-        command += ["--size", str(options.size), "--rivals", options.rivals]
-        command += ["--time-limit", str(options.time_limit), "--texts", str(options.texts)]
-        command += ["--data", options.data] if options.data else []
-        command += ["--quick"] if options.quick else []
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        for title, row in json.loads(done.stdout.splitlines()[-1]).items():
-            print(title, row, flush=True)
-            if options.quick and not options.out:
-                continue
-            for metric, value in row.items():
-                record(
-                    "corpus",
-                    f"{name}: {title}",
-                    metric,
-                    value,
-                    UNITS.get(metric, ""),
-                    seed=0,
-                    folder=options.out,
-                )
+        for title, row in in_process("corpus", options, "--case", case, *own).items():
+            results.tell(f"{name}: {title}", row)
     return 0
 
 
@@ -309,14 +284,6 @@ def _rival(
         row = planted_figures(found["pairs"], found["scores"], origin, cluster)
         row["seconds"] = float(found["seconds"])
     return {title: row}
-
-
-def _data(options: argparse.Namespace) -> Splits:
-    if options.data:
-        return read_folder(
-            Path(options.data), on_error="raise", limit=1500 if options.quick else None, seed=0
-        )
-    return generated(600 if options.quick else 20000, 0)
 
 
 if __name__ == "__main__":

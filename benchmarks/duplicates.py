@@ -1,9 +1,8 @@
-"""Duplicate classification without a GPU, beside rivals: metrics, time and memory.
+"""Duplicate classification without a GPU, with what is simpler next to it: metrics, time, memory.
 
 ``python -m benchmarks.duplicates --data DIR`` fits on ``DIR/train.csv`` and judges ``DIR/dev.csv``.
-Without ``--data`` it runs on pairs that it generates itself. The metric learners of the package
-metric-learn run in an environment that the benchmark makes for them (``--rivals`` names it), since
-they need an older scikit-learn. ``--quick`` records only where ``--out`` says so.
+Without ``--data`` it runs on pairs that it generates itself. ``--quick`` records only where
+``--out`` says so.
 """
 
 from __future__ import annotations
@@ -11,40 +10,25 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.quora import pair_cosines
-from benchmarks.rivals.environment import SCRIPTS, rival_python
-from benchmarks.support.pair_rows import record_pairs
-from benchmarks.support.quora_data import (
-    NEW_PAIRS,
-    Splits,
-    generated,
-    new_pairs,
-    read_folder,
-)
-from benchmarks.support.records import record
-from benchmarks.support.significance import record_differences
-from estimators import FILM, DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
-from estimators.inputs import TextIndex, as_texts
-from film.corpus import connected_groups
-from film.metric import triplets_from_pairs
+from benchmarks.support.quora_data import NEW_PAIRS, Splits, new_pairs, splits_of
+from benchmarks.support.run import Results, in_process, parser_of, refused
+from estimators import DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
+from estimators.inputs import as_texts
 from film.pairs import (
     NEIGHBOURHOOD_NAMES,
     binary_log_loss,
@@ -52,7 +36,6 @@ from film.pairs import (
     calibration_error,
     calibration_interval,
     prior_weights,
-    row_cosines,
     shift_prior,
 )
 
@@ -64,10 +47,6 @@ LEFT_OUT = {
 }
 """Columns by what they tell."""
 CASES = ("collection", "inductive", HELD_OUT)
-RIVALS = ("ITML", "SCML", "LMNN", "NCA", "NCA of scikit-learn")
-RIVAL_PACKAGES = ("metric-learn==0.7.0", "scikit-learn==1.5.2", "numpy<2.3", "scipy<1.16")
-REDUCED = 100
-UNITS = {"seconds": "s", "peak": "MB", "predict": "s"}
 TFIDF = "TF-IDF cosine, logistic regression"
 LEXICAL = "lexical features, logistic regression"
 STACK = "fast_duplicates"
@@ -75,37 +54,34 @@ STACK = "fast_duplicates"
 
 def main(arguments: list[str] | None = None) -> int:
     """Run everything, or one case; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.duplicates", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--rivals", metavar="DIR", default="out/rivals", help="their environment")
-    parser.add_argument("--rival-pairs", type=int, default=6000, help="pairs they learn from")
-    parser.add_argument("--time-limit", type=float, default=900.0, help="seconds a rival may take")
-    parser.add_argument("--only", choices=("stack", "metric"), help="one half of the benchmark")
-    parser.add_argument("--quick", action="store_true")
+    parser = parser_of("duplicates", __doc__, "folder with Quora's train.csv and dev.csv")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
-        data = _data(options)
+        data = splits_of(options, 20_000, 600)
     except (OSError, ValueError) as error:
-        print(f"benchmarks.duplicates: {error}", file=sys.stderr)
-        return 2
-    name = "quora" if options.data else "generated"
+        return refused("duplicates", error)
+    name, results = "quora" if options.data else "generated", Results("duplicates", options)
+    share = float(data.y_train.mean())
     if options.case:
         if options.case == HELD_OUT:
             data = held_out_fold(data)
-        rows, probabilities = measure_stack(data, options.case, options.quick)
-        for case, p in probabilities.items():
-            _keep_pairs(f"{name}: {STACK}, {case}", p, data, options)
+            share = float(data.y_train.mean())
+        rows, found = measure_stack(data, options.case, options.quick)
+        for case, p in found.items():
+            results.keep(f"{name}: {STACK}, {case}", data.dev, data.y_dev, p, share=share)
         print(json.dumps(rows))
         return 0
-    if options.only != "metric":
-        _stack_rows(data, options, name)
-    if options.only != "stack":
-        _metric_rows(data, options, name)
-    if options.out or not options.quick:
-        record_differences("duplicates", options.out)
+    rows, found = measure_baselines(data)
+    for case, p in found.items():
+        results.keep(f"{name}: {case}", data.dev, data.y_dev, p, share=share)
+    for case in CASES:
+        measured = in_process("duplicates", options, "--case", case)
+        rows |= {f"{STACK}, {key}": row for key, row in measured.items()}
+    for case, row in rows.items():
+        results.tell(f"{name}: {case}", row, rival=LEXICAL, beside=rows[LEXICAL])
+    results.compare()
     return 0
 
 
@@ -195,163 +171,23 @@ def judged(
     }
 
 
-def _stack_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
-    share = float(data.y_train.mean())
-    rows: dict[str, dict[str, float]] = {}
-    texts = np.unique(data.train.ravel())
-    groups = question_groups(data.dev)
-    tfidf = TfidfVectorizer().fit(as_texts(texts.tolist()))
+def measure_baselines(
+    data: Splits,
+) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
+    """Judge the cosine of TF-IDF and lexical features, each with a logistic regression on top."""
+    share, groups = float(data.y_train.mean()), question_groups(data.dev)
+    tfidf = TfidfVectorizer().fit(as_texts(np.unique(data.train.ravel()).tolist()))
     head = LogisticRegression().fit(pair_cosines(tfidf, data.train)[:, None], data.y_train)
-    p = head.predict_proba(pair_cosines(tfidf, data.dev)[:, None])[:, 1]
-    rows[TFIDF] = judged(p, data.y_dev, share, groups)
-    _keep_pairs(f"{name}: {TFIDF}", p, data, options)
+    p = {TFIDF: head.predict_proba(pair_cosines(tfidf, data.dev)[:, None])[:, 1]}
     started = time.perf_counter()
     lexical = make_pipeline(
         LexicalFeatures(), StandardScaler(), LogisticRegression(max_iter=2000)
     ).fit(data.train, data.y_train)
     seconds = time.perf_counter() - started
-    p = lexical.predict_proba(data.dev)[:, 1]
-    rows[LEXICAL] = judged(p, data.y_dev, share, groups) | {"seconds": round(seconds, 1)}
-    _keep_pairs(f"{name}: {LEXICAL}", p, data, options)
-    for case in CASES:
-        command = [sys.executable, "-m", "benchmarks.duplicates", "--case", case]
-        command += ["--data", options.data] if options.data else []
-        command += ["--quick"] if options.quick else []
-        command += ["--out", options.out] if options.out else []
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        rows |= {f"{STACK}, {key}": row for key, row in found.items()}
-    baseline = rows[LEXICAL]
-    for case, row in rows.items():
-        print(case, {key: round(value, 4) for key, value in row.items()}, flush=True)
-        if options.quick and not options.out:
-            continue
-        for metric, value in row.items():
-            record(
-                "duplicates",
-                f"{name}: {case}",
-                metric,
-                value,
-                UNITS.get(metric, ""),
-                rival=LEXICAL,
-                rival_value=baseline.get(metric),
-                seed=0,
-                folder=options.out,
-            )
-
-
-def _keep_pairs(case: str, p: np.ndarray, data: Splits, options: argparse.Namespace) -> None:
-    if options.quick and not options.out:
-        return
-    share = float(data.y_train.mean())
-    record_pairs("duplicates", case, data.dev, data.y_dev, p, share=share, folder=options.out)
-
-
-def _metric_rows(data: Splits, options: argparse.Namespace, name: str) -> None:
-    """FILM and its rivals on the same reduced features, pairs and triplets."""
-    n_pairs = min(options.rival_pairs, 300 if options.quick else len(data.train), len(data.train))
-    problem, dev = reduced_problem(data, n_pairs, 20 if options.quick else REDUCED)
-    rows = {"no learning": {"roc_auc": _auc(np.eye(problem["points"].shape[1]), dev, data.y_dev)}}
-    rows["FILM"] = _film_row(problem, dev, data.y_dev)
-    python = rival_python(options.rivals, RIVAL_PACKAGES)
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "problem.npz"), Path(folder, "found.npz")
-        np.savez(source, **problem)
-        script = SCRIPTS / "metric_rivals.py"
-        for rival in RIVALS:
-            command = [str(python), str(script), rival, str(source), str(target)]
-            started = time.perf_counter()
-            try:
-                subprocess.run(
-                    command, check=True, capture_output=True, text=True, timeout=options.time_limit
-                )
-            except subprocess.TimeoutExpired:
-                rows[f"{rival} (no result in time)"] = {"seconds": options.time_limit}
-                continue
-            except subprocess.CalledProcessError as error:
-                said = (error.stderr.strip() or f"exit status {error.returncode}").splitlines()[-1]
-                seconds = round(time.perf_counter() - started, 1)
-                rows[f"{rival} (failed: {said})"] = {"seconds": seconds}
-                continue
-            found = np.load(target)
-            rows[rival] = {
-                "seconds": round(float(found["seconds"]), 2),
-                "roc_auc": _auc(found["components"], dev, data.y_dev),
-            }
-    finished = [rival for rival in RIVALS if rival in rows]
-    best = max(finished, key=lambda rival: rows[rival]["roc_auc"], default=None)
-    for case, row in rows.items():
-        print(case, row, flush=True)
-        if options.quick and not options.out:
-            continue
-        for metric, value in row.items():
-            record(
-                "metric_learners",
-                f"{name}, {n_pairs} pairs, {problem['points'].shape[1]} features: {case}",
-                metric,
-                value,
-                UNITS.get(metric, ""),
-                rival=best,
-                rival_value=rows[best].get(metric) if best else None,
-                seed=0,
-                folder=options.out,
-            )
-
-
-def reduced_problem(
-    data: Splits, n_pairs: int, n_features: int
-) -> tuple[dict[str, Any], tuple[np.ndarray, np.ndarray]]:
-    """Points, pairs, triplets and groups of some training pairs, and both sides of dev."""
-    pairs, y = data.train[:n_pairs], data.y_train[:n_pairs]
-    index = TextIndex()
-    codes = index.add_pairs(pairs)
-    tfidf = TfidfVectorizer(sublinear_tf=True).fit(as_texts(index.texts))
-    svd = TruncatedSVD(n_features, random_state=0).fit(tfidf.transform(as_texts(index.texts)))
-
-    def reduce(texts: Any) -> np.ndarray:
-        return np.asarray(normalize(svd.transform(tfidf.transform(texts))))
-
-    groups = connected_groups(codes[y == 1], len(index.texts))
-    sizes = np.bincount(groups)
-    problem = {
-        "points": reduce(as_texts(index.texts)),
-        "pairs": codes,
-        "y": y,
-        "triplets": triplets_from_pairs(codes, y, len(index.texts), n_random=5, random_state=0),
-        "groups": groups,
-        "grouped": sizes[groups] > 1,
-        "d": n_features // 2,
-    }
-    return problem, (reduce(data.dev[:, 0]), reduce(data.dev[:, 1]))
-
-
-def _film_row(problem: dict[str, Any], dev: Any, y: np.ndarray) -> dict[str, float]:
-    points = problem["points"]
-    index = len(points)
-    started = time.perf_counter()
-    # FILM's own way with labelled pairs: their triplets, with a zero row for lone negatives.
-    triplets = triplets_from_pairs(
-        problem["pairs"], problem["y"], index + 1, n_random=5, null=index, random_state=0
-    )
-    with_null = np.vstack([points, np.zeros((1, points.shape[1]))])
-    film = FILM(d=int(problem["d"]), rank=points.shape[1], random_state=0).fit(with_null, triplets)
-    seconds = time.perf_counter() - started
-    return {"seconds": round(seconds, 2), "roc_auc": _auc(film.components_, dev, y)}
-
-
-def _auc(components: np.ndarray, dev: Any, y: np.ndarray) -> float:
-    """ROC AUC by cosine or by the learned distance, whichever serves the map better."""
-    first, second = (side @ np.asarray(components).T for side in dev)
-    distance = np.linalg.norm(first - second, axis=1)
-    return float(max(roc_auc_score(y, row_cosines(first, second)), roc_auc_score(y, -distance)))
-
-
-def _data(options: argparse.Namespace) -> Splits:
-    if options.data:
-        return read_folder(
-            Path(options.data), on_error="raise", limit=1500 if options.quick else None, seed=0
-        )
-    return generated(600 if options.quick else 20000, 0)
+    p[LEXICAL] = lexical.predict_proba(data.dev)[:, 1]
+    rows = {case: judged(values, data.y_dev, share, groups) for case, values in p.items()}
+    rows[LEXICAL]["seconds"] = round(seconds, 1)
+    return rows, p
 
 
 if __name__ == "__main__":

@@ -12,12 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
 import sys
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +24,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.quora import pair_cosines
-from benchmarks.support.quora_data import Splits, generated, read_folder
-from benchmarks.support.records import record
+from benchmarks.support.quora_data import Splits, splits_of
+from benchmarks.support.run import Results, in_process, parser_of
 from estimators import FILM, MiniBatchFILM
 from estimators.inputs import TextIndex, as_texts
 from film.metric import triplets_from_pairs
@@ -45,42 +43,26 @@ RIVAL = "TruncatedSVD alone"
 
 def main(arguments: list[str] | None = None) -> int:
     """Run all cases, or one of them where this is its process."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.film_speed", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser = parser_of("film_speed", __doc__, "folder with Quora's train.csv and dev.csv")
     parser.add_argument("--rank", type=int, default=600)
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    rank = min(options.rank, 100) if options.quick else options.rank
     if options.case:
-        data, rank = _data(options), _rank(options)
+        data = splits_of(options, 20_000, 1500)
         if "8000 pairs" in options.case:
             data = replace(data, train=data.train[:8000], y_train=data.y_train[:8000])
             rank = min(rank, 200)
         print(json.dumps(measure(options.case, data, rank)))
         return 0
-    found: dict[str, dict[str, float]] = {}
-    for case in CASES:
-        command = [sys.executable, "-m", "benchmarks.film_speed", "--case", case]
-        command += ["--rank", str(options.rank), *(["--quick"] if options.quick else [])]
-        command += ["--data", options.data] if options.data else []
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found[case] = json.loads(done.stdout.splitlines()[-1])
-        print(case, found[case], flush=True)
+    results = Results("film_speed", options)
+    name = "quora" if options.data else "generated"
+    found = {
+        case: in_process("film_speed", options, "--case", case, "--rank", str(rank))
+        for case in CASES
+    }
     for case, row in found.items():
-        for metric, value in row.items():
-            unit = {"seconds": "s", "peak": "MB"}.get(metric, "")
-            record(
-                "film_speed",
-                f"{'quora' if options.data else 'generated'}, rank {_rank(options)}: {case}",
-                metric,
-                value,
-                unit,
-                rival=RIVAL,
-                rival_value=found[RIVAL].get(metric),
-                seed=0,
-                folder=options.out,
-            )
+        results.tell(f"{name}, rank {rank}: {case}", row, rival=RIVAL, beside=found[RIVAL])
     return 0
 
 
@@ -129,18 +111,6 @@ def measure(case: str, data: Splits, rank: int) -> dict[str, float]:
         row["objective"] = float(np.round(model.objective_, 6))
         row["lower_bound"] = float(np.round(model.lower_bound_, 6))
     return row
-
-
-def _data(options: argparse.Namespace) -> Splits:
-    if options.data:
-        return read_folder(
-            Path(options.data), on_error="raise", limit=1500 if options.quick else None, seed=0
-        )
-    return generated(1500 if options.quick else 20000, 0)
-
-
-def _rank(options: argparse.Namespace) -> int:
-    return min(options.rank, 100) if options.quick else options.rank
 
 
 if __name__ == "__main__":

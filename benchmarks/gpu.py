@@ -1,176 +1,139 @@
-"""All that this repository has for a GPU, measured on one in at most eight minutes.
+"""What this repository has for a GPU, measured on one, each against the same without it.
 
 ``python -m benchmarks.gpu [--quick] [--only CASE ...] [--out DIR]``. Nothing is downloaded: before,
-``python -m benchmarks.gpu --prepare`` (``make gpu-weights``) writes what a run takes along into
-``out/gpu``, at most 50 MB: MiniLM in half precision and, where ``--data`` or FILM_DATA names the
-public sets, the rows of the recipes. Without these, rows are generated. Cases:
+``python -m benchmarks.gpu --prepare`` (``make gpu-weights``) writes MiniLM in half precision into
+``out/gpu``, at most 50 MB. Cases:
 
-- ``kernel``: RCMD of all pairs of two batches, forward and backward, with the fused kernel and by
-  torch: first whether both give the same in float16 and bfloat16, then memory and time.
-- ``step``: a training step with RCMD beside one with mean pooling, of MiniLM and at width 768.
-- ``encoding``: questions a second, beside a loop over transformers.
-- ``metric``: the matrix K of FILM and its products with a map, beside NumPy on the processor: first
-  whether both give the same.
-- ``ranks``: the ranks of listed pairs among all points, beside NumPy's: the same, or the run fails.
-- ``finder``: the nearest points of some, as `DuplicateFinder` looks them up, among all points and
-  in cells, beside NumPy: the same up to rounding, or the run fails.
-- ``here``, ``quora``, ``sts``: each recipe of `benchmarks.rcmd_train` for at most a minute.
+- ``kernel``: RCMD of all pairs of two batches, forward and backward, with the fused kernel, by
+  torch, and in the sparse form of CLRCMD: first whether kernel and torch give the same, then memory
+  and time.
+- ``step``: a training step of MiniLM with RCMD and one with mean pooling.
+- ``encoding``: questions a second, and those of a loop over transformers.
+- ``metric``: the matrix K of FILM and its products with a map, against NumPy on the processor.
+- ``ranks``: the ranks of listed pairs among all points, against NumPy.
+- ``finder``: the nearest points of some, among all points and in cells, against NumPy.
 
-Every case has a process of its own and a number of seconds, after which it is cut; what it has
-measured until then is kept. The exit status is 1 where a case failed. ``--quick`` takes small
-sizes, needs no GPU and records only where ``--out`` says so. All rows name the device.
+The last three fail where results differ by more than rounding. Each case has a process of its own
+and is cut after 100 seconds; what it has measured until then is kept. The exit status is 1 where a
+case failed. ``--quick`` takes small sizes, needs no GPU and records only where ``--out`` says so.
+All rows name the device.
 """
 
 from __future__ import annotations
 
-import argparse
+import gc
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import rcmd_memory, token_speed
-from benchmarks.support import gpu_kit
-from benchmarks.support.folders import film_data
-from benchmarks.support.recipes import SETTINGS
-from benchmarks.support.records import record
-from estimators import RCMDRegressor
-from estimators.encoders import find_model
+from benchmarks import token_speed
+from benchmarks.support.run import Results, parser_of, refused
+from estimators.encoders import Transformer, find_model
 from film.corpus import NearestSearch, learn_centres
 from film.metric import RowsOnDevice, pull_matrix
 from film.pairs import neighbour_ranks
-from film.training import allpairs_similarity
+from film.training import allpairs_similarity, contrastive_loss
 
-LIMIT, FEWEST = 470.0, 15.0
-"""Seconds of a whole run, and the fewest that a case is started with."""
-DTYPES = ("float32", "bfloat16")
-WARM_STEPS = 10
-ENCODED = 4_000
-"""Questions that are encoded at once, so that a turn takes a few seconds."""
+KIT = Path(__file__).parents[1] / "out" / "gpu" / "all-MiniLM-L6-v2"
+"""Weights in half precision."""
+SECONDS = 100
+TEMPERATURE = 0.05
+SPARSE, POOLING, WITHOUT = "sparse form of CLRCMD", "mean pooling", "without the kernel"
 # Sums of other order: forwards to rounding, and a near tie may send a gradient elsewhere.
 LARGEST_DIFFERENCE, LARGEST_ERROR = 1e-5, 3e-2
 # Of products of float32, relative, or of unit rows; products in TF32 are off by some 5e-4.
 LARGEST_GAP = 1e-5
 
-Rows = Iterator[tuple[str, str, float, str, str | None, float | None]]
-"""Case, metric, value, unit, rival, and its value."""
+
+class Row(NamedTuple):
+    """A case, its figures, and those of a rival."""
+
+    case: str
+    figures: dict[str, float]
+    rival: str | None = None
+    beside: dict[str, float] | None = None
 
 
-class Run(NamedTuple):
-    """What a case is given."""
-
-    device: str
-    quick: bool
-    until: float
-
-    def left(self) -> float:
-        """Seconds left to the case."""
-        return self.until - time.monotonic()
-
-
-class Case(NamedTuple):
-    """Something that is measured, and the seconds it may take."""
-
-    measure: Callable[[Run], Rows]
-    seconds: float
+Rows = Iterator[Row]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run all cases, or one of them where this is its process."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--quick", action="store_true", help="small sizes, on a CPU too")
+    import torch
+
+    parser = parser_of("gpu", __doc__, "not used")
     parser.add_argument("--only", action="append", choices=CASES, help="leave other cases out")
     parser.add_argument("--prepare", action="store_true", help="write what a run takes along")
-    parser.add_argument("--data", metavar="DIR", help="folder of the public sets, for --prepare")
-    parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
-    parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    try:
-        if options.prepare:
-            gpu_kit.prepare(Path(options.data) if options.data else film_data())
-            return 0
-        device = _device()
-        gpu_kit.weights()
-    except (OSError, ValueError, ImportError) as error:
-        return _refuse(str(error))
+    if options.prepare:
+        KIT.parent.mkdir(parents=True, exist_ok=True)
+        Transformer(None, "cpu", "float16", 0).save(KIT)
+        return 0
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and not options.quick:
-        return _refuse("torch sees no GPU; --quick tries all cases on the processor")
-    if options.case:
-        _measure(options.case, options, Run(device, False, time.monotonic() + options.seconds))
+        return refused("gpu", RuntimeError("torch sees no GPU; --quick tries the processor"))
+    names = options.only or list(CASES)
+    if options.quick or len(names) == 1:
+        place = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+        results = Results("gpu", options)
+        for name in names:
+            for row in CASES[name](device, options.quick):
+                results.tell(
+                    f"{place}: {row.case}", row.figures, rival=row.rival, beside=row.beside
+                )
         return 0
-    if options.quick:
-        # One process: to start others takes longer than small sizes do.
-        for name in options.only or CASES:
-            _measure(name, options, Run(device, True, time.monotonic() + CASES[name].seconds))
-        return 0
-    return _run_all(options)
-
-
-def _run_all(options: argparse.Namespace) -> int:
-    """Run each case in a process of its own within the time."""
-    end, failed = time.monotonic() + LIMIT, []
-    for name in options.only or CASES:
-        seconds = min(CASES[name].seconds, end - time.monotonic())
-        if seconds < FEWEST:
-            print(f"{name}: not run, no time is left", flush=True)
-            continue
-        own = ["--case", name, "--seconds", f"{seconds:.1f}"]
-        own += ["--out", options.out] if options.out else []
+    failed = []
+    for name in names:
+        command = [sys.executable, "-m", "benchmarks.gpu", "--only", name]
+        command += ["--out", options.out] if options.out else []
         try:
-            done = subprocess.run([sys.executable, "-m", "benchmarks.gpu", *own], timeout=seconds)
+            failed += [name] * bool(subprocess.run(command, timeout=SECONDS).returncode)
         except subprocess.TimeoutExpired:
-            print(f"{name}: cut after {seconds:.0f} s; what it measured is kept", flush=True)
-            continue
-        if done.returncode:
-            failed.append(name)
-    if failed:
-        print(f"failed: {', '.join(failed)}", flush=True)
+            print(f"{name}: cut after {SECONDS} s; what it measured is kept", flush=True)
+    print(f"failed: {', '.join(failed) or 'nothing'}", flush=True)
     return int(bool(failed))
 
 
-def _measure(name: str, options: argparse.Namespace, run: Run) -> None:
-    """Record the results of one case as they come: a cut run keeps what it has."""
-    place = rcmd_memory.place_of(run.device)
-    for case, metric, value, unit, rival, rival_value in CASES[name].measure(run):
-        beside = "" if rival_value is None else f" ({rival}: {rival_value:.4g})"
-        print(f"{place}: {case}: {metric} {value:.4g} {unit}{beside}", flush=True)
-        if options.quick and not options.out:
-            continue
-        record(
-            "gpu",
-            f"{place}: {case}",
-            metric,
-            value,
-            unit,
-            rival=rival,
-            rival_value=rival_value,
-            seed=0,
-            folder=options.out,
-        )
-
-
-def kernel(run: Run) -> Rows:
+def kernel(device: str, quick: bool) -> Rows:
     """Compare the fused kernel with torch: results, then memory and time."""
-    if run.device == "cuda":
-        yield from agreement(True)
-    else:
-        print("the kernel needs a GPU: torch's path alone is measured", flush=True)
-    widths = (384, 768)
-    for width in widths[:1] if run.quick else widths:
-        sizes = rcmd_memory.FULL._replace(batches=(128, 512, 1024), width=width)
-        sizes = rcmd_memory.QUICK if run.quick else sizes
-        yield from rcmd_memory.similarity_rows(sizes, run.device, rcmd_memory.measure)
+    import torch
+
+    if device == "cuda":
+        yield from agreement(device)
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    length, width = (16, 64) if quick else (32, 768)
+    for batch in (8,) if quick else (128, 512, 1024):
+        torch.manual_seed(0)
+        tokens = [
+            torch.nn.functional.normalize(torch.randn(n, length, width, device=device), dim=-1)
+            for n in (batch, 2 * batch)
+        ]
+        x1, x2 = (x.to(dtype).requires_grad_() for x in tokens)
+        ways: dict[str, Callable[[], Any]] = {
+            "ours": lambda x1=x1, x2=x2: allpairs_similarity(x1, x2),
+            WITHOUT: lambda x1=x1, x2=x2: allpairs_similarity(x1, x2, kernel=False),
+            "avg": lambda x1=x1, x2=x2: allpairs_similarity(x1, x2, method="avg"),
+            SPARSE: lambda x1=x1, x2=x2: sparse_form(x1, x2),
+        }
+        found = {}
+        for name, way in ways.items():
+            work = lambda way=way: (way().float() / TEMPERATURE).logsumexp(1).sum().backward()  # noqa: E731
+            try:
+                found[name] = {"peak": peak_of(work, device), "seconds": seconds_of(work, device)}
+            except torch.cuda.OutOfMemoryError:
+                print(f"{name} at {batch} x {2 * batch} texts: more memory than there is")
+        title = f"{batch} x {2 * batch} texts, {length} tokens, width {width}"
+        for name, row in found.items():
+            yield Row(f"{title}, {name}", row, SPARSE, found.get(SPARSE))
 
 
-def agreement(fused: bool, device: str = "cuda") -> Rows:
+def agreement(device: str) -> Rows:
     """Largest difference of similarities from torch's in float64, and relative error of gradients.
 
     Raises
@@ -184,7 +147,7 @@ def agreement(fused: bool, device: str = "cuda") -> Rows:
         difference, error = 0.0, 0.0
         for shape in ((64, 32, 128, 32, 384), (9, 20, 17, 33, 40), (3, 150, 5, 140, 64)):
             given = _ragged(shape, dtype, device)
-            found = _gradients(given, kernel=fused)
+            found = _gradients(given, kernel=True)
             exact = [part.double() if part.is_floating_point() else part for part in given]
             expected = _gradients(exact, kernel=False)
             gap = (found[0].double() - expected[0]).abs().max()
@@ -200,9 +163,8 @@ def agreement(fused: bool, device: str = "cuda") -> Rows:
                 f"{LARGEST_DIFFERENCE:g} is rounding) and gradients by {error:.2g} of their size "
                 f"(at most {LARGEST_ERROR:g})"
             )
-        case = f"kernel against torch in float64, tokens in {name}"
-        yield case, "largest_difference", difference, "", "torch", None
-        yield case, "gradient_error", error, "", "torch", None
+        figures = {"largest_difference": difference, "gradient_error": error}
+        yield Row(f"kernel against torch in float64, tokens in {name}", figures, "torch")
 
 
 def _ragged(shape: tuple[int, ...], dtype: Any, device: str) -> list[Any]:
@@ -233,62 +195,76 @@ def _gradients(given: list[Any], *, kernel: bool) -> tuple[Any, Any, Any]:
     return similarity.detach(), x1.grad, x2.grad
 
 
-def step(run: Run) -> Rows:
-    """Compare a training step with RCMD with one with mean pooling."""
-    sizes = rcmd_memory.QUICK if run.quick else rcmd_memory.FULL
-    with tempfile.TemporaryDirectory() as scratch:
-        for model in (gpu_kit.weights(), _wide_model(Path(scratch), run.quick)):
-            yield from rcmd_memory.step_rows(sizes, run.device, model, rcmd_memory.measure)
-
-
-def _wide_model(scratch: Path, quick: bool) -> str:
-    """Write a model of BERT's size, or of one layer, with random weights, and give its folder."""
+def sparse_form(x1: Any, x2: Any) -> Any:
+    """RCMD of unit tokens as CLRCMD has it: best partners first, then the cosines with them."""
     import torch
-    from transformers import AutoTokenizer, BertConfig, BertModel
 
-    layers = 1 if quick else 12
-    folder = scratch / f"random BERT of width 768, {layers} layers"
-    tokenizer = AutoTokenizer.from_pretrained(find_model(gpu_kit.weights()))
+    (B, L, h), C = x1.shape, len(x2)
+    rows1, rows2 = x1.reshape(-1, h), x2.reshape(-1, h)
+    with torch.no_grad():
+        place1, place2 = [], []
+        for i in range(B):
+            S = (x1[i] @ rows2.T).view(L, C, L)
+            place1.append(S.argmax(dim=2).T + L * torch.arange(C, device=x1.device)[:, None])
+            place2.append(S.argmax(dim=0) + L * i)
+    partners = rows2.index_select(0, torch.cat(place1).flatten()).view(B, C, L, h)
+    forth = (x1[:, None] * partners).sum(dim=-1).mean(dim=2)
+    partners = rows1.index_select(0, torch.cat(place2).flatten()).view(B, C, L, h)
+    back = (x2 * partners).sum(dim=-1).mean(dim=2)
+    return (forth + back) / 2
+
+
+def step(device: str, quick: bool) -> Rows:
+    """Compare a training step with RCMD with one with mean pooling, on 3 texts an example."""
+    import torch
+
+    batch, length = (4, 16) if quick else (128, 32)
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=len(tokenizer), num_hidden_layers=layers)
-    BertModel(config).half().save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
+    module = Transformer(weights(), device, None, 0).module.requires_grad_(True).train()
+    optimiser = torch.optim.AdamW(module.parameters(), lr=5e-5)
+    words = module.get_input_embeddings().num_embeddings
+    ids = torch.randint(words, (3 * batch, length), device=device)
+    on_gpu = device == "cuda"
+
+    def train(method: Any) -> None:
+        optimiser.zero_grad()
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=on_gpu):
+            x = module(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        # Autocast ends in a layer whose result is float32.
+        x = x.to(torch.bfloat16 if on_gpu else torch.float32)
+        similarity = allpairs_similarity(x[:batch], x[batch:], method=method)
+        contrastive_loss(similarity, TEMPERATURE).backward()
+        optimiser.step()
+
+    found: dict[str, dict[str, float]] = {}
+    for method in ("avg", "rcmd"):
+        train(method)
+        work = lambda method=method: train(method)  # noqa: E731
+        found[method] = {"peak": peak_of(work, device), "seconds": seconds_of(work, device)}
+    case = f"step of MiniLM, {batch} x 3 texts, {length} tokens"
+    yield Row(case, found["rcmd"], POOLING, found["avg"])
 
 
-def encoding(run: Run) -> Rows:
-    """Questions encoded a second, in both precisions and two sizes of batches.
-
-    Each has its share of the time that is left, and a turn in any case.
-    """
-    pairs = gpu_kit.recipe_rows("quora").rows
-    full = token_speed.FULL._replace(questions=ENCODED)
-    sizes = token_speed.QUICK if run.quick else full
-    ways = [(batch, dtype) for batch in (32, 512) for dtype in DTYPES]
-    for done, (batch, dtype) in enumerate(ways[:1] if run.quick else ways):
-        found = token_speed.encoding_rows(
-            pairs, gpu_kit.weights(), sizes, run.device, dtype, batch,
-            within=run.left() / (len(ways) - done),
-        )  # fmt: skip
-        for title, figures in found:
-            case = f"{title}, {dtype}, batches of {batch}"
-            yield from ((case, *figure) for figure in figures)
+def encoding(device: str, quick: bool) -> Rows:
+    """Encode questions with `TokenEncoder`, and by a loop over transformers."""
+    pairs = token_speed.read(None)[1]
+    sizes = token_speed.QUICK if quick else token_speed.FULL
+    for dtype in ("float32",) if quick else ("float32", "bfloat16"):
+        for title, figures in token_speed.encoding_rows(pairs, weights(), sizes, device, dtype):
+            for figure in figures:
+                beside = figure.rival_value and {figure.metric: figure.rival_value}
+                row = {figure.metric: figure.value}
+                yield Row(f"{title}, {dtype}", row, figure.rival, beside or None)
 
 
-def metric(run: Run) -> Rows:
-    """Compare K and the products of a round of FILM on a device with those of NumPy.
-
-    Raises
-    ------
-    ArithmeticError
-        If they are not the same to rounding.
-    """
-    m, r, d = (300, 20, 5) if run.quick else (50_000, 600, 100)
+def metric(device: str, quick: bool) -> Rows:
+    """Compare K and the products of a round of FILM on a device with those of NumPy."""
+    m, r, d = (300, 20, 5) if quick else (50_000, 600, 100)
     draws = np.random.default_rng(0)
     pair = [draws.standard_normal((m, r), dtype=np.float32) for _ in range(2)]
     B = draws.standard_normal((r, d), dtype=np.float32)
     activity = (draws.random(m) < 0.3).astype(np.float64)
-    moved = [RowsOnDevice(rows, run.device) for rows in pair]
+    moved = [RowsOnDevice(rows, device) for rows in pair]
     ways = {
         f"K of {m} anchors, rank {r}": lambda rows: pull_matrix(*rows, activity),
         f"images of {m} anchors, rank {r} to {d}": lambda rows: rows[0] @ B,
@@ -296,172 +272,103 @@ def metric(run: Run) -> Rows:
     for case, product in ways.items():
         found, expected = product(moved), product(pair)
         gap = float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
-        if not gap < LARGEST_GAP:
-            raise ArithmeticError(
-                f"{case}: a relative difference of {gap:.2g} is no rounding (at most "
-                f"{LARGEST_GAP:g} is)"
-            )
-        yield case, "largest_difference", gap, "", "NumPy", None
-        seconds = {"here": [], "NumPy": []}
-        for _ in range(3):
-            for name, rows in (("here", moved), ("NumPy", pair)):
-                started = time.perf_counter()
-                product(rows)
-                seconds[name].append(time.perf_counter() - started)
-        own, rival = (float(np.median(seconds[name])) for name in ("here", "NumPy"))
-        yield case, "seconds", _rounded(own), "s", "NumPy", _rounded(rival)
+        yield _compared(case, gap, lambda p=product: p(moved), lambda p=product: p(pair))
 
 
-def ranks(run: Run) -> Rows:
-    """Count the ranks of listed pairs on a device and by NumPy.
-
-    Raises
-    ------
-    ArithmeticError
-        If one rank is another.
-    """
-    n, m, d = (500, 100, 20) if run.quick else (50_000, 20_000, 100)
+def ranks(device: str, quick: bool) -> Rows:
+    """Count the ranks of listed pairs on a device and by NumPy."""
+    n, m, d = (500, 100, 20) if quick else (50_000, 20_000, 100)
     draws = np.random.default_rng(0)
     points = draws.standard_normal((n, d), dtype=np.float32)
     pairs = draws.integers(0, n, (m, 2))
-    seconds, found = {}, {}
-    # The first call loads what a device needs.
-    neighbour_ranks(points[:100], pairs[:0], device=run.device)
-    for name, device in (("here", run.device), ("NumPy", None)):
-        started = time.perf_counter()
-        found[name] = neighbour_ranks(points, pairs, device=device)
-        seconds[name] = _rounded(time.perf_counter() - started)
-    case = f"ranks of {m} pairs among {n} points of {d} dimensions"
-    different = int((found["here"] != found["NumPy"]).sum())
-    if different:
-        raise ArithmeticError(f"{case}: {different} are others than NumPy's")
-    yield case, "different_ranks", 0.0, "", "NumPy", None
-    yield case, "seconds", seconds["here"], "s", "NumPy", seconds["NumPy"]
+    ours, theirs = (
+        lambda place=place: neighbour_ranks(points, pairs, device=place) for place in (device, None)
+    )
+    different = float((ours() != theirs()).sum())
+    yield _compared(f"ranks of {m} pairs among {n} points of {d}", different, ours, theirs)
 
 
-def finder(run: Run) -> Rows:
-    """Look up the nearest points of some on a device and by NumPy, as a duplicate finder does.
+def finder(device: str, quick: bool) -> Rows:
+    """Look up the nearest points of some on a device and by NumPy, as a duplicate finder does."""
+    n, m, d, cells = (500, 100, 20, 10) if quick else (50_000, 5_000, 256, 900)
+    points = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    centres = learn_centres(points, cells, seed=0)
+    probed = NearestSearch(points, centres=centres, n_probe=cells // 10)
+    searches = {f"all of {n} points": NearestSearch(points), f"{cells // 10} cells": probed}
+    for name, search in searches.items():
+        ours, theirs = (
+            lambda place=place, search=search: search(points[:m], 11, place)
+            for place in (device, None)
+        )
+        (positions, cosines), (_, expected) = ours(), theirs()
+        true = np.einsum("md,mkd->mk", points[:m], points[positions], dtype=np.float64)
+        gap = max(float(np.abs(given - expected).max()) for given in (cosines, true))
+        yield _compared(f"11 nearest of {m} points of {d} among {name}", gap, ours, theirs)
+
+
+def _compared(case: str, gap: float, ours: Callable[[], Any], theirs: Callable[[], Any]) -> Row:
+    """Time both ways, whose results differ by a gap.
 
     Raises
     ------
     ArithmeticError
-        If a cosine is another than NumPy's, or not that of the point which it is given for.
+        If that is more than rounding.
     """
-    n, m, d, cells = (500, 100, 20, 10) if run.quick else (50_000, 5_000, 256, 900)
-    k = 11
-    points = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    centres = learn_centres(points, cells, seed=0)
-    ways = {
-        f"all of {n} points": NearestSearch(points),
-        f"{cells // 10} of {cells} cells": NearestSearch(
-            points, centres=centres, n_probe=cells // 10
-        ),
-    }
-    # The first call loads what a device needs.
-    ways[f"all of {n} points"](points[:m], k, run.device)
-    for name, search in ways.items():
-        seconds, found = {}, {}
-        for place, device in (("here", run.device), ("NumPy", None)):
-            started = time.perf_counter()
-            found[place] = search(points[:m], k, device)
-            seconds[place] = _rounded(time.perf_counter() - started)
-        (positions, cosines), (_, expected) = found["here"], found["NumPy"]
-        true = np.einsum("md,mkd->mk", points[:m], points[positions], dtype=np.float64)
-        gap = max(float(np.abs(given - expected).max()) for given in (cosines, true))
-        case = f"{k} nearest of {m} points of {d} dimensions among {name}"
-        if not gap < LARGEST_GAP:
-            raise ArithmeticError(
-                f"{case}: cosines differ by {gap:.2g}, which is no rounding (at most "
-                f"{LARGEST_GAP:g} is)"
-            )
-        yield case, "largest_difference", gap, "", "NumPy", None
-        yield case, "seconds", seconds["here"], "s", "NumPy", seconds["NumPy"]
+    if not gap < LARGEST_GAP:
+        raise ArithmeticError(f"{case}: a difference of {gap:.2g}, at most {LARGEST_GAP:g} is none")
+    seconds = [min(seconds_of(way, "cpu") for _ in range(3)) for way in (ours, theirs)]
+    row = {"seconds": seconds[0], "largest_difference": gap}
+    return Row(case, row, "NumPy", {"seconds": seconds[1]})
 
 
-def train(name: str, run: Run) -> Rows:
-    """Train by a recipe, as far as the time goes: speed, memory, loss, and the score that chooses.
-
-    A few steps come first: their time says how many more there is time for. These are made twice,
-    and the second time counts: the seed is the same, so that all shapes of batches have been met,
-    for each of which a GPU may load or compile something.
-    """
-    import torch
-    from torch.optim.optimizer import register_optimizer_step_post_hook
-
-    data = gpu_kit.recipe_rows(name)
-    settings = SETTINGS[name] | {"eval_steps": 10**9, "random_state": 0}
-    if run.quick:
-        data, settings = data.first(24), settings | {"train_batch_size": 4, "epochs": 1}
-    model = RCMDRegressor(gpu_kit.weights(), device=run.device)
-    before = _rounded(100 * model.fit(data.held[:1]).score(data.held, data.y_held))
-    model.set_params(**settings)
-    batch = model.get_params()["train_batch_size"]
-    steps_of_all = -(-len(data.rows) // batch)
-
-    def times_of(steps: float) -> np.ndarray:
-        """Train so many steps; gives when each ended."""
-        ended: list[float] = []
-        hook = register_optimizer_step_post_hook(lambda *_: ended.append(time.monotonic()))
-        model.set_params(epochs=steps / steps_of_all)
-        try:
-            model.fit(data.rows, data.y, eval_set=(data.held, data.y_held))
-        finally:
-            hook.remove()
-        return np.array(ended)
-
-    dtypes = DTYPES[:1] if run.quick else DTYPES
-    for done, dtype in enumerate(dtypes):
-        model.set_params(dtype=dtype)
-        started, share = time.monotonic(), run.left() / (len(dtypes) - done)
-        warm = times_of(2 if run.quick else WARM_STEPS)
-        spent = time.monotonic() - started
-        # The first steps are the slowest, and loading and judging come twice more.
-        most = int((share - 3 * spent) / (2 * np.diff(warm).mean()))
-        steps = max(len(warm), min(most, round(settings["epochs"] * steps_of_all)))
-        times_of(steps)
-        if run.device == "cuda":
-            torch.cuda.reset_peak_memory_stats()
-        seconds = np.diff(times_of(steps))
-        case = f"recipe {name}, {data.source}, {dtype}, {steps} steps of {batch}"
-        yield case, "examples_a_second", _rounded(batch / np.median(seconds)), "1/s", None, None
-        yield case, "training_seconds", _rounded(seconds.sum()), "s", None, None
-        if run.device == "cuda":
-            peak = torch.cuda.max_memory_allocated() / 1e6
-            yield case, "peak", round(peak, 1), "MB", None, None
-        for when, part in (("first", model.loss_curve_[:5]), ("last", model.loss_curve_[-5:])):
-            yield case, f"{when}_loss", _rounded(float(np.mean(part))), "", None, None
-        score = _rounded(100 * model.scores_[-1][1])
-        yield case, "chosen_by", score, "", "untrained", before
+def weights() -> str | None:
+    """Give the folder of the weights taken along, or None for the packaged ones."""
+    if not KIT.is_dir():
+        find_model(None)
+        return None
+    return str(KIT)
 
 
-def _device() -> str:
+def peak_of(work: Callable[[], Any], device: str) -> float:
+    """Peak memory of a call in MB, beyond what was in use before."""
     import torch
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        work()
+        torch.cuda.synchronize()
+        return round((torch.cuda.max_memory_allocated() - before) / 1e6, 1)
+    # Linux then counts the peak from here on.
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = _memory("VmRSS")
+    work()
+    return round(max(_memory("VmHWM") - before, 0) / 1e6, 1)
 
 
-def _refuse(reason: str) -> int:
-    print(f"benchmarks.gpu: {reason}", file=sys.stderr)
-    return 2
+def _memory(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}")
+def seconds_of(work: Callable[[], Any], device: str) -> float:
+    """Seconds of a call."""
+    import torch
+
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    wait()
+    started = time.perf_counter()
+    work()
+    wait()
+    return time.perf_counter() - started
 
 
-CASES = {
-    "kernel": Case(kernel, 130),
-    "step": Case(step, 80),
-    "encoding": Case(encoding, 50),
-    "here": Case(partial(train, "here"), 53),
-    "quora": Case(partial(train, "quora"), 53),
-    "sts": Case(partial(train, "sts"), 53),
-    "metric": Case(metric, 15),
-    "ranks": Case(ranks, 20),
-    "finder": Case(finder, 15),
+CASES: dict[str, Callable[[str, bool], Rows]] = {
+    each.__name__: each for each in (kernel, step, encoding, metric, ranks, finder)
 }
-"""Cases by their names, in the order in which they run; a new one is one line more."""
+"""Cases by their names, in the order in which they run."""
 
 
 if __name__ == "__main__":

@@ -33,10 +33,8 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.accurate import chosen
 from benchmarks.quora import pair_cosines
 from benchmarks.support.folders import data_folder
-from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import Splits, read_folder
-from benchmarks.support.records import record
-from benchmarks.support.significance import record_differences
+from benchmarks.support.run import Results, parser_of, refused
 from estimators import (
     DuplicateClassifier,
     LexicalFeatures,
@@ -62,10 +60,7 @@ MOST_FAMILIAR = 2000
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.intents", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="holds quora, clinc150 and banking77")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--quick", action="store_true")
+    parser = parser_of("intents", __doc__, "holds quora, clinc150 and banking77")
     parser.add_argument("--accurate", metavar="CACHE", help="folder of benchmarks.accurate")
     parser.add_argument("--dtype", help="of its member rcmd, as benchmarks.accurate had it")
     options = parser.parse_args(arguments)
@@ -78,115 +73,86 @@ def main(arguments: list[str] | None = None) -> int:
         )
         kinds = {name: found.pairs for name, found in sets.items()} | read_other_kinds(folder)
     except (OSError, ValueError) as error:
-        print(f"benchmarks.intents: {error}", file=sys.stderr)
-        return 2
-    compared = baselines(sets, data)
-    for name, methods in compared.items():
+        return refused("intents", error)
+    told = Told(sets, baselines(sets, data), float(data.y_train.mean()), options)
+    for name, methods in told.compared.items():
         for method, values in methods.items():
-            _tell(name, method, values, compared, sets, None, options)
+            told.tell(name, method, values)
     if options.accurate:
         settings = argparse.Namespace(
             **{"encoder": None, "cache": options.accurate, "dtype": options.dtype},
             **{"epochs": 1.0, "device": None, "members": None, "quick": options.quick},
+            teacher=False,
         )
         model = chosen(settings, None).set_params(memory=options.accurate)
         model.fit(data.train, data.y_train, data.similar)
-        _tell_familiarity(model, "accurate_duplicates: ", data, kinds, options)
-        _tell_stack(model, f"{ACCURATE}, inductive", compared, sets, data, options)
-        if options.out or not options.quick:
-            record_differences("intents", options.out)
-        return 0
-    for mode in ("inductive", "collection"):
-        model = fitted_stack(sets, data, mode, options.quick)
-        _tell_stack(model, f"{STACK}, {mode}", compared, sets, data, options)
-        if mode == "inductive":
-            _tell_familiarity(model, "", data, kinds, options)
-    for method, values in neural_baselines(sets, options.quick).items():
-        for name, similarity in values.items():
-            _tell(name, method, similarity, compared, sets, None, options)
-    if options.out or not options.quick:
-        record_differences("intents", options.out)
+        told.tell_familiarity(model, "accurate_duplicates: ", data, kinds)
+        told.tell_stack(model, f"{ACCURATE}, inductive")
+    else:
+        for mode in ("inductive", "collection"):
+            model = fitted_stack(sets, data, mode, options.quick)
+            told.tell_stack(model, f"{STACK}, {mode}")
+            if mode == "inductive":
+                told.tell_familiarity(model, "", data, kinds)
+        for method, values in neural_baselines(sets, options.quick).items():
+            for name, similarity in values.items():
+                told.tell(name, method, similarity)
+    told.results.compare()
     return 0
 
 
-def _tell_stack(
-    model: DuplicateClassifier,
-    method: str,
-    compared: dict[str, dict[str, NDArray[np.float64]]],
-    sets: dict[str, QuestionPairs],
-    data: Splits,
-    options: argparse.Namespace,
-) -> None:
-    """Print and record what a classifier says of each set, as it is and adapted to its texts."""
-    share = float(data.y_train.mean())
-    for name, found in sets.items():
-        for adapted in (False, True):
-            model.adapt(np.unique(found.pairs) if adapted else None)
-            p = model.predict_proba(found.pairs)[:, 1]
-            told = f"{method}, adapted" if adapted else method
-            _tell(name, told, p, compared, sets, share, options)
-    model.adapt(None)
+class Told:
+    """Prints and records what methods say of the pairs of each set."""
 
+    def __init__(
+        self,
+        sets: dict[str, QuestionPairs],
+        compared: dict[str, dict[str, NDArray[np.float64]]],
+        share: float,
+        options: argparse.Namespace,
+    ) -> None:
+        self.sets, self.compared, self.share = sets, compared, share
+        self.results = Results("intents", options)
 
-def _tell(
-    name: str,
-    method: str,
-    values: NDArray[np.float64],
-    compared: dict[str, dict[str, NDArray[np.float64]]],
-    sets: dict[str, QuestionPairs],
-    share: float | None,
-    options: argparse.Namespace,
-) -> None:
-    """Print and record a row, beside the baseline, and what it says of each pair."""
-    y = labels_of(sets[name])
-    baseline = compared[name][BASELINE]
-    easier = without_near_others(baseline, y)
-    rows = {BAR: slice(None), EASIER: easier}
-    told = {metric: roc_auc_score(y[some], values[some]) for metric, some in rows.items()}
-    print(f"{name}: {method}", {key: round(value, 4) for key, value in told.items()}, flush=True)
-    if options.quick and not options.out:
-        return
-    case = f"{name}: {method}"
-    record_pairs("intents", case, sets[name].pairs, y, values, share=share, folder=options.out)
-    for metric, some in rows.items():
-        record(
-            "intents",
-            case,
-            metric,
-            round(float(told[metric]), 5),
-            rival=BASELINE,
-            rival_value=round(float(roc_auc_score(y[some], baseline[some])), 5),
-            seed=0,
-            folder=options.out,
+    def tell(
+        self, name: str, method: str, values: NDArray[np.float64], share: float | None = None
+    ) -> None:
+        """Tell a row, and keep what it says of each pair."""
+        found, baseline = self.sets[name], self.compared[name][BASELINE]
+        y = labels_of(found)
+        parts = {BAR: slice(None), EASIER: without_near_others(baseline, y)}
+        row, beside = (
+            {metric: float(roc_auc_score(y[some], side[some])) for metric, some in parts.items()}
+            for side in (values, baseline)
         )
+        self.results.tell(f"{name}: {method}", row, rival=BASELINE, beside=beside)
+        self.results.keep(f"{name}: {method}", found.pairs, y, values, share=share)
 
+    def tell_stack(self, model: DuplicateClassifier, method: str) -> None:
+        """Tell what a classifier says of each set, as it is and adapted to its texts."""
+        for name, found in self.sets.items():
+            for texts, case in ((None, method), (np.unique(found.pairs), f"{method}, adapted")):
+                p = model.adapt(texts).predict_proba(found.pairs)[:, 1]
+                self.tell(name, case, p, self.share)
+        model.adapt(None)
 
-def _tell_familiarity(
-    model: Any,
-    start: str,
-    data: Splits,
-    kinds: dict[str, NDArray[np.object_]],
-    options: argparse.Namespace,
-) -> None:
-    """Print and record how familiar each kind of text is, and Quora dev beside it."""
-    kinds = {"Quora dev": data.dev[: max(map(len, kinds.values()))]} | kinds
-    dev = model.familiarity(kinds["Quora dev"][:MOST_FAMILIAR])
-    for name, pairs in kinds.items():
-        found = model.familiarity(pairs[:MOST_FAMILIAR])
-        side = np.repeat([1, 0], [len(dev), len(found)])
-        row = {
-            "familiarity_auc": roc_auc_score(side, np.append(dev, found)),
-            "familiarity_mean": found.mean(),
-            "flagged": np.mean(found <= model.familiarity_limit_),
-            "untrained_share": model.adapt(np.unique(pairs)).untrained_share_,
-        }
-        row = {key: round(float(value), 4) for key, value in row.items()}
-        print(f"familiarity: {start}{name}", row, flush=True)
-        if options.quick and not options.out:
-            continue
-        for metric, value in row.items():
-            record("familiarity", f"{start}{name}", metric, value, seed=0, folder=options.out)
-    model.adapt(None)
+    def tell_familiarity(
+        self, model: Any, start: str, data: Splits, kinds: dict[str, NDArray[np.object_]]
+    ) -> None:
+        """Tell how familiar each kind of text is, and Quora dev too."""
+        kinds = {"Quora dev": data.dev[: max(map(len, kinds.values()))]} | kinds
+        dev = model.familiarity(kinds["Quora dev"][:MOST_FAMILIAR])
+        for name, pairs in kinds.items():
+            found = model.familiarity(pairs[:MOST_FAMILIAR])
+            side = np.repeat([1, 0], [len(dev), len(found)])
+            row = {
+                "familiarity_auc": float(roc_auc_score(side, np.append(dev, found))),
+                "familiarity_mean": float(found.mean()),
+                "flagged": float(np.mean(found <= model.familiarity_limit_)),
+                "untrained_share": float(model.adapt(np.unique(pairs)).untrained_share_),
+            }
+            self.results.tell(f"{start}{name}", row, bench="familiarity")
+        model.adapt(None)
 
 
 def read_sets(folder: Path, n_pairs: int) -> dict[str, QuestionPairs]:

@@ -1,7 +1,6 @@
 """Chunk alignment on SemEval-2016 task 2 (iSTS) with gold chunks, untrained.
 
-``python -m benchmarks.ists [--data DIR] [--model NAME] [--against METHOD] [--out DIR] [--quick]``.
-DIR holds
+``python -m benchmarks.ists [--data DIR] [--model NAME] [--out DIR] [--quick]``. DIR holds
 ``STSint.input.*`` files, or those of the test; without it ``$FILM_DATA/ists/train`` is taken.
 Reported is the alignment F1 under both protocols: CLRCMD's, which keeps gold alignments of score 3
 or more, and the official one. Scores of chunks are block means of contributions, aligned where they
@@ -9,14 +8,12 @@ are mutual maxima above 0, as in CLRCMD's section 4.3; "chunk vectors" are cosin
 token vectors, aligned above `LIMIT`, which was chosen on these train files; "and neighbours" adds
 a share of the cosines of the chunks before and after, and "joined" lets one chunk stand for two, as
 `align` does; both were chosen on answers-students alone. How much the F1 of a method is ahead of
-that of ``--against``, RCMD where none is named, stands with its 95 % interval: a paired bootstrap
-over pairs of sentences, those that shared sentences link drawn together. Against another method,
-and with ``--quick``, which takes 40 pairs a source, it records only where ``--out`` says so.
+that of RCMD has its 95 % interval: a paired bootstrap over pairs of sentences, those that shared
+sentences link drawn together. ``--quick`` takes 40 pairs a source.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +23,7 @@ import numpy as np
 
 from benchmarks.support.bootstrap import N_DRAWS, Interval, drawn, interval
 from benchmarks.support.folders import data_folder
-from benchmarks.support.records import record
+from benchmarks.support.run import Results, parser_of, refused
 from benchmarks.support.significance import F1_DIFFERENCE
 from estimators import TokenEncoder, question_groups
 from film.datasets import read_ists
@@ -59,28 +56,23 @@ LIMIT = 0.3
 SHARE, SHARED_LIMIT = 0.1, 0.42
 """The defaults of `align`."""
 PLANS = ("AVG", "dense (all cosines)", RCMD, "RCMD + AVG", "CMD", "matching")
-METHODS = (*PLANS, *VECTORS)
 QUICK_PAIRS = 40
 Contributions = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ists", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder with STSint.input.* files")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser = parser_of("ists", __doc__, "folder with STSint.input.* files")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
-    parser.add_argument("--against", metavar="METHOD", choices=METHODS, default=RCMD)
-    parser.add_argument("--quick", action="store_true", help="40 pairs a source")
     options = parser.parse_args(arguments)
     try:
         folder = data_folder(options.data, "ists", "train")
         data = {source: read_ists(folder, source) for source in SOURCES}
     except (OSError, ValueError) as error:
-        print(f"benchmarks.ists: {error}", file=sys.stderr)
-        return 2
+        return refused("ists", error)
     label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
     encoder = TokenEncoder(options.model).fit(["a text"])
+    results = Results("ists", options)
     for source, pairs in data.items():
         gold = pairs[:QUICK_PAIRS] if options.quick else pairs
         tokens = encoder.transform(
@@ -89,28 +81,18 @@ def main(arguments: list[str] | None = None) -> int:
         aligned = alignments(gold, tokens)
         found = {
             method: {
-                f"f1_{protocol}": round(score_alignments(gold, links, protocol).alignment.f1, 5)
+                f"f1_{protocol}": score_alignments(gold, links, protocol).alignment.f1
                 for protocol in PROTOCOLS
             }
             for method, links in aligned.items()
         }
-        for method, gap in differences(gold, aligned, options.against).items():
-            found[method] |= dict(zip(F1_DIFFERENCE, np.round(gap, 5).tolist(), strict=True))
+        start = f"{label}: {source}: "
         for method, row in found.items():
-            print(f"{label}: {source}: {method}", row, flush=True)
-            if (options.quick or options.against != RCMD) and not options.out:
-                continue
-            for metric, value in row.items():
-                is_gap = metric in F1_DIFFERENCE
-                record(
-                    "ists",
-                    f"{label}: {source}: {method}",
-                    metric,
-                    value,
-                    rival=f"{label}: {source}: {options.against}" if is_gap else options.against,
-                    rival_value=found[options.against]["f1_clrcmd" if is_gap else metric],
-                    folder=options.out,
-                )
+            results.tell(start + method, row, rival=RCMD, beside=found[RCMD], seed=None)
+        against = dict.fromkeys(F1_DIFFERENCE, found[RCMD]["f1_clrcmd"])
+        for method, gap in differences(gold, aligned, RCMD).items():
+            row = dict(zip(F1_DIFFERENCE, gap, strict=True))
+            results.tell(start + method, row, rival=start + RCMD, beside=against, seed=None)
     return 0
 
 

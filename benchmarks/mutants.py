@@ -19,7 +19,6 @@ import json
 import sys
 import tempfile
 import tomllib
-from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -119,24 +118,24 @@ def _rows(picked: list[tuple[str, Mutant]], keep: Path) -> list[dict[str, Any]] 
             # Of the copy, for the repository may change meanwhile.
             source_state, *tests_state = [_digest(clone / path) for path in paths]
             state = {"source": source_state, "tests": " ".join(tests_state)}
-            with ExitStack() as stack:
-                tests = None
-                for _, one in some:
-                    row = known.get((name, one.key))
-                    if row is None or not _holds(row, state):
-                        if tests is None:
-                            tests = stack.enter_context(Tests(clone, name, MODULES[name]))
-                        if not tests.passed:
-                            print(f"{name}: its tests fail without any change", file=sys.stderr)
-                            return None
-                        killed = tests.killed(one.source, one.function)
-                        row = {"module": name, "key": one.key, "killed": killed, **state}
-                        with keep.open("a", encoding="utf-8") as file:
-                            file.write(json.dumps(row) + "\n")
-                    if not row["killed"]:
-                        said = "argued" if one.key in arguments_of(name) else "alive"
-                        print(f"{said}: film/{name}.py:{one.line}: {one.key}", flush=True)
-                    rows.append(row)
+            tests = None
+            for _, one in some:
+                row = known.get((name, one.key))
+                if row is None or not _holds(row, state):
+                    tests = tests or Tests(clone, name, MODULES[name])
+                    if not tests.passed:
+                        print(f"{name}: its tests fail without any change", file=sys.stderr)
+                        return None
+                    killed = tests.killed(one.source)
+                    row = {"module": name, "key": one.key, "killed": killed, **state}
+                    with keep.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(row) + "\n")
+                if not row["killed"]:
+                    said = "argued" if one.key in arguments_of(name) else "alive"
+                    print(f"{said}: film/{name}.py:{one.line}: {one.key}", flush=True)
+                rows.append(row)
+            if tests:
+                tests.close()
     return rows
 
 

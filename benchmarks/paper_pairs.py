@@ -8,7 +8,6 @@ stands beside, and the share of each sum that its ten largest contributions make
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.support.folders import data_folder
-from benchmarks.support.records import record
+from benchmarks.support.run import Results, parser_of, refused
 from estimators import RCMDRegressor, TokenMatchingRegressor
 from film.datasets import read_sts_sets
 
@@ -31,22 +30,14 @@ FIGURES = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper_pairs", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder of the STS sets")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--quick", action="store_true", help="record only where --out says so")
-    options = parser.parse_args(arguments)
+    options = parser_of("paper_pairs", __doc__, "folder of the STS sets").parse_args(arguments)
     try:
         pairs = find_pairs(data_folder(options.data, "sts"))
     except (OSError, ValueError) as error:
-        print(f"benchmarks.paper_pairs: {error}", file=sys.stderr)
-        return 2
+        return refused("paper_pairs", error)
     for case, (pair, score) in pairs.items():
         figures = {"annotators": score} | measured(pair)
-        print(case, ", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
-        if options.out or not options.quick:
-            for metric, value in figures.items():
-                record("paper_pairs", case, metric, value, folder=options.out)
+        Results("paper_pairs", options).tell(case, figures, seed=None)
     return 0
 
 

@@ -45,7 +45,7 @@ import numpy as np
 
 from benchmarks.support.folders import data_folder
 from benchmarks.support.judges import PLANS, Judges
-from benchmarks.support.records import record
+from benchmarks.support.run import Results, parser_of, refused
 from benchmarks.support.training_recipes import RECIPES, Recipe, kinds_of_rows, sts_file
 from benchmarks.tables import newest
 from estimators import RCMDRegressor, average_models
@@ -60,8 +60,7 @@ TAKE_NEAR = ("teacher", "collection", "further")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rcmd_train", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder of quora, sts, ists and multi30k")
+    parser = parser_of("rcmd_train", __doc__, "folder of quora, sts, ists and multi30k")
     parser.add_argument("--nli", metavar="FILE", help="triplets for the recipe paper")
     parser.add_argument("--recipe", action="append", choices=RECIPES)
     parser.add_argument("--plan", action="append", choices=PLANS)
@@ -86,8 +85,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--save", metavar="DIR", help="keep trained models in this folder, or the average as it"
     )
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--quick", action="store_true", help="few rows, steps and judged pairs")
     options = parser.parse_args(arguments)
     if options.share and not options.average:
         parser.error("--share is the share of an --average; give both or neither")
@@ -107,25 +104,15 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--near {options.near} must be at least 1 pair")
     try:
         folder = data_folder(options.data)
-    except FileNotFoundError as error:
-        print(f"benchmarks.rcmd_train: {error}", file=sys.stderr)
-        return 2
-    if options.average:
-        try:
+        if options.average:
             _judge_average(folder, options)
-        except (OSError, ValueError) as error:
-            print(f"benchmarks.rcmd_train: {error}", file=sys.stderr)
-            return 2
-        return 0
-    for name in asked:
-        try:
+            return 0
+        for name in asked:
             _check_kept(name, options)
             judges = Judges(folder, options.quick)
-            recipe = RECIPES[name](folder, judges, options)
-        except (OSError, ValueError) as error:
-            print(f"benchmarks.rcmd_train: {error}", file=sys.stderr)
-            return 2
-        _run_recipe(name, recipe, judges, options)
+            _run_recipe(name, RECIPES[name](folder, judges, options), judges, options)
+    except (OSError, ValueError) as error:
+        return refused("rcmd_train", error)
     return 0
 
 
@@ -133,7 +120,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
     label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
     if options.dtype is not None:
         label = f"{label}, {options.dtype}"
-    seeds = _seeds(name, options)
+    seeds, results = _seeds(name, options), Results("rcmd_train", options)
     run = name if options.epochs is None else f"{name}, {options.epochs:g} epochs"
     run = run if options.rate is None else f"{run}, rate {options.rate:g}"
     run = run if options.near is None else f"{run}, {options.near} near pairs"
@@ -145,12 +132,11 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         untrained = None
         if not options.trained_only:
             fixed = {"weights": "words"} if options.weights == "words" else {}
-            before = RCMDRegressor(options.model, **common, **fixed).fit(recipe.eval_set[0])
-            said = judges.said(before, recipe.is_transfer)
-            untrained = judges.judged(before, said)
-            _tell(f"{label}: {plan}: untrained", untrained, None, options)
-            if options.out or not options.quick:
-                judges.keep("rcmd_train", f"{label}: {plan}: untrained", said, None, options.out)
+            start = RCMDRegressor(options.model, **common, **fixed).fit(recipe.eval_set[0])
+            said = judges.said(start, recipe.is_transfer)
+            untrained = judges.judged(start, said)
+            results.tell(f"{label}: {plan}: untrained", untrained, seed=None)
+            judges.keep(results, f"{label}: {plan}: untrained", said, None)
         settings: dict[str, Any] = common | recipe.settings | {"weights": options.weights}
         case = f"{label}: {run}: {plan}"
         if options.quick:
@@ -160,6 +146,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         if options.rate is not None:
             settings["learning_rate"] = options.rate
         own = []
+        before: Any = {"rival": "untrained", "beside": untrained} if untrained else {}
         for seed in seeds:
             if options.checkpoint:
                 settings["checkpoint"] = _kept(name, plan, seed, options, options.checkpoint)
@@ -173,13 +160,13 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
             seconds = time.perf_counter() - start
             said = judges.said(model, recipe.is_transfer)
             found = judges.judged(model, said)
-            if options.out or not options.quick:
-                judges.keep("rcmd_train", case, said, seed, options.out)
+            judges.keep(results, case, said, seed)
             found["training_seconds"] = seconds
             found["steps"] = len(model.loss_curve_)
             found["chosen_by"] = 100 * max(score for _, score in model.scores_)
             own.append(found)
-            _tell(f"{case}, seed {seed}", found, untrained, options, bench="rcmd_train_seeds")
+            one = f"{case}, seed {seed}"
+            results.tell(one, found, seed=None, bench="rcmd_train_seeds", **before)
             if options.save:
                 model.save(_kept(name, plan, seed, options))
         # Seeds that another run records meanwhile count too.
@@ -188,7 +175,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
         judged = "mean" if recipe.is_transfer else "STS-B"
         if len(runs) > 1:
             means["spread"] = float(np.std([found[judged] for found in runs], ddof=1))
-        _tell(f"{case}, mean of {len(runs)} seeds", means, untrained, options)
+        results.tell(f"{case}, mean of {len(runs)} seeds", means, seed=None, **before)
 
 
 def _seeds(name: str, options: argparse.Namespace) -> range:
@@ -229,7 +216,7 @@ def _check_kept(name: str, options: argparse.Namespace) -> None:
 
 
 def _judge_average(folder: Path, options: argparse.Namespace) -> None:
-    models, shares, names = _shared(options)
+    (models, shares, names), results = _shared(options), Results("rcmd_train", options)
     judges = Judges(folder, options.quick)
     is_transfer = options.recipe != ["sts"]
     kinds = kinds_of_rows(folder, judges) if is_transfer else {"STS-B dev": sts_file(folder, "dev")}
@@ -247,9 +234,8 @@ def _judge_average(folder: Path, options: argparse.Namespace) -> None:
             )
             kinds_of = [options.dtype, options.weights and f"weights of {options.weights}"]
             kind = "".join(f", {each}" for each in kinds_of if each)
-            _tell(f"{names}{kind}: {plan}", found, None, options)
-            if options.out or not options.quick:
-                judges.keep("rcmd_train", f"{names}{kind}: {plan}", said, None, options.out)
+            results.tell(f"{names}{kind}: {plan}", found, seed=None)
+            judges.keep(results, f"{names}{kind}: {plan}", said, None)
 
 
 def _shared(options: argparse.Namespace) -> tuple[list[Any], list[float] | None, str]:
@@ -264,30 +250,6 @@ def _shared(options: argparse.Namespace) -> tuple[list[Any], list[float] | None,
     )
     shares = [1 - sum(options.share), *options.share]
     return [options.model, *options.average], shares, f"start + {parts}"
-
-
-def _tell(
-    case: str,
-    found: dict[str, float],
-    before: dict[str, float] | None,
-    options: argparse.Namespace,
-    bench: str = "rcmd_train",
-) -> None:
-    shown = " ".join(f"{metric} {value:.4g}" for metric, value in found.items())
-    print(f"{case}: {shown}", flush=True)
-    if options.quick and not options.out:
-        return
-    for metric, value in found.items():
-        is_rival = before is not None and metric in before
-        record(
-            bench,
-            case,
-            metric,
-            round(value, 4),
-            rival="untrained" if is_rival else None,
-            rival_value=before[metric] if before is not None and is_rival else None,
-            folder=options.out,
-        )
 
 
 if __name__ == "__main__":

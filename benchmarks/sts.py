@@ -1,22 +1,16 @@
-"""Untrained token similarities on the seven STS sets, beside pooling and BERTScore.
+"""Untrained token similarities on the seven STS sets, with pooling of the same vectors.
 
 ``python -m benchmarks.sts [--data DIR] [--model NAME ...] [--out DIR] [--quick]``. DIR is laid out
 as SentEval's downstream/STS with SICK beside it; without it ``$FILM_DATA/sts`` is taken. Reported
 is Spearman × 100, subsets of a year joined. Nothing is trained, and nothing is chosen here: every
 method is the same on all sets. What each says of every pair is kept, so that `benchmarks.compare`
-says of any two whether their difference stands. BERTScore runs by its own package with the same
-encoder, in an environment that the benchmark makes (``--rivals`` names it; ``--no-rivals`` leaves
-it out).
+says of any two whether their difference stands.
 ``--quick`` takes 60 pairs a set and records only where ``--out`` says so.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,19 +19,14 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
-from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.folders import data_folder
-from benchmarks.support.pair_rows import record_pairs
-from benchmarks.support.records import record
-from benchmarks.support.significance import record_differences
-from estimators import RCMDRegressor, TokenEncoder, TokenMatchingRegressor
-from estimators.encoders import find_model
+from benchmarks.support.run import Results, parser_of, refused
+from estimators import RCMDRegressor, TokenEncoder
 from estimators.tokens import weights_of_tokens
 from film.datasets import ScoredPairs, read_sts_sets
 from film.pairs import row_cosines
 from film.tokens import Ragged, ragged_matching, ragged_similarities
 
-BERTSCORE = ("bert-score==0.3.13", "transformers<5", "torch==2.13.0", "numpy<2.5")
 QUICK_PAIRS = 60
 CLS = "[CLS]"
 WHITENED = 256
@@ -47,54 +36,30 @@ Similarity = Callable[[np.ndarray], np.ndarray]
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sts", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder of the seven sets")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument(
-        "--model", action="append", metavar="NAME", help="hub name or folder; may be repeated"
-    )
-    parser.add_argument("--rivals", metavar="DIR", default="out/bertscore", help="its environment")
-    parser.add_argument("--no-rivals", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="60 pairs a set")
+    parser = parser_of("sts", __doc__, "folder of the seven sets")
+    parser.add_argument("--model", action="append", metavar="NAME", help="hub name or folder")
     options = parser.parse_args(arguments)
     try:
         sets = read_sts_sets(data_folder(options.data, "sts"))
-        python = None if options.no_rivals else rival_python(options.rivals, BERTSCORE)
     except (OSError, ValueError) as error:
-        print(f"benchmarks.sts: {error}", file=sys.stderr)
-        return 2
+        return refused("sts", error)
     if options.quick:
         sets = {name: first_pairs(data, QUICK_PAIRS) for name, data in sets.items()}
-    with tempfile.TemporaryDirectory() as cache:
-        for model in options.model or [None]:
-            _run_model(model, sets, cache, python, options)
-    if options.out or not options.quick:
-        record_differences("sts", options.out)
+    results = Results("sts", options)
+    for model in options.model or [None]:
+        label = "all-MiniLM-L6-v2" if model is None else Path(model).name
+        base: dict[str, float] = {}
+        for case, similarity in methods(model).items():
+            said = {name: similarity(data.pairs) for name, data in sets.items()}
+            row = correlations(said, sets)
+            gain = {"gain_over_cls": row["mean"] - base["mean"]} if base else {}
+            results.tell(
+                f"{label}: {case}", row | gain, rival=CLS if base else None, beside=base, seed=None
+            )
+            keep_pairs(results, f"{label}: {case}", said, sets)
+            base = base or row
+    results.compare()
     return 0
-
-
-def _run_model(
-    model: str | None,
-    sets: dict[str, ScoredPairs],
-    cache: str,
-    python: Path | None,
-    options: argparse.Namespace,
-) -> None:
-    label = "all-MiniLM-L6-v2" if model is None else Path(model).name
-    found: dict[str, dict[str, float]] = {}
-    known = methods(model)
-    if python is not None:
-        known["BERTScore, its package"] = lambda pairs: bertscore(model, pairs, python)
-    for case, similarity in known.items():
-        said = {name: similarity(data.pairs) for name, data in sets.items()}
-        found[case] = correlations(said, sets)
-        _tell(label, case, found, options)
-        if options.out or not options.quick:
-            keep_pairs("sts", f"{label}: {case}", said, sets, options.out)
-    for case, gap in contribution_gaps(model, cache, sets["STS-B"].pairs).items():
-        print(f"{label}: {case}: contributions miss the similarity by at most {gap:.1e}")
-        if options.out or not options.quick:
-            record("contributions", f"{label}: {case}", "largest_gap", gap, folder=options.out)
 
 
 def methods(model: str | None) -> dict[str, Similarity]:
@@ -168,11 +133,6 @@ def methods(model: str | None) -> dict[str, Similarity]:
     return found
 
 
-def measured(similarity: Similarity, sets: dict[str, ScoredPairs]) -> dict[str, float]:
-    """Spearman × 100 on every set, and their mean."""
-    return correlations({name: similarity(data.pairs) for name, data in sets.items()}, sets)
-
-
 def correlations(said: dict[str, np.ndarray], sets: dict[str, ScoredPairs]) -> dict[str, float]:
     """Spearman × 100 of what was said of the pairs of every set, and their mean."""
     row = {
@@ -184,71 +144,15 @@ def correlations(said: dict[str, np.ndarray], sets: dict[str, ScoredPairs]) -> d
 
 
 def keep_pairs(
-    bench: str,
+    results: Results,
     case: str,
     said: dict[str, np.ndarray],
     sets: dict[str, ScoredPairs],
-    folder: str | None,
     seed: int | None = None,
 ) -> None:
     """Keep what a row says of the pairs of every set."""
     for name, values in said.items():
-        data, told = sets[name], {"part": name, "seed": seed, "folder": folder}
-        record_pairs(bench, case, data.pairs, data.scores, values, **told)
-
-
-def contribution_gaps(model: str | None, cache: str, pairs: np.ndarray) -> dict[str, float]:
-    """Largest distance of a pair's sum of contributions from its similarity, by method."""
-    models = {
-        kind: RCMDRegressor(model, plan=kind, cache=cache)
-        for kind in ("rcmd", "rcmd1", "rcmd2", "cmd", "avg", "rcmd+avg", "cls")
-    }
-    models |= {
-        f"matching, {function}": TokenMatchingRegressor(model, matching=function, cache=cache)
-        for function in ("both", "significance", "uniqueness")
-    }
-    gaps = {}
-    for name, estimator in models.items():
-        said = estimator.fit(pairs).similarity(pairs)
-        sums = [explanation.contributions.sum() for explanation in estimator.explain(pairs)]
-        gaps[name] = float(np.abs(said - sums).max())
-    return gaps
-
-
-def bertscore(model: str | None, pairs: np.ndarray, python: Path) -> np.ndarray:
-    """F1 of the package bert-score, by the interpreter that has it, on the same last layer."""
-    folder = find_model(model)
-    with open(folder / "config.json", encoding="utf-8") as file:
-        layers = json.load(file)["num_hidden_layers"]
-    script = SCRIPTS / "bertscore_rival.py"
-    with tempfile.TemporaryDirectory() as scratch:
-        source, target = Path(scratch, "pairs.json"), Path(scratch, "scores.json")
-        source.write_text(json.dumps(pairs.tolist()), encoding="utf-8")
-        command = [str(python), str(script), str(source), str(target), str(folder), str(layers)]
-        subprocess.run(command, check=True)
-        return np.array(json.loads(target.read_text(encoding="utf-8"))["scores"])
-
-
-def _tell(
-    label: str, case: str, found: dict[str, dict[str, float]], options: argparse.Namespace
-) -> None:
-    row = found[case]
-    shown = " ".join(f"{name} {value:.1f}" for name, value in row.items() if name != "mean")
-    print(f"{label}: {case}: mean {row['mean']:.2f} | {shown}", flush=True)
-    if options.quick and not options.out:
-        return
-    base = {} if case == CLS else found[CLS]
-    gain = {"gain_over_cls": row["mean"] - base["mean"]} if base else {}
-    for metric, value in (row | gain).items():
-        record(
-            "sts",
-            f"{label}: {case}",
-            metric,
-            round(value, 3),
-            rival=CLS if base else None,
-            rival_value=round(base[metric], 3) if metric in base else None,
-            folder=options.out,
-        )
+        results.keep(case, sets[name].pairs, sets[name].scores, values, part=name, seed=seed)
 
 
 def first_pairs(data: ScoredPairs, n: int) -> ScoredPairs:

@@ -18,46 +18,36 @@ import time
 from pathlib import Path
 
 from benchmarks.support.bench_corpus import bench_corpus
-from benchmarks.support.quora_data import generated, read_folder
-from benchmarks.support.records import record
+from benchmarks.support.quora_data import splits_of
+from benchmarks.support.run import Results, parser_of
 from estimators import fast_duplicates, save_model
 from estimators.cli import write_table
 
 PAIRS, TEXTS = 2_345_796, 1_000_000
-UNITS = {"seconds": "s", "seconds after a kill": "s", "peak": "MB"}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure; status 1 where the two submissions differ."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.submission", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder with Quora's files")
+    parser = parser_of("submission", __doc__, "folder with Quora's files")
     parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--texts", type=int, default=TEXTS)
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args(arguments)
     if options.quick:
         options.pairs, options.texts = 3_000, 1_500
     with tempfile.TemporaryDirectory() as work:
         row = measure(Path(work), options)
     case = f"{options.pairs} pairs of {options.texts} texts"
-    print(case, row, flush=True)
     if not row.pop("same"):
         print("benchmarks.submission: the killed run wrote another submission", file=sys.stderr)
         return 1
-    if options.out or not options.quick:
-        for metric, value in row.items():
-            unit = UNITS.get(metric, "")
-            record("submission", case, metric, value, unit, seed=0, folder=options.out)
+    Results("submission", options).tell(case, row)
     return 0
 
 
 def measure(work: Path, options: argparse.Namespace) -> dict[str, float]:
     """Fit, write the table, and judge it in one run and in two."""
     model, table = work / "model.film", work / "test.csv"
-    limit = 600 if options.quick else None
-    data = generated(600, 0) if not options.data else None
-    data = data or read_folder(Path(options.data), on_error="raise", limit=limit, seed=0)
+    data = splits_of(options, 600, 600, limit=600)
     small = {"d": 10, "rank": 30, "cv": 2} if options.quick else {}
     save_model(fast_duplicates(**small).fit(data.train, data.y_train, data.similar), model)
     corpus = bench_corpus(options.texts, options.pairs)

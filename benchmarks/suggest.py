@@ -9,19 +9,16 @@ mean. Without ``--data`` pairs are generated. ``--quick`` records only where ``-
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.support.quora_data import Splits, generated, read_folder
-from benchmarks.support.records import record
+from benchmarks.support.quora_data import Splits, splits_of
+from benchmarks.support.run import Results, parser_of, refused
 from estimators.pairs import DuplicateClassifier, few_label_duplicates, suggest_pairs
 from film.pairs import binary_log_loss
 
@@ -34,45 +31,36 @@ SUGGESTED, RANDOM = "suggested", "random"
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.suggest", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv and dev.csv")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--quick", action="store_true", help="a few hundred pairs, two seeds")
+    parser = parser_of("suggest", __doc__, "folder with Quora's train.csv and dev.csv")
     options = parser.parse_args(arguments)
-    try:
-        data = read(options.data, options.quick)
-    except (OSError, ValueError) as error:
-        print(f"benchmarks.suggest: {error}", file=sys.stderr)
-        return 2
     # A pair that stands in Quora with both labels is part of the task.
     warnings.filterwarnings("ignore", message=".*occur with both labels")
     seeds = range(QUICK_SEEDS if options.quick else SEEDS)
-    started = time.perf_counter()
-    found = compare(data, seeds, rank=50 if options.quick else 300)
-    print(f"{time.perf_counter() - started:.0f} s for {len(data.train)} pairs, {len(seeds)} seeds")
+    try:
+        data = splits_of(options, 4000, 1000, limit=800)
+        found = compare(data, seeds, rank=50 if options.quick else 300)
+    except (OSError, ValueError) as error:
+        return refused("suggest", error)
+    results = Results("suggest", options)
+    start, end = f"{data.name}: ", " (quick)" if options.quick else ""
     for budget in BUDGETS:
-        for way in (SUGGESTED, RANDOM):
+        means = {}
+        for way in (RANDOM, SUGGESTED):
             mean, spread = (f(found[way, budget], axis=0) for f in (np.mean, np.std))
-            shown = zip(METRICS, mean, spread, strict=True)
-            text = ", ".join(f"{name} {m:.4f} ± {s:.4f}" for name, m, s in shown)
-            print(f"{budget} labels, {way}: {text}")
-        found_apart = differences(found, budget)
-        shown = zip(METRICS, *found_apart, strict=True)
-        text = ", ".join(
-            f"{name} {m:+.4f} [{low:+.4f}, {high:+.4f}]" for name, m, low, high in shown
-        )
-        print(f"{budget} labels, {SUGGESTED} less {RANDOM}: {text}")
-    if options.out or not options.quick:
-        _record(found, data.name, options)
+            means[way] = dict(zip(METRICS, mean, strict=True))
+            row = means[way] | {f"{m}_std": s for m, s in zip(METRICS, spread, strict=True)}
+            rival = {"rival": RANDOM, "beside": means[RANDOM]} if way == SUGGESTED else {}
+            case = f"{start}{budget} labels, {way}, mean of {len(seeds)} seeds{end}"
+            results.tell(case, row, seed=None, **rival)
+        apart = differences(found, budget)
+        row = {
+            metric + part: value
+            for part, values in zip(("", "_low", "_high"), apart, strict=True)
+            for metric, value in zip(METRICS, values, strict=True)
+        }
+        case = f"{budget} labels, {SUGGESTED} less {RANDOM}, {len(seeds)} paired seeds{end}"
+        results.tell(start + case, row, seed=None)
     return 0
-
-
-def read(folder: str | None, quick: bool) -> Splits:
-    """Read the pool and the pairs to judge by."""
-    if folder:
-        limit = 800 if quick else None
-        return read_folder(Path(folder), on_error="raise", limit=limit, seed=0)
-    return generated(1000 if quick else 4000, 0)
 
 
 def compare(data: Splits, seeds: range, rank: int) -> dict[tuple[str, int], np.ndarray]:
@@ -126,37 +114,6 @@ def differences(
     half = student.ppf(0.975, n - 1) * apart.std(axis=0, ddof=1) / np.sqrt(n)
     mean = apart.mean(axis=0)
     return mean, mean - half, mean + half
-
-
-def _record(
-    found: dict[tuple[str, int], np.ndarray], name: str, options: argparse.Namespace
-) -> None:
-    for (way, budget), rows in found.items():
-        for column, metric in enumerate(METRICS):
-            for suffix, of in (("", np.mean), ("_std", np.std)):
-                rival = found[RANDOM, budget][:, column]
-                record(
-                    "suggest",
-                    f"{name}: {budget} labels, {way}, mean of {len(rows)} seeds"
-                    f"{' (quick)' if options.quick else ''}",
-                    metric + suffix,
-                    round(float(of(rows[:, column])), 5),
-                    rival=RANDOM if way == SUGGESTED else None,
-                    rival_value=round(float(of(rival)), 5) if way == SUGGESTED else None,
-                    folder=options.out,
-                )
-    for budget in BUDGETS:
-        n = len(found[SUGGESTED, budget])
-        for metric, *values in zip(METRICS, *differences(found, budget), strict=True):
-            for suffix, value in zip(("", "_low", "_high"), values, strict=True):
-                record(
-                    "suggest",
-                    f"{name}: {budget} labels, {SUGGESTED} less {RANDOM}, {n} paired seeds"
-                    f"{' (quick)' if options.quick else ''}",
-                    metric + suffix,
-                    round(float(value), 5),
-                    folder=options.out,
-                )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Token-level similarity on the processor: its share of encoding, exact transport, and encoding.
+"""Token-level similarity on the processor: its share of encoding, and encoding.
 
 ``python -m benchmarks.token_speed [--data DIR] [--out DIR] [--quick] [--model NAME]
 [--only PART ...]``. Questions are those of ``DIR/train.csv``, by default of ``$FILM_DATA/quora``;
@@ -7,7 +7,6 @@ torch threads:
 
 - 512 pairs of questions, joined where they are short and cut to 8 up to 128 tokens, in batches of
   exactly 4 up to 128 texts: what RCMD and token matching take, in percent of encoding their texts.
-- CMD of 10,000 pairs by a loop over POT's ``ot.emd``, and by ours in one and two processes.
 - Encoding 10,000 questions by a loop over transformers in file order, padded batches of 32, and by
   `TokenEncoder`; each question once, and with repeats as in the file.
 
@@ -17,8 +16,6 @@ takes few pairs and records only where ``--out`` says so.
 
 from __future__ import annotations
 
-import argparse
-import math
 import sys
 import time
 import warnings
@@ -27,16 +24,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib.externals.loky import get_reusable_executor
 
 from benchmarks.support.folders import film_data
-from benchmarks.support.records import record
+from benchmarks.support.run import Results, parser_of, refused
 from estimators import TokenEncoder
 from estimators.encoders import TOKENS_PER_TEXT, find_model
 from film.datasets import make_question_pairs, read_quora
 from film.tokens import Ragged, ragged_matching, ragged_similarities
 
-POT, TRANSFORMERS = "loop over ot.emd", "transformers in file order"
+TRANSFORMERS = "transformers in file order"
 MAX_LENGTH, PLAIN_BATCH = 128, 32
 GENERATED = 12_000
 
@@ -47,13 +43,12 @@ class Sizes(NamedTuple):
     pairs: int
     lengths: tuple[int, ...]
     batches: tuple[int, ...]
-    cmd_pairs: int
     questions: int
     turns: int
 
 
-FULL = Sizes(512, (8, 16, 32, 48, 64, 128), (4, 16, 64, 128), 10_000, 10_000, 3)
-QUICK = Sizes(16, (8, 32), (4, 16), 600, 200, 1)
+FULL = Sizes(512, (8, 16, 32, 48, 64, 128), (4, 16, 64, 128), 10_000, 3)
+QUICK = Sizes(16, (8, 32), (4, 16), 200, 1)
 
 
 class Figure(NamedTuple):
@@ -61,7 +56,6 @@ class Figure(NamedTuple):
 
     metric: str
     value: float
-    unit: str = ""
     rival: str | None = None
     rival_value: float | None = None
 
@@ -73,38 +67,23 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     import torch
 
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.token_speed", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="folder with Quora's train.csv")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
-    parser.add_argument("--quick", action="store_true", help="few pairs")
+    parser = parser_of("token_speed", __doc__, "folder with Quora's train.csv")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
     parser.add_argument("--only", action="append", choices=PARTS, help="leave other parts out")
     options = parser.parse_args(arguments)
     try:
         name, pairs = read(options.data)
     except (OSError, ValueError) as error:
-        print(f"benchmarks.token_speed: {error}", file=sys.stderr)
-        return 2
+        return refused("token_speed", error)
     label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
     name = f"{label}, {name}, {torch.get_num_threads()} torch threads"
-    sizes = QUICK if options.quick else FULL
+    results = Results("token_speed", options)
     for part in options.only or PARTS:
-        for title, figures in PARTS[part](pairs, options.model, sizes):
-            shown = ", ".join(map(_shown, figures))
-            print(f"{name}: {title}: {shown}", flush=True)
-            if options.quick and not options.out:
-                continue
-            for metric, value, unit, rival, rival_value in figures:
-                record(
-                    "token_speed",
-                    f"{name}: {title}",
-                    metric,
-                    value,
-                    unit,
-                    rival=rival,
-                    rival_value=rival_value,
-                    folder=options.out,
-                )
+        for title, figures in PARTS[part](pairs, options.model, QUICK if options.quick else FULL):
+            for metric, value, rival, rival_value in figures:
+                beside = None if rival_value is None else {metric: rival_value}
+                case = f"{name}: {title}"
+                results.tell(case, {metric: value}, rival=rival, beside=beside, seed=None)
     return 0
 
 
@@ -143,47 +122,14 @@ def stage_rows(pairs: np.ndarray, model: str | None, sizes: Sizes) -> Rows:
             seconds, _ = in_turns(encode | stages, sizes.turns)
             encoding = seconds.pop("encoding")
             whole = _median(encoding)
-            figures = [Figure("encoding_seconds", whole, "s")]
+            figures = [Figure("encoding_seconds", whole)]
             for stage, spent in seconds.items():
                 percent = _median(100 * spent / encoding)
                 figures += [
-                    Figure(f"{stage}_seconds", _median(spent), "s", "encoding", whole),
-                    Figure(f"{stage}_percent", percent, "%"),
+                    Figure(f"{stage}_seconds", _median(spent), "encoding", whole),
+                    Figure(f"{stage}_percent", percent),
                 ]
             yield f"{sizes.pairs} pairs, {length} tokens, {batch} texts a batch", figures
-
-
-def exact_rows(pairs: np.ndarray, model: str | None, sizes: Sizes) -> Rows:
-    """Compare CMD with a loop over POT's solver on the same vectors."""
-    chosen = pairs[: sizes.cmd_pairs]
-    texts, codes = np.unique(chosen.ravel(), return_inverse=True)
-    codes = codes.reshape(-1, 2)
-    tokens = _cut(_encoder(model, MAX_LENGTH, PLAIN_BATCH), texts.tolist())
-
-    def cmd(n_jobs: int) -> np.ndarray:
-        return ragged_similarities(tokens, tokens, "cmd", pairs=codes, n_jobs=n_jobs)
-
-    loop_over_pot(tokens, codes[:1])
-    # The cold run leaves warm workers to the one after it.
-    ways = {
-        POT: lambda: loop_over_pot(tokens, codes),
-        "n_jobs=1": lambda: cmd(1),
-        "n_jobs=2, cold": lambda: cmd(2),
-        "n_jobs=2, warm": lambda: cmd(2),
-    }
-    seconds, values = in_turns(ways, sizes.turns, before=_stop_workers)
-    _stop_workers()
-    rival, theirs = seconds.pop(POT), values.pop(POT)
-    for way, spent in seconds.items():
-        gap = float(np.abs(values[way] - theirs).max())
-        yield (
-            f"CMD of {len(codes)} pairs, {way}",
-            [
-                Figure("seconds", _median(spent), "s", POT, _median(rival)),
-                Figure("times_as_fast", _median(rival / spent), "x", POT),
-                Figure("largest_difference", gap, "", POT),
-            ],
-        )
 
 
 def encoding_rows(
@@ -193,29 +139,23 @@ def encoding_rows(
     device: str = "cpu",
     dtype: str = "float32",
     batch_size: int = PLAIN_BATCH,
-    within: float = math.inf,
 ) -> Rows:
-    """Compare `TokenEncoder` with a loop over transformers on the same questions.
-
-    It takes one turn of each at least, and no more than fit into so many seconds.
-    """
-    in_file, started = pairs.ravel().tolist(), time.perf_counter()
+    """Compare `TokenEncoder` with a loop over transformers on the same questions."""
+    in_file = pairs.ravel().tolist()
     encoder = _encoder(model, MAX_LENGTH, batch_size, device=device, dtype=dtype)
     plain = PlainLoop(model, device, dtype, batch_size)
     kinds = {
         "different questions": list(dict.fromkeys(in_file))[: sizes.questions],
         "questions with repeats as in the file": in_file[: sizes.questions],
     }
-    for done, (title, texts) in enumerate(kinds.items()):
+    for title, texts in kinds.items():
         # Texts of all lengths, for what a device loads or chooses for each shape.
         some = texts[:: max(1, len(texts) // (4 * batch_size))]
         for way in (plain, lambda some: _cut(encoder, some)):
             way(some)
-        left = within - (time.perf_counter() - started)
         seconds, values = in_turns(
             {"plain": lambda texts=texts: plain(texts), "ours": lambda t=texts: _cut(encoder, t)},
             sizes.turns,
-            within=left / (len(kinds) - done),
         )
         ours, theirs = len(texts) / seconds["ours"], len(texts) / seconds["plain"]
         gap = float(np.abs(values["ours"].values - values["plain"]).max())
@@ -223,9 +163,9 @@ def encoding_rows(
         yield (
             f"encoding {len(texts)} {title}",
             [
-                Figure("sentences_a_second", speeds[0], "1/s", TRANSFORMERS, speeds[1]),
-                Figure("times_as_fast", _median(ours / theirs), "x", TRANSFORMERS),
-                Figure("largest_difference", gap, "", TRANSFORMERS),
+                Figure("sentences_a_second", speeds[0], TRANSFORMERS, speeds[1]),
+                Figure("times_as_fast", _median(ours / theirs), TRANSFORMERS),
+                Figure("largest_difference", gap, TRANSFORMERS),
             ],
         )
 
@@ -233,21 +173,11 @@ def encoding_rows(
 def in_turns(
     ways: dict[str, Callable[[], Any]],
     turns: int,
-    before: Callable[[], None] | None = None,
-    within: float = math.inf,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Run all ways, then all again: seconds of each, one a turn, and what each gave last.
-
-    ``before`` is called before each turn, untimed. After the first, a turn that would end after
-    ``within`` seconds, were it as long as those before, is not begun.
-    """
+    """Run all ways, then all again: seconds of each, one a turn, and what each gave last."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    values, first = {}, time.perf_counter()
-    for done in range(turns):
-        if done and (time.perf_counter() - first) * (done + 1) / done > within:
-            break
-        if before:
-            before()
+    values = {}
+    for _ in range(turns):
         for name, way in ways.items():
             started = time.perf_counter()
             values[name] = way()
@@ -281,21 +211,6 @@ def exact_tokens(texts: list[str], model: str | None, length: int) -> Ragged:
     if short:
         raise ValueError(f"{short} of {len(texts)} texts have fewer than {length} tokens")
     return tokens
-
-
-def loop_over_pot(tokens: Ragged, pairs: np.ndarray) -> np.ndarray:
-    """CMD as its definition reads, pair by pair."""
-    import ot
-
-    found = []
-    for i, j in pairs.tolist():
-        x1, x2 = tokens[i], tokens[j]
-        x1 = x1 / np.linalg.norm(x1, axis=1, keepdims=True)
-        x2 = x2 / np.linalg.norm(x2, axis=1, keepdims=True)
-        cosines = (x1 @ x2.T).astype(np.float64)
-        mass1, mass2 = np.full(len(x1), 1 / len(x1)), np.full(len(x2), 1 / len(x2))
-        found.append((ot.emd(mass1, mass2, 1 - cosines) * cosines).sum())
-    return np.array(found)
 
 
 class PlainLoop:
@@ -357,20 +272,11 @@ def _cut(encoder: TokenEncoder, texts: list[str]) -> Ragged:
         return encoder.transform(texts)
 
 
-def _stop_workers() -> None:
-    get_reusable_executor().shutdown(wait=True)
-
-
 def _median(values: np.ndarray) -> float:
     return float(f"{np.median(values):.5g}")
 
 
-def _shown(figure: Figure) -> str:
-    beside = "" if figure.rival_value is None else f" ({figure.rival}: {figure.rival_value:.4g})"
-    return f"{figure.metric} {figure.value:.4g} {figure.unit}".rstrip() + beside
-
-
-PARTS = {"stage": stage_rows, "exact": exact_rows, "encoding": encoding_rows}
+PARTS = {"stage": stage_rows, "encoding": encoding_rows}
 
 
 if __name__ == "__main__":

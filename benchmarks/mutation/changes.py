@@ -35,8 +35,6 @@ class Mutant(NamedTuple):
     key: str
     """Function, statement before and after: the same wherever these stand in the file."""
     line: int
-    function: str
-    """The function or method that it stands in; "" where it is in none."""
     source: str
     """The whole module after the change."""
 
@@ -44,11 +42,11 @@ class Mutant(NamedTuple):
 def mutants(source: str) -> list[Mutant]:
     """Change every place of a source in turn."""
     tree = ast.parse(source)
-    homes = dict(_homes(tree, _Home("", "", tree)))
+    homes = dict(_homes(tree, _Home("", tree)))
     found = []
     seen: Counter[str] = Counter()
     for node, field, number in list(_places(tree)):
-        name, function, statement = homes[id(node)]
+        name, statement = homes[id(node)]
         before = _first_line(statement)
         old = _set(node, field, number, _other(node, field, number))
         key = f"{name}: {before}  ->  {_first_line(statement)}"
@@ -56,7 +54,7 @@ def mutants(source: str) -> list[Mutant]:
         _set(node, field, number, old)
         seen[key] += 1
         key += f" #{seen[key]}" * (seen[key] > 1)
-        found.append(Mutant(key, node.lineno, function, after))
+        found.append(Mutant(key, node.lineno, after))
     return found
 
 
@@ -65,8 +63,6 @@ class _Home(NamedTuple):
 
     name: str
     """Of the innermost function or class, dotted."""
-    function: str
-    """The outermost function, or the method of a class; "" for what runs on import."""
     statement: ast.AST
 
 
@@ -75,15 +71,9 @@ def _homes(node: ast.AST, home: _Home) -> Iterator[tuple[int, _Home]]:
         inside = home._replace(statement=child) if isinstance(child, ast.stmt) else home
         if isinstance(child, ast.FunctionDef | ast.ClassDef):
             name = f"{home.name}.{child.name}".strip(".")
-            function = home.function
-            if isinstance(child, ast.FunctionDef) and not function:
-                function = name
-            inside = _Home(name, function, child)
+            inside = _Home(name, child)
         yield id(child), inside
         yield from _homes(child, inside)
-    for decorator in getattr(node, "decorator_list", ()):
-        for each in ast.walk(decorator):
-            yield id(each), home._replace(function="")
 
 
 def _first_line(statement: ast.AST) -> str:

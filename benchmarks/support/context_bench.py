@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmarks.support.bootstrap import correlation, difference, drawn, spearman
+from benchmarks.support.bootstrap import correlation, difference, drawn
 from benchmarks.support.context_terms import ONES, SampleTerms, score_pairs
 from benchmarks.support.folders import film_data
 from benchmarks.support.records import RESULTS, record
@@ -123,13 +123,6 @@ class Bench:
         if self.quick:
             return write_corpus(self.work / "corpus", enumerated(made_documents()))
         return write_corpus(self.work / "corpus", read_documents(self.data / "books"))
-
-    def documents(self) -> list[list[str]]:
-        """Sentences of the corpus by document."""
-        corpus = self.corpus
-        texts = np.array(corpus.texts(np.arange(corpus.n_sentences)), dtype=object)
-        cuts = np.flatnonzero(np.diff(corpus.documents)) + 1
-        return [part.tolist() for part in np.split(texts, cuts)]
 
     def raw_documents(self) -> list[tuple[str, str]]:
         """Names and texts of the documents that models of contexts are fitted to."""
@@ -263,17 +256,12 @@ class Clock:
     """Seconds since it was made."""
 
     def __init__(self) -> None:
-        self._started = time.perf_counter(), time.process_time()
+        self._started = time.perf_counter()
 
     @property
     def seconds(self) -> float:
         """Read the time that has passed."""
-        return time.perf_counter() - self._started[0]
-
-    @property
-    def core_seconds(self) -> float:
-        """Read the time that this process was on a core, whatever else the machine did."""
-        return time.process_time() - self._started[1]
+        return time.perf_counter() - self._started
 
 
 def fingerprint(model: Any) -> str:
@@ -299,11 +287,6 @@ def made_documents(n: int = 40) -> list[str]:
     from film.datasets import make_documents
 
     return list(make_documents(n, random_state=0))
-
-
-def whole_score(similarity: NDArray[np.float64], sample: Sample) -> float:
-    """Rank correlation × 100 on all of a sample."""
-    return spearman(np.asarray(similarity, dtype=np.float64), sample.scores)
 
 
 def _made(name: str, seed: int) -> Sample:

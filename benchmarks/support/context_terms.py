@@ -8,7 +8,6 @@ run goes on where it stopped.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -19,16 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.support.bootstrap import spearman
 from estimators.contexts import PairTerms, whitened_terms
 from film.datasets import atomic_writer
 
 ONES = (1.0, 1.0, 1.0, 1.0)
-CENTRES = ("raw", "contexts", "reference", "whitened")
 BLOCK = 20
 """Pairs of a block."""
-GRID = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Weights tried, each beside a weight of 1 of the sentence given its context."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,22 +209,3 @@ def _scored(
         "seconds": seconds,
     }
     return block | {"centre": centre} if reference else block
-
-
-def tuned_weights(
-    terms: SampleTerms, scores: NDArray[np.float64], *, centre: str = "whitened"
-) -> tuple[float, ...]:
-    """Return the λ of a grid with the highest rank correlation; of equals, those nearest to 1.
-
-    The weight of the sentence given its context is 1 throughout, as a common factor changes no
-    cosine.
-    """
-    best: tuple[float, float, tuple[float, ...]] | None = None
-    for first, third, fourth in itertools.product(GRID, repeat=3):
-        weights = (first, 1.0, third, fourth)
-        found = spearman(terms.similarity(weights, centre=centre), scores)
-        distance = sum(abs(weight - 1) for weight in weights)
-        if best is None or (round(found, 6), -distance) > best[:2]:
-            best = (round(found, 6), -distance, weights)
-    assert best is not None
-    return best[2]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.ists import alignments
 from benchmarks.sts import correlations, keep_pairs
-from benchmarks.support.pair_rows import record_pairs
 from benchmarks.support.quora_data import read_folder
+from benchmarks.support.run import Results
 from estimators import RCMDRegressor
 from film.datasets import read_excluded, read_ists, read_sts_sets
 from film.tokens import score_alignments
@@ -65,10 +64,9 @@ class Judges:
         return found
 
     def keep(
-        self, bench: str, case: str, said: dict[str, np.ndarray], seed: int | None, folder: Any
+        self, results: Results, case: str, said: dict[str, np.ndarray], seed: int | None
     ) -> None:
         """Keep what a model said of each pair, so that `benchmarks.compare` compares it."""
         of_sets = {name: values for name, values in said.items() if name != DEV}
-        keep_pairs(bench, case, of_sets, self.sets, folder, seed)
-        told: dict[str, Any] = {"part": DEV, "seed": seed, "folder": folder}
-        record_pairs(bench, case, self.dev, self.y_dev, said[DEV], **told)
+        keep_pairs(results, case, of_sets, self.sets, seed)
+        results.keep(case, self.dev, self.y_dev, said[DEV], part=DEV, seed=seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,14 @@ class Splits:
     similar: np.ndarray | None
     n_excluded: int
     n_skipped: int
+
+
+def splits_of(options: argparse.Namespace, n: int, n_quick: int, limit: int = 1500) -> Splits:
+    """Read the folder of ``--data``, or generate pairs; a quick run has few of either."""
+    if options.data is None:
+        return generated(n_quick if options.quick else n, 0)
+    limited = limit if options.quick else None
+    return read_folder(Path(options.data), on_error="raise", limit=limited, seed=0)
 
 
 def generated(n_samples: int, seed: int) -> Splits:

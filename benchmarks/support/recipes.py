@@ -25,13 +25,3 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """Parameters of `RCMDRegressor` by the name of the recipe in `benchmarks.rcmd_train`."""
 SETTINGS["teacher"] = SETTINGS["labels"] | {"epochs": 1, "eval_steps": 150}
-CROSS_ENCODER: dict[str, Any] = {
-    "objective": "binary",
-    "epochs": 2,
-    "learning_rate": 1e-4,
-    "train_batch_size": 64,
-    "train_max_length": 64,
-    "max_length": 128,
-    "eval_steps": 300,
-}
-"""Parameters of `CrossEncoderRegressor` in `benchmarks.cross_encoder`."""

@@ -6,9 +6,9 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.mutants import ARGUMENTS, MODULES, ROOT, arguments_of, main, source
+from benchmarks.mutants import MODULES, ROOT, arguments_of, source
 from benchmarks.mutation.changes import mutants
-from benchmarks.mutation.collected import exchange
+from benchmarks.mutation.runs import exchange
 
 SOURCE = '''
 from functools import lru_cache
@@ -106,24 +106,15 @@ def test_what_no_result_depends_on_is_left_alone():
 )
 def test_the_code_of_a_loaded_function_is_exchanged(monkeypatch, key, call, before, after):
     module = ModuleType("mutated")
-    exec(SOURCE, module.__dict__)
+    module.__file__ = "mutated.py"
+    exec(compile(SOURCE, "mutated.py", "exec"), module.__dict__)
     monkeypatch.setitem(sys.modules, "mutated", module)
     assert eval(call, dict(module.__dict__)) == before
     held = dict(module.__dict__)  # as one who imported the names before
     held["g"].cache_clear()
     one = next(one for one in mutants(SOURCE) if one.key == key)
-    exchange("mutated", one.source, one.function)()
+    exchange("mutated", one.source)
     assert eval(call, held) == after
-
-
-def test_what_runs_on_import_takes_a_process_of_its_own(monkeypatch):
-    module = ModuleType("mutated")
-    exec(SOURCE, module.__dict__)
-    monkeypatch.setitem(sys.modules, "mutated", module)
-    outside = [
-        one for one in mutants(SOURCE) if exchange("mutated", one.source, one.function) is None
-    ]
-    assert {one.line for one in outside} == {11, 21}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -132,23 +123,3 @@ def test_each_module_and_its_tests_are_there_and_each_argument_is_about_a_mutant
     keys = {one.key for one in mutants(source(name))}
     assert set(arguments_of(name)) <= keys
     assert all(len(text) > 20 for text in arguments_of(name).values())
-
-
-def test_arguments_are_about_modules_that_are_mutated():
-    import tomllib
-
-    assert set(tomllib.loads(ARGUMENTS.read_text(encoding="utf-8"))) <= set(MODULES)
-
-
-def test_the_command_kills_mutants_goes_on_and_records(tmp_path, capsys):
-    keep, out = tmp_path / "kept" / "mutants.jsonl", tmp_path / "out"
-    arguments = ["--quick", "--n", "3", "--modules", "tokens/chunks", "--seed", "1"]
-    arguments += ["--keep", str(keep), "--out", str(out)]
-    main(arguments)
-    assert len(keep.read_text().splitlines()) == 10
-    assert "'mutants': 10" in capsys.readouterr().out
-    first = (out / "mutants.jsonl").read_text()
-    main(arguments)  # nothing is run again
-    assert len(keep.read_text().splitlines()) == 10
-    assert (out / "mutants.jsonl").read_text() == first * 2
-    assert '"killed"' in first

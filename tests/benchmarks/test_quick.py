@@ -1,0 +1,87 @@
+"""Every benchmark runs with ``--quick`` on small made data, and records what it measures."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# {data}: the folder of made sets; {model}: a tiny random transformer.
+RUNS = {
+    "quora": "--quick --rank 40 --d 10 --folds 2",
+    "duplicates": "--quick",
+    "accurate": "--quick --members film,words --modes inductive",
+    "intents": "--quick --data {data}",
+    "familiarity": "--quick --data {data}",
+    "suggest": "--quick",
+    "corpus": "--quick --size 400 --only planted groups",
+    "film_speed": "--quick --rank 20",
+    "submission": "--quick",
+    "sts": "--quick --data {data}/sts --model {model}",
+    "ists": "--quick --data {data}/ists/train --model {model}",
+    "token_speed": "--quick --only encoding --model {model}",
+    "rcmd_train": "--quick --recipe here --recipe sts --plan rcmd --data {data} --model {model}",
+    "contexts": "--quick --case origin --case terms",
+    "compatibility": "--quick",
+    "covered": "--quick --jobs 1",
+    "mutants": "--quick --n 3 --modules tokens/chunks --keep {work}/kept.jsonl",
+    "release": "--quick",
+    "trust": "--quick --parts readers,estimators --inputs 2 --only read_table",
+}
+SLOW = ("accurate", "compatibility", "contexts", "covered", "duplicates", "intents", "release")
+NO_RUN = {"compare", "tables", "gpu", "paper_pairs"}
+NEEDS_TORCH = ("sts", "ists", "token_speed", "rcmd_train", "contexts")
+
+
+def main_of(name):
+    return importlib.import_module(f"benchmarks.{name}").main
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in RUNS]
+)
+def test_a_quick_run_records_what_it_measures(name, data, tmp_path, monkeypatch, request):
+    if name in NEEDS_TORCH:
+        pytest.importorskip("transformers", reason="needs the extra neural")
+    monkeypatch.delenv("FILM_DATA", raising=False)
+    model = request.getfixturevalue("tiny_model") if "{model}" in RUNS[name] else ""
+    options = RUNS[name].format(data=data, model=model, work=tmp_path).split()
+    assert main_of(name)([*options, "--out", str(tmp_path / "out")]) == 0
+    if name == "quora":
+        assert json.loads((tmp_path / "out" / "metrics.json").read_text())["dev"]
+        assert (tmp_path / "out" / "submission.csv").is_file()
+        return
+    rows = [
+        json.loads(line)
+        for path in (tmp_path / "out").glob("*.jsonl")
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    assert rows and {"bench", "case", "metric", "value", "hardware", "commit"} <= set(rows[0])
+    failed = [row for row in rows if row["metric"] == "failed"]
+    assert not any(row["value"] for row in failed)
+
+
+def test_every_benchmark_has_a_quick_run():
+    names = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__"}
+    helpers = {name for name in names if name.startswith("contexts_")}
+    assert names - helpers - NO_RUN == set(RUNS)
+
+
+@pytest.mark.parametrize("name", ["quora", "duplicates", "corpus", "sts", "rcmd_train", "intents"])
+def test_missing_data_is_named_and_exits_with_2(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("FILM_DATA", raising=False)
+    options = ["--out", str(tmp_path / "out")] if name == "quora" else []
+    assert main_of(name)(["--data", str(tmp_path / "none"), *options]) == 2
+    assert f"benchmarks.{name}: " in capsys.readouterr().err
+
+
+def test_pages_name_benchmarks_that_are_there_or_are_listed_as_gone():
+    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), ROOT / "Makefile"]
+    about = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    gone = re.findall(r"`(\w+)`", about.partition("Gone are:")[2])
+    known = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} | {"NAME", "support", "md"}
+    for page in pages:
+        named = re.findall(r"\bbenchmarks\.([a-zA-Z]\w+)", page.read_text(encoding="utf-8"))
+        assert set(named) <= known | set(gone), page
