@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,17 +27,11 @@ from estimators.cli import read_table
 from film.contexts import read_documents
 from film.corpus import RowBlocks, write_blocks
 from film.datasets import (
-    read_afs,
-    read_banking77,
-    read_clinc150,
     read_excluded,
-    read_nli,
     read_quora,
-    read_sections,
     read_sick,
     read_sts_benchmark,
     read_sts_year,
-    read_wa,
 )
 from film.text import text_hash
 
@@ -108,22 +103,6 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
     sick = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n" + "".join(
         f"{n}\t{a}\t{b}\t{n + 1.5}\tNEUTRAL\n" for n, (a, b) in enumerate(rows)
     )
-    afs = "regression_label,uniqueRowNo,datasetId_1,id_1,id_2,sentence_1,sentence_2\n" + "".join(
-        f'{n}.5,1,2,3,4,"{a}","{b}"\n' for n, (a, b) in enumerate(rows)
-    )
-    nli = "".join(
-        json.dumps({"gold_label": "neutral", "sentence1": a, "sentence2": b}) + "\n"
-        for a, b in rows
-    )
-    sections = "Id,Title,Sentence1,Sentence2,Sentence3\n" + f'1,T,"{TEXTS[0]}",{TEXTS[1]},x\n' * 3
-    banking = "text,category\n" + "".join(f'"{text}",c{n % 2}\n' for n, text in enumerate(TEXTS))
-    wa = (
-        '<sentence id="1" status="">\n// A cat sat .\n// It sat\n<source>\n1 A : \n2 cat : \n'
-        "3 sat : \n4 . : \n</source>\n<translation>\n1 It : \n2 sat : \n</translation>\n"
-        "<alignment>\n"
-        "1 2 <==> 1 // SPE1 // 3 // A cat <==> It \n3 <==> 2 // EQUI // 5 // sat <==> sat \n"
-        "4 <==> 0 // NOALI // NIL // . <==> -not aligned- \n</alignment>\n</sentence>\n\n\n"
-    )
     story = '# A tale\n\nIt was cold. "Who?" he said.\n\n- one\n- two\n\n`x` and [a link](b).\n'
     (folder / "saved").mkdir()
     objects = [{"text": text, "n": n, "x": None} for n, text in enumerate(TEXTS)]
@@ -131,13 +110,9 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
     year = folder / "STS-en-test"
     year.mkdir()
     (year / "STS.gs.news.txt").write_text("1.5\n\n3\n")
-    topics = folder / "afs"
-    topics.mkdir()
-    for name in ("ArgPairs_GC.csv", "ArgPairs_GM.csv", "ArgPairs_DP.csv"):
-        (topics / name).write_text(afs, encoding="utf-8")
     whole: dict[str, tuple[str, bytes, Callable[[Path], Any]]] = {
         "read_quora": ("train.csv", quora.encode(), read_quora),
-        "read_quora, skipping": ("skip.csv", quora.encode(), _skipping),
+        "read_quora, skipping": ("skip.csv", quora.encode(), partial(read_quora, on_error="skip")),
         "read_sts_benchmark": ("sts-dev.csv", dev.encode(), read_sts_benchmark),
         "read_sick": ("SICK.txt", sick.encode(), read_sick),
         "read_sts_year": (
@@ -145,17 +120,6 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
             "".join(f"{a}\t{b}\n" for a, b in rows).encode(),
             lambda path: read_sts_year(path.parent),
         ),
-        "read_afs": ("afs/ArgPairs_GC.csv", afs.encode(), lambda path: read_afs(path.parent)),
-        "read_nli": ("nli.jsonl", nli.encode(), read_nli),
-        "read_nli, gzip": ("nli.jsonl.gz", gzip.compress(nli.encode()), read_nli),
-        "read_sections": ("sections.csv", sections.encode(), read_sections),
-        "read_banking77": ("banking.csv", banking.encode(), lambda path: read_banking77([path])),
-        "read_clinc150": (
-            "clinc.json",
-            json.dumps({"train": [[text, "c"] for text in TEXTS]}).encode(),
-            read_clinc150,
-        ),
-        "read_wa": ("own.wa", wa.encode(), read_wa),
         "read_excluded": (
             "exclude.txt",
             "".join(text_hash(text) + "\n" for text in TEXTS).encode(),
@@ -239,10 +203,6 @@ def judge(tally: Tally, path: Path, reader: Callable[[Path], Any], content: byte
         tally.fail(f"more than {MOST_SECONDS} s", content)
     except Exception as error:
         tally.fail(type(error).__name__, content)
-
-
-def _skipping(path: Path) -> Any:
-    return read_quora(path, on_error="skip")
 
 
 def _zipped(name: str, content: bytes) -> bytes:

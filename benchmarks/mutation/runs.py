@@ -155,6 +155,7 @@ def _function(value: Any) -> FunctionType | None:
 def _set(module: Any, name: str, value: Any) -> None:
     """Set a constant where it is, and where others have imported it."""
     old = vars(module)[name]
+    setattr(module, name, value)
     for other in list(sys.modules.values()):
         if getattr(other, "__name__", "").startswith("film") and vars(other).get(name) == old:
             setattr(other, name, value)
