@@ -15,7 +15,6 @@ sizes; ``--limits`` records these shares, by words alone, and no weights.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.intents import MOST_FAMILIAR, read_other_kinds, read_sets
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
-from benchmarks.support.records import record
+from benchmarks.support.run import Results, parser_of, refused
 from estimators import SentenceEncoder, disjoint_pairs_split, question_groups
 from estimators.inputs import as_texts
 from estimators.pairs import (
@@ -53,9 +52,7 @@ Rows = dict[str, NDArray[np.float64]]
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it; the exit status is 2 where the data cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.familiarity", description=__doc__)
-    parser.add_argument("--data", metavar="DIR", help="holds quora, clinc150 and the others")
-    parser.add_argument("--out", metavar="DIR", help="write JSON lines here instead of the results")
+    parser = parser_of("familiarity", __doc__, "holds quora, clinc150 and the others")
     parser.add_argument("--cache", metavar="FOLDER", help="keep encodings here")
     parser.add_argument("--dtype", help="of the encoder, such as bfloat16")
     parser.add_argument(
@@ -63,7 +60,6 @@ def main(arguments: list[str] | None = None) -> int:
         action="store_true",
         help="record shares flagged, by words alone, and no weights",
     )
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args(arguments)
     try:
         folder = data_folder(options.data)
@@ -76,20 +72,15 @@ def main(arguments: list[str] | None = None) -> int:
         if missing := [name for name in (*SOURCES, *REPORTED) if name not in kinds]:
             raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}")
     except (OSError, ValueError) as error:
-        print(f"benchmarks.familiarity: {error}", file=sys.stderr)
-        return 2
-    embed = None
+        return refused("familiarity", error)
+    embed, results = None, Results("familiarity_weights", options)
     if find_spec("transformers") is not None and not (options.quick or options.limits):
         encoder = SentenceEncoder(cache=options.cache, dtype=options.dtype).fit(["a text"])
         embed = encoder.transform
     names = [*WORD_STATISTICS, *(VECTOR_STATISTICS if embed else ())]
     known, rows = statistics_of(quora.train, kinds, embed)
     for case, found in {**flagged(known, rows), **flagged_of_generator(options.quick)}.items():
-        print(f"{case}:", {metric: round(value, 4) for metric, value in found.items()}, flush=True)
-        if options.out or not options.quick:
-            for metric, value in found.items():
-                value = round(float(value), 4)
-                record("familiarity_limit", case, metric, value, seed=0, folder=options.out)
+        results.tell(case, found, bench="familiarity_limit")
     if options.limits:
         return 0
     columns = {"words alone": list(range(len(WORD_STATISTICS)))}
@@ -97,10 +88,11 @@ def main(arguments: list[str] | None = None) -> int:
         columns["words and vectors"] = list(range(len(names)))
     for label, used in columns.items():
         print(f"{label}:", shown(*weights_of({k: z[:, used] for k, z in rows.items()})))
-        _tell(label, rows, used, options)
+        results.tell(label, aucs({name: z[:, used] for name, z in rows.items()}))
         for left in used:
             kept = [column for column in used if column != left]
-            _tell(f"{label}, without {names[left]}", rows, kept, options)
+            some = {name: z[:, kept] for name, z in rows.items()}
+            results.tell(f"{label}, without {names[left]}", aucs(some))
     return 0
 
 
@@ -211,15 +203,6 @@ def aucs(rows: Rows) -> dict[str, float]:
 def _auc(like: NDArray[np.float64], other: NDArray[np.float64], weights: Any) -> float:
     told = familiarities(np.concatenate([like, other]), 0, 1, *weights)
     return float(roc_auc_score(np.repeat([1, 0], [len(like), len(other)]), told))
-
-
-def _tell(label: str, rows: Rows, used: list[int], options: argparse.Namespace) -> None:
-    found = aucs({name: z[:, used] for name, z in rows.items()})
-    print(f"{label}:", {metric: round(value, 4) for metric, value in found.items()}, flush=True)
-    if options.quick and not options.out:
-        return
-    for metric, value in found.items():
-        record("familiarity_weights", label, metric, round(value, 4), seed=0, folder=options.out)
 
 
 if __name__ == "__main__":

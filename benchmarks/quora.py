@@ -24,12 +24,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 from benchmarks.support.counted_texts import count_texts
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
+from benchmarks.support.run import refused
 from estimators import FILM, PairwiseKNNClassifier, fast_duplicates
 from estimators.pairs import write_predictions
 from film.datasets import atomic_writer
@@ -80,8 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
             file.write("{}\n")
         data = _load(options)
     except (OSError, ValueError) as error:
-        print(f"benchmarks.quora: {error}", file=sys.stderr)
-        return 2
+        return refused("quora", error)
     warnings.simplefilter("ignore", ConvergenceWarning)
     started = time.perf_counter()
     metrics = run(data, options, out)
@@ -110,8 +109,7 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     others = _beside(_stack_row, data, options, out), _beside(_baseline_rows, data, options)
     tried = next(margins)
     margin = min(tried, key=lambda row: row["log_loss"])["margin"]
-    _say("the Pairwise kNN rule; a question-random split, for comparison only")
-    random = _beside(_ranked_at_random, data, options, margin)
+    _say("the Pairwise kNN rule")
     with parallel_config(n_jobs=_PROCESSES):
         rule, ranked = _ranked(data, options, margin, known)
     k, by_loss = best_k(ranked), best_k(ranked, modes=MODES, by="log_loss")
@@ -131,19 +129,10 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
     rule_rows = {
         f"Pairwise kNN, {how}": _rule_row(*each, share, prior) for how, each in rules.items()
     }
-    curve, wide = (
-        rates_over_k(effective_ranks(ranked.new, "both"), data.y_dev, list(ks))
-        for ks in (PAPER_KS, WIDE_KS)
-    )
-    at_random, auc = next(random)
-    named = "optimistic (question-random split): "
-    random_rows = {
-        f"{named}FILM cosine": {"roc_auc": auc},
-        f"{named}Pairwise kNN": _rule_row(at_random, k, share, prior),
-    }
+    curve = rates_over_k(effective_ranks(ranked.new, "both"), data.y_dev, list(PAPER_KS))
     stack_row, probabilities = next(others[0])
     rows: dict[str, Any] = next(others[1]) | {"FILM cosine": film_row} | rule_rows
-    rows |= random_rows | {"fast_duplicates, collection": stack_row}
+    rows["fast_duplicates, collection"] = stack_row
     metrics = {
         "data": data.name,
         "n_train": len(data.train),
@@ -163,18 +152,10 @@ def run(data: Splits, options: argparse.Namespace, out: Path) -> dict[str, Any]:
         "dev": rows,
         "k_curve": {
             "k": curve.ks.tolist(),
-            "tpr": curve.tpr.tolist(),
-            "tnr": curve.tnr.tolist(),
-            "fpr": curve.fpr.tolist(),
-            "fnr": curve.fnr.tolist(),
-            "accuracy": curve.accuracy.tolist(),
-            "cross_entropy": curve.log_loss.tolist(),
-        },
-        "k_curve_wide": {
-            "k": wide.ks.tolist(),
-            "accuracy": wide.accuracy.tolist(),
-            "cross_entropy": wide.log_loss.tolist(),
-            "cross_entropy_at_prior": wide.log_loss_at(prior).tolist(),
+            **{
+                name: getattr(curve, name).tolist()
+                for name in ("tpr", "tnr", "fpr", "fnr", "accuracy", "log_loss")
+            },
         },
         "film": {
             "n_iter": film[-1].n_iter_,
@@ -248,19 +229,6 @@ def _ranked(
     return rule, Ranked(ranks[0], data.y_train, ranks[1], data.y_dev)
 
 
-def _ranked_at_random(
-    data: Splits, options: argparse.Namespace, margin: float
-) -> tuple[Ranked, float]:
-    """Rank a split by rows, whose sides share questions and clusters; FILM's ROC AUC there."""
-    train, held, y_train, y_held = train_test_split(
-        data.train, data.y_train, test_size=0.15, stratify=data.y_train, random_state=options.seed
-    )
-    rule = _rule(data, options, margin, corpus=[*data.train.ravel()]).set_params(cv=2)
-    rule.fit(train, y_train)
-    auc = float(roc_auc_score(y_held, pair_cosines(rule.embedder_, held)))
-    return Ranked(rule.out_of_fold_ranks_, y_train, rule.rank(held), y_held), auc
-
-
 def best_k(
     ranked: Ranked, ks: Any = WIDE_KS, modes: Any = MODES[:1], by: str = "accuracy"
 ) -> Choice:
@@ -322,25 +290,15 @@ def pair_cosines(embedder: Any, pairs: np.ndarray) -> np.ndarray:
     return np.divide(dot, length, out=np.zeros(len(dot)), where=length > 0)
 
 
-class _Whitener(TruncatedSVD):
-    """LSA with every direction brought to the same length, as the paper's L without learning."""
-
-    def transform(self, X: Any) -> np.ndarray:
-        return super().transform(X) / self.singular_values_
-
-
 def _baseline_rows(data: Splits, options: argparse.Namespace) -> dict[str, dict[str, float]]:
     texts = np.unique(data.train.ravel())
     tfidf = TfidfVectorizer()
     weights = tfidf.fit_transform(texts)
     rank = min(options.rank, weights.shape[1] - 1, len(texts) - 1)
     lsa = TruncatedSVD(rank, random_state=options.seed).fit(weights)
-    whitened = _Whitener(rank)
-    vars(whitened).update(vars(lsa))
     embedders = {
         "TF-IDF cosine": tfidf,
         f"LSA cosine, rank {rank}": make_pipeline(tfidf, lsa),
-        f"whitened LSA cosine, rank {rank}": make_pipeline(tfidf, whitened),
     }
     return {name: _cosine_row(each, data, options.prior) for name, each in embedders.items()}
 
@@ -405,18 +363,9 @@ def _draw(out: Path, film: Any, probabilities: np.ndarray, curve: Any, options: 
 def _record_rows(metrics: dict[str, Any], seed: int) -> None:
     reference = metrics["dev"]["TF-IDF cosine"]
     for case, row in metrics["dev"].items():
-        for metric, value in row.items():
-            if metric == "k":
-                continue
-            record(
-                "quora",
-                f"{metrics['data']}: {case}",
-                metric,
-                value,
-                rival="TF-IDF cosine",
-                rival_value=reference.get(metric),
-                seed=seed,
-            )
+        for metric in [name for name in row if name != "k"]:
+            rival = {"rival": "TF-IDF cosine", "rival_value": reference.get(metric)}
+            record("quora", f"{metrics['data']}: {case}", metric, row[metric], seed=seed, **rival)
     case = f"{metrics['data']}: the whole run, figures and submission included"
     record("quora", case, "seconds", metrics["seconds"], "s", seed=seed)
 

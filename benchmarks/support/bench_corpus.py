@@ -3,28 +3,24 @@
 Sentences of books are cut to the length of questions. Families grow from each piece: copies by
 edits that leave the meaning (`benchmarks.support.edits`), and near misses by one edit that
 changes it. The shares of texts and of pairs are those below.
-``python -m benchmarks.support.bench_corpus`` prints how such a corpus compares with real questions.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.support.edits import edited
 from benchmarks.support.folders import film_data
 from film.contexts import plain_text
-from film.datasets import make_documents, read_quora
-from film.metric import truncated_svd
+from film.datasets import make_documents
 from film.text import normalize_text
 
 KINDS = ("copy", "near-miss", "random")
@@ -36,8 +32,6 @@ PAIRS_PER_TEXT = 404_290 / 537_933
 """Pairs for each text in Quora Question Pairs, whose train file counts 537,933 questions."""
 LENGTHS = (2.35, 0.47)
 """Mean and deviation of the logarithm of words in a question, measured on Quora's train file."""
-RANKS = (1, 10, 30, 100, 300, 1000, 10_000)
-"""Ranks at which word frequencies and singular values are shown."""
 FEWEST, MOST = 3, 40
 """Words of the shortest and of the longest piece."""
 
@@ -254,39 +248,3 @@ def _pairs(
     kinds = np.repeat(np.arange(3), list(map(len, drawn)))
     shuffled = rng.permutation(m)
     return np.vstack(drawn)[shuffled], kinds[shuffled]
-
-
-def curves(texts: Sequence[str], ranks: Sequence[int] = RANKS) -> dict[str, list[float]]:
-    """Describe texts: words in a text, occurrences of ranked words, decay of singular values.
-
-    "words" are the 5th, 50th and 95th percentile and the mean; "frequency" the occurrences in a
-    million words of the words of some ranks, 0 past the last; "singular values" those of the TF-IDF
-    of words at the same ranks as shares of the first, as far as there are 300.
-    """
-    lengths = [len(normalize_text(text).split()) for text in texts]
-    counts = Counter(chain.from_iterable(normalize_text(text).split() for text in texts))
-    ordered = sorted(counts.values(), reverse=True)
-    X = TfidfVectorizer(preprocessor=normalize_text, token_pattern=r"\S+").fit_transform(texts)
-    values = truncated_svd(X, min(300, *X.shape), random_state=0).singular_values
-    total = sum(ordered)
-    return {
-        "words": [*np.percentile(lengths, [5, 50, 95]).tolist(), float(np.mean(lengths))],
-        "frequency": [1e6 * ordered[r - 1] / total if r <= len(ordered) else 0 for r in ranks],
-        "singular values": [float(values[r - 1] / values[0]) for r in ranks if r <= len(values)],
-    }
-
-
-def main() -> None:
-    """Print the curves of the corpus beside those of as many questions of the real Quora part."""
-    home = film_data()
-    every = [] if home is None else read_quora(home / "quora" / "train.csv").pairs.ravel()
-    questions = sorted(set(every))
-    made = bench_corpus(max(len(questions), 20_000)).texts
-    print("ranks", *RANKS)
-    for name, texts in (("books", made), ("quora", questions)):
-        for curve, numbers in curves(texts).items() if texts else ():
-            print(name, curve, *(f"{number:.3g}" for number in numbers))
-
-
-if __name__ == "__main__":
-    main()

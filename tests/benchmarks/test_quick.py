@@ -25,12 +25,14 @@ RUNS = {
     "rcmd_train": "--quick --recipe here --recipe sts --plan rcmd --data {data} --model {model}",
     "contexts": "--quick --case origin --case terms",
     "compatibility": "--quick",
-    "covered": "--quick --jobs 1",
     "mutants": "--quick --n 3 --modules tokens/chunks --keep {work}/kept.jsonl",
     "release": "--quick",
-    "trust": "--quick --parts readers,estimators --inputs 2 --only read_table",
+    "trust": "--quick --parts readers,estimators --inputs 5",
 }
-SLOW = ("accurate", "compatibility", "contexts", "covered", "duplicates", "intents", "release")
+SLOW = (
+    *("accurate", "compatibility", "contexts", "duplicates", "familiarity", "film_speed"),
+    *("intents", "release", "sts", "submission", "suggest", "trust"),
+)
 NO_RUN = {"compare", "tables", "gpu", "paper_pairs"}
 NEEDS_TORCH = ("sts", "ists", "token_speed", "rcmd_train", "contexts")
 

@@ -17,15 +17,7 @@ from benchmarks.faulty.strangers import tried as tried_strangers
 from benchmarks.trust import main
 
 
-def test_readers_and_estimators_hold_on_a_part(tmp_path):
-    parts = ["--parts", "readers,estimators", "--quick", "--inputs", "10", "--out", str(tmp_path)]
-    assert main(parts) == 0
-    rows = [json.loads(line) for line in (tmp_path / "trust.jsonl").read_text().splitlines()]
-    inputs = {row["case"]: row["value"] for row in rows if row["metric"] == "inputs"}
-    assert len(inputs) > 40 and set(inputs.values()) == {10}
-    assert not any(row["value"] for row in rows if row["metric"] == "failed")
-
-
+@pytest.mark.slow
 def test_a_fuzzer_reaches_more_than_a_whole_file_does(tmp_path):
     pytest.importorskip("atheris", reason="the extra fuzz is not installed")
     parts = ["--parts", "guided", "--only", "read_table, CSV", "--inputs", "60"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.support.bench_corpus import FEWEST, KINDS, PAIRS_PER_TEXT, bench_corpus, curves
+from benchmarks.support.bench_corpus import FEWEST, KINDS, PAIRS_PER_TEXT, bench_corpus
 from film.datasets import make_documents
 from film.text import normalize_text
 
@@ -87,10 +87,3 @@ def test_too_few_texts_or_no_books_are_refused(tmp_path):
         bench_corpus(19)
     with pytest.raises(FileNotFoundError, match="holds no file"):
         bench_corpus(50, books=tmp_path)
-
-
-def test_curves_by_hand():
-    found = curves(["a b", "a c", "a b c d"], ranks=(1, 2, 5))
-    assert found["words"][1] == 2 and found["words"][3] == pytest.approx(8 / 3)
-    assert found["frequency"] == pytest.approx([375_000, 250_000, 0])
-    assert found["singular values"][0] == 1 > found["singular values"][1] > 0
