@@ -41,6 +41,8 @@ def main_of(name):
     return importlib.import_module(f"benchmarks.{name}").main
 
 
+# joblib says so of a memory that is slow, as on a busy machine.
+@pytest.mark.filterwarnings("ignore:Persisting input arguments:UserWarning")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in RUNS]
 )
