@@ -19,7 +19,7 @@ texts = sorted({*data.pairs.ravel()})
 print(len(texts), "texts")
 
 # %%
-# A score is the mean of two TF-IDF cosines, of words and of runs of three characters.
+# A score is the mean of two TF-IDF cosines, of words and of character trigrams.
 
 found = DuplicateFinder().fit(texts).find(budget=300).to_frame()
 print(found.head(5).to_string())

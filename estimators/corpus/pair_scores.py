@@ -86,8 +86,8 @@ class PairScores:
     ) -> tuple[Scored, np.ndarray]:
         """Score non-empty texts against similar texts of the corpus.
 
-        Near is who is among the k nearest of the other or, where the index learned from texts
-        beside it, who has the other among its own.
+        Candidates of a new text are its k nearest texts of the corpus and, if the index was fitted
+        with ``beside``, the texts of the corpus that have it among their k nearest.
 
         Parameters
         ----------
