@@ -1089,7 +1089,7 @@ def test_all_rows_of_the_corpus_that_match_are_listed(monkeypatch):
     assert found.kind.tolist() == ["copy"] * 6 + ["similar"] * 4
     assert finder.match(["tea cup", "TEA cup"], budget=4).ids[:, 1].tolist() == ["a", "c", "e", "a"]
     monkeypatch.setattr(_finder_inputs, "MOST_PAIRS", 9)
-    with pytest.raises(ValueError, match="the answer has 10 pairs of rows"):
+    with pytest.raises(ValueError, match="the result has 10 pairs of rows"):
         finder.match(["tea cup", "TEA cup"], threshold=0.4)
 
 

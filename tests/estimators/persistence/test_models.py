@@ -734,8 +734,8 @@ def test_a_part_of_another_model_version_is_named_when_loaded(model, old, kind, 
         load_model(path)
     assert str(caught.value) == (
         f"{path} was written with film-metric 9.1.0, this is {ours}, and a {kind} in it lacks the "
-        f"parameter {old!r} and has 'renamed', which is no parameter here: it cannot predict as it "
-        "did; install film-metric 9.1.0, or fit and save the model again"
+        f"parameter {old!r} and has 'renamed', which is not a parameter here: its predictions "
+        "would change; install film-metric 9.1.0, or fit and save the model again"
     )
 
 
@@ -758,7 +758,7 @@ def test_one_warning_where_a_newer_version_of_ours_wrote_the_file(version, warns
 def test_an_attribute_that_looks_like_a_parameter_is_not_saved(tmp_path):
     model = FILM()
     model.note = "mine"  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match=r"FILM has an attribute 'note' .* give .* as metadata="):
+    with pytest.raises(ValueError, match=r"FILM has an attribute 'note' .* pass .* as metadata="):
         save_model(model, tmp_path / "model.film")
     assert not os.listdir(tmp_path)
 

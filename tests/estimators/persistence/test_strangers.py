@@ -235,7 +235,7 @@ def test_texts_do_not_name_files_to_read(tmp_path, kind, value):
     path = tmp_path / "words.film"
     save_model(kind(), path)
     moved(path, "content", value)
-    with pytest.raises(ValueError, match=f"has input='{value}', with which texts name files"):
+    with pytest.raises(ValueError, match=f"has input='{value}', which reads files named by texts"):
         load_model(path)
     with pytest.raises(ValueError, match="give it the texts"):
         save_model(kind(input=value), path)
@@ -341,7 +341,7 @@ def test_neighbours_are_among_the_texts(tmp_path, value):
     finder.find(threshold=0.1)
     finder._scores.index._table._table["point"][0, 0] = value
     save_model(finder, tmp_path / "finder.film")
-    with pytest.raises(ValueError, match="a table of neighbours of 4 points leads out of them"):
+    with pytest.raises(ValueError, match="of 4 points has an index out of range"):
         load_model(tmp_path / "finder.film")
 
 
