@@ -196,7 +196,7 @@ class FILM(TripletMetric):
             check_real("threshold", self.threshold, 0, 1)
         check_real("similar_weight", self.similar_weight, 0)
         if self.solver == "minibatch":
-            raise ValueError(f"solver={self.solver!r} is an estimator of its own: MiniBatchFILM")
+            raise ValueError(f"solver={self.solver!r} is a separate estimator: MiniBatchFILM")
         check_choice("solver", self.solver, SOLVERS)
         checked_memory(self.memory)
         if self.device is not None:

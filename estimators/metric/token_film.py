@@ -254,7 +254,7 @@ class TokenFILM(BaseEstimator):
     def _checked(self) -> tuple[TokenEncoder, FILM, np.random.Generator]:
         encoder = TokenEncoder() if self.encoder is None else cloned("encoder", self.encoder)
         if not isinstance(encoder, TokenEncoder):
-            raise TypeError(f"encoder={self.encoder!r} must be a TokenEncoder, or None for one")
+            raise TypeError(f"encoder={self.encoder!r} must be a TokenEncoder or None")
         check_integer("d", self.d, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_integer("n_anchors", self.n_anchors, 1)
@@ -316,7 +316,7 @@ def _labels_of(y: Any, n_pairs: int) -> np.ndarray:
         return encode_labels(check_pair_labels(y, n_pairs))[2]
     except ValueError as error:
         raise ValueError(
-            f"y must hold the two classes of the pairs, from which TokenFILM learns: {error} For "
-            "a regressor of other scores, fit TokenFILM on labelled pairs first, and give the "
-            "regressor FrozenEstimator(it)."
+            f"y must hold the two classes that TokenFILM learns from: {error} For a regressor of "
+            "other scores, fit a TokenFILM on labelled pairs first and pass "
+            "FrozenEstimator(token_film) to the regressor."
         ) from error

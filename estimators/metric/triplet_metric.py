@@ -196,7 +196,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if points.has_texts or points.dtype not in (np.float32, np.float64):
             raise TypeError(
                 f"X holds blocks of {'texts' if points.has_texts else points.dtype}, not of "
-                "float32 or float64; vectorise them first, by estimators.transform_blocks"
+                "float32 or float64; vectorise them first with estimators.transform_blocks"
             )
         if self.n_nearest:
             raise ValueError(
@@ -302,7 +302,7 @@ def _refuse_texts(X: Any, name: str) -> None:
     for value in first:
         if isinstance(value, str):
             raise ValueError(
-                f"X holds texts, such as {value[:60]!r}, where {name} takes numbers; put a "
+                f"X holds texts, such as {value[:60]!r}, but {name} needs numbers; put a "
                 f"vectoriser before it: make_pipeline(TfidfVectorizer(), {name}())"
             )
 

@@ -169,8 +169,8 @@ class TokenWeights(BaseEstimator):
         rows = _different(tokens)
         if len(rows) < 2:
             raise ValueError(
-                f"corpus has {len(rows)} different texts with tokens among {len(texts)}; contrast "
-                "needs at least 2, and some thousand to learn well"
+                f"corpus has {len(rows)} distinct texts with tokens among {len(texts)}; "
+                "learning needs at least 2, and works well with a few thousand"
             )
         vocabulary = transformer.tokenizer.get_vocab()
         special = np.unique(tokens.ids[tokens.is_special])
@@ -363,8 +363,8 @@ def _check_dropout(transformer: Transformer) -> None:
     rates = [part.p for part in transformer.module.modules() if isinstance(part, Dropout)]
     if not any(rates):
         raise ValueError(
-            f"{type(transformer.module).__name__} has no dropout, the noise that this learns from; "
-            "give model= a copy whose config.json sets one, such as hidden_dropout_prob to 0.1"
+            f"{type(transformer.module).__name__} has no dropout, which TokenWeights needs; "
+            "set model to a copy whose config.json has dropout, such as hidden_dropout_prob 0.1"
         )
 
 

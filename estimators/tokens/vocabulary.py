@@ -76,7 +76,7 @@ def vocabulary_weights(
         if unknown:
             raise ValueError(
                 f"weights holds {unknown[0]!r}, which is not in the vocabulary of the model "
-                f"({len(unknown)} such in all); spell tokens as the model does, such as '##ing'"
+                f"({len(unknown)} such tokens); spell tokens as the model does, such as '##ing'"
             )
         for token, weight in weights.items():
             table[vocabulary[token]] = weight

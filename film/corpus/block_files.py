@@ -89,7 +89,7 @@ def decode(entry: Entry, content: bytes) -> Any:
     except (ValueError, TypeError, KeyError, RecursionError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{entry.file} is not the block that blocks.json names ({error}); remove the folder "
-            "and make it again"
+            "and create it again"
         ) from error
     return rows
 

@@ -103,7 +103,7 @@ def link_scores(
     path = must_link_path(must, cannot, n_points)
     if path:
         raise ValueError(
-            f"cannot_link parts points {path[0]} and {path[-1]}, but must_link joins them: "
+            f"cannot_link separates points {path[0]} and {path[-1]}, but must_link joins them: "
             f"{' – '.join(map(str, path))}; drop one of these pairs"
         )
     # If no pair of two groups reaches the threshold, neither does their mean or minimum.

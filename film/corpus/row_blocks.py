@@ -102,7 +102,7 @@ class RowBlocks:
             raise ValueError(f"{path} is not a row-block manifest; remove the folder") from error
         if not known:
             raise ValueError(
-                f"{path} was changed or has another version; remove the folder and make it again"
+                f"{path} was changed or has another version; remove the folder and create it again"
             )
         counts = [entry.n_rows for entry in self.entries]
         self.edges = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -162,7 +162,7 @@ def afs_correlations(
     of = np.zeros(len(gold), dtype=np.int64) if folds is None else np.asarray(folds)
     if gold.ndim != 1 or not gold.shape == said.shape == of.shape:
         raise ValueError(
-            f"scores, predicted and folds must be as long as each other, got {gold.shape}, "
+            f"scores, predicted and folds must have the same length, got {gold.shape}, "
             f"{said.shape} and {of.shape}"
         )
     for name, values in (("scores", gold), ("predicted", said)):

@@ -197,7 +197,7 @@ class _Lines:
 
     def take(self) -> str:
         if not self.more():
-            raise ValueError(f"{self._path} ends inside a <sentence>; is the file whole?")
+            raise ValueError(f"{self._path} ends inside a <sentence>; is the file complete?")
         line = self._lines[self._next]
         self._repairs += _named(self._path, line)
         self._next += 1

@@ -72,8 +72,8 @@ def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
         _check_each_token(f"mask{side}", mask, x, "True at tokens")
         if mask.dtype != torch.bool:
             raise ValueError(
-                f"mask{side} must be of bool, True at tokens, got {kind_of(mask)}; turn an "
-                "attention mask into one by mask.bool()"
+                f"mask{side} must be bool, True at tokens, got {kind_of(mask)}; convert an "
+                "attention mask with mask.bool()"
             )
     exact = _exact_type(x)
     if weights is None:
@@ -87,7 +87,7 @@ def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
     if bool(empty.any()):
         text = int(empty.nonzero()[0])
         raise ValueError(
-            f"x{side}[{text}] has no token, or only tokens without weight: leave that text out"
+            f"x{side}[{text}] has no token, or only tokens of weight 0: leave that text out"
         )
     # The kernel needs contiguous texts.
     return Side(x.contiguous(), mask, weights)

@@ -110,8 +110,8 @@ def test_11_odd_lines_of_chunks_are_read_where_there_is_one_way(line, words, chu
         ("[ A ]", "a", "not those of the sentence"),
         ("", "a", "not those of the sentence"),
         ("[ clo ] [ sed ]", "closed", "'closed' is split between two chunks"),
-        ("[ a ] [ b ]", "a , b", "nothing shows the chunk of the word ','"),
-        ("[ a b ]", "a b .", r"nothing shows the chunk of the word '\.'"),
+        ("[ a ] [ b ]", "a , b", "the chunk of the word ',' is not clear"),
+        ("[ a b ]", "a b .", r"the chunk of the word '\.' is not clear"),
     ],
 )
 def test_11_nothing_is_guessed(line, words, reason):

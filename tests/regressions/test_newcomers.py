@@ -103,6 +103,6 @@ def test_tables_of_nothing_have_their_columns():
           np.array(["Is tea hot?", "Why?"]), pd.Series(["Is tea hot?", "Why?"])],
 )  # fmt: skip
 def test_texts_given_to_a_metric_come_with_the_remedy(metric, X):
-    message = rf"X holds texts, such as 'Is tea hot\?', where {metric.__name__} takes numbers; put"
+    message = rf"X holds texts, such as 'Is tea hot\?', but {metric.__name__} needs numbers; put"
     with pytest.raises(ValueError, match=message):
         metric().fit(X, [0, 1])

@@ -103,7 +103,7 @@ class Checkpoint:
         if not is_known:
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} has format {found['format']!r}, which this "
-                "version does not read; give another folder"
+                "version does not read; use another folder"
             )
         # Older checkpoints record only this about their objective.
         was_contrastive = run.pop("is_contrastive", None)

@@ -70,7 +70,7 @@ def read_network(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, di
         if said["class"] != kind.__name__:
             raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
         if said["format"] != FORMAT:
-            raise ValueError(f"format {said['format']!r} is not read by this version")
+            raise ValueError(f"format {said['format']!r} is not supported by this version")
         known = said["encoder"]
         kept = said["params"] | {"channels": tuple(said["params"]["channels"])}
         if known is not None:

@@ -95,7 +95,7 @@ def vectors_of(
         if texts.values.shape[1] != width:
             raise ValueError(
                 f"X has token vectors of width {texts.values.shape[1]}, and the network was fitted "
-                f"to {width}"
+                f"on {width}"
             )
         starts = range(0, len(texts), TEXTS_AT_ONCE)
         blocks = (_kept(texts[start : start + TEXTS_AT_ONCE], length) for start in starts)
@@ -138,7 +138,7 @@ def _encoded(
 def _needed(encoder: TokenEncoder | None) -> TokenEncoder:
     if encoder is None:
         raise ValueError(
-            "X holds texts, and the network was fitted to token vectors; give Ragged token vectors "
+            "X holds texts, and the network was fitted on token vectors; give Ragged token vectors "
             "of the same model"
         )
     return encoder

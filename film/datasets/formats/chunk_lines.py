@@ -117,7 +117,7 @@ def _placed(pieces: list[tuple[str, int]], words: Sequence[str]) -> list[int]:
             before = found[place - 1] if place else None
             after = next((later for later in found[place + 1 :] if later is not None), None)
             if before is None or before != after:
-                raise ValueError(f"nothing shows the chunk of the word {words[place]!r}")
+                raise ValueError(f"the chunk of the word {words[place]!r} is not clear")
             found[place] = before
     return [chunk for chunk in found if chunk is not None]
 

@@ -122,7 +122,7 @@ def test_each_solver_is_the_one_it_is_named_after():
     eigen, cayley = (small(solver, max_iter=1).fit(X, triplets) for solver in FULL)
     assert not np.allclose(cayley.components_, eigen.components_, atol=1e-9)
     assert eigen.n_iter_ == cayley.n_iter_ == 1
-    with pytest.raises(ValueError, match="solver='minibatch' is an estimator of its own: MiniB"):
+    with pytest.raises(ValueError, match="solver='minibatch' is a separate estimator: MiniB"):
         FILM(solver="minibatch").fit(X, triplets)
 
 

@@ -138,5 +138,5 @@ def test_bad_weights_are_named(weights, error, text):
 
 
 def test_tokens_that_the_model_does_not_know_are_named():
-    with pytest.raises(ValueError, match=r"'x', which is not in the vocabulary.*\(2 such in all\)"):
+    with pytest.raises(ValueError, match=r"'x', which is not in the vocabulary.*\(2 such tokens\)"):
         vocabulary_weights({"y": 1, "a": 1, "x": 1}, {"a": 0}, "".join, ())

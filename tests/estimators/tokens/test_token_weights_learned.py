@@ -436,8 +436,8 @@ def test_bad_parameters_are_named(tiny_model, parameters, error, text):
         ("a cat", TypeError, "one string"),
         (["a", None], TypeError, r"corpus\[1\] = None"),
         (["a", "\ud800"], ValueError, r"corpus\[1\].*surrogate"),
-        (["a cat", "A  cat", ""], ValueError, "corpus has 1 different texts with tokens among 3"),
-        (["", " "], ValueError, "corpus has 0 different"),
+        (["a cat", "A  cat", ""], ValueError, "corpus has 1 distinct texts with tokens among 3"),
+        (["", " "], ValueError, "corpus has 0 distinct"),
     ],
 )
 def test_a_bad_corpus_is_named_and_changes_nothing(tiny_model, fitted, corpus, error, text):

@@ -85,9 +85,9 @@ def test_texts_and_their_token_vectors_give_the_same(model, folder):
     again = clone(model).set_params(encoder=None).fit(tokens, TRIPLETS)
     np.testing.assert_array_equal(again.transform(tokens), fitted.transform(TEXTS))
     np.testing.assert_array_equal(fitted.transform(tokens), fitted.transform(TEXTS))
-    with pytest.raises(ValueError, match="X holds texts, and the network was fitted to token"):
+    with pytest.raises(ValueError, match="X holds texts, and the network was fitted on token"):
         again.transform(TEXTS)
-    with pytest.raises(ValueError, match="width 3, and the network was fitted to 32"):
+    with pytest.raises(ValueError, match="width 3, and the network was fitted on 32"):
         again.transform(Ragged.from_rows([np.ones((2, 3))]))
 
 
