@@ -94,7 +94,6 @@ def measure_choice(bench: Bench) -> None:
 
     ways: dict[str, Any] = {
         "without diversity": alike,
-        "discriminator over all, no retrieval": _by(model, "discriminator"),
     }
     for seed in range(1 if bench.quick else N_RANDOM):
         ways[f"random contexts, draw {seed + 1}"] = _at_random(model, seed)
@@ -130,10 +129,6 @@ def _tell_cost(bench: Bench, case: str, terms: SampleTerms) -> None:
 
 def _sample_terms(bench: Bench) -> SampleTerms:
     return bench.terms(bench.origin(), "origin", bench.sample, bench.size)
-
-
-def _by(model: Any, strategy: str) -> Any:
-    return lambda texts, n: model.contexts_of(texts, n, strategy=strategy)
 
 
 def _at_random(model: Any, seed: int) -> Any:

@@ -1,9 +1,9 @@
 """Duplicates of a whole corpus: time, memory, planted copies, groups, and rivals.
 
 ``python -m benchmarks.corpus --data DIR`` takes Quora's questions; without ``--data`` it takes
-texts that it generates itself. Rivals are semhash and the mining of sentence-transformers, both on
-trigrams in 256 dimensions as the finder's candidates are, and MinHash of datasketch. semhash and
-datasketch run in an environment that the benchmark makes for them (``--rivals`` names it). The last
+texts that it generates itself. Rivals are semhash, on trigrams in 256 dimensions as the finder's
+candidates are, and MinHash of datasketch, in an environment that the benchmark makes for them
+(``--rivals`` names it). The last
 case is a million texts of `benchmarks.support.bench_corpus`. A ``--quick`` run leaves rivals and
 the million out, and records only where ``--out`` says so. ``--only CASE ...`` runs some cases.
 """
@@ -31,8 +31,8 @@ from estimators.inputs import TextIndex
 from film.corpus import connected_groups
 
 QUICK_CASES = ("plain", "classifier", "planted", "groups")
-RIVALS = ("semhash", "mining", "minhash")
-CASES = (*QUICK_CASES, "exhaustive", *RIVALS, "million")
+RIVALS = ("semhash", "minhash")
+CASES = (*QUICK_CASES, *RIVALS, "million")
 PACKAGES = ("semhash==0.5.0", "datasketch>=1.6", "numpy", "scikit-learn")
 PLANTED_SHARE = 0.1
 RECALL, PRECISION = 0.6, 0.95
@@ -71,8 +71,6 @@ def measure(data: Splits, options: argparse.Namespace, case: str) -> dict[str, d
     if case == "million":
         return _many(options.texts)
     texts, clusters = known_texts(data, options.size)
-    if case == "exhaustive":
-        return _against_exhaustive(texts)
     if case in ("planted", *RIVALS):
         return _planted(texts, clusters, options, case)
     classifier = None
@@ -92,29 +90,6 @@ def measure(data: Splits, options: argparse.Namespace, case: str) -> dict[str, d
         "groups": len(groups.groups),
     }
     return {f"{len(texts)} questions, {score} at 0.8, {found.index} index": row}
-
-
-def _against_exhaustive(texts: list[str]) -> dict[str, dict[str, float]]:
-    """Share of the pairs of the exact index that the index of cells finds, and the time of both.
-
-    Seconds of the processors besides those of the clock, which others on the machine lengthen.
-    """
-    found, seconds, processor = {}, {}, {}
-    for index in ("exact", "approximate"):
-        started = time.perf_counter(), time.process_time()
-        pairs = DuplicateFinder(index=index).fit(texts).find(threshold=0.8).pairs
-        seconds[index] = round(time.perf_counter() - started[0], 1)
-        processor[index] = round(time.process_time() - started[1], 1)
-        found[index] = set(map(tuple, np.sort(pairs, axis=1).tolist()))
-    row = {
-        "recall": len(found["exact"] & found["approximate"]) / len(found["exact"]),
-        "pairs": len(found["exact"]),
-        "seconds": seconds["approximate"],
-        "seconds of the exact index": seconds["exact"],
-        "processor": processor["approximate"],
-        "processor of the exact index": processor["exact"],
-    }
-    return {f"{len(texts)} questions, similarity at 0.8, against the exact index": row}
 
 
 def known_texts(data: Splits, size: int) -> tuple[list[str], np.ndarray]:
@@ -260,26 +235,15 @@ def _rival(
     cluster: np.ndarray,
     options: argparse.Namespace,
 ) -> dict[str, dict[str, float]]:
-    """Run a rival's script; the mining of sentence-transformers in this Python, which has it."""
-    own = name == "mining"
-    python = sys.executable if own else rival_python(options.rivals, PACKAGES)
+    """Run a rival's script in the environment of its own."""
+    python = rival_python(options.rivals, PACKAGES)
     script = SCRIPTS / f"{name}_rival.py"
     title = f"planted copies, {len(texts)} rows, {name}"
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "texts.json"), Path(folder, "pairs.npz")
         source.write_text(json.dumps(texts), encoding="utf-8")
         command = [str(python), str(script), str(source), str(target)]
-        started = time.perf_counter()
-        try:
-            subprocess.run(
-                command, check=True, capture_output=True, text=True, timeout=options.time_limit
-            )
-        except subprocess.TimeoutExpired:
-            return {f"{title} (no result in time)": {"seconds": options.time_limit}}
-        except subprocess.CalledProcessError as error:
-            said = (error.stderr.strip() or f"exit status {error.returncode}").splitlines()[-1]
-            seconds = round(time.perf_counter() - started, 1)
-            return {f"{title} (failed: {said})": {"seconds": seconds}}
+        subprocess.run(command, check=True, timeout=options.time_limit)
         found = np.load(target)
         row = planted_figures(found["pairs"], found["scores"], origin, cluster)
         row["seconds"] = float(found["seconds"])

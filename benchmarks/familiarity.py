@@ -8,8 +8,7 @@ AUC of held-out training pairs against intents, by weights that halves of all ki
 weights that saw no intents ("unseen"): by these two, statistics are chosen. Reported alone are
 Quora dev against banking77 and against captions of multi30k. Each statistic is also left out.
 Of each kind it records the share of pairs that `DuplicateClassifier.familiarity_limit_` flags, by
-the weights that the package has, and of new pairs of `make_question_pairs` beside fits of several
-sizes; ``--limits`` records these shares, by words alone, and no weights.
+the weights that the package has; ``--limits`` records these shares, by words alone, and no weights.
 ``--quick`` runs on a part and records only where ``--out`` says so.
 """
 
@@ -29,7 +28,7 @@ from benchmarks.intents import MOST_FAMILIAR, read_other_kinds, read_sets
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.run import Results, parser_of, refused
-from estimators import SentenceEncoder, disjoint_pairs_split, question_groups
+from estimators import SentenceEncoder, question_groups
 from estimators.inputs import as_texts
 from estimators.pairs import (
     OTHER_KINDS,
@@ -40,7 +39,6 @@ from estimators.pairs import (
     held_out_texts,
 )
 from film.contexts import plain_text, split_sentences
-from film.datasets import make_question_pairs
 from film.pairs import familiarities, standardised
 
 QUORA, DEV = "Quora, held out", "Quora dev"
@@ -79,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         embed = encoder.transform
     names = [*WORD_STATISTICS, *(VECTOR_STATISTICS if embed else ())]
     known, rows = statistics_of(quora.train, kinds, embed)
-    for case, found in {**flagged(known, rows), **flagged_of_generator(options.quick)}.items():
+    for case, found in flagged(known, rows).items():
         results.tell(case, found, bench="familiarity_limit")
     if options.limits:
         return 0
@@ -143,24 +141,6 @@ def flagged(known: Familiarity, rows: Rows) -> dict[str, dict[str, float]]:
         for name, z in rows.items():
             told = familiarities(z[:, :n], 0, 1, *WEIGHTS[n])
             found[f"{name}{end}"] = {"flagged": np.mean(told <= limit), "limit": limit}
-    return found
-
-
-def flagged_of_generator(quick: bool) -> dict[str, dict[str, float]]:
-    """Share of new pairs of the generator that is flagged, beside fits of several sizes."""
-    found = {}
-    for n in (300,) if quick else (400, 800, 2400):
-        shares = []
-        for seed in range(1 if quick else 5):
-            data = make_question_pairs(n + 400, random_state=seed)
-            train, new, *_ = disjoint_pairs_split(
-                data.pairs, data.y, test_size=400 / (n + 400), random_state=seed
-            )
-            known, _ = counted(train)
-            shares.append(np.mean(known.of_pairs(new) <= known.limit(None)))
-        case = f"generated questions, {n} pairs"
-        found[f"{case}, mean of seeds"] = {"flagged": np.mean(shares)}
-        found[f"{case}, greatest of seeds"] = {"flagged": np.max(shares)}
     return found
 
 

@@ -8,7 +8,6 @@
   torch, and in the sparse form of CLRCMD: first whether kernel and torch give the same, then memory
   and time.
 - ``step``: a training step of MiniLM with RCMD and one with mean pooling.
-- ``encoding``: questions a second, and those of a loop over transformers.
 - ``metric``: the matrix K of FILM and its products with a map, against NumPy on the processor.
 - ``ranks``: the ranks of listed pairs among all points, against NumPy.
 - ``finder``: the nearest points of some, among all points and in cells, against NumPy.
@@ -32,7 +31,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import token_speed
 from benchmarks.support.run import Results, parser_of, refused
 from estimators.encoders import Transformer, find_model
 from film.corpus import NearestSearch, learn_centres
@@ -245,18 +243,6 @@ def step(device: str, quick: bool) -> Rows:
     yield Row(case, found["rcmd"], POOLING, found["avg"])
 
 
-def encoding(device: str, quick: bool) -> Rows:
-    """Encode questions with `TokenEncoder`, and by a loop over transformers."""
-    pairs = token_speed.read(None)[1]
-    sizes = token_speed.QUICK if quick else token_speed.FULL
-    for dtype in ("float32",) if quick else ("float32", "bfloat16"):
-        for title, figures in token_speed.encoding_rows(pairs, weights(), sizes, device, dtype):
-            for figure in figures:
-                beside = figure.rival_value and {figure.metric: figure.rival_value}
-                row = {figure.metric: figure.value}
-                yield Row(f"{title}, {dtype}", row, figure.rival, beside or None)
-
-
 def metric(device: str, quick: bool) -> Rows:
     """Compare K and the products of a round of FILM on a device with those of NumPy."""
     m, r, d = (300, 20, 5) if quick else (50_000, 600, 100)
@@ -366,7 +352,7 @@ def seconds_of(work: Callable[[], Any], device: str) -> float:
 
 
 CASES: dict[str, Callable[[str, bool], Rows]] = {
-    each.__name__: each for each in (kernel, step, encoding, metric, ranks, finder)
+    each.__name__: each for each in (kernel, step, metric, ranks, finder)
 }
 """Cases by their names, in the order in which they run."""
 

@@ -136,21 +136,17 @@ def encoding_rows(
     pairs: np.ndarray,
     model: str | None,
     sizes: Sizes,
-    device: str = "cpu",
-    dtype: str = "float32",
-    batch_size: int = PLAIN_BATCH,
 ) -> Rows:
     """Compare `TokenEncoder` with a loop over transformers on the same questions."""
     in_file = pairs.ravel().tolist()
-    encoder = _encoder(model, MAX_LENGTH, batch_size, device=device, dtype=dtype)
-    plain = PlainLoop(model, device, dtype, batch_size)
+    encoder, plain = _encoder(model, MAX_LENGTH, PLAIN_BATCH), PlainLoop(model)
     kinds = {
         "different questions": list(dict.fromkeys(in_file))[: sizes.questions],
         "questions with repeats as in the file": in_file[: sizes.questions],
     }
     for title, texts in kinds.items():
         # Texts of all lengths, for what a device loads or chooses for each shape.
-        some = texts[:: max(1, len(texts) // (4 * batch_size))]
+        some = texts[:: max(1, len(texts) // (4 * PLAIN_BATCH))]
         for way in (plain, lambda some: _cut(encoder, some)):
             way(some)
         seconds, values = in_turns(
@@ -216,45 +212,34 @@ def exact_tokens(texts: list[str], model: str | None, length: int) -> Ragged:
 class PlainLoop:
     """Token vectors as transformers' own examples make them, in the order of the file."""
 
-    def __init__(
-        self,
-        model: str | None,
-        device: str = "cpu",
-        dtype: str = "float32",
-        batch_size: int = PLAIN_BATCH,
-    ) -> None:
+    def __init__(self, model: str | None) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         folder = find_model(model)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        module: Any = AutoModel.from_pretrained(folder, dtype=dtype)
-        self.module, self.batch_size = module.to(device).eval(), batch_size
+        self.module: Any = AutoModel.from_pretrained(folder).eval()
 
     def __call__(self, texts: list[str]) -> np.ndarray:
         """Vectors of all tokens, text after text."""
         import torch
 
         parts = []
-        for start in range(0, len(texts), self.batch_size):
+        for start in range(0, len(texts), PLAIN_BATCH):
             batch = self.tokenizer(
-                texts[start : start + self.batch_size],
+                texts[start : start + PLAIN_BATCH],
                 padding=True,
                 truncation=True,
                 max_length=MAX_LENGTH,
                 return_tensors="pt",
-            ).to(self.module.device)
+            )
             with torch.inference_mode():
                 vectors = self.module(**batch).last_hidden_state.float()
             parts.append(vectors[batch["attention_mask"].bool()].cpu().numpy())
         return np.concatenate(parts)
 
 
-def _encoder(
-    model: str | None, max_length: int, batch_size: int, device: str = "cpu", **settings: Any
-) -> TokenEncoder:
-    encoder = TokenEncoder(
-        model, max_length=max_length, batch_size=batch_size, device=device, **settings
-    )
+def _encoder(model: str | None, max_length: int, batch_size: int) -> TokenEncoder:
+    encoder = TokenEncoder(model, max_length=max_length, batch_size=batch_size, device="cpu")
     return encoder.fit(["a text"])
 
 

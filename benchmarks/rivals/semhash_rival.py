@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 from semhash import SemHash
-from trigram_points import trigram_points
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 LOWEST = 0.5
 
@@ -23,7 +24,11 @@ class Encoder:
 
     def __init__(self, texts: list[str]) -> None:
         self.row = {text: i for i, text in enumerate(texts)}
-        self.points = trigram_points(texts)
+        letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True)
+        X = letters.fit_transform(texts)
+        points = TruncatedSVD(min(256, *X.shape) - 1, random_state=0).fit_transform(X)
+        lengths = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
+        self.points = (points / lengths).astype(np.float32)
 
     def encode(self, sentences: Any, **options: Any) -> np.ndarray:
         """Embed texts of the corpus."""

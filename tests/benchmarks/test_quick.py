@@ -24,6 +24,7 @@ RUNS = {
     "token_speed": "--quick --only encoding --model {model}",
     "rcmd_train": "--quick --recipe here --recipe sts --plan rcmd --data {data} --model {model}",
     "contexts": "--quick --case origin --case terms",
+    "gpu": "--quick",
     "compatibility": "--quick",
     "mutants": "--quick --n 3 --modules tokens/chunks --keep {work}/kept.jsonl",
     "release": "--quick",
@@ -31,10 +32,10 @@ RUNS = {
 }
 SLOW = (
     *("accurate", "compatibility", "contexts", "duplicates", "familiarity", "film_speed"),
-    *("intents", "release", "sts", "submission", "suggest", "trust"),
+    *("gpu", "intents", "release", "sts", "submission", "suggest", "trust"),
 )
-NO_RUN = {"compare", "tables", "gpu", "paper_pairs"}
-NEEDS_TORCH = ("sts", "ists", "token_speed", "rcmd_train", "contexts")
+NO_RUN = {"compare", "tables", "paper_pairs"}
+NEEDS_TORCH = ("sts", "ists", "token_speed", "rcmd_train", "contexts", "gpu")
 
 
 def main_of(name):
