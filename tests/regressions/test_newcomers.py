@@ -50,7 +50,7 @@ def test_labels_the_other_way_round_are_told(folder):
         status, said = film(folder, command, "reversed.csv", "--model", target, *more)
         assert status == 0
         assert "pairs labelled 1 share fewer words than those labelled 0 (ROC AUC of" in said
-        assert "check that column 'label' is not the other way round" in said
+        assert "check that column 'label' is not inverted" in said
     assert "fewer words" not in film(folder, "evaluate", "pairs.csv", "--model", "m.film")[1]
 
 
