@@ -75,9 +75,15 @@ class Application(click.Group):
             general = "there is not enough memory for this; split the file, or use a larger machine"
             raise Failure(self._said(ctx, error, None if _is_ours(error) else general)) from error
         except OSError as error:
+            said = None
             if error.filename is None:
                 _drop_output()
-            raise Failure(self._said(ctx, error)) from error
+                if ctx.meta.get(f"{_META}output") and not _is_ours(error):
+                    said = (
+                        f"standard output could not be written: {error.strerror or error}; free "
+                        "some space, or give --out FILE on another disk"
+                    )
+            raise Failure(self._said(ctx, error, said)) from error
         except (ImportError, ValueError) as error:
             if not _is_ours(error):
                 raise
@@ -223,6 +229,11 @@ def verbosity() -> int:
 def leaves(text: str) -> None:
     """Register what an interruption leaves on disk from now on."""
     click.get_current_context().meta[f"{_META}left"] = text
+
+
+def uses_output() -> None:
+    """Remember that standard output is written, so that its errors are told apart."""
+    click.get_current_context().meta[f"{_META}output"] = True
 
 
 def wrote(path: str) -> None:

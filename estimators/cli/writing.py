@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, TypeGuard
 
 import click
 
-from estimators.cli.console import Failure, leaves, note, wrote
+from estimators.cli.console import Failure, leaves, note, uses_output, wrote
 from estimators.cli.options import FILE
 from estimators.cli.tables import (
     BINARY_FORMATS,
@@ -20,6 +21,7 @@ from estimators.cli.tables import (
     Table,
     check_library,
     format_of,
+    sheet_cells,
     write_table,
 )
 from film.datasets import atomic_writer
@@ -128,7 +130,7 @@ def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]
             raise click.UsageError(
                 f"{option} {path}: {suffix} is not a format that can be written; end the name "
                 "in .csv, .tsv, .jsonl, "
-                ".json, .xlsx or .parquet; the first four may be followed by .gz, .bz2 or .zip"
+                ".json, .xlsx or .parquet, each of which may be followed by .gz, .bz2 or .zip"
             )
         place = os.path.realpath(path)
         if place in taken:
@@ -162,30 +164,46 @@ def write_result(
     like: Table,
 ) -> None:
     """Write a table in the requested format, else in the format of the input."""
-    chosen: Any = form or form_of(out, like.format)
+    chosen = _chosen_form(out, form, like)
     escape = bool(click.get_current_context().meta.get(_META))
+    kept = list(rows) if chosen == "xlsx" else rows
+    target = out if is_file(out) else standard_output()
+    try:
+        number = write_table(target, columns, kept, format=chosen, escape_formulas=escape)
+    except ValueError as error:
+        # A sheet of Excel holds fewer rows and characters than other tables.
+        beside = f"{out}.csv" if is_file(out) else None
+        if chosen != "xlsx" or (beside and os.path.exists(beside)):
+            raise
+        if beside is None:
+            number, beside = tempfile.mkstemp(".csv", "film-")
+            os.close(number)
+        write_table(beside, columns, kept, escape_formulas=escape)
+        raise Failure(f"{error}; the result is in {beside}") from error
     if is_file(out):
-        kept = list(rows) if chosen == "xlsx" else rows
-        try:
-            number = write_table(out, columns, kept, format=chosen, escape_formulas=escape)
-        except ValueError as error:
-            # A sheet of Excel holds fewer rows and characters than other tables.
-            beside = f"{out}.csv"
-            if chosen != "xlsx" or os.path.exists(beside):
-                raise
-            write_table(beside, columns, kept, escape_formulas=escape)
-            raise Failure(f"{error}; the result is in {beside}") from error
         note_written(out, f"{number} rows")
-        return
-    if form is None and chosen in BINARY_FORMATS:
-        chosen = "csv"
-    write_table(standard_output(), columns, rows, format=chosen, escape_formulas=escape)
+
+
+def check_fits(out: str | None, form: str | None, table: Table) -> None:
+    """Raise where a table that goes whole into a result is too large for a sheet of Excel."""
+    if _chosen_form(out, form, table) == "xlsx":
+        try:
+            sheet_cells(table.columns, table.rows)
+        except ValueError as error:
+            place = out if is_file(out) else "a workbook"
+            raise Failure(f"{table.source} does not fit into {place}: {error}") from error
+
+
+def _chosen_form(out: str | None, form: str | None, like: Table) -> Any:
+    chosen = form or form_of(out, like.format)
+    return "csv" if not is_file(out) and form is None and chosen in BINARY_FORMATS else chosen
 
 
 def standard_output() -> Any:
     """Return standard output, which an interruption may cut short."""
     _check_standard_output()
     leaves("standard output may be cut short")
+    uses_output()
     return sys.stdout
 
 

@@ -18,7 +18,13 @@ from estimators.cli.options import (
     pair_options,
 )
 from estimators.cli.regressors import FolderModel, checked_folder
-from estimators.cli.writing import check_places, format_option, out_option, write_result
+from estimators.cli.writing import (
+    check_fits,
+    check_places,
+    format_option,
+    out_option,
+    write_result,
+)
 
 
 @click.command(
@@ -96,6 +102,7 @@ def score(
         raise Failure(
             f"{table.source} already has a column {taken[0]!r}; rename the new one with --as NAME"
         )
+    check_fits(out, form, table)
     texts = reading.pairs_of(table, text1, text2)
     familiar = None
     if folder:

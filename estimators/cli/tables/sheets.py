@@ -170,6 +170,19 @@ def _plain(value: Any) -> Any:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
 
 
+def sheet_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Give the cells of a sheet, its header first, or raise where Excel cannot hold them."""
+    cells = [[_excel_cell(name, "columns") for name in columns]]
+    for place, row in enumerate(rows):
+        if place == _MOST_ROWS:
+            raise ValueError(
+                f"a sheet of Excel has at most {_MOST_ROWS:,} rows below its header; write CSV or "
+                "Parquet"
+            )
+        cells.append([_excel_cell(value, f"rows[{place}]") for value in row])
+    return cells
+
+
 def write_workbook(
     handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
@@ -178,11 +191,7 @@ def write_workbook(
     from openpyxl.cell import WriteOnlyCell
 
     # All are checked first: openpyxl complains at its own end about a sheet that broke off.
-    checked = [[_excel_cell(name, "columns") for name in columns]]
-    for place, row in enumerate(rows):
-        if place == _MOST_ROWS:
-            raise ValueError(f"a sheet of Excel has at most {_MOST_ROWS} rows; write CSV")
-        checked.append([_excel_cell(value, f"rows[{place}]") for value in row])
+    checked = sheet_cells(columns, rows)
     book = openpyxl.Workbook(write_only=True)
     sheet: Any = book.create_sheet("table")
     for row in checked:

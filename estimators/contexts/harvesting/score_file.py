@@ -110,6 +110,9 @@ class ScoreFile:
     def __exit__(self, *_: object) -> None:
         if self._handle is not None:
             self._handle.close()
+        # Others find a new file, since `filelock` tells one that is gone.
+        with suppress(OSError):
+            os.unlink(self._lock.lock_file)
         self._lock.release()
 
     def append(self, rows: Iterable[tuple[str, str, float, str]], is_whole_chunk: bool) -> None:

@@ -113,6 +113,8 @@ def test_a_harvest_in_parts_is_the_same(whole, tmp_path, steps):
         before = n
     assert path.read_bytes() == whole.read_bytes()
     assert run(path) == (700, 0, "done") and run(path, 5) == (700, 0, "done")
+    # Nothing else is left there, a lock neither.
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["pairs.csv", "pairs.csv.json"]
 
 
 class _Stops(Cosine):
