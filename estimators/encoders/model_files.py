@@ -103,7 +103,7 @@ def check_folder(folder: Path) -> list[Path]:
     weights, dense = _weights(folder), read_declared(folder).dense
     if dense is not None:
         if not dense.is_file():
-            raise FileNotFoundError(f"{folder / 'modules.json'} names {dense}, which is not there")
+            raise FileNotFoundError(f"{folder / 'modules.json'} names {dense}, which is missing")
         weights.append(dense)
     for path in weights:
         _check_weights(path)

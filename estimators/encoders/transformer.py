@@ -93,8 +93,7 @@ class Transformer:
             self.tokenizer, self.module = read_model(folder, getattr(torch, self.dtype))
         self.module.requires_grad_(False).to(self.device)
         self.head: Any = None
-        # The mean of the images of tokens is the image of their mean, so that a layer after the
-        # pooling may come before it.
+        # An affine layer commutes with mean pooling, so it can be applied to the tokens.
         head = folder / HEAD if dense is None else dense
         if head.is_file():
             self._take_head(read_head(head, self.module.config.hidden_size))

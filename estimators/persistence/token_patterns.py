@@ -1,4 +1,4 @@
-"""Whether a regular expression finds the tokens of any text in bounded time."""
+"""Check that a regular expression finds the tokens of any text in bounded time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 LONGEST = 500
 MOST_PATHS = 100
-"""Ways through the alternatives of a pattern that are looked at."""
+"""Maximal number of paths through the alternatives of a pattern."""
 
 MOST_OPEN = 2
-"""Repeats that may share a run of the same characters: the time is that power of its length."""
+"""Maximal number of repeats that can share a sequence of characters: time grows with its power."""
 
-# Python's own parser, the only one that knows all of its syntax.
+# Python's own parser, because no other one knows its whole syntax.
 _parser: Any = importlib.import_module("re._parser")
 _ALPHABET = frozenset(map(chr, range(0x250))) | frozenset("٣अबя中あ한 ​‘’“”–—…€\ufeff😀")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -23,7 +23,7 @@ _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
 
 
 class _Piece(NamedTuple):
-    """A part of a path: what it may hold and begin with, how often it may be there."""
+    """A part of a path: its possible characters, first characters, and number of repeats."""
 
     characters: frozenset[str]
     first: frozenset[str]
@@ -35,16 +35,16 @@ _Path = list[_Piece]
 
 
 def check_token_pattern(pattern: Any) -> None:
-    r"""Raise unless a pattern takes little time for every text.
+    r"""Raise an error if a pattern can take very long for some text.
 
-    Backtracking may try all ways to share a run of characters among repeats. So repeats that are
-    nested must begin each round with a character that nothing else in it holds, and at most two in
-    a row may hold the same characters, or one where a space is among these.
+    Backtracking may try all ways to divide a sequence of characters among repeats. Therefore, each
+    round of a nested repeat must begin with a character that nothing else in it can match. At most
+    two consecutive repeats may match the same characters, or one if these include a space.
 
     Raises
     ------
     ValueError
-        If it may take longer, or refers back to a group.
+        If a pattern may take longer, or contains a back-reference.
 
     Examples
     --------
@@ -73,11 +73,11 @@ def check_token_pattern(pattern: Any) -> None:
 
 
 class _TooSlow(Exception):
-    """Says what a pattern has."""
+    """Reason why a pattern is rejected."""
 
 
 class _Characters:
-    """The characters of an alphabet that a part of one character matches."""
+    """Characters of an alphabet that a single-character part of a pattern matches."""
 
     def __init__(self, tree: Any, pattern: str) -> None:
         self._flags = tree.state.flags & re.ASCII
@@ -85,7 +85,7 @@ class _Characters:
         self._alphabet = _ALPHABET | frozenset(pattern)
 
     def __call__(self, name: str, value: Any) -> frozenset[str] | None:
-        """Give the characters; None where it is no part of one character."""
+        """Return the characters; None if the part is not a single character."""
         if name == "ANY":
             return self._alphabet
         if name in ("LITERAL", "NOT_LITERAL"):
@@ -111,7 +111,7 @@ class _Characters:
 
 
 def _paths(tree: Any, characters: _Characters) -> list[_Path]:
-    """Every way through the alternatives of a pattern."""
+    """Return all paths through the alternatives of a pattern."""
     ways: list[_Path] = [[]]
     for op, value in tree:
         more = _ways(str(op), value, characters)
@@ -156,7 +156,7 @@ def _repeated(least: int, most: int, body: Any, characters: _Characters) -> list
 
 
 def _check_rounds(paths: list[_Path]) -> None:
-    """Raise unless it is clear from the first character where a round of a repeat begins."""
+    """Raise an error unless the first character determines where a round of a repeat begins."""
     if not all(path and path[0].is_needed and not path[0].is_open for path in paths):
         raise _TooSlow("it has repeats within repeats")
     firsts = [path[0].characters for path in paths]
@@ -165,20 +165,20 @@ def _check_rounds(paths: list[_Path]) -> None:
         first & piece.characters for first in firsts for piece in others
     ):
         raise _TooSlow("it has repeats within repeats")
-    # Each round multiplies the ways, so that there is one alone in each.
+    # Each round multiplies the paths, so only one is allowed per round.
     if any(sum(piece.is_open for piece in path) > 1 for path in paths):
         raise _TooSlow("it has repeats within repeats")
 
 
 def _check_path(path: _Path) -> None:
-    """Raise where too many repeats can share a run of characters."""
+    """Raise an error if too many repeats can share a sequence of characters."""
     for piece, sharing in _shared(path):
         if sharing > (1 if " " in piece.characters else MOST_OPEN):
             raise _TooSlow(f"{sharing} repeats can share a run of characters")
 
 
 def _shared(path: _Path) -> Iterator[tuple[_Piece, int]]:
-    """Each repeat, and how many up to it can share a run with it."""
+    """Yield each repeat, and the number of repeats up to it that can share a sequence with it."""
     for at, piece in enumerate(path):
         if not piece.is_open:
             continue
