@@ -177,9 +177,9 @@ def test_10_a_frame_of_one_column_is_its_texts():
     [
         ({}, None, TypeError, "texts is None; give a list of texts"),
         ({}, {"a": "b"}, TypeError, "texts is a dict"),
-        ({"prior": 0.2}, ["a", "b"], ValueError, "prior=0.2 is about the probabilities"),
-        ({"prior": "estimate"}, ["a", "b"], ValueError, "give classifier too, or prior=None"),
-        ({"classifier_prior": 0.2}, ["a", "b"], ValueError, "classifier_prior=0.2 is about"),
+        ({"prior": 0.2}, ["a", "b"], ValueError, "prior=0.2 applies to the probabilities"),
+        ({"prior": "estimate"}, ["a", "b"], ValueError, "set classifier too, or prior=None"),
+        ({"classifier_prior": 0.2}, ["a", "b"], ValueError, "classifier_prior=0.2 applies to"),
     ],
 )
 def test_10_what_cannot_be_meant_is_refused(parameters, texts, error, message):
@@ -506,7 +506,7 @@ def test_14_known_pairs_hold_in_groups_and_pairs():
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"cannot_link": [("a", "c")]}, "parts the rows 'a' and 'c', which are copies"),
+        ({"cannot_link": [("a", "c")]}, "separates the rows 'a' and 'c', which are copies"),
         (
             {"cannot_link": [("a", "e")], "must_link": [("b", "a"), ("e", "b")]},
             "cannot_link separates the rows 'a' and 'e', but must_link joins them: 'a' – 'b' – 'e'",
@@ -515,7 +515,7 @@ def test_14_known_pairs_hold_in_groups_and_pairs():
             {"cannot_link": [("c", "d")], "must_link": [("a", "d")]},
             "but must_link joins them: ",
         ),
-        ({"must_link": [("a", "z")]}, "must_link[0] names 'z', which is the id of no row"),
+        ({"must_link": [("a", "z")]}, "must_link[0] names 'z', which is not the id of a row"),
         ({"must_link": ["ab"]}, "must_link[0] is 'ab'; give a pair of ids"),
         ({"must_link": [("a", "g")]}, "'g' has no text"),
     ],
@@ -747,7 +747,7 @@ def test_14_judged_pairs_from_a_file(shop, tmp_path):
     judged.append(["red tea cups", "garden chair", 1])
     write(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
     code, _, err = film("duplicates", new, *options)
-    assert code == 2 and "label 0 parts the rows 'n1' and 'n2', but label 1 joins them" in err
+    assert code == 2 and "label 0 separates the rows 'n1' and 'n2', but label 1 joins them" in err
 
 
 def test_15_a_table_without_its_duplicates(tmp_path):

@@ -177,6 +177,6 @@ def _rows_by_text(texts: list[str], blocks: list[str] | None) -> dict[str, dict[
 
 def refuse_contradictions(error: ValueError, path: str) -> Failure:
     """Rephrase a contradiction between labels in terms of the file."""
-    text = str(error).replace("cannot_link parts", "label 0 parts")
+    text = str(error).replace("cannot_link separates", "label 0 separates")
     text = text.replace("must_link joins", "label 1 joins").replace("that pair", "that line")
     return Failure(f"--not-same {path}: {text.replace('one of these pairs', 'one of their lines')}")
