@@ -125,7 +125,7 @@ class ContextModel(FittedContexts):
     loss_curve_ : list of float
         Loss of the discriminator in each step.
     scores_ : list of (int, float)
-        Steps and held-out loss of the discriminator; nothing learned costs log 2 = 0.693.
+        Steps and held-out loss of the discriminator; nothing learned costs log 2.
     generator_loss_curve_ : list of float
         Loss of the generator in each step, in nats per token; empty without one.
     generator_scores_ : list of (int, float)

@@ -113,7 +113,7 @@ def check_folder(folder: Path) -> list[Path]:
 def model_digest(folder: Path, weights: list[Path]) -> str:
     """Return the digest of a model's config, tokenizer and weight files.
 
-    Reads the files once, which takes a few tenths of a second for 100 MB.
+    Reads the files once.
     """
     found = {path for pattern in READ[:3] for path in folder.glob(pattern)}
     # Weights may be links into a store: take names from the folder and content from the file.

@@ -42,9 +42,8 @@ class TokenEncoder(FrozenEncoder):
         across devices; half precision is faster on GPUs. Results are always float32.
     cache : str or path-like, default=None
         Your own folder for encodings, stored by model, ``max_length``, ``dtype`` and text. Texts
-        in the cache are not encoded again, even after an interrupt. It takes 1.5 kB per token for
-        width 384.
-        token for a width of 384.
+        in the cache are not encoded again, even after an interrupt. It takes 4 bytes per token and
+        dimension.
     verbose : int, default=0
         Whether to show progress.
 

@@ -49,7 +49,7 @@ class DisjointPairsKFold(BaseCrossValidator):
     -----
     The folds are those of scikit-learn's `StratifiedGroupKFold` if each value of y occurs in
     enough pairs to fill all folds (always with two classes), else those of `GroupKFold`. So
-    y may hold continuous scores. `StratifiedGroupKFold` takes about 0.1 ms per group.
+    y may hold continuous scores.
 
     Samples may be `Triplets`: the folds then share no point, and y is ignored. If the groups of
     points linked by triplets are small enough to fill the folds evenly, each triplet is tested

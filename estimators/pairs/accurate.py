@@ -96,9 +96,8 @@ def accurate_duplicates(
 
     Notes
     -----
-    Beside these members, `FILM` on the encoder's vectors, untrained token matching and untrained
-    RCMD were worth less than .001 of log loss in question-disjoint folds of Quora's training pairs.
-    Give ``memory``: a fit that was interrupted goes on from the last finished fold, and within the
+    Further members, such as `FILM` on the encoder's vectors, untrained token matching or untrained
+    RCMD, add nothing in question-disjoint folds of Quora's training pairs. Give ``memory``: a fit that was interrupted goes on from the last finished fold, and within the
     training of "rcmd" from the last fifty steps.
 
     Examples

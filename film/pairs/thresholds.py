@@ -183,11 +183,10 @@ def threshold_for_precision(curve: ThresholdCurve, precision: float) -> int | No
     Notes
     -----
     Choosing where many intervals are seen could pick one that errs upward. In simulations of
-    calibrated scores, 300 to 2,000 groups of one to three rows each, and wanted precisions of 0.9
-    and 0.95, the true precision at the chosen threshold was below the wanted one in 1 to 4 % of
-    cases at confidence 0.95, whose intervals err on that side in 2.5 %; the lowest threshold whose
-    measured precision reaches the wanted one fell short in 50 to 59 %. The price is a stricter
-    threshold, or none, where rows are few.
+    calibrated scores the true precision at the chosen threshold falls short about as often as
+    ``confidence`` allows; at the lowest threshold whose measured precision reaches the wanted one
+    it falls short more often than not. The price is a stricter threshold, or none, where rows are
+    few.
 
     Examples
     --------

@@ -197,8 +197,8 @@ def nested_inputs(
     """Give the inputs that a final model may learn from to judge each fold.
 
     Row i out of fold comes from members that saw all folds but its own, the judged fold among
-    them: through them its labels would reach the final model, with the right sign, and flatter
-    (on 250 tables of 200 pairs of noise the AUC was .512 ± .004). So members are fitted anew
+    them: through them its labels would reach the final model, with the right sign, and flatter.
+    So members are fitted anew
     without both folds: K (K − 1) / 2 fits of every member for K folds; for two, 4 fits to half a
     fold each. Members that learn nothing need no other fit, and members with folds of their own get
     none: `rows_to_learn_from` leaves out the rows where the judged fold reached them.

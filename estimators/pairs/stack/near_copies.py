@@ -22,7 +22,7 @@ SAME_TOKENS = 0.99
 SPELLED_ALIKE = 0.95
 """Least probability, before any shift of the prior, of pairs that differ by one slip of the pen.
 
-Of such pairs, 96 % are duplicates in Quora's training set.
+About so many of them are duplicates in Quora's training set.
 """
 
 WEIGHT = 0.01

@@ -94,7 +94,7 @@ def write_corpus(
 
     Notes
     -----
-    A document of one sentence has a row but no context. About 4 MB of text a second on one core.
+    A document of one sentence has a row but no context.
 
     Examples
     --------

@@ -45,8 +45,7 @@ class SentenceCorpus:
     folder : path
         What `write_corpus` made.
     verify : bool, default=True
-        Whether to compare every byte with the digest, about 1 GB a second. Sizes are always
-        compared.
+        Whether to compare every byte with the digest. Sizes are always compared.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ def split_sentences(
 
     Notes
     -----
-    Linear in the length of `text`, about 10 MB a second.
+    Linear in the length of `text`.
 
     Examples
     --------

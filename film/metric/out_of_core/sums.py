@@ -77,9 +77,8 @@ def block_svd(
     Notes
     -----
     Costs O(Σ nnz(row)² + nnz(XᵀX) m + D m²) for m = 2.2 r. Memory is 12 bytes for each entry of
-    XᵀX, of which there are at most D² and at most Σ nnz(row)², plus D m numbers: 0.2 GB for words
-    of a million sentences. If XᵀX is dense, as for character trigrams, it takes 8 D² bytes: reduce
-    ``max_features``.
+    XᵀX, of which there are at most D² and at most Σ nnz(row)², plus D m numbers.
+    If XᵀX is dense, as for character trigrams, it takes 8 D² bytes: reduce ``max_features``.
 
     Examples
     --------
