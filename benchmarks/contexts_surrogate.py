@@ -283,6 +283,6 @@ def _named(bench: Bench, option: str) -> str:
     if given is None:
         raise FileNotFoundError(
             f"--{option} names no set; it may not be passed on, so get it from its authors "
-            "(docs/benchmarks.md says where)"
+            "(docs/benchmarks/contexts.md says where)"
         )
     return given

@@ -1,10 +1,14 @@
-"""Rewrite the tables of README.md and docs/ from the result files.
+"""Fill README.md and docs/ with the newest results.
 
-``python -m benchmarks.tables`` replaces what stands between ``<!-- table NAME -->`` and
-``<!-- end -->`` with the newest result of each case; ``--check`` only says whether it would.
-The table ``headlines`` picks a few results of several benchmarks, and what they compare with;
-`PICKS` has tables that join rows of
-several benchmarks, and `PAPERS` the tables and figures of the papers.
+``python -m benchmarks.tables`` writes what belongs between two kinds of markers and their end,
+``<!-- end -->``; ``--check`` only says whether anything would change.
+
+``<!-- table NAME | ROWS | COLUMNS -->``
+    The newest result of each case of a benchmark, a part of one, or a table of `PICKS`, `PAPERS`
+    or `HEADLINES`. At most ten rows are in sight, the rest is folded: the first ten, or those
+    whose case the regular expression ROWS finds. COLUMNS names the metrics to show: a, b, c.
+``<!-- figure BENCH | CASE | METRIC | FORMAT -->``
+    One figure in a sentence, by a format of Python.
 """
 
 from __future__ import annotations
@@ -14,48 +18,29 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from benchmarks.support.papers import PAPERS
 from benchmarks.support.picks import PICKS
 from benchmarks.support.records import RESULTS
-from benchmarks.support.significance import (
-    AHEAD,
-    DIFFERENCES,
-    F1_AHEAD,
-    MEAN_AHEAD,
-    shown_difference,
-)
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PLACE = re.compile(r"<!-- (table|figure) (.*?) -->.*?<!-- end -->", re.DOTALL)
+IN_SIGHT = 10
 PART = "__"
-"""Stands between a benchmark and the part of it that a table shows."""
+"""Between a benchmark and the part of it that a table shows."""
 HEADINGS = {
     "roc_auc": "ROC AUC",
-    "accuracy": "accuracy",
     "rule_accuracy": "accuracy of the kNN rule",
-    "log_loss": "log loss",
     "log_loss_at_prior": "log loss at 17.46 %",
-    "calibration_error": "calibration error",
-    "calibration_low": "95 % from",
-    "calibration_high": "to",
-    "perfect_low": "perfect model, 95 % from",
-    "perfect_high": "to",
-    "perfect_high_independent": "to, pairs independent",
-    "precision": "precision",
-    "recall": "recall",
-    "recall at precision 0.95": "recall at precision 0.95",
     "recall_1": "recall at 1",
     "recall_5": "at 5",
     "recall_20": "at 20",
     "pearson": "Pearson × 100",
     "spearman": "Spearman × 100",
-    "seconds": "seconds",
     "processor": "processor, s",
     "processor of the exact index": "exact index, processor, s",
     "seconds after a kill": "seconds to finish after a kill",
-    "share done again": "share done again",
     "fit": "fit, s",
     "predict": "10,000 new pairs, s",
     "vectorise": "vectorise, s",
@@ -69,46 +54,21 @@ HEADINGS = {
     "total": "all, s",
     "slope": "log-log slope of vectorise and fit",
     "speedup": "times as fast as one",
-    "features": "features",
     "peak": "peak MB",
-    "sample": "400 pairs",
-    "sample_low": "95 % from",
-    "sample_high": "to",
-    "ahead": "points ahead",
-    "ahead_low": "95 % from",
-    "ahead_high": "to",
+    "sample": "400 pairs, 95 %",
+    "ahead": "points ahead, 95 %",
     "choice": "rows to choose by",
     "choice_200": "200 of them",
     "choice_60": "60 of them, 20 contexts each",
     "held_out_loss": "held-out loss, nats",
-    "perplexity": "perplexity",
     "held_out": "held-out Origin scores, Spearman × 100",
     "held_out_pearson": "Pearson × 100",
     "L2": "squared error",
     "triplets": "triplet accuracy",
-    "words": "words",
-    "scorings": "scorings",
     "scorings_a_second": "scorings per second",
-    "example_1": "example 1",
-    "example_2": "example 2",
-    "example_3": "example 3",
-    "rounds": "rounds",
     "captured": "captured energy",
     "n_triplets": "triplets",
-    "iterations": "iterations",
-    "runs": "runs",
     "gemm_rate": "Gflop/s of a product",
-    "objective": "objective",
-    "lower_bound": "lower bound",
-    "pairs": "pairs",
-    "groups": "groups",
-    "STS12": "STS12",
-    "STS13": "STS13",
-    "STS14": "STS14",
-    "STS15": "STS15",
-    "STS16": "STS16",
-    "STS-B": "STS-B",
-    "SICK": "SICK",
     "stsb_train": "STS-B train, out of fold",
     "stsb_dev": "dev",
     "stsb_test": "test",
@@ -119,11 +79,6 @@ HEADINGS = {
     "rcmd_percent": "RCMD, % of encoding",
     "matching_percent": "matching, % of encoding",
     "sentences_a_second": "sentences per second",
-    "times_as_fast": "times as fast",
-    "mean_cosine": "mean cosine",
-    "least_cosine": "least cosine",
-    "largest_difference": "largest difference",
-    "largest_gap": "largest gap",
     "times_smaller": "times smaller than sparse",
     "needed": "MB needed, not run",
     "kernel_times_as_fast": "times as fast as without the kernel",
@@ -148,7 +103,6 @@ HEADINGS = {
     "limit": "at a familiarity of or below",
     "untrained_share": "share of untrained similarity after adapt",
     "easier_auc": "ROC AUC, without the nearer half of the others",
-    "words_per_text": "words per text",
     "auc_words": "TF-IDF of words",
     "auc_trigrams": "of trigrams",
     "auc_trained": "`fast_duplicates`",
@@ -156,7 +110,6 @@ HEADINGS = {
     "unknown_share": "unknown to MiniLM",
     "auc_minilm": "MiniLM, cosine",
     "auc_rcmd": "MiniLM, RCMD",
-    "copies": "copies",
     "annotators": "annotators, 0 to 5",
     "similarity_rcmd": "RCMD",
     "largest_rcmd": "its ten largest",
@@ -165,48 +118,39 @@ HEADINGS = {
     "similarity_matching": "matching",
     "largest_matching": "its ten largest",
     "training_seconds": "seconds",
-    "inputs": "inputs",
     "read": "as they should",
     "refused": "refused, with a message",
-    "failed": "failed",
     "warm_megabytes": "MB after warm-up",
     "end_megabytes": "MB at the end",
     "growth_percent": "growth, %",
     "edges_whole": "edges of a whole file",
     "edges": "edges reached",
-    "mutants": "mutants",
     "killed": "killed by a test",
     "argued": "alive, and argued",
     "lines_run": "lines run by a test, %",
     "branches_run": "branches, %",
     "near_percent": "within 1 % of the best, %",
     "worst_percent": "worst, % above",
-    "median_seconds": "median seconds",
     "claimed_percent": "said converged, %",
-    "wrong_claims": "wrong claims",
-    "steps": "steps",
     "spread": "spread over seeds",
     "wheel": "wheel, MB",
     "source": "source distribution, MB",
     "core": "core install, MB",
     "core_compiled": "with bytecode, MB",
     "passed": "tests passed",
-    "skipped": "skipped",
-    AHEAD: "AUC ahead of the reference, 95 %",
-    F1_AHEAD: "F1 on train files, CLRCMD's protocol, ahead of the reference, 95 %",
-    MEAN_AHEAD: "mean ahead of the reference, 95 %",
-}
-HEADINGS_OF_GPU = {
+    "auc_ahead": "AUC ahead of the reference, 95 %",
+    "f1_ahead": "F1 on train files, CLRCMD's protocol, ahead of the reference, 95 %",
+    "mean_ahead": "mean ahead of the reference, 95 %",
     "gradient_error": "relative error of gradients",
     "examples_a_second": "rows per second",
     "first_loss": "loss, first 5 steps",
     "last_loss": "loss, last 5 steps",
     "chosen_by": "held-out score × 100 (untrained)",
+    "perfect_high": "of a perfect model, at most",
+    "rival": "compared with",
+    "calibration_error": "calibration error, 95 %",
 }
-
-
-MADE = tuple(metric for metrics in DIFFERENCES for metric in metrics)
-"""Metrics that are made from kept pairs, on any machine."""
+"""How tables call a metric, where its own name would not do."""
 
 
 class Headline(NamedTuple):
@@ -278,16 +222,19 @@ HEADLINES = (
     ),
 )
 
+Row: TypeAlias = dict[str, dict[str, Any]]
+"""Results of a case by metric."""
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """Rewrite the tables, or with ``--check`` exit with 1 where they are not up to date."""
+    """Fill all places, or with ``--check`` exit with 1 where one is not up to date."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
     stale = 0
     for path in documents():
         old = path.read_text(encoding="utf-8")
-        new = BLOCK.sub(lambda block: block[1] + table(block[2]) + block[3], old)
+        new = PLACE.sub(_filled, old)
         stale += new != old
         if not options.check:
             path.write_text(new, encoding="utf-8")
@@ -296,52 +243,60 @@ def main(arguments: list[str] | None = None) -> int:
 
 def documents() -> list[Path]:
     """List README.md and the pages of docs/."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def table(bench: str) -> str:
+def _filled(place: re.Match[str]) -> str:
+    parts = [" ".join(part.split()) for part in re.split(r"\s\|(?=\s)", place[2])]
+    text = f"\n{table(*parts)}" if place[1] == "table" else figure(*parts)
+    return f"<!-- {place[1]} {place[2]} -->{text}<!-- end -->"
+
+
+def figure(bench: str, case: str, metric: str, form: str = "") -> str:
+    """Give the newest value of one metric."""
+    value = newest(bench)[case][metric]["value"]
+    return format(value, form) if form else _shown(value)
+
+
+def table(name: str, rows: str = "", columns: str = "") -> str:
     """One table: a row per case, a column per metric, and what it was measured on."""
-    if bench == "headlines":
+    if name == "headlines":
         return _headlines()
-    if bench in PAPERS:
-        return _pieces(bench)
-    cells = _picked(bench) if bench in PICKS else newest(bench)
+    if name in PAPERS:
+        return _pieces(name)
+    cells = _picked(name) if name in PICKS else newest(name)
     if not cells:
         return "not measured\n"
-    headings = HEADINGS | HEADINGS_OF_GPU if bench == "gpu" else HEADINGS
-    if bench == "compatibility":
-        return _by_versions(cells)
-    metrics = [name for name in headings if any(name in row for row in cells.values())]
-    rivals = sorted({r["rival"] for row in cells.values() for r in row.values() if r["rival"]})
-    with_rival = bench == "grid"
-    heads = ["", *(headings[name] for name in metrics), *(rivals if with_rival else [])]
-    lines = [_line(heads), _line(["---", *["---:"] * (len(heads) - 1)])]
-    shown = [each for each in DIFFERENCES if each[0] in metrics]
-    references = {
-        row[ahead]["rival"] for ahead, *_ in shown for row in newest(bench).values() if ahead in row
-    }
+    found = dict.fromkeys(metric for row in cells.values() for metric in row)
+    found = [metric for metric in found if not metric.endswith(("_low", "_high", "_std"))]
+    metrics = columns.split(", ") if columns else found
+    compared = {r["rival"] for row in cells.values() for m, r in row.items() if m.endswith("ahead")}
+    head = [_line(["", *map(_heading, metrics)]), _line(["---", *["---:"] * len(metrics)])]
+    lines = {}
     for case, row in cells.items():
-        values = [_cell(row[name]) if name in row else "" for name in metrics]
-        of = "reference" if f"{_start(bench)}{case}" in references else ""
-        for each in shown:
-            told = shown_difference(row, each) if each[0] in row else of
-            values[metrics.index(each[0])] = told
-        if with_rival:
-            values += [_shown(next(iter(row.values()))["rival_value"])]
-        lines.append(_line([case, *values]))
+        other = "reference" if f"{_start(name)}{case}" in compared else ""
+        values = [_cell(row, m) or (other if m.endswith("ahead") else "") for m in metrics]
+        lines[case] = _line([case, *values])
+    shown = [case for case in lines if re.search(rows, case)][:IN_SIGHT]
+    rest = [case for case in lines if case not in shown]
+    used = [row[m] for row in cells.values() for m in metrics if m in row]
     # Differences are made from what was measured before.
-    measured = [r for row in cells.values() for m, r in row.items() if m not in MADE]
-    return "".join(lines) + _measured_on(measured)
+    used = [result for result in used if "ahead" not in result["metric"]] or used
+    text = "".join([*head, *(lines[case] for case in shown)]) + _measured_on(used)
+    if rest:
+        folded = "".join([*head, *(lines[case] for case in rest)])
+        text += f"\n<details><summary>{len(rest)} more</summary>\n\n{folded}\n</details>\n\n"
+    return text
 
 
-def newest(bench: str, folder: str | Path | None = None) -> dict[str, dict[str, dict[str, Any]]]:
+def newest(bench: str, folder: str | Path | None = None) -> dict[str, Row]:
     """Give the newest result by case and metric; empty where nothing was measured.
 
     ``contexts__5_4`` is the part of the benchmark ``contexts`` whose cases begin with "5.4: ".
     """
     start = _start(bench)
     path = Path(folder or RESULTS) / f"{bench.partition(PART)[0]}.jsonl"
-    cells: dict[str, dict[str, dict[str, Any]]] = {}
+    cells: dict[str, Row] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         row = json.loads(line)
         if not row["case"].startswith(start):
@@ -357,9 +312,9 @@ def _start(bench: str) -> str:
     return f"{part.replace('_', '.')}: " if part else ""
 
 
-def _picked(name: str) -> dict[str, dict[str, dict[str, Any]]]:
+def _picked(name: str) -> dict[str, Row]:
     """Newest results of the rows that a table picks, by their names and headings there."""
-    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    rows: dict[str, Row] = {}
     for pick in PICKS[name]:
         cells = newest(pick.bench).get(pick.case, {})
         rows[pick.name] = {
@@ -368,28 +323,14 @@ def _picked(name: str) -> dict[str, dict[str, dict[str, Any]]]:
     return {pick: row for pick, row in rows.items() if row}
 
 
-def _by_versions(cells: dict[str, dict[str, dict[str, Any]]]) -> str:
-    """Show a row for each set of versions."""
-    packages = ["python", "numpy", "scipy", "scikit-learn", "torch", "transformers"]
-    counts = ["passed", "failed", "skipped"]
-    lines = [_line(["", *packages, *(HEADINGS[name] for name in counts)])]
-    lines += [_line([*["---"] * (len(packages) + 1), *["---:"] * len(counts)])]
-    for case, row in cells.items():
-        versions = row["passed"]["versions"]
-        numbers = [versions.get(name, "–") for name in packages]
-        lines.append(_line([case, *numbers, *(_cell(row[name]) for name in counts)]))
-    return "".join(lines) + f"\n{row['passed']['hardware']}; {row['passed']['date']}.\n"
-
-
 def _pieces(paper: str) -> str:
-    """Tables and figures of a paper, with results of ours beside them."""
+    """Tables and figures of a paper, with results of ours."""
     lines = [_line(["", "the paper", "ours", "how"]), _line(["---"] * 4)]
     for piece in PAPERS[paper]:
         shown = []
         for name, bench, case, metric, times in piece.ours:
             value = newest(bench).get(case, {}).get(metric, {}).get("value")
-            figure = "not measured" if value is None else _shown(times * value)
-            shown.append(f"{name} {figure}".strip())
+            shown.append(f"{name} {'not measured' if value is None else _shown(times * value)}")
         ours = "; ".join(filter(None, [", ".join(shown), piece.why]))
         lines.append(_line([piece.name, piece.paper, ours or "–", piece.how or "–"]))
     return "".join(lines)
@@ -409,8 +350,7 @@ def _headlines() -> str:
                 sides, (first > second, second > first), (row.ours, row.rival), strict=True
             )
         ]
-        measure = " / ".join(HEADINGS[name] for name in row.metrics)
-        lines.append(_line([row.task, measure, *figures]))
+        lines.append(_line([row.task, " / ".join(map(_heading, row.metrics)), *figures]))
         used += [result for side in sides for result in side]
     return "".join(lines) + _measured_on(used)
 
@@ -421,16 +361,40 @@ def _measured_on(results: list[dict[str, Any]]) -> str:
     hardware = " and ".join(dict.fromkeys(result["hardware"] for result in results))
     versions = ", ".join(f"{name} {number}" for name, number in newest["versions"].items())
     dates = sorted({result["date"] for result in results})
-    return f"\n{hardware}; {versions}; {' to '.join(dict.fromkeys((dates[0], dates[-1])))}.\n"
+    days = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    text = f"\n{hardware}; {versions}; {days}"
+    if len(benches := {result["bench"] for result in results}) == 1:
+        bench = benches.pop()
+        here = (ROOT / "benchmarks" / f"{bench}.py").is_file()
+        text += f"; `python -m benchmarks.{bench}`" if here else f"; commit {newest['commit'][:7]}"
+    return f"{text}.\n"
 
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _cell(result: dict[str, Any]) -> str:
-    untrained = f" ({_shown(result['rival_value'])})" if result["metric"] == "chosen_by" else ""
-    return _shown(result["value"]) + untrained
+def _heading(metric: str) -> str:
+    return HEADINGS.get(metric, metric.replace("_", " "))
+
+
+def _cell(row: Row, metric: str) -> str:
+    """Show a value with its interval, a version, or under "rival" what the row is compared with."""
+    if metric == "rival":
+        result = next((r for r in row.values() if r["rival_value"] is not None), None)
+        return f"{result['rival'] or ''} {_shown(result['rival_value'])}".strip() if result else ""
+    if metric not in row:
+        return next(iter(row.values()))["versions"].get(metric, "")
+    value = row[metric]["value"]
+    stem = metric.removesuffix("_error")
+    low, high = (row.get(f"{stem}_{end}", {}).get("value") for end in ("low", "high"))
+    if low is None or high is None:
+        return _shown(value)
+    if not metric.endswith("ahead"):
+        return f"{_shown(value)} [{_shown(low)}, {_shown(high)}]"
+    digits = 4 if metric in ("auc_ahead", "f1_ahead") else 2
+    level = "level, " if low <= 0 <= high else ""
+    return f"{level}{value:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
 def _bold(text: str, really: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.support.picks import TRAINED
@@ -35,22 +36,23 @@ _SPEED = f"{_MINILM}, generated, 2 torch threads: 512 pairs, 128 tokens, 128 tex
 
 
 def _made(name: str, table: str) -> str:
-    """Give the command and the heading of its table."""
-    return f"`python -m benchmarks.{name}`, [table](benchmarks.md#{table})"
+    """Give the command, where it is still one, and its table."""
+    here = Path(__file__).parents[1].joinpath(f"{name.split()[0]}.py").is_file()
+    return f"`python -m benchmarks.{name}`, " * here + f"[table](benchmarks/{table})"
 
 
 def _aligned(name: str, case: str) -> Ours:
     return Ours(name, "ists", f"{_MINILM}: {case}", "f1_clrcmd", 100)
 
 
-_QUORA = "quora-question-pairs-benchmarksquora"
-_NETWORK = "film-bert-benchmarkstriplet_network"
-_STS = "token-similarity-untrained-benchmarkssts"
-_TRAIN = "training-token-similarity-benchmarksrcmd_train"
-_TOKEN_SPEED = "speed-of-token-similarity-benchmarkstoken_speed"
-_SURROGATES = "surrogates-tables-2-3-8-10-and-56"
-_CHOICE = "choice-of-contexts-54-terms-of-eq-3-table-9-size-of-c-table-7-training-size-table-6"
-_SECTIONS = "argument-facets-and-wikipedia-sections-tables-4-and-5"
+_QUORA = "duplicates.md#film-and-the-knn-rule-on-the-same-pairs"
+_NETWORK = "metric-learning.md#film-bert"
+_STS = "token-similarity.md"
+_TRAIN = "trained-encoders.md#token-similarity-trained"
+_TOKEN_SPEED = "token-similarity.md#speed"
+_SURROGATES = "contexts.md#surrogates-tables-2-3-8-10-and-56"
+_CHOICE = "contexts.md#choice-of-contexts-54"
+_SECTIONS = "contexts.md#argument-facets-and-wikipedia-sections-tables-4-and-5"
 
 PAPERS = {
     "papers_film": (
@@ -89,7 +91,7 @@ PAPERS = {
                 ),
             ),
             "the labels of the test set are not public; `film submit` writes the file",
-            _made("duplicates", "duplicate-classification-benchmarksduplicates"),
+            _made("duplicates", "duplicates.md#the-fast-classifier"),
         ),
         Piece(
             "Table 2, Pearson × 100 on STS-B",
@@ -100,7 +102,7 @@ PAPERS = {
                 Ours("GloVe", "sts_film", "STS-B test: averaged GloVe, cosine", "pearson"),
             ),
             "GloVe 6B, 50 wide; characters in place of words make most of the difference",
-            _made("sts_film", "supervised-sts-b-benchmarkssts_film"),
+            _made("sts_film", "metric-learning.md#supervised-sts-b"),
         ),
         Piece(
             "Table 3, speed and memory",
@@ -181,7 +183,7 @@ PAPERS = {
                 _aligned("headlines, train", f"headlines: {_ALIGN}"),
             ),
             "nothing trained",
-            _made("ists", "aligned-chunks-benchmarksists"),
+            _made("ists", "token-similarity.md#aligned-chunks"),
         ),
         Piece("Figure 1", "an illustration"),
         Piece(
@@ -199,7 +201,7 @@ PAPERS = {
                 for b in (16, 32, 64, 128)
             ),
             "MB; similarities alone, without the encoder, on a CPU",
-            _made("rcmd_memory", "memory-of-training-benchmarksrcmd_memory"),
+            _made("rcmd_memory", "token-similarity.md#memory-of-training"),
         ),
         Piece(
             "Figure 3, inference time by length",
@@ -232,7 +234,7 @@ PAPERS = {
                 Ours("learned", "token_weights", f"{_MINILM}: matching, learned", "mean"),
             ),
             "mean of seven sets",
-            _made("token_weights", "learned-weights-of-tokens-benchmarkstoken_weights"),
+            _made("token_weights", "token-similarity.md#learned-weights-of-tokens"),
         ),
         Piece(
             "Figure 1, running time",
@@ -259,7 +261,7 @@ PAPERS = {
                 Ours("by length", "contexts", "1: length batching", "sentences_a_second"),
             ),
             "",
-            _made("contexts --case speed", "speed-table-1"),
+            _made("contexts --case speed", "contexts.md#speed-table-1"),
         ),
         Piece(
             "Table 2, seven STS sets",

@@ -19,7 +19,7 @@ F1_AHEAD = "f1_ahead"
 F1_DIFFERENCE = (F1_AHEAD, "f1_ahead_low", "f1_ahead_high")
 """The same of the F1 of alignments, which `benchmarks.ists` records itself."""
 DIFFERENCES = ((AHEAD, LOW, HIGH), (MEAN_AHEAD, MEAN_LOW, MEAN_HIGH), F1_DIFFERENCE)
-"""Metrics that tables show in one column, under the first of them."""
+"""A difference and the ends of its interval, which tables show in one column."""
 
 TAUGHT = ", with a teacher"
 """In the names of rows of `benchmarks.accurate` whose member "rcmd" had one."""
@@ -135,11 +135,3 @@ def _gaps(
         return {}
     _, against, gap = compared[figure]
     return {metrics: (against, gap)}
-
-
-def shown_difference(row: dict[str, dict[str, Any]], metrics: tuple[str, str, str]) -> str:
-    """Show what a row is ahead of its reference by, with the interval; level where it holds 0."""
-    value, low, high = (row[metric]["value"] for metric in metrics)
-    level = "level, " if low <= 0 <= high else ""
-    digits = 2 if metrics[0] == MEAN_AHEAD else 4
-    return f"{level}{value:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"

@@ -48,7 +48,7 @@ def adopt_folder(model: Any, parts: Iterable[Any], path: Path) -> None:
     ------
     ValueError
         If one is missing, damaged or has changed since saving; the message names the member that
-        needs it. Each is read once, which takes a few tenths of a second for 100 MB.
+        needs it. Each is read once.
     """
     users: dict[str, list[Any]] = {}
     for part in parts:

@@ -58,7 +58,7 @@ def make_documents(
 
     Notes
     -----
-    Linear in the number of scenes, about 0.1 s per thousand.
+    Linear in the number of scenes.
 
     Examples
     --------

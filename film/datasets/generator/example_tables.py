@@ -28,7 +28,7 @@ def write_example_tables(folder: str | os.PathLike[str] = ".") -> None:
     -----
     ``pairs.csv`` (640 rows) and ``new.csv`` (about 160 rows that share no question with them) have
     the columns question1, question2 and is_duplicate; ``texts.csv`` has an id and a text for each
-    question of ``new.csv``. Takes about 0.2 s.
+    question of ``new.csv``.
 
     Examples
     --------

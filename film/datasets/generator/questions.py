@@ -54,7 +54,7 @@ def make_question_pairs(
 
     Notes
     -----
-    Linear in n, about 0.1 s per thousand pairs.
+    Linear in n.
 
     Examples
     --------
