@@ -38,7 +38,9 @@ class Entry:
     def __post_init__(self) -> None:
         """Reject file names outside the folder and impossible values."""
         counts = self.n_rows, self.n_columns, self.size
-        if not NAME.fullmatch(self.file) or not all(type(n) is int and n >= 0 for n in counts):
+        possible = all(type(n) is int and n >= 0 for n in counts)
+        # A row takes at least a byte: a larger number would only claim memory.
+        if not NAME.fullmatch(self.file) or not possible or self.n_rows > self.size:
             raise ValueError(f"{self.file!r} with {counts} is not a block")
 
 
@@ -57,8 +59,11 @@ def encode(rows: Any) -> tuple[str, bytes, tuple[int, int], str]:
         )
         return "npz", buffer.getvalue(), (n, d), matrix.dtype.str
     if isinstance(rows, np.ndarray) and rows.dtype != object:
-        if rows.ndim != 2:
-            raise ValueError(f"a block has shape {rows.shape}; it must be (n_rows, n_columns)")
+        if rows.ndim != 2 or not rows.shape[1]:
+            raise ValueError(
+                f"a block has shape {rows.shape}; it must be (n_rows, n_columns), with one column "
+                "or more"
+            )
         np.save(buffer, np.ascontiguousarray(rows), allow_pickle=False)
         return "npy", buffer.getvalue(), (rows.shape[0], rows.shape[1]), rows.dtype.str
     texts = list(rows)

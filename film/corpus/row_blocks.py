@@ -177,17 +177,18 @@ class RowBlocks:
                 parts.append([rows[i] for i in local] if self.has_texts else rows[local])
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        if self.has_texts:
-            found = [text for part in parts for text in part]
-            return [found[i] for i in back]
-        if not parts:
-            return self.block(0)[:0]
-        stacked: Any = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
-        return stacked[back]
+        stacked = _stacked(parts or [self.block(0)[:0]])
+        return [stacked[i] for i in back] if self.has_texts else stacked[back]
 
     def to_memory(self) -> Any:
         """Read all blocks into one list, sparse matrix or array."""
-        return self.rows(np.arange(self.shape[0]))
+        return _stacked([self.block(number) for number in range(self.n_blocks)])
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if isinstance(parts[0], list):
+        return [text for part in parts for text in part]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
 
 def cut_rows(rows: Iterable[Any], size: int = BLOCK_ROWS) -> Iterator[list[Any]]:

@@ -281,6 +281,8 @@ def test_blocks_of_a_wrong_kind_are_refused(tmp_path):
         write_blocks(tmp_path / "b", [["a", 1]])
     with pytest.raises(ValueError, match="shape"):
         write_blocks(tmp_path / "c", [np.zeros(3)])
+    with pytest.raises(ValueError, match="one column or more"):
+        write_blocks(tmp_path / "c", [np.zeros((3, 0))])
     with pytest.raises(ValueError, match="different kinds"):
         write_blocks(tmp_path / "d", [np.zeros((1, 3)), np.zeros((1, 4))])
     with pytest.raises(ValueError, match="size=0"):
@@ -377,7 +379,7 @@ HOSTILE = {
     ),
     "another type": (np.eye(3), array_file(np.eye(3), descr="<i8")),
     "no text": (TEXTS, json.dumps([*TEXTS[1:], {}]).encode()),
-    "too few texts": (TEXTS, b'["a"]'),
+    "too few texts": (TEXTS, json.dumps(["a" * 500]).encode()),
     "a nest": (TEXTS, b"[" * 100_000),
 }
 
@@ -395,6 +397,17 @@ def test_a_block_lies_in_its_folder(tmp_path, file):
     forged(tmp_path, np.eye(2), file=file)
     with pytest.raises(ValueError, match=r"blocks\.json is not a row-block manifest"):
         RowBlocks(tmp_path)
+
+
+@pytest.mark.parametrize("rows", [np.eye(2), _sparse(), TEXTS], ids=["numbers", "sparse", "texts"])
+def test_a_manifest_claims_no_more_rows_than_its_files_can_hold(tmp_path, rows):
+    forged(tmp_path, rows, n_rows=2_000_000_000)
+    with pytest.raises(ValueError, match=r"blocks\.json is not a row-block manifest"):
+        RowBlocks(tmp_path)
+    shutil.rmtree(tmp_path)
+    forged(tmp_path, rows, n_rows=2_000_000_000, size=16_000_000_000)
+    with pytest.raises(OSError, match="is torn or was changed"):
+        RowBlocks(tmp_path).to_memory()
 
 
 def test_a_device_is_not_read_as_a_block(tmp_path):
