@@ -97,8 +97,9 @@ def accurate_duplicates(
     Notes
     -----
     Further members, such as `FILM` on the encoder's vectors, untrained token matching or untrained
-    RCMD, add nothing in question-disjoint folds of Quora's training pairs. Give ``memory``: a fit that was interrupted goes on from the last finished fold, and within the
-    training of "rcmd" from the last fifty steps.
+    RCMD, add nothing in question-disjoint folds of Quora's training pairs. Give ``memory``: a
+    fit that was interrupted goes on from the last finished fold, and within the training of
+    "rcmd" from the last fifty steps.
 
     Examples
     --------

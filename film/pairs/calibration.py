@@ -171,10 +171,11 @@ def calibration_interval(
     Notes
     -----
     A draw adds its own noise to the noise in the rows, so drawn errors lie above θ about as θ lies
-    above the truth: the plain quantiles are biased upward twice, and for a well calibrated model
-    may exclude even θ. Reflecting them at θ takes the bias off once, and intervals of thousands of
-    rows hold the truth nearly as often as they promise. Where the truth is 0, the edge of what is possible, the low end is 0 in about half of
-    them and small in the rest: read it as "small", not as proof of an error.
+    above the truth: the plain quantiles are biased upward twice, and for a well calibrated
+    model may exclude even θ. Reflecting them at θ takes the bias off once, and intervals of
+    thousands of rows hold the truth nearly as often as they promise. Where the truth is 0, the
+    edge of what is possible, the low end is 0 in about half of them and small in the rest:
+    read it as "small", not as proof of an error.
 
     O(n log n + n_boot n).
 
