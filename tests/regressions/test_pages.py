@@ -312,7 +312,7 @@ def test_10_download_and_tables_escape_by_one_rule():
 @pytest.mark.parametrize("name", ["x.csv", "x.json", "x.xlsx"])
 def test_10_explanations_are_not_written_as_a_table(model, tmp_path, name):
     ran = run("explain", "-p", "a", "b", "--model", model, "--out", tmp_path / name)
-    assert ran.code == 2 and "end it in .txt" in ran.err
+    assert ran.code == 2 and "end the name in .txt" in ran.err
     assert not (tmp_path / name).exists()
 
 
