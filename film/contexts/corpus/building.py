@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
-from film.contexts.corpus.layout import (
+from film.contexts.corpus.reading import is_plain
+from film.contexts.corpus.sentence_corpus import (
     CHUNKS,
     DOCUMENTS,
     FILES,
+    FORMAT,
     HASHES,
     JOURNAL,
     RECORD,
     ROWS,
     STARTS,
     TEXTS,
-    Ends,
-    Entry,
-    document_hash,
+    SentenceCorpus,
+    file_hash,
     read_journal,
-    sentence_hashes,
-    write_record,
+    read_record,
+    record_digest,
+    sentence_codes,
 )
-from film.contexts.corpus.reading import is_plain
-from film.contexts.corpus.sentence_corpus import SentenceCorpus
 from film.contexts.corpus.sentences import MAX_CHARACTERS, plain_text, split_sentences
-
-_SETTINGS = ".settings.json"
-_LOCK = ".lock"
+from film.datasets import atomic_writer
 
 
 def write_corpus(
@@ -49,10 +46,8 @@ def write_corpus(
 ) -> SentenceCorpus:
     """Split documents into sentences and chunks, and write them to a folder.
 
-    One document is in memory at a time. A build that was interrupted, killed or stopped by a full
-    disk goes on when it is called again with the same documents and settings: documents that are
-    whole are kept, as far as the new ones agree with them, and the digest is the same as that of
-    a build in one go. A corpus that is finished is compared with the documents and opened.
+    One document is in memory at a time. A build that was interrupted starts anew when it is called
+    again. A corpus that is finished is compared with the documents and opened.
 
     Parameters
     ----------
@@ -80,10 +75,8 @@ def write_corpus(
     ------
     FileExistsError
         When the folder holds other files, or a finished corpus of other documents or settings.
-    BlockingIOError
-        When another process builds in the folder.
     OSError
-        When writing fails, as on a full disk; what is whole stays.
+        When writing fails, as on a full disk.
     TypeError, ValueError
         When a document is neither a text nor a pair of name and text, or a parameter is wrong.
         When no document holds a sentence.
@@ -109,212 +102,119 @@ def write_corpus(
             f"documents must be an iterable of texts or of (name, text), got {documents!r}; for "
             "files give read_documents(path)"
         )
+    if chunk_length < 1:
+        raise ValueError(f"chunk_length must be at least 1, got {chunk_length!r}")
     settings = {
-        "chunk_length": _at_least(chunk_length, 1, "chunk_length"),
+        "chunk_length": int(chunk_length),
         "markdown": bool(markdown),
         "language": str(language),
-        "max_characters": _at_least(max_characters, 20, "max_characters"),
+        "max_characters": int(max_characters),
     }
-    pairs = _named(documents)
     target = Path(folder).absolute()
-    _check_place(target)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        with FileLock(target / _LOCK, timeout=0):
-            if (target / RECORD).exists():
-                _compare(SentenceCorpus(target), pairs, settings, advance)
-            else:
-                _build(target, pairs, settings, advance)
-    except Timeout as error:
-        raise BlockingIOError(
-            f"folder: another process builds a corpus in {target}; wait for it or give another "
-            "folder"
-        ) from error
-    except OSError as error:
-        inside = error.filename is None or Path(error.filename).is_relative_to(target)
-        if isinstance(error, FileExistsError) or not error.errno or not inside:
-            raise
-        raise OSError(
-            error.errno,
-            f"could not write the corpus in {target}: {error.strerror}; whole documents are "
-            "kept: free some space and call write_corpus again, or remove the folder",
-        ) from error
-    (target / _LOCK).unlink(missing_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
+    others = {path.name for path in target.iterdir()} - {*FILES, RECORD}
+    if others:
+        raise FileExistsError(
+            f"folder: {target} holds other files, such as {min(others)!r}; give an empty folder, "
+            "one that does not exist, or that of a corpus"
+        )
+    named = _named(documents)
+    if (target / RECORD).exists():
+        _compare(target, named, settings, advance)
+    else:
+        _build(target, named, settings, advance)
     return SentenceCorpus(target, verify=False)
 
 
 def _build(
     folder: Path,
     documents: Iterator[tuple[str, str]],
-    settings: dict,
+    settings: dict[str, Any],
     advance: Callable[[int], Any] | None,
 ) -> None:
-    kept = _resumed(folder, settings)
-    with ExitStack() as stack:
-        files: dict[str, IO[bytes]] = {
-            name: stack.enter_context(open(folder / name, "r+b")) for name in FILES
-        }
-        ends, n_documents = Ends(), 0
+    rows: dict[str, list[np.ndarray]] = {name: [] for name in ROWS}
+    n_sentences, n_bytes, n_chunks, n_documents = 0, 0, 0, 0
+    with open(folder / TEXTS, "wb") as texts, open(folder / JOURNAL, "wb") as journal:
         for name, text in documents:
-            digits = document_hash(name, text)
-            if n_documents < len(kept) and kept[n_documents][:2] == (name, digits):
-                ends = kept[n_documents].ends
-            else:
-                if n_documents <= len(kept):
-                    _truncate(files, kept[:n_documents], ends)
-                    kept = []
-                prose = plain_text(text, settings["markdown"] and not is_plain(name))
-                sentences = split_sentences(
-                    prose, settings["language"], max_characters=settings["max_characters"]
-                )
-                ends = _append(files, n_documents, sentences, settings["chunk_length"], ends)
-                files[JOURNAL].write(Entry(name, digits, ends).line())
-                files[JOURNAL].flush()
+            prose = plain_text(text, settings["markdown"] and not is_plain(name))
+            sentences = split_sentences(
+                prose, settings["language"], max_characters=settings["max_characters"]
+            )
+            lines = [sentence.encode() + b"\n" for sentence in sentences]
+            texts.write(b"".join(lines))
+            n = len(lines)
+            rows[STARTS].append(n_bytes + np.cumsum([0, *map(len, lines)])[:-1])
+            rows[DOCUMENTS].append(np.full(n, n_documents))
+            rows[CHUNKS].append(n_chunks + np.arange(n) // settings["chunk_length"])
+            rows[HASHES].append(sentence_codes(sentences))
+            n_sentences += n
+            n_bytes += sum(map(len, lines))
+            n_chunks += -(-n // settings["chunk_length"])
             n_documents += 1
+            entry = [name, document_hash(name, text), n_sentences, n_bytes, n_chunks]
+            journal.write(json.dumps(entry).encode() + b"\n")
             if advance is not None:
                 advance(1)
-        if n_documents <= len(kept):
-            _truncate(files, kept[:n_documents], ends)
-        if ends.rows == 0:
-            raise ValueError(
-                f"documents must hold at least one sentence; {n_documents} documents hold none"
-            )
-        for handle in files.values():
-            handle.flush()
-            os.fsync(handle.fileno())
-    counts = {"n_sentences": ends.rows, "n_documents": n_documents, "n_chunks": ends.chunks}
-    write_record(folder, settings, counts)
-    (folder / _SETTINGS).unlink(missing_ok=True)
-
-
-def _append(
-    files: dict[str, IO[bytes]], document: int, sentences: list[str], chunk_length: int, ends: Ends
-) -> Ends:
-    """Write the rows of a document and return where they end."""
-    lines = [sentence.encode("utf-8") + b"\n" for sentence in sentences]
-    n = len(lines)
-    starts = ends.bytes + np.cumsum([len(line) for line in lines], dtype=np.int64)
-    chunks = ends.chunks + np.arange(n) // chunk_length
-    rows = {
-        STARTS: starts,
-        DOCUMENTS: np.full(n, document),
-        CHUNKS: chunks,
-        HASHES: sentence_hashes(sentences),
+    if not n_sentences:
+        raise ValueError(
+            f"documents must hold at least one sentence; {n_documents} documents hold none"
+        )
+    rows[STARTS].append(np.array([n_bytes]))
+    for name, kind in ROWS.items():
+        np.concatenate(rows[name]).astype(kind).tofile(folder / name)
+    counts = {"n_sentences": n_sentences, "n_documents": n_documents, "n_chunks": n_chunks}
+    files = {
+        name: {"size": (folder / name).stat().st_size, "sha256": file_hash(folder / name)}
+        for name in FILES
     }
-    files[TEXTS].write(b"".join(lines))
-    files[TEXTS].flush()
-    for name, values in rows.items():
-        files[name].write(values.astype(ROWS[name]).tobytes())
-        files[name].flush()
-    return Ends(
-        ends.rows + n,
-        int(starts[-1]) if n else ends.bytes,
-        int(chunks[-1]) + 1 if n else ends.chunks,
-    )
-
-
-def _resumed(folder: Path, settings: dict) -> list[Entry]:
-    """Make the files where they are missing, and return the documents that are whole in them."""
-    record = folder / _SETTINGS
-    same = False
-    if record.exists():
-        try:
-            same = json.loads(record.read_text(encoding="utf-8")) == settings
-        except ValueError:
-            same = False
-    if not same:
-        for name in FILES:
-            (folder / name).unlink(missing_ok=True)
-    for name in FILES:
-        (folder / name).touch()
-    if not same:
-        record.write_text(json.dumps(settings), encoding="utf-8")
-    sizes = {name: (folder / name).stat().st_size for name in FILES}
-    entries = read_journal(folder / JOURNAL)
-    while entries and any(_size(name, entries[-1].ends) > sizes[name] for name in (TEXTS, *ROWS)):
-        entries.pop()
-    return entries
-
-
-def _size(name: str, ends: Ends) -> int:
-    """Return the bytes of a file that hold the documents up to `ends`."""
-    if name == TEXTS:
-        return ends.bytes
-    return (ends.rows + (name == STARTS)) * ROWS[name].itemsize
-
-
-def _truncate(files: dict[str, IO[bytes]], entries: list[Entry], ends: Ends) -> None:
-    """Cut all files to the given documents, and stand at their ends."""
-    for name, handle in files.items():
-        size = sum(len(entry.line()) for entry in entries) if name == JOURNAL else _size(name, ends)
-        if name == STARTS and ends.rows == 0:
-            handle.write(bytes(ROWS[STARTS].itemsize))
-            handle.flush()
-        handle.truncate(size)
-        handle.seek(size)
+    content = {"format": FORMAT, **settings, **counts, "files": files}
+    with atomic_writer(folder / RECORD) as handle:
+        json.dump({**content, "digest": record_digest(content)}, handle, indent=1)
 
 
 def _compare(
-    corpus: SentenceCorpus,
+    folder: Path,
     documents: Iterator[tuple[str, str]],
-    settings: dict,
+    settings: dict[str, Any],
     advance: Callable[[int], Any] | None,
 ) -> None:
     """Raise unless a finished corpus is that of these documents and settings."""
-    record = json.loads((corpus.folder / RECORD).read_text(encoding="utf-8"))
-    remedy = "remove the folder or give another one"
+    record, remedy = read_record(folder, verify=True), "remove the folder or give another one"
     for key, value in settings.items():
         if record[key] != value:
             raise FileExistsError(
-                f"folder: {corpus.folder} holds a corpus with {key}={record[key]!r}, not "
-                f"{value!r}; {remedy}"
+                f"folder: {folder} holds a corpus with {key}={record[key]!r}, not {value!r}; "
+                f"{remedy}"
             )
-    entries = read_journal(corpus.folder / JOURNAL)
-    n = 0
+    kept, n = [entry[:2] for entry in read_journal(folder)], 0
     for name, text in documents:
-        if n >= len(entries) or entries[n][:2] != (name, document_hash(name, text)):
+        if kept[n : n + 1] != [[name, document_hash(name, text)]]:
             raise FileExistsError(
-                f"folder: {corpus.folder} holds a corpus of other documents: {name!r}, number "
-                f"{n + 1}, is not the same there; {remedy}"
+                f"folder: {folder} holds a corpus of other documents: {name!r}, number {n + 1}, "
+                f"is not the same there; {remedy}"
             )
         n += 1
         if advance is not None:
             advance(1)
-    if n < len(entries):
+    if n < len(kept):
         raise FileExistsError(
-            f"folder: {corpus.folder} holds a corpus of {len(entries)} documents, not {n}; {remedy}"
+            f"folder: {folder} holds a corpus of {len(kept)} documents, not {n}; {remedy}"
         )
 
 
-def _check_place(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"folder: {folder} is a file; give a folder")
-    ours = {*FILES, RECORD, f".{RECORD}.part", _SETTINGS, _LOCK}
-    others = (
-        sorted(p.name for p in folder.iterdir() if p.name not in ours) if folder.exists() else []
-    )
-    if others:
-        raise FileExistsError(
-            f"folder: {folder} holds other files, {others[0]!r} among them; give an empty folder, "
-            "one that does not exist, or that of a corpus"
-        )
+def document_hash(name: str, text: str) -> str:
+    """Return the SHA-256 of a document's name and text."""
+    return hashlib.sha256(json.dumps(name).encode() + text.encode()).hexdigest()
 
 
 def _named(documents: Iterable[tuple[str, str] | str]) -> Iterator[tuple[str, str]]:
     """Yield (name, text) for what was given."""
     for k, document in enumerate(documents, start=1):
-        pair = (f"document {k}", document) if isinstance(document, str) else document
-        if not (isinstance(pair, tuple | list) and len(pair) == 2) or not all(
-            isinstance(part, str) for part in pair
-        ):
+        pair: Any = (f"document {k}", document) if isinstance(document, str) else document
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or not all(isinstance(part, str) for part in pair):
             raise TypeError(
                 f"documents must be texts or pairs (name, text) of str, got {document!r:.80} at "
                 f"place {k}"
             )
         yield pair[0], pair[1]
-
-
-def _at_least(value: int, least: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    return int(value)

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.contexts.corpus.layout import (
-    CHUNKS,
-    DOCUMENTS,
-    FILES,
-    FORMAT,
-    HASHES,
-    JOURNAL,
-    RECORD,
-    ROWS,
-    STARTS,
-    TEXTS,
-    file_hash,
-    read_journal,
-    record_digest,
-    sentence_hashes,
-)
 from film.text import normalize_text
 
-_REBUILD = "build it again with write_corpus in an empty folder, or give the folder of a whole one"
+FORMAT = 1
+RECORD = "corpus.json"
+"""Written last: a folder without it holds an unfinished corpus."""
+JOURNAL = "documents.jsonl"
+"""One line per document: name, hash of its text, and where its rows, bytes and chunks end."""
+TEXTS = "sentences.txt"
+"""One sentence per line, UTF-8."""
+STARTS = "starts.bin"
+"""Byte at which each sentence starts in `TEXTS`, and the end: n + 1 little-endian int64."""
+DOCUMENTS = "documents.bin"
+CHUNKS = "chunks.bin"
+HASHES = "hashes.bin"
+ROWS = {STARTS: "<i8", DOCUMENTS: "<i4", CHUNKS: "<i4", HASHES: "<i8"}
+"""Arrays with an entry per sentence."""
+FILES = (JOURNAL, TEXTS, *ROWS)
 
 
 class SentenceCorpus:
@@ -54,19 +54,20 @@ class SentenceCorpus:
     chunk_length : int
         Sentences of a whole chunk.
     digest : str
-        64 hexadecimal digits that name the content: equal for equal documents and settings,
-        however often the building was interrupted.
+        64 hexadecimal digits that name the content: equal for equal documents and settings.
+    codes : ndarray of int64, shape (n_sentences,)
+        Hashes of the sentences, equal where they read alike (`film.text.normalize_text`).
     documents, chunks : ndarray of int32, shape (n_sentences,)
         The document and the chunk of each row, both ascending from 0; memory-mapped, read-only.
     names : list of str
         Name of each document.
     folder : Path
-        Where it lies, absolute.
+        Its absolute path.
 
     Raises
     ------
     FileNotFoundError
-        When the folder or one of its files is not there, or its building was not finished.
+        When the folder or one of its files is missing, or its building was not finished.
     ValueError
         When a file has another size or content than when it was written, or the folder is of
         another format.
@@ -92,19 +93,19 @@ class SentenceCorpus:
 
     def __init__(self, folder: str | os.PathLike[str], *, verify: bool = True) -> None:
         self.folder = Path(folder).absolute()
-        record = _checked_record(self.folder, verify)
+        record = read_record(self.folder, verify)
         self.n_sentences: int = record["n_sentences"]
         self.n_documents: int = record["n_documents"]
         self.n_chunks: int = record["n_chunks"]
         self.chunk_length: int = record["chunk_length"]
         self.digest: str = record["digest"]
         self._texts = np.memmap(self.folder / TEXTS, dtype=np.uint8, mode="r").data
-        self._starts = self._mapped(STARTS)
-        self._hashes = self._mapped(HASHES)
-        self.documents = self._mapped(DOCUMENTS)
-        self.chunks = self._mapped(CHUNKS)
-        self._by_hash: tuple[NDArray[np.int64], NDArray[np.uint64]] | None = None
-        self._names: list[str] | None = None
+        # Indexing a plain view costs a fraction of indexing a memmap.
+        self._starts, self.documents, self.chunks, self.codes = (
+            np.memmap(self.folder / name, dtype=kind, mode="r").view(np.ndarray)
+            for name, kind in ROWS.items()
+        )
+        self._by_code: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
         return self.n_sentences
@@ -121,9 +122,7 @@ class SentenceCorpus:
     @property
     def names(self) -> list[str]:
         """Name of each document."""
-        if self._names is None:
-            self._names = [entry.name for entry in read_journal(self.folder / JOURNAL)]
-        return self._names
+        return [entry[0] for entry in read_journal(self.folder)]
 
     def texts(self, rows: ArrayLike) -> list[str]:
         """Return sentences.
@@ -143,13 +142,16 @@ class SentenceCorpus:
         IndexError
             When a row is not in the corpus.
         """
-        wanted = self._checked(rows, self.n_sentences, "rows")
-        return [
-            self._slice(start, end)
-            for start, end in zip(
-                self._starts[wanted].tolist(), self._starts[wanted + 1].tolist(), strict=True
+        wanted = np.asarray(rows, dtype=np.int64 if np.size(rows) == 0 else None)
+        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+            raise ValueError(
+                f"rows must be a list of integers, got {wanted.dtype} of shape {wanted.shape}"
             )
-        ]
+        wrong = wanted[(wanted < 0) | (wanted >= self.n_sentences)]
+        if len(wrong):
+            raise IndexError(f"rows must be from 0 to {self.n_sentences - 1}, got {wrong[0]}")
+        ends = self._starts[wanted + 1].tolist()
+        return list(map(self._slice, self._starts[wanted].tolist(), ends))
 
     def iterate_texts(self, block: int = 65_536) -> Iterator[str]:
         """Yield all sentences in order, holding a block of them in memory.
@@ -187,8 +189,7 @@ class SentenceCorpus:
         text : str
             A chunk, in the order of `chunks`.
         """
-        ends = self._starts[self.chunk_starts()].tolist()
-        for start, end in pairwise(ends):
+        for start, end in pairwise(self._starts[self.chunk_starts()].tolist()):
             yield self._slice(start, end).replace("\n", " ")
 
     def centres(self, sides: int = 1) -> NDArray[np.int64]:
@@ -234,40 +235,18 @@ class SentenceCorpus:
         -----
         The first call sorts the hashes of all sentences, O(n log n); others are binary searches.
         """
-        if self._by_hash is None:
-            order = np.argsort(self._hashes, kind="stable")
-            self._by_hash = order, np.asarray(self._hashes[order])
-        order, ordered = self._by_hash
-        hashes = sentence_hashes(texts)
-        first = np.searchsorted(ordered, hashes, side="left")
-        last = np.searchsorted(ordered, hashes, side="right")
-        found = []
-        for text, start, end in zip(texts, first.tolist(), last.tolist(), strict=True):
-            rows, key = order[start:end], normalize_text(text) if end > start else ""
-            same = [normalize_text(other) == key != "" for other in self.texts(rows)]
-            found.append(rows[np.asarray(same, dtype=bool)])
-        return found
-
-    def _mapped(self, name: str) -> NDArray:
-        # Indexing a plain view costs a fraction of indexing a memmap.
-        return np.memmap(self.folder / name, dtype=ROWS[name], mode="r").view(np.ndarray)
+        if self._by_code is None:
+            order = np.argsort(self.codes, kind="stable")
+            self._by_code = order, self.codes[order]
+        order, ordered = self._by_code
+        codes = sentence_codes(texts)
+        first = np.searchsorted(ordered, codes, side="left").tolist()
+        last = np.searchsorted(ordered, codes, side="right").tolist()
+        return [order[start:end] for start, end in zip(first, last, strict=True)]
 
     def _slice(self, start: int, end: int) -> str:
         # Every sentence ends with a line feed.
         return str(self._texts[start : max(start, end - 1)], "utf-8")
-
-    def _checked(self, rows: ArrayLike, n: int, name: str) -> NDArray[np.int64]:
-        wanted = np.asarray(rows)
-        if wanted.size == 0:
-            return np.zeros(0, dtype=np.int64)
-        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise ValueError(
-                f"{name} must be a list of integers, got {wanted.dtype} of shape {wanted.shape}"
-            )
-        if wanted.min() < 0 or wanted.max() >= n:
-            wrong = wanted[(wanted < 0) | (wanted >= n)][0]
-            raise IndexError(f"{name} must be from 0 to {n - 1}, got {wrong}")
-        return wanted.astype(np.int64)
 
 
 def _reopened(folder: str, digest: str) -> SentenceCorpus:
@@ -280,45 +259,53 @@ def _reopened(folder: str, digest: str) -> SentenceCorpus:
     return corpus
 
 
-def _checked_record(folder: Path, verify: bool) -> dict:
-    """Read the record and compare the files with it."""
+def read_journal(folder: Path) -> list[list[Any]]:
+    """Return name, hash and ends of each document."""
+    with open(folder / JOURNAL, encoding="utf-8") as handle:
+        return [json.loads(line) for line in handle]
+
+
+def sentence_codes(texts: Iterable[str]) -> NDArray[np.int64]:
+    """Return a 64-bit hash of each normalised text; 0 for one without a letter or number."""
+    keys = [normalize_text(text).encode("utf-8", "replace") for text in texts]
+    digests = [hashlib.blake2b(key, digest_size=8).digest() if key else bytes(8) for key in keys]
+    return np.frombuffer(b"".join(digests), dtype=ROWS[HASHES])
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def record_digest(content: dict) -> str:
+    """Return the digest of a corpus: of its settings, counts, and the hashes of its files."""
+    kept = {key: value for key, value in content.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def read_record(folder: Path, verify: bool) -> dict:
+    """Read the record of a corpus, and compare the files with it."""
     if not (folder / RECORD).is_file():
-        if not folder.exists():
-            raise FileNotFoundError(
-                f"folder: there is no corpus at {folder}; if it was moved, give its new place, "
-                "else build it with write_corpus"
-            )
-        if (folder / JOURNAL).is_file():
-            raise FileNotFoundError(
-                f"folder: the corpus in {folder} was not finished; call write_corpus with the "
-                "same documents and settings, which goes on where it stopped"
-            )
         raise FileNotFoundError(
-            f"folder: {folder} holds no corpus (no file {RECORD}); give a folder that "
-            "write_corpus made"
+            f"folder: {folder} holds no corpus, or an unfinished one (no file {RECORD}); if it was "
+            "moved, give its new place, else build it with write_corpus"
         )
+    remedy = "build it again with write_corpus in an empty folder"
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if record["format"] != FORMAT:
-            raise ValueError(
-                f"folder: the corpus in {folder} has format {record['format']!r}, this version "
-                f"reads format {FORMAT}; build it again with write_corpus"
-            )
-        expected = {name: record["files"][name] for name in FILES}
-        right = record["digest"] == record_digest(record)
-    except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"folder: {folder / RECORD} is damaged; {_REBUILD}") from error
-    if not right:
-        raise ValueError(f"folder: {folder / RECORD} was changed after it was made; {_REBUILD}")
-    for name, kept in expected.items():
+        if record["digest"] != record_digest(record):
+            raise ValueError("it was changed")
+        files = {name: record["files"][name] for name in FILES}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"folder: {folder / RECORD} is damaged ({error}); {remedy}") from error
+    if record["format"] != FORMAT:
+        raise ValueError(
+            f"folder: the corpus in {folder} has format {record['format']!r}, this version reads "
+            f"format {FORMAT}; {remedy}"
+        )
+    for name, kept in files.items():
         path = folder / name
-        if not path.is_file():
-            raise FileNotFoundError(f"folder: {name} is missing from {folder}; {_REBUILD}")
-        if path.stat().st_size != kept["size"]:
-            raise ValueError(
-                f"folder: {path} has {path.stat().st_size} bytes instead of {kept['size']}: it "
-                f"was cut or changed; {_REBUILD}"
-            )
-        if verify and file_hash(path) != kept["sha256"]:
-            raise ValueError(f"folder: the content of {path} was changed; {_REBUILD}")
+        if path.stat().st_size != kept["size"] or (verify and file_hash(path) != kept["sha256"]):
+            raise ValueError(f"folder: {path} was cut or changed; {remedy}")
     return record

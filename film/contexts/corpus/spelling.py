@@ -49,13 +49,7 @@ def run_vectors(size: int, random_state: int = 0) -> sp.csr_array:
     -------
     vectors : csr array of float32, shape (N_RUNS, size)
 
-    Raises
-    ------
-    ValueError
-        If ``size`` is below 1.
     """
-    if size < 1:
-        raise ValueError(f"size={size} must be 1 or more")
     rng = np.random.default_rng(random_state)
     columns = rng.integers(size, size=(N_RUNS, ENTRIES))
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), size=(N_RUNS, ENTRIES))

@@ -9,13 +9,8 @@ import scipy.sparse as sp
 
 from film.metric import truncated_svd
 
-_PLACES_AT_ONCE = 4_000_000
-"""Places whose neighbours are counted together: some hundred MB."""
 
-
-def cooccurrences(
-    values: Any, starts: Any, n_words: int, *, window: int = 5, first: int = 0
-) -> sp.csr_array:
+def cooccurrences(values: Any, starts: Any, n_words: int, window: int = 5) -> sp.csr_array:
     """Count how often two words stand near each other in one sentence.
 
     Parameters
@@ -28,18 +23,11 @@ def cooccurrences(
         Size of the vocabulary.
     window : int, default=5
         A neighbour that is k words away counts 1/k, up to this k.
-    first : int, default=0
-        Words with smaller numbers, such as padding, are not counted.
 
     Returns
     -------
     counts : csr array of float64, shape (n_words, n_words)
         Symmetric. Costs O(N window) time.
-
-    Raises
-    ------
-    ValueError
-        If ``window`` is below 1.
 
     Examples
     --------
@@ -49,37 +37,18 @@ def cooccurrences(
            [2. , 0. , 1. ],
            [0.5, 1. , 0. ]])
     """
-    if window < 1:
-        raise ValueError(f"window={window} must be 1 or more")
-    starts = np.asarray(starts)
+    words = np.asarray(values)
+    sentence = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     total = sp.csr_array((n_words, n_words))
-    n, begin = len(starts) - 1, 0
-    while begin < n:
-        end = int(np.searchsorted(starts, starts[begin] + _PLACES_AT_ONCE, side="right")) - 1
-        end = min(n, max(end, begin + 1))
-        words = np.asarray(values[starts[begin] : starts[end]])
-        sentence = np.repeat(np.arange(begin, end), np.diff(starts[begin : end + 1]))
-        for k in range(1, min(window, len(words) - 1) + 1):
-            left, right = words[:-k], words[k:]
-            near = (sentence[:-k] == sentence[k:]) & (left >= first) & (right >= first)
-            counted = np.full(int(near.sum()), 1 / k)
-            total = (
-                total
-                + sp.coo_array((counted, (left[near], right[near])), shape=total.shape).tocsr()
-            )
-        begin = end
+    for k in range(1, min(window, len(words) - 1) + 1):
+        near = sentence[:-k] == sentence[k:]
+        pairs = words[:-k][near], words[k:][near]
+        total += sp.coo_array((np.full(len(pairs[0]), 1 / k), pairs), shape=total.shape).tocsr()
     return sp.csr_array(total + total.T)
 
 
 def word_vectors(
-    values: Any,
-    starts: Any,
-    n_words: int,
-    size: int,
-    *,
-    window: int = 5,
-    first: int = 0,
-    random_state: int | np.random.Generator | None = None,
+    values: Any, starts: Any, n_words: int, size: int, *, random_state: Any = None
 ) -> np.ndarray:
     """Learn a vector for each word from a corpus, without a network.
 
@@ -89,7 +58,7 @@ def word_vectors(
 
     Parameters
     ----------
-    values, starts, n_words, window, first
+    values, starts, n_words
         As in `cooccurrences`.
     size : int
         Length of the vectors.
@@ -102,11 +71,6 @@ def word_vectors(
         Rows of length 1; zero for words that have no neighbour. Last columns are zero where the
         information has a lower rank.
 
-    Raises
-    ------
-    ValueError
-        If ``size`` or ``window`` is below 1.
-
     Notes
     -----
     8 million words with a vocabulary of 16,000 take a minute or two on two cores.
@@ -118,9 +82,7 @@ def word_vectors(
     >>> vectors.shape, float(vectors[3] @ vectors[3])
     ((4, 2), 0.0)
     """
-    if size < 1:
-        raise ValueError(f"size={size} must be 1 or more")
-    counts = cooccurrences(values, starts, n_words, window=window, first=first).tocoo()
+    counts = cooccurrences(values, starts, n_words).tocoo()
     vectors = np.zeros((n_words, size), dtype=np.float32)
     if not counts.nnz:
         return vectors

@@ -4,16 +4,11 @@ import json
 import os
 import pickle
 import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 
-import numpy as np
 import pytest
 
 from film.contexts import SentenceCorpus, plain_text, read_documents, split_sentences, write_corpus
-from film.contexts.corpus.layout import FILES, JOURNAL, read_journal
+from film.contexts.corpus.sentence_corpus import FILES, record_digest
 from film.text import normalize_text
 
 DOCUMENTS = [
@@ -79,22 +74,6 @@ def test_places_of_a_text_do_not_hang_on_case_and_punctuation(corpus):
     assert len(found[0]) == 2
 
 
-def test_equal_hashes_of_unequal_sentences_do_no_harm(tmp_path, monkeypatch):
-    for module in ("building", "sentence_corpus"):
-        monkeypatch.setattr(
-            f"film.contexts.corpus.{module}.sentence_hashes",
-            lambda texts: np.zeros(len(texts), dtype="<u8"),
-        )
-    corpus = write_corpus(tmp_path, DOCUMENTS)
-    found = corpus.rows_of(["Tale 3 was told by number 3.", "Nobody.", ""])
-    assert [rows.tolist() for rows in found] == [[3, 25], [], []]
-
-
-def test_arrays_are_read_only(corpus):
-    with pytest.raises(ValueError, match="read-only"):
-        corpus.documents[0] = 3
-
-
 def test_a_corpus_is_pickled_as_its_path(corpus, tmp_path):
     copied = pickle.loads(pickle.dumps(corpus))
     assert len(pickle.dumps(corpus)) < 1000
@@ -126,125 +105,21 @@ def test_the_digest_names_documents_and_settings(corpus, tmp_path):
     assert len({corpus.digest, *(other.digest for other in others)}) == 6
 
 
-def interrupted(after):
-    yield from DOCUMENTS[:after]
-    raise KeyboardInterrupt
+def test_an_interrupted_build_is_made_anew(corpus, tmp_path):
+    def interrupted():
+        yield from DOCUMENTS[:4]
+        raise KeyboardInterrupt
 
-
-@pytest.mark.parametrize("after", range(6))
-def test_an_interrupted_build_goes_on_to_the_same_corpus(corpus, tmp_path, after):
-    folder = tmp_path / "corpus"
     with pytest.raises(KeyboardInterrupt):
-        write_corpus(folder, interrupted(after))
-    with pytest.raises(FileNotFoundError, match="was not finished; call write_corpus"):
-        SentenceCorpus(folder)
-    # Torn writes of the document after the last whole one.
-    for name in FILES:
-        with open(folder / name, "ab") as handle:
-            handle.write(b'["torn')
+        write_corpus(tmp_path, interrupted())
+    with pytest.raises(FileNotFoundError, match="or an unfinished one"):
+        SentenceCorpus(tmp_path)
     seen = []
-    resumed = write_corpus(folder, DOCUMENTS, advance=seen.append)
-    assert resumed.digest == corpus.digest and seen == [1] * 5
-    for name in FILES:
-        assert (folder / name).read_bytes() == (corpus.folder / name).read_bytes()
-
-
-def test_whole_documents_are_not_split_again(corpus, tmp_path, monkeypatch):
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path, interrupted(3))
-    split = []
-    monkeypatch.setattr(
-        "film.contexts.corpus.building.plain_text",
-        lambda text, markdown: split.append(text) or plain_text(text, markdown),
-    )
-    assert write_corpus(tmp_path, DOCUMENTS).digest == corpus.digest
-    assert split == [text for _, text in DOCUMENTS[3:]]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_cut_in_an_unfinished_folder_is_made_again(corpus, tmp_path, name):
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path, interrupted(4))
-    os.truncate(tmp_path / name, (tmp_path / name).stat().st_size // 2)
-    assert write_corpus(tmp_path, DOCUMENTS).digest == corpus.digest
-
-
-def test_other_documents_or_settings_start_from_where_they_differ(corpus, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path / "a", interrupted(4))
-    changed = [DOCUMENTS[0], ("new", "Another text. It differs."), *DOCUMENTS[2:]]
-    whole = write_corpus(tmp_path / "b", changed)
-    assert write_corpus(tmp_path / "a", changed).digest == whole.digest
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path / "c", interrupted(4), chunk_length=3)
-    assert write_corpus(tmp_path / "c", DOCUMENTS).digest == corpus.digest
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path / "d", interrupted(5))
-    fewer = write_corpus(tmp_path / "e", DOCUMENTS[:3])
-    assert write_corpus(tmp_path / "d", DOCUMENTS[:3]).digest == fewer.digest
-
-
-def test_a_killed_build_goes_on_to_the_same_corpus(corpus, tmp_path):
-    folder = tmp_path / "corpus"
-    program = f"""
-        import os, signal
-        from film.contexts import write_corpus
-        def documents():
-            for k, document in enumerate({DOCUMENTS!r}):
-                if k == 4:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                yield document
-        write_corpus({os.fspath(folder)!r}, documents())
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert write_corpus(folder, DOCUMENTS).digest == corpus.digest
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
-def test_a_full_disk_keeps_whole_documents(corpus, tmp_path):
-    folder = tmp_path / "corpus"
-    entries = read_journal(corpus.folder / JOURNAL)
-    # Room for four documents in the largest file, not for the fifth.
-    limit = entries[3].ends.bytes + 10
-    program = f"""
-        import resource
-        from film.contexts import write_corpus
-        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
-        try:
-            write_corpus({os.fspath(folder)!r}, {DOCUMENTS!r})
-        except OSError as error:
-            print(error)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
-    )
-    assert "could not write the corpus" in done.stdout
-    assert "whole documents are kept: free some space" in done.stdout
-    assert read_journal(folder / JOURNAL) == entries[:4]
-    assert write_corpus(folder, DOCUMENTS).digest == corpus.digest
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_any_file_may_be_the_one_that_cannot_be_written(corpus, tmp_path, name, monkeypatch):
-    def full(path, *arguments):
-        handle = open(path, *arguments)
-        if os.path.basename(path) == name:
-            handle.close()
-            handle = os.fdopen(os.open("/dev/full", os.O_RDWR), "r+b", buffering=0)
-        return handle
-
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path, interrupted(3))
-    with monkeypatch.context() as patched:
-        patched.setattr("film.contexts.corpus.building.open", full, raising=False)
-        with pytest.raises(OSError, match=r"could not write the corpus.*whole documents are kept"):
-            write_corpus(tmp_path, DOCUMENTS)
-    assert write_corpus(tmp_path, DOCUMENTS).digest == corpus.digest
-
-
-def test_a_finished_corpus_is_opened_again(corpus):
-    assert write_corpus(corpus.folder, DOCUMENTS).digest == corpus.digest
+    assert write_corpus(tmp_path, DOCUMENTS, advance=seen.append).digest == corpus.digest
+    assert seen == [1] * 5
+    # A finished corpus is compared and opened.
+    assert write_corpus(tmp_path, DOCUMENTS, advance=seen.append).digest == corpus.digest
+    assert seen == [1] * 10
 
 
 @pytest.mark.parametrize(
@@ -267,25 +142,19 @@ def copied(corpus, tmp_path):
     return shutil.copytree(corpus.folder, tmp_path / "copied")
 
 
-def test_a_moved_folder_is_the_same_corpus(corpus, copied):
-    assert SentenceCorpus(copied).digest == corpus.digest
-    with pytest.raises(FileNotFoundError, match="if it was moved, give its new place"):
-        SentenceCorpus(copied / "gone")
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_changed_cut_and_missing_files_are_named(copied, name):
     path = copied / name
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(ValueError, match=f"the content of .*{name} was changed"):
+    with pytest.raises(ValueError, match=f"{name} was cut or changed"):
         SentenceCorpus(copied)
     SentenceCorpus(copied, verify=False)
     path.write_bytes(content[:-1])
-    with pytest.raises(ValueError, match=f"{name} has {len(content) - 1} bytes instead of"):
+    with pytest.raises(ValueError, match=f"{name} was cut or changed"):
         SentenceCorpus(copied, verify=False)
     path.unlink()
-    with pytest.raises(FileNotFoundError, match=f"{name} is missing"):
+    with pytest.raises(FileNotFoundError, match=name):
         SentenceCorpus(copied)
 
 
@@ -293,9 +162,10 @@ def test_a_changed_or_damaged_record_is_named(copied):
     path = copied / "corpus.json"
     record = json.loads(path.read_text())
     path.write_text(json.dumps(record | {"chunk_length": 3}))
-    with pytest.raises(ValueError, match=r"corpus\.json was changed"):
+    with pytest.raises(ValueError, match=r"corpus\.json is damaged"):
         SentenceCorpus(copied)
-    path.write_text(json.dumps(record | {"format": 99}))
+    other = record | {"format": 99}
+    path.write_text(json.dumps(other | {"digest": record_digest(other)}))
     with pytest.raises(ValueError, match="has format 99"):
         SentenceCorpus(copied)
     for damaged in ("{", "[]", "{}"):
@@ -306,22 +176,12 @@ def test_a_changed_or_damaged_record_is_named(copied):
 
 def test_places_that_hold_something_else_are_left_alone(tmp_path):
     (tmp_path / "diary.md").write_text("Mine.")
-    with pytest.raises(FileExistsError, match=r"holds other files, 'diary\.md'"):
+    with pytest.raises(FileExistsError, match=r"holds other files, such as 'diary\.md'"):
         write_corpus(tmp_path, DOCUMENTS)
-    with pytest.raises(FileExistsError, match="is a file; give a folder"):
+    with pytest.raises(FileExistsError):
         write_corpus(tmp_path / "diary.md", DOCUMENTS)
     with pytest.raises(FileNotFoundError, match="holds no corpus"):
         SentenceCorpus(tmp_path)
-
-
-def test_two_builds_do_not_write_to_one_folder(tmp_path):
-    def documents():
-        yield DOCUMENTS[0]
-        with pytest.raises(BlockingIOError, match="another process builds"):
-            write_corpus(tmp_path, DOCUMENTS)
-        yield from DOCUMENTS[1:]
-
-    assert write_corpus(tmp_path, documents()).n_documents == 5
 
 
 @pytest.mark.parametrize(
@@ -331,7 +191,7 @@ def test_two_builds_do_not_write_to_one_folder(tmp_path):
         ([("a", "b", "c")], {}, TypeError, "place 1"),
         (["fine.", None], {}, TypeError, "place 2"),
         ([("name", b"bytes")], {}, TypeError, "place 1"),
-        (["A \ud800 b."], {}, ValueError, r"U\+D800 at character 2"),
+        (["A \ud800 b."], {}, UnicodeEncodeError, "surrogates"),
         ([], {}, ValueError, "0 documents hold none"),
         (["", "***", "# Title"], {}, ValueError, "3 documents hold none"),
         (["A."], {"chunk_length": 0}, ValueError, "chunk_length must be"),
@@ -381,19 +241,9 @@ def test_broken_encodings_name_the_file_and_a_remedy(tmp_path):
     [
         ("nowhere", {}, FileNotFoundError, "no file or folder 'nowhere'"),
         ([], {}, ValueError, "no document in an empty list"),
-        (".", {"errors": "ignore"}, ValueError, "errors must be"),
         (".", {"encoding": "utf-99"}, ValueError, "encoding must be"),
     ],
 )
 def test_wrong_paths_are_named_at_once(paths, settings, error, named):
     with pytest.raises(error, match=named):
         read_documents(paths, **settings)
-
-
-def test_a_folder_without_documents_is_named(tmp_path):
-    with pytest.raises(ValueError, match="there is no document in"):
-        read_documents(tmp_path)
-
-
-def test_rows_are_little_endian_integers(corpus):
-    assert corpus.documents.dtype == np.int32 and corpus.chunks.dtype == np.int32
