@@ -33,8 +33,7 @@ N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24
 ROWS = "context_rows.json"
 QUICK_MODEL = {
-    **{"vocabulary_size": 400, "width": 16, "n_contexts": 12, "n_retrieved": 100},
-    **{"generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2, "n_ranked": 30},
+    **{"width": 16, "n_contexts": 12, "generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2},
     **{"weights": (1, 1, 1, 1)},
 }
 """Settings of `ContextModel` in a quick run."""

@@ -4,9 +4,9 @@ from .harvesting.harvester import harvest as harvest
 from .harvesting.score_file import HarvestedPairs as HarvestedPairs
 from .harvesting.score_file import read_harvest as read_harvest
 from .origin.context_regressor import ContextRegressor as ContextRegressor
+from .origin.context_regressor import corpus_sentences as corpus_sentences
 from .origin.pair_terms import PairTerms as PairTerms
+from .origin.pair_terms import shared_copy as shared_copy
 from .origin.pair_terms import whitened_terms as whitened_terms
-from .origin.parameter_checks import corpus_sentences as corpus_sentences
-from .origin.parameter_checks import shared_copy as shared_copy
 from .parts.text_counts import run_counts as run_counts
 from .surrogate import SurrogateRegressor as SurrogateRegressor

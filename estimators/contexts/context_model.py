@@ -2,29 +2,89 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import os
+import shutil
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from filelock import FileLock
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.contexts.context_files import read_model, write_model
-from estimators.contexts.fitted_contexts import FittedContexts
-from estimators.contexts.parts.fitting import Fitted, fit_parts
-from estimators.contexts.parts.part_folder import ScratchFolder
-from estimators.contexts.parts.recipe import check_parameters
-from estimators.inputs import check_documents, cloned
-from estimators.persistence import savable
+from estimators.contexts.context_space import ContextSpace
+from estimators.contexts.parts.building import CORPUS, PartBuilder
+from estimators.contexts.parts.part_folder import (
+    ScratchFolder,
+    packed_files,
+    part_path,
+    unpack_files,
+)
+from estimators.encoders import check_device
+from estimators.inputs import (
+    check_bool,
+    check_choice,
+    check_documents,
+    check_folder,
+    check_integer,
+    check_real,
+    check_seed,
+    check_texts,
+    check_verbose,
+    cloned,
+    tags_of_texts,
+)
+from estimators.persistence import (
+    CONTEXT_MODEL,
+    now,
+    rename_parameters,
+    savable,
+    versions,
+    write_folder,
+)
+from film.contexts import SentenceCorpus, combine_terms
+from film.datasets import atomic_writer
+from film.threads import FIRST_USE
+
+FORMAT = 2
+SEED = "seed.json"
+NOT_SAVED = {"folder", "device", "random_state", "encoder"}
+"""Parameters that a folder does not keep: they belong to a machine, to the fit, or are models."""
+SAVED = {
+    "digest": "_digest",
+    "seed": "_seed",
+    "sides": "_sides",
+    "losses": "loss_curve_",
+    "scores": "scores_",
+    "generator_losses": "generator_loss_curve_",
+    "generator_scores": "generator_scores_",
+    "perplexities": "perplexities_",
+    "is_complete": "is_complete_",
+}
+"""Names in the JSON of a folder, and the attributes they hold."""
+CHOICES = {
+    "reader": ("fixed", "maps", "lstm"),
+    "interaction": ("bilinear", "concatenation"),
+    "prior": ("corpus", "training"),
+}
+STRATEGIES = ("two-step", "discriminator", "random")
+CONTEXTS_TRIED = 8
+"""Candidates per wanted context from which a diverse set is chosen; more where these do not do."""
+RANKED_PER_WANTED = 3
+"""Contexts that Eq. 3 puts in order per wanted one, so that it has some to choose from."""
 
 
 @savable
-class ContextModel(FittedContexts):
+class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
 
     Two sentences mean the same where the same contexts can hold them. `fit` cuts documents into
-    sentences and learns, from scratch and without labels, to tell whether a sentence stands between
-    two others: the discriminator (Section 3.2.1). On request it also trains a generator of
+    sentences and learns, from scratch and without labels, to tell whether a sentence belongs
+    between two others: the discriminator (Section 3.2.1). On request it also trains a generator of
     sentences from those around them (Section 3.2.2). `transform` scores texts in one fixed set of
     contexts (Eq. 3): vectors for a cosine, `FILM` or a stack. `contexts_of` chooses contexts for
     each text, as `ContextRegressor` needs them (Section 3.3).
@@ -34,71 +94,40 @@ class ContextModel(FittedContexts):
     folder : str or path-like, default=None
         Folder of your own for the corpus, tables and networks. What is there is not made again:
         `fit` goes on after an interruption, and models that differ in some parts share the others.
-        It holds one corpus. None: a temporary folder that goes with the model.
+        It holds one corpus. None: a temporary folder that is removed with the model.
     sides : int, default=1
         Sentences of a context on each side.
-    chunk_length : int, default=10
-        Consecutive sentences of a chunk, which is what is retrieved.
-    language : str, default="en"
-        Language of the rules by which documents are cut into sentences.
-    vocabulary_size : int, default=8000
-        Entries of the vocabulary, which is learned on the corpus.
-    max_length : int, default=48
-        Tokens of a sentence that are read.
     encoder : transformer, default=None
-        Maps texts to vectors, such as `SentenceEncoder`, which stay as they are. None: fixed
-        vectors of the spelling of words, weighed by TF-IDF (`film.contexts.spelling_states`), from
-        scratch.
-    reader : {"fixed", "maps", "bag", "lstm"}, default="fixed"
+        Maps texts to fixed vectors, such as `SentenceEncoder`. None: vectors of the spelling of
+        words, weighed by TF-IDF (`film.contexts.spelling_states`), from scratch.
+    reader : {"fixed", "maps", "lstm"}, default="fixed"
         What the discriminator learns. "fixed": how alike a sentence and its neighbours are in the
-        fixed vectors, two numbers. "maps": three matrices, from fixed vectors of sentences to those
-        that tell neighbours. "lstm": also to read tokens, by a BiLSTM, as in the paper; "bag": by a
-        weighted sum of learned vectors, which is far faster.
+        fixed vectors, two numbers. "maps": three matrices over the fixed vectors. "lstm": also to
+        read tokens, by a BiLSTM, as in the paper.
     lexical : bool, default=True
-        Whether "bag" and "lstm" have the fixed vectors beside what they read, to be compared as
-        they are. False: what they read alone, as in the paper, which keeps words badly on a corpus
-        of millions of them.
-    word_vectors : bool, default=True
-        Whether "bag" and "lstm" start from vectors that are counted on the corpus
-        (`film.contexts.word_vectors`), or from random ones.
+        Whether "lstm" also compares the fixed vectors. False: tokens alone, as in the paper, which
+        takes a far larger corpus.
     width : int, default=300
-        Of word vectors, of the BiLSTM in each direction, and of the interaction.
+        Width of word vectors, of the BiLSTM in each direction, and of the interaction.
     interaction : {"bilinear", "concatenation"}, default="bilinear"
         How a sentence meets a context: "concatenation" is Eq. 1, which ranks contexts the same for
         every sentence.
-    batch_size : int, default=192
-        Sentences in their contexts that meet in a step, all with all.
     discriminator_epochs : float, default=2
-        Passes over the corpus; "fixed" looks at some batches alone.
-    discriminator_learning_rate : float, default=1e-3
-        The highest; it falls linearly to 0.
+        Passes over the corpus; "fixed" uses some batches alone.
     discriminator_seconds : float, default=None
         Most seconds of training. The result then depends on the machine's speed.
-    generator : {"tiny", "small", "base", "large"}, 5 ints, path-like or None, default=None
+    generator : {"tiny", "small", "base", "large"}, 5 ints or None, default=None
         Size of the Transformer that generates a sentence from those around it (Section 3.2.2): a
-        name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. Or a pretrained
-        sequence-to-sequence model of transformers, by its folder or hub name, which is trained
-        further, or with ``generator_epochs=0`` used as it is. One network learns all three tasks,
-        from the nearest sentence on each side. None: scores are the discriminator's alone, which is
-        some thousand times as fast, and better where the corpus has only millions of words.
-    generator_batch_size : int, default=48
-        Contexts of a step.
+        name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. One network learns all
+        three tasks, from the nearest sentence on each side. None: scores are the discriminator's
+        alone, which is some thousand times as fast, and better where the corpus has only millions
+        of words.
     generator_epochs : float, default=1
         Passes over the corpus.
-    generator_learning_rate : float, default=None
-        The highest; None: 3e-3, or 5e-5 for a pretrained one.
     generator_seconds : float, default=None
         Most seconds of training, as those of the discriminator.
-    validation_fraction : float, default=0.02
-        Share of the corpus, as whole documents, on which training is judged; 0: none.
-    n_retrieved : int, default=20000
-        Chunks that retrieval by TF-IDF leaves to the discriminator.
-    n_ranked : int, default=None
-        Contexts that the discriminator ranks first and that Eq. 3 then puts in order; the
-        discriminator's order goes on behind them. None: three times as many as are wanted. No part
-        without a generator.
     n_contexts : int, default=500
-        Size of the set of a sentence, and of the fixed set.
+        Contexts of a sentence, and of the fixed set.
     prior : {"corpus", "training"}, default="corpus"
         What the first term of Eq. 3 takes for granted. "corpus": one context of all n is the true
         one, -log(1 + n exp(-z)) for the logit z. "training": as many are true as false, as in
@@ -107,8 +136,8 @@ class ContextModel(FittedContexts):
         λ of Eq. 3: discriminator, sentence given context, left and right given the rest. Those of
         terms that the model does not have count as 0.
     diverse : bool, default=True
-        Whether a chunk gives at most one context to a set, and left sentences of a set share less
-        than half of their words.
+        Whether a chunk of 10 sentences gives at most one context to a set, and left sentences of a
+        set share less than half of their words.
     device : str, default=None
         "cpu", "cuda", ...; None: a GPU where there is one.
     random_state : int, RandomState or None, default=None
@@ -132,8 +161,8 @@ class ContextModel(FittedContexts):
         Steps and held-out loss of the generator.
     perplexities_ : dict of str to float
         Per token of held-out documents: "sentence", "left" and "right", each given the two others,
-        and "unigram", of sentences by the frequency of tokens alone. Empty where there is no
-        generator or nothing is held out.
+        and "unigram", of sentences by the frequency of tokens alone. Empty without a generator or
+        held-out documents, which are 2 % of the corpus.
     is_complete_ : bool
         False where Ctrl-C ended a training.
     corpus_ : SentenceCorpus
@@ -141,21 +170,21 @@ class ContextModel(FittedContexts):
     vocabulary_ : str
         The tokenizer, as JSON of the package tokenizers.
     discriminator_ : torch.nn.Module
-        `film.contexts.Interaction` over fixed vectors, `BagDiscriminator` or `Discriminator`.
+        `film.contexts.Interaction` over fixed vectors, or `film.contexts.Discriminator`.
     generators_ : list of torch.nn.Module
-        `film.contexts.Generator` or `PretrainedGenerator` of sentences, lefts and rights, one
-        network thrice; empty without.
+        `film.contexts.Generator` of sentences, lefts and rights, one network thrice; empty without.
 
     See Also
     --------
+    film.contexts.write_corpus : Builds a corpus with another language or length of chunks.
     film.contexts.Discriminator : The network.
     SentenceEncoder : Vectors from a pretrained model.
 
     Notes
     -----
-    A context is named by the row of its centre sentence. Vectors of all contexts lie on disk in
+    A context is named by the row of its centre sentence. Vectors of all contexts are on disk in
     half precision, so that ranking them for a sentence is one product: 2 q n operations for n
-    sentences of the corpus and q = 514, or what readers and encoders make it.
+    sentences of the corpus and q = 514, or the width of other vectors and 2.
 
     Training is the same for the same seed on one CPU. With ``folder=None`` a copy (pickle,
     `save_model`) carries all its files; with a folder it names the folder, which has to stay.
@@ -172,33 +201,30 @@ class ContextModel(FittedContexts):
     (1, 200)
     """
 
+    contexts_: np.ndarray
+    encoder_: Any
+    _parts: dict[str, str]
+    _files: dict[str, np.ndarray]
+    _digest: str
+    _seed: int
+    _sides: int
+    _root: str
+
     def __init__(
         self,
         folder: Any = None,
         *,
         sides: int = 1,
-        chunk_length: int = 10,
-        language: str = "en",
-        vocabulary_size: int = 8000,
-        max_length: int = 48,
         encoder: Any = None,
         reader: str = "fixed",
         lexical: bool = True,
-        word_vectors: bool = True,
         width: int = 300,
         interaction: str = "bilinear",
-        batch_size: int = 192,
         discriminator_epochs: float = 2,
-        discriminator_learning_rate: float = 1e-3,
         discriminator_seconds: Any = None,
         generator: Any = None,
-        generator_batch_size: int = 48,
         generator_epochs: float = 1,
-        generator_learning_rate: Any = None,
         generator_seconds: Any = None,
-        validation_fraction: float = 0.02,
-        n_retrieved: int = 20000,
-        n_ranked: Any = None,
         n_contexts: int = 500,
         prior: str = "corpus",
         weights: Any = (1, 1, 1, 1),
@@ -209,28 +235,16 @@ class ContextModel(FittedContexts):
     ) -> None:
         self.folder = folder
         self.sides = sides
-        self.chunk_length = chunk_length
-        self.language = language
-        self.vocabulary_size = vocabulary_size
-        self.max_length = max_length
         self.encoder = encoder
         self.reader = reader
         self.lexical = lexical
-        self.word_vectors = word_vectors
         self.width = width
         self.interaction = interaction
-        self.batch_size = batch_size
         self.discriminator_epochs = discriminator_epochs
-        self.discriminator_learning_rate = discriminator_learning_rate
         self.discriminator_seconds = discriminator_seconds
-        self.generator: Any = generator
-        self.generator_batch_size = generator_batch_size
+        self.generator = generator
         self.generator_epochs = generator_epochs
-        self.generator_learning_rate = generator_learning_rate
         self.generator_seconds = generator_seconds
-        self.validation_fraction = validation_fraction
-        self.n_retrieved = n_retrieved
-        self.n_ranked = n_ranked
         self.n_contexts = n_contexts
         self.prior = prior
         self.weights = weights
@@ -263,24 +277,237 @@ class ContextModel(FittedContexts):
         FileExistsError
             If ``folder`` holds another corpus or other files.
         OSError
-            If the folder cannot be written; what is whole stays, and another `fit` goes on.
+            If the folder cannot be written; finished parts stay, and another `fit` goes on.
 
         Warns
         -----
         UserWarning
             If Ctrl-C ended a training; what it has learned is kept, and `fit` goes on.
         """
-        check_parameters(self)
+        import torch
+
+        self._check_parameters()
         given = documents if _is_corpus(documents) else check_documents(documents)
-        scratch, place = None, self.folder
-        if place is None:
-            scratch = ScratchFolder()
-            place = scratch.name
+        device = check_device(torch, self.device)
+        scratch: Any = ScratchFolder() if self.folder is None else None
+        place: Any = self.folder if scratch is None else scratch.name
         root = Path(place).expanduser().absolute()
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / ".lock"):
-            fitted = fit_parts(self, given, root)
-        return self._set_fitted(fitted, root, scratch)
+            builder = PartBuilder(self, given, root, device, self._seed_in(root))
+            parts, learned = builder.build()
+        return self._set_fitted(root, scratch, parts, learned)
+
+    def transform(self, texts: Any) -> np.ndarray:
+        """Score texts in the contexts of ``contexts_`` (Eq. 3).
+
+        Parameters
+        ----------
+        texts : iterable of str
+            At least one; a text may be empty.
+
+        Returns
+        -------
+        scores : ndarray of float32, shape (n, n_contexts)
+            Log-probabilities, weighed and added: at most 0, the greater, the better the text fits.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing.
+        FileNotFoundError, ValueError
+            If files of the model have moved or changed.
+        """
+        weights = self._weights(self._space())
+        different, codes = _unique(check_texts(texts, encodable=True))
+        return combine_terms(self.terms(different, self.contexts_), weights)[codes]
+
+    def contexts_of(
+        self, texts: Any, n_contexts: Any = None, *, strategy: str = "two-step"
+    ) -> list[np.ndarray]:
+        """Choose the contexts that each text fits best (C_s, Section 3.3).
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Sentences.
+        n_contexts : int, default=None
+            Contexts of each; None: the parameter.
+        strategy : {"two-step", "discriminator", "random"}, default="two-step"
+            "two-step": the discriminator ranks the contexts of 20,000 retrieved chunks, then all
+            others; where there is a generator, Eq. 3 puts the first in order, three for each that
+            is wanted. "discriminator": the same, of all chunks. "random": drawn by text and seed.
+
+        Returns
+        -------
+        contexts : list of ndarray of int64
+            Rows of centre sentences, the best first. Contexts in which the text itself stands are
+            left out. Fewer than wanted where a small corpus has no more that differ.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing or a parameter is wrong.
+
+        Warns
+        -----
+        UserWarning
+            Once, with their number, where the corpus has no word of a text, which gets the
+            contexts of ``contexts_``.
+        """
+        space = self._space()
+        different, codes = _unique(check_texts(texts, encodable=True))
+        size = check_integer("n_contexts", self.n_contexts if n_contexts is None else n_contexts, 1)
+        check_choice("strategy", strategy, STRATEGIES)
+        sentences, own = space.read(different), space.own_places(different)
+        weights = self._weights(space)
+        found, unknown = [], []
+        ranked = space.candidates(sentences, strategy, self._seed)
+        for number, (first, is_known) in enumerate(ranked):
+            head = np.empty(0, dtype=np.int64)
+            if not is_known:
+                unknown.append(different[number])
+                first = partial(_first_of, space.place(self.contexts_))
+            elif strategy != "random" and weights[1:].any():
+                best = first(RANKED_PER_WANTED * size)
+                head = space.by_score(sentences.take([number]), best, own[number], weights)
+            tried = CONTEXTS_TRIED * size
+            while True:
+                candidates = first(tried)
+                rest = candidates[~np.isin(candidates, head)]
+                chosen = space.select(np.r_[head, rest], size, own[number], self.diverse)
+                if len(chosen) == size or len(candidates) < tried:
+                    break
+                tried *= 4
+            found.append(space.centres[chosen])
+        if unknown:
+            warnings.warn(
+                f"the corpus has no word of {len(unknown)} of {len(different)} texts, such as "
+                f"{unknown[0][:60]!r}: they get contexts of the fixed set, which say little of "
+                "them; fit on documents of their language and subject",
+                UserWarning,
+                stacklevel=2,
+            )
+        return [found[code].copy() for code in codes]
+
+    def terms(self, texts: Any, contexts: Any) -> Any:
+        """Return the terms of Eq. 3 of texts in contexts, before they are weighed.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Sentences.
+        contexts : array-like of int, shape (n_contexts,), or list of n such
+            Contexts of all texts, or of each.
+
+        Returns
+        -------
+        terms : ndarray of float32, shape (n, n_contexts, 4), or list of (n_contexts_i, 4)
+            log p(y = 1 | s, c) by the parameter ``prior``, and the mean
+            log-probabilities per token of the sentence, of its left and of its right; 0 for terms
+            that the model does not have, and for all of generators where ``weights`` give them
+            none. A list where texts have different numbers of contexts.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing, or a row is no context.
+        """
+        space = self._space()
+        texts = check_texts(texts, encodable=True)
+        rows = _checked_contexts(contexts, len(texts))
+        different, codes = _unique(texts)
+        sentences = space.read(different).take(codes)
+        found = space.terms(sentences, rows, generates=bool(self._weights(space)[1:].any()))
+        same = len({len(each) for each in rows}) == 1
+        return np.stack(found) if same else found
+
+    def levels(self, texts: Any) -> np.ndarray:
+        """Return how well each text fits any context: its mean first term over ``contexts_``.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Sentences.
+
+        Returns
+        -------
+        levels : ndarray of float32, shape (n,)
+            Means of log p(y = 1 | s, c).
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a text is missing.
+        """
+        space = self._space()
+        different, codes = _unique(check_texts(texts, encodable=True))
+        return space.log_fit(space.read(different), self.contexts_).mean(axis=1)[codes]
+
+    def reference_terms(self, contexts: Any) -> np.ndarray:
+        """Return how much better sentences of the corpus fit some contexts than any.
+
+        Parameters
+        ----------
+        contexts : array-like of int, shape (n_contexts,)
+            Rows of centre sentences.
+
+        Returns
+        -------
+        terms : ndarray of float32, shape (R, n_contexts)
+            log p(y = 1 | s, c) less the level of s, of R = 500 sentences, or as many as there are,
+            always the same: what `film.contexts.whiten_scores` compares contexts by.
+
+        Raises
+        ------
+        ValueError
+            If a row is no context.
+        """
+        space = self._space()
+        (rows,) = _checked_contexts(contexts, 1)
+        with FIRST_USE:
+            if not hasattr(self, "_reference_levels") or self._reference_levels[0] is not space:
+                levels = space.log_fit(space.reference, self.contexts_).mean(axis=1)
+                self._reference_levels = space, levels[:, np.newaxis]
+            levels = self._reference_levels[1]
+        return space.log_fit(space.reference, rows) - levels
+
+    def context_texts(self, rows: Any) -> list[tuple[str, str]]:
+        """Return the sentences of contexts.
+
+        Parameters
+        ----------
+        rows : array-like of int, shape (n,)
+            Contexts, by the rows of their centres.
+
+        Returns
+        -------
+        texts : list of (str, str)
+            Left and right of each; several sentences of a side are joined.
+        """
+        space = self._space()
+        sides = np.arange(1, self._sides + 1)
+        found = []
+        for row in space.centres[space.place(rows)]:
+            left, right = space.corpus.texts(row - sides[::-1]), space.corpus.texts(row + sides)
+            found.append((" ".join(left), " ".join(right)))
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names of the columns of `transform`: the rows of their contexts.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        names : ndarray of str objects, shape (n_contexts,)
+            Such as "context1234".
+        """
+        check_is_fitted(self, "contexts_")
+        return np.array([f"context{row}" for row in self.contexts_], dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model into a folder: safetensors, arrays and JSON, no code.
@@ -288,7 +515,7 @@ class ContextModel(FittedContexts):
         Parameters
         ----------
         path : str or path-like
-            A new folder, which gets copies of all parts; or ``folder`` itself, where they lie.
+            A new folder, which gets copies of all parts; or ``folder`` itself, which holds them.
 
         Raises
         ------
@@ -296,23 +523,36 @@ class ContextModel(FittedContexts):
             If something else is there, a parameter cannot be written as JSON, or the folder
             cannot be written; nothing stays then.
         """
-        check_is_fitted(self, "contexts_")
         self._space()
-        fitted = Fitted(
-            parts=self._parts,
-            digest=self._digest,
-            seed=self._seed,
-            sides=self._sides,
-            encoder=self.encoder_,
-            contexts=self.contexts_,
-            losses=self.loss_curve_,
-            scores=self.scores_,
-            generator_losses=self.generator_loss_curve_,
-            generator_scores=self.generator_scores_,
-            perplexities=self.perplexities_,
-            is_complete=self.is_complete_,
-        )
-        write_model(self, path, self._place, fitted)
+        root, target = self._place, Path(path).expanduser().absolute()
+        said = {
+            "format": FORMAT,
+            "class": type(self).__name__,
+            "date": now(),
+            "versions": versions(),
+            "params": {
+                name: _plain(name, value)
+                for name, value in self.get_params(deep=False).items()
+                if name not in NOT_SAVED
+            },
+            "has_encoder": self.encoder_ is not None,
+            "contexts": self.contexts_.tolist(),
+            "parts": {kind: Path(name).name for kind, name in self._parts.items()}
+            | {CORPUS: CORPUS},
+        }
+        said |= {key: getattr(self, name) for key, name in SAVED.items()}
+        text = json.dumps(said, indent=1, allow_nan=False)
+        if target == root and self._parts[CORPUS] == CORPUS:
+            with atomic_writer(target / CONTEXT_MODEL) as handle:
+                handle.write(text)
+            return
+
+        def write(folder: Path) -> None:
+            for kind, name in self._parts.items():
+                shutil.copytree(root / name, folder / said["parts"][kind])
+            (folder / CONTEXT_MODEL).write_text(text, encoding="utf-8")
+
+        write_folder(target, write)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> ContextModel:
@@ -328,40 +568,265 @@ class ContextModel(FittedContexts):
         Returns
         -------
         model : ContextModel
-            Fitted, with ``folder=path``.
+            Fitted, with ``folder`` as its folder.
 
         Raises
         ------
         FileNotFoundError, ValueError
-            If nothing was saved there, or a file is missing, damaged or was changed.
+            If nothing was saved there, or it is damaged or of another class or version, or there
+            is no such parameter.
         """
-        model, fitted, root = read_model(cls, path, params)
-        check_parameters(model)
-        model._set_fitted(fitted, root, None)
+        root = Path(path).expanduser().absolute()
+        file = root / CONTEXT_MODEL
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"path={os.fspath(path)!r} has no {CONTEXT_MODEL}: no model was saved there; give "
+                f"a folder that {cls.__name__}.save wrote"
+            )
+        try:
+            said = json.loads(file.read_text(encoding="utf-8"))
+            if said["format"] != FORMAT:
+                raise ValueError(f"this version does not read its format, {said['format']!r}")
+            if said["class"] != cls.__name__:
+                raise ValueError(f"it is a {said['class']}, not a {cls.__name__}")
+            if said["has_encoder"] and params.get("encoder") is None:
+                raise ValueError("it was fitted with an encoder: load(path, encoder=...)")
+            for name in said["parts"].values():
+                part_path(root, name)
+            rename_parameters(cls.__name__, said["params"])
+            model = cls(**{**said["params"], **params, "folder": root})
+            model._check_parameters()
+            learned = {name: said[key] for key, name in SAVED.items()}
+            for name in ("scores_", "generator_scores_"):
+                learned[name] = [tuple(each) for each in learned[name]]
+            learned["contexts_"] = np.asarray(said["contexts"], dtype=np.int64)
+            model._set_fitted(root, None, dict(said["parts"]), learned | {"encoder_": None})
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{file} cannot be used: {error}") from error
         if model.encoder is not None:
-            texts = list(model.corpus_.iterate_texts())
-            model.encoder_ = cloned("encoder", model.encoder).fit(texts)
-            vars(model).pop("_opened")
+            corpus = SentenceCorpus(root / model._parts[CORPUS], verify=False)
+            model.encoder_ = cloned("encoder", model.encoder).fit(list(corpus.iterate_texts()))
         model._space()
         return model
 
-    def _set_fitted(self, fitted: Fitted, root: Path, scratch: Any) -> ContextModel:
+    @property
+    def corpus_(self) -> SentenceCorpus:
+        """Sentences, documents and chunks."""
+        return self._space().corpus
+
+    @property
+    def vocabulary_(self) -> str:
+        """The tokenizer as JSON."""
+        return self._space().tokenizer
+
+    @property
+    def discriminator_(self) -> Any:
+        """The trained network."""
+        return self._space().network
+
+    @property
+    def generators_(self) -> list[Any]:
+        """Generators of sentences, lefts and rights."""
+        return self._space().generators
+
+    def __sklearn_tags__(self) -> Any:
+        return tags_of_texts(super().__sklearn_tags__())
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        left_out = {"_opened", "_scratch", "_reference_levels"}
+        state = {name: value for name, value in state.items() if name not in left_out}
+        if "_parts" in state and self.folder is None and "_files" not in state:
+            # A temporary folder is removed with the model, so a copy carries its files.
+            state["_parts"], state["_files"] = self._packed()
+            del state["_root"]
+        return state
+
+    def carry_files(self) -> None:
+        """Hold the files of ``folder`` in the model itself, which then needs no folder.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder is missing.
+        """
+        if "_files" not in vars(self):
+            self._parts, self._files = self._packed()
+        self.folder = None
+        for name in ("_opened", "_reference_levels", "_root", "_scratch"):
+            vars(self).pop(name, None)
+
+    def _packed(self) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+        """Names that the parts have in a copy, also a corpus from elsewhere, and their files."""
+        names = self._parts | {CORPUS: CORPUS}
+        folders = {names[kind]: folder for kind, folder in self._parts.items()}
+        return names, packed_files(self._place, folders)
+
+    @property
+    def _place(self) -> Path:
+        """Folder of the parts; files of a copy are written to a new one when first used."""
+        with FIRST_USE:
+            if "_files" in vars(self) and "_scratch" not in vars(self):
+                scratch = ScratchFolder()
+                unpack_files(Path(scratch.name), self._files)
+                self._root, self._scratch = scratch.name, scratch
+        # A folder that was moved is found by the parameter.
+        given = [] if self.folder is None else [Path(self.folder).expanduser().absolute()]
+        for place in [*given, Path(self._root)]:
+            if part_path(place, self._parts["discriminator"]).is_dir():
+                return place
+        raise FileNotFoundError(
+            f"the folder {[*given, self._root][0]} of this ContextModel is missing or lacks "
+            f"{self._parts['discriminator']}; where it was moved, give its place by "
+            "set_params(folder=...), else fit again"
+        )
+
+    def _space(self) -> ContextSpace:
+        check_is_fitted(self, "contexts_")
+        with FIRST_USE:
+            if "_opened" not in vars(self):
+                import torch
+
+                self._opened = ContextSpace(
+                    self._place,
+                    self._parts,
+                    digest=self._digest,
+                    sides=self._sides,
+                    encoder=self.encoder_,
+                    device=check_device(torch, self.device),
+                    prior=self.prior,
+                )
+            elif self._opened.prior != self.prior:
+                # A copy of this model may share what is open.
+                self._opened = copy.copy(self._opened)
+                self._opened.prior = check_choice("prior", self.prior, CHOICES["prior"])
+            return self._opened
+
+    def _set_fitted(
+        self, root: Path, scratch: Any, parts: dict[str, str], learned: dict[str, Any]
+    ) -> ContextModel:
         for name in ("_files", "_opened"):
             vars(self).pop(name, None)
-        self._root, self._scratch = os.fspath(root), scratch
-        self._parts, self._digest, self._seed = fitted.parts, fitted.digest, fitted.seed
-        self._sides = fitted.sides
-        self.encoder_, self.contexts_ = fitted.encoder, fitted.contexts
-        self.loss_curve_, self.scores_ = fitted.losses, fitted.scores
-        self.generator_loss_curve_ = fitted.generator_losses
-        self.generator_scores_ = fitted.generator_scores
-        self.perplexities_ = fitted.perplexities
-        self.is_complete_ = fitted.is_complete
+        self._root, self._scratch, self._parts = os.fspath(root), scratch, parts
+        vars(self).update(learned)
         return self
+
+    def _seed_in(self, root: Path) -> int:
+        """Seed of a fit; without ``random_state``, that of the first fit in the folder."""
+        path = root / SEED
+        if self.random_state is None and path.is_file():
+            return int(json.loads(path.read_text(encoding="utf-8")))
+        seed = int(check_seed(self.random_state).randint(2**31 - 1))
+        if self.random_state is None:
+            path.write_text(json.dumps(seed), encoding="utf-8")
+        return seed
+
+    def _weights(self, space: ContextSpace | None) -> np.ndarray:
+        """λ of Eq. 3, 0 for terms that the model does not have."""
+        found = check_weights(self.weights)
+        if not (self.generator is not None if space is None else space.generators):
+            found[1:] = 0
+        if not found.any():
+            raise ValueError(
+                f"weights={self.weights!r} leave no term that the model has: without a generator "
+                "there is the first alone"
+            )
+        return found
+
+    def _check_parameters(self) -> None:
+        check_folder("folder", self.folder)
+        for name in ("sides", "width", "n_contexts"):
+            check_integer(name, getattr(self, name), 1)
+        for name in ("lexical", "diverse"):
+            check_bool(name, getattr(self, name))
+        for name, choices in CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
+        for network in ("discriminator", "generator"):
+            check_real(f"{network}_epochs", getattr(self, f"{network}_epochs"), 0)
+            if (seconds := getattr(self, f"{network}_seconds")) is not None:
+                check_real(f"{network}_seconds", seconds, 1e-3)
+        if self.generator is not None:
+            from film.contexts import size_of
+
+            try:
+                size_of(self.generator)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"generator={self.generator!r} is no size: {error}") from None
+        if self.encoder is not None:
+            cloned("encoder", self.encoder)
+            if not hasattr(self.encoder, "transform"):
+                raise TypeError(f"encoder={self.encoder!r} must have transform; or give None")
+            if self.reader == "lstm":
+                raise ValueError(
+                    "reader='lstm' reads tokens, but encoder gives the vectors; take "
+                    "reader='fixed' or 'maps', or encoder=None"
+                )
+        if self.reader == "fixed" and self.interaction == "concatenation":
+            raise ValueError(
+                "interaction='concatenation' learns maps, and reader='fixed' has none; take "
+                "reader='maps' or 'lstm'"
+            )
+        self._weights(None)
+        check_seed(self.random_state)
+        check_verbose(self.verbose)
+
+
+def check_weights(weights: Any) -> np.ndarray:
+    """Return λ of Eq. 3 as four numbers, none below 0 and not all of them 0."""
+    try:
+        found = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"weights={weights!r} must be 4 numbers, the λ of Eq. 3") from None
+    if found.shape != (4,) or not np.isfinite(found).all() or (found < 0).any() or not found.any():
+        raise ValueError(
+            f"weights={weights!r} must be 4 finite numbers, the λ of Eq. 3, none below 0 and not "
+            "all of them 0"
+        )
+    return found
 
 
 def _is_corpus(documents: Any) -> bool:
     """Whether a corpus is given, or the folder of one."""
     if isinstance(documents, (str, os.PathLike)):
         return Path(documents).expanduser().joinpath("corpus.json").is_file()
-    return hasattr(documents, "chunk_starts") and hasattr(documents, "folder")
+    return isinstance(documents, SentenceCorpus)
+
+
+def _first_of(places: np.ndarray, size: int) -> np.ndarray:
+    return places[:size]
+
+
+def _unique(texts: list[str]) -> tuple[list[str], np.ndarray]:
+    """Different texts in order, and the number of each text among them."""
+    numbers: dict[str, int] = {}
+    codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.intp)
+    return list(numbers), codes
+
+
+def _checked_contexts(contexts: Any, n: int) -> list[np.ndarray]:
+    try:
+        given = [np.asarray(each) for each in contexts]
+    except TypeError:
+        raise TypeError(
+            f"contexts is {contexts!r}; give rows of contexts, or a list of n such"
+        ) from None
+    if given and all(each.ndim == 0 for each in given):
+        given = [np.asarray(contexts)] * n
+    is_right = [each.ndim == 1 and each.size and each.dtype.kind in "iu" for each in given]
+    if len(given) != n or not all(is_right):
+        raise ValueError(
+            f"contexts must be rows (integers) for all texts, or a list of {n} such, one for each, "
+            "and none may be empty"
+        )
+    return [each.astype(np.int64) for each in given]
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a parameter as JSON holds it, or raise ValueError where it cannot."""
+    value = np.asarray(value).tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name}={value!r} cannot be saved as JSON; set it to a plain value before saving"
+        ) from error

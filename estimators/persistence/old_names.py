@@ -24,6 +24,20 @@ _ADDED = {
 """Parameters that older files lack, with the values that keep the old behaviour, by class."""
 
 
+_GONE = {
+    "ContextModel": (
+        *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
+        *("batch_size", "discriminator_learning_rate", "generator_batch_size"),
+        *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
+    ),
+    "SurrogateRegressor": (
+        *("temperature", "margin", "micro_batch_size", "accumulation_steps", "eval_steps"),
+        "patience",
+    ),
+}
+"""Parameters of older files that fitted models do not need, by class."""
+
+
 def read_as_today(part: Any) -> None:
     """Convert an object of an earlier version to its current class, parameters and attributes."""
     if type(part).__name__ == "FILM":
@@ -63,7 +77,9 @@ def _read_film(model: Any) -> None:
 
 
 def rename_parameters(kind: str, params: dict[str, Any]) -> None:
-    """Rename the saved parameters of a class to their current names, in place."""
+    """Rename the saved parameters of a class, without those that are gone, in place."""
     for old, new in _RENAMED.get(kind, {}).items():
         if old in params:
             params[new] = params.pop(old)
+    for old in _GONE.get(kind, ()):
+        params.pop(old, None)

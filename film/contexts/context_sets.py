@@ -97,7 +97,7 @@ def select_contexts(
     Raises
     ------
     ValueError
-        When lengths differ, or size or max_jaccard is out of range.
+        When lengths differ, or max_jaccard is out of range.
 
     Notes
     -----
@@ -112,24 +112,18 @@ def select_contexts(
     >>> select_contexts([4, 30, 21, 22], [0, 3, 2, 2], left, 3).tolist()
     [0, 2]
     """
+    if not max_jaccard > 0:
+        raise ValueError(f"max_jaccard must be positive, got {max_jaccard!r}")
     rows, homes = np.asarray(centres).tolist(), np.asarray(chunks).tolist()
-    if not len(rows) == len(homes) == len(left_words):
-        raise ValueError(
-            "centres, chunks and left_words must be of one length, got "
-            f"{len(rows)}, {len(homes)} and {len(left_words)}"
-        )
-    _check_rules(size, max_jaccard)
     barred, used = set(np.asarray(excluded).ravel().tolist()), set()
     different = _Different(max_jaccard)
     chosen: list[int] = []
-    for place, (row, chunk) in enumerate(zip(rows, homes, strict=True)):
-        if row in barred or (one_per_chunk and chunk in used):
-            continue
-        if different.adds(left_words[place]):
+    for place, (row, chunk, words) in enumerate(zip(rows, homes, left_words, strict=True)):
+        if len(chosen) == size:
+            break
+        if row not in barred and not (one_per_chunk and chunk in used) and different.adds(words):
             chosen.append(place)
             used.add(chunk)
-            if len(chosen) == size:
-                break
     return np.asarray(chosen, dtype=np.int64)
 
 
@@ -167,8 +161,8 @@ def diverse_contexts(
     Raises
     ------
     ValueError
-        When size or max_jaccard is out of range, or the corpus has fewer such contexts; the error
-        says how many.
+        When max_jaccard is out of range, or the corpus has fewer such contexts; the error says how
+        many.
 
     Examples
     --------
@@ -180,34 +174,23 @@ def diverse_contexts(
     ...     diverse_contexts(corpus, 3).tolist()
     [1, 2, 3]
     """
-    _check_rules(size, max_jaccard)
-    rows = corpus.centres(sides)
-    rows = np.random.default_rng(random_state).permutation(rows)
-    different, used, chosen = _Different(max_jaccard), set(), []
-    for start in range(0, len(rows), max(256, size)):
-        block = rows[start : start + max(256, size)]
-        words = word_sets(corpus.texts(block - 1))
-        for row, chunk, left in zip(
-            block.tolist(), corpus.chunks[block].tolist(), words, strict=True
-        ):
-            if (one_per_chunk and chunk in used) or not different.adds(left):
-                continue
-            used.add(chunk)
-            chosen.append(row)
-            if len(chosen) == size:
-                return np.sort(np.asarray(chosen, dtype=np.int64))
+    rows = np.random.default_rng(random_state).permutation(corpus.centres(sides))
+    tried = 4 * size
+    while True:
+        first = rows[:tried]
+        words = word_sets(corpus.texts(first - 1))
+        rules = {"max_jaccard": max_jaccard, "one_per_chunk": one_per_chunk}
+        chosen = select_contexts(first, corpus.chunks[first], words, size, **rules)
+        if len(chosen) == size:
+            return np.sort(first[chosen])
+        if tried >= len(rows):
+            break
+        tried *= 4
     raise ValueError(
         f"size must be at most {len(chosen)} for this corpus, got {size}: it has "
         f"{corpus.n_sentences} sentences, {len(rows)} of them with {sides} on each side in their "
         f"document, and {corpus.n_chunks} chunks; give more documents, or smaller chunks"
     )
-
-
-def _check_rules(size: int, max_jaccard: float) -> None:
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
-    if not max_jaccard > 0:
-        raise ValueError(f"max_jaccard must be positive, got {max_jaccard!r}")
 
 
 class _Different:

@@ -66,10 +66,10 @@ class Interaction(torch.nn.Module):
         if kind not in get_args(InteractionKind):
             names = ", ".join(map(repr, get_args(InteractionKind)))
             raise ValueError(f"kind={kind!r} must be one of {names}")
-        for name, value in (("n_states", n_states), ("width", width)):
-            _check_positive(name, value)
-        if not 0 <= n_alike <= n_states:
-            raise ValueError(f"n_alike={n_alike!r} must be from 0 to {n_states}")
+        if not 0 <= n_alike <= n_states or width < 1:
+            raise ValueError(
+                f"n_alike={n_alike} must be from 0 to n_states={n_states}, width={width} at least 1"
+            )
         is_bilinear = kind == "bilinear"
         rank = width if is_bilinear else 0
         self.n_alike = n_alike if is_bilinear else 0
@@ -172,16 +172,15 @@ class Discriminator(torch.nn.Module):
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
-        for name, value in (("n_tokens", n_tokens), ("hidden", hidden)):
-            _check_positive(name, value)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout={dropout!r} must be at least 0 and below 1")
         if vectors is None:
-            self.embedding = torch.nn.Embedding(n_tokens, hidden)
-            torch.nn.init.normal_(self.embedding.weight, std=0.5)
-        else:
-            start = _table(vectors, n_tokens)
-            self.embedding = torch.nn.Embedding.from_pretrained(start.clone(), freeze=False)
+            vectors = torch.normal(0.0, 0.5, (n_tokens, hidden))
+        start = torch.as_tensor(vectors, dtype=torch.float32).clone()
+        if start.ndim != 2 or len(start) != n_tokens:
+            raise ValueError(
+                f"vectors has shape {tuple(start.shape)}; it must be ({n_tokens}, e), a row per "
+                "entry of the vocabulary"
+            )
+        self.embedding = torch.nn.Embedding.from_pretrained(start, freeze=False)
         self.lstm = torch.nn.LSTM(
             self.embedding.embedding_dim, hidden, bidirectional=True, batch_first=True
         )
@@ -232,9 +231,7 @@ class Discriminator(torch.nn.Module):
         return self.interaction.right(states)
 
 
-def fit_weights(
-    documents: Any, texts: Any, *, excluded: Any = None, generator: torch.Generator | None = None
-) -> Any:
+def fit_weights(documents: Any, texts: Any, *, excluded: Any = None) -> Any:
     """Weights of all centres of a batch in all its contexts, the true ones on the diagonal.
 
     True centres have half of the weight in sum, negatives the other half. Of the negatives of a
@@ -250,20 +247,11 @@ def fit_weights(
         Code of the text of each triple's centre: equal texts, equal codes.
     excluded : tensor of bool, shape (B, B), default=None
         Further centres j that are no negatives of row i, such as sentences of context i itself.
-    generator : torch.Generator, default=None
-        Draws one negative of each row from that distribution, and gives it the row's whole weight:
-        one negative per positive, as in the paper. None: all negatives, which is the mean over
-        such draws.
 
     Returns
     -------
     weights : tensor of float32, shape (B, B)
-        They sum to 1. A row without a negative has no weight.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit or no row has a negative.
+        They sum to 1. A row without a negative has no weight; where no row has one, all are 0.
 
     Examples
     --------
@@ -274,14 +262,6 @@ def fit_weights(
             [1., 2., 1.],
             [1., 1., 2.]])
     """
-    B = len(documents)
-    shapes = [(B,), (B,)] if excluded is None else [(B,), (B,), (B, B)]
-    given = [tuple(each.shape) for each in (documents, texts, excluded) if each is not None]
-    if given != shapes:
-        raise ValueError(
-            "documents, texts and excluded must have shapes (B,), (B,) and (B, B), got "
-            + ", ".join(map(str, given))
-        )
     allowed = texts[:, None] != texts
     if excluded is not None:
         allowed &= ~excluded
@@ -292,17 +272,7 @@ def fit_weights(
     kinds = shares.sum(dim=1, keepdim=True)
     has_negative = kinds[:, 0] > 0
     n_rows = int(has_negative.sum())
-    if n_rows == 0:
-        raise ValueError(
-            f"no row of the batch of {B} has a negative: give triples with several different "
-            "centre sentences"
-        )
-    if generator is not None:
-        drawn = torch.multinomial(shares[has_negative], 1, generator=generator)
-        shares = torch.zeros_like(shares)
-        shares[has_negative.nonzero()[:, 0], drawn[:, 0]] = 1.0
-        kinds = has_negative.float()[:, None]
-    return (shares / kinds.clamp(min=1) + torch.diag(has_negative.float())) / (2 * n_rows)
+    return (shares / kinds.clamp(min=1) + torch.diag(has_negative.float())) / (2 * max(n_rows, 1))
 
 
 def fit_loss(logits: Any, weights: Any) -> Any:
@@ -320,11 +290,6 @@ def fit_loss(logits: Any, weights: Any) -> Any:
     loss : tensor, shape ()
         In nats; log 2 for logits of 0.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
-
     Examples
     --------
     >>> import torch
@@ -333,27 +298,7 @@ def fit_loss(logits: Any, weights: Any) -> Any:
     >>> fit_loss(torch.tensor([[9.0, -9.0], [-9.0, 9.0]]), weights)
     tensor(0.0001)
     """
-    shape = tuple(logits.shape)
-    if len(shape) != 2 or shape[0] != shape[1] or tuple(weights.shape) != shape:
-        raise ValueError(
-            f"logits has shape {shape} and weights {tuple(weights.shape)}; both must be (B, B)"
-        )
-    signs = 2 * torch.eye(shape[0], device=logits.device, dtype=logits.dtype) - 1
+    signs = 2 * torch.eye(len(logits), device=logits.device, dtype=logits.dtype) - 1
     losses = -torch.nn.functional.logsigmoid(signs * logits)
     # Where the weight is 0 a logit has no part, whatever it is.
     return (losses.masked_fill(weights == 0, 0) * weights).sum()
-
-
-def _table(given: Any, n_tokens: int) -> Any:
-    found = torch.as_tensor(given, dtype=torch.float32)
-    if found.ndim != 2 or found.shape[0] != n_tokens:
-        raise ValueError(
-            f"vectors has shape {tuple(found.shape)}; it must be ({n_tokens}, e), a row per entry "
-            "of the vocabulary"
-        )
-    return found
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer of at least 1")

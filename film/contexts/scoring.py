@@ -47,105 +47,54 @@ def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -
     >>> combine_terms([[-0.1, -4.0, -3.0, -2.0]], (1, 1, 0, 2))
     array([-8.1])
     """
-    values = _floats(terms)
+    values = np.asarray(terms)
+    if values.dtype != np.float32:
+        values = values.astype(np.float64)
     factors = np.asarray(weights, dtype=values.dtype)
-    if factors.shape != (4,) or not np.isfinite(factors).all():
-        raise ValueError(f"weights must be 4 finite numbers, got {weights!r}")
-    if values.ndim == 0 or values.shape[-1] != 4:
-        raise ValueError(f"terms must have 4 columns, {', '.join(TERMS)}, got shape {values.shape}")
+    if values.shape[-1:] != (4,) or factors.shape != (4,) or not np.isfinite(factors).all():
+        raise ValueError(
+            f"terms must have 4 columns, {', '.join(TERMS)}, and weights be 4 finite numbers; got "
+            f"shape {values.shape} and {weights!r}"
+        )
     used = np.flatnonzero(factors)
     chosen = values[..., used]
     _check_finite(chosen, "terms")
     return chosen @ factors[used]
 
 
-def context_similarity(
-    scores1: ArrayLike, scores2: ArrayLike, centre: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """Compare two sentences by their scores in the same contexts (Equation 4 of the paper).
+def context_shares(scores1: ArrayLike, scores2: ArrayLike) -> NDArray[np.float64]:
+    """Divide the similarity of two sentences among the contexts (Equation 4 of the paper).
 
-    sim(s₁, s₂) = cosine(v₁ − μ, v₂ − μ), with v the scores S(s, c) over C_s₁ + C_s₂ and μ = 0 in
-    the paper. Log-probabilities are all negative, so raw cosines crowd at 1; with a centre they
-    spread over [−1, 1].
+    sim(s₁, s₂) = cosine(v₁, v₂), with v the scores S(s, c) over C_s₁ + C_s₂. Log-probabilities are
+    all negative, so raw cosines crowd at 1; centred scores spread over [−1, 1].
 
     Parameters
     ----------
     scores1, scores2 : array-like of float, shapes (..., n)
         v₁ and v₂, over the same n contexts in the same order.
-    centre : array-like of float, broadcastable to (..., n), optional
-        μ, what each context gives to any sentence: the mean of its scores over a reference set
-        of sentences. A number, or an array of shape (..., 1), is one for all contexts. None is 0.
 
     Returns
     -------
-    similarity : ndarray of float64, shape (...)
-        Cosines in [−1, 1]; 0 where a centred vector is zero.
+    shares : ndarray of float64, shape (..., n)
+        v₁c v₂c / (‖v₁‖ ‖v₂‖): their sum is the similarity. Zeros where a vector is zero.
 
     Raises
     ------
     ValueError
         When shapes do not fit or a value is NaN or infinite.
 
-    See Also
-    --------
-    context_shares : what each context adds to the similarity.
-
     Examples
     --------
-    >>> round(float(context_similarity([-3.0, -4.0], [-4.0, -3.0])), 2)
-    0.96
-    >>> round(float(context_similarity([-3.0, -4.0], [-4.0, -3.0], centre=[-3.5, -3.5])), 2)
-    -1.0
-    """
-    return np.clip(context_shares(scores1, scores2, centre).sum(axis=-1), -1.0, 1.0)
-
-
-def context_shares(
-    scores1: ArrayLike, scores2: ArrayLike, centre: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """Divide the similarity of two sentences among the contexts.
-
-    Parameters
-    ----------
-    scores1, scores2, centre
-        As in `context_similarity`.
-
-    Returns
-    -------
-    shares : ndarray of float64, shape (..., n)
-        (v₁ − μ)_c (v₂ − μ)_c / (‖v₁ − μ‖ ‖v₂ − μ‖): their sum is the similarity. Zeros where a
-        centred vector is zero.
-
-    Raises
-    ------
-    ValueError
-        As in `context_similarity`.
-
-    Examples
-    --------
-    >>> context_shares([3.0, 4.0], [4.0, 3.0]).round(2).tolist()
-    [0.48, 0.48]
+    >>> context_shares([-3.0, -4.0], [-4.0, -3.0]).round(2)
+    array([0.48, 0.48])
     """
     units = []
-    first, second = (np.asarray(_floats(v), dtype=np.float64) for v in (scores1, scores2))
-    if first.ndim == 0 or second.ndim == 0 or first.shape[-1] != second.shape[-1]:
-        raise ValueError(
-            "scores1 and scores2 must be over the same contexts, got shapes "
-            f"{first.shape} and {second.shape}"
-        )
-    shift = np.asarray(0.0 if centre is None else centre, dtype=np.float64)
-    _check_finite(shift, "centre")
-    for values, name in ((first, "scores1"), (second, "scores2")):
+    for name, scores in (("scores1", scores1), ("scores2", scores2)):
+        values = np.asarray(scores, dtype=np.float64)
         _check_finite(values, name)
-        try:
-            centred = values - shift
-        except ValueError as error:
-            raise ValueError(
-                f"centre must fit scores of shape {values.shape}, got shape {shift.shape}"
-            ) from error
         # Dividing by the largest entry first keeps squares from overflow and from vanishing.
-        peak = np.abs(centred).max(axis=-1, keepdims=True, initial=0.0)
-        scaled = np.divide(centred, peak, out=np.zeros_like(centred), where=peak > 0)
+        peak = np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
+        scaled = np.divide(values, peak, out=np.zeros_like(values), where=peak > 0)
         norm = np.linalg.norm(scaled, axis=-1, keepdims=True)
         units.append(np.divide(scaled, norm, out=np.zeros_like(scaled), where=norm > 0))
     return units[0] * units[1]
@@ -199,19 +148,7 @@ def whiten_scores(
     array([[1.  , 1.  , 0.  ],
            [0.  , 0.  , 1.41]])
     """
-    values, others = (np.asarray(_floats(each), dtype=np.float64) for each in (scores, reference))
-    if (
-        values.ndim != 2
-        or others.ndim != 2
-        or values.shape[1] != others.shape[1]
-        or not others.size
-    ):
-        raise ValueError(
-            "scores and reference must be tables over the same contexts, got shapes "
-            f"{values.shape} and {others.shape}"
-        )
-    if not (np.isfinite(shrinkage) and shrinkage > 0):
-        raise ValueError(f"shrinkage={shrinkage!r} must be above 0")
+    values, others = (np.asarray(each, dtype=np.float64) for each in (scores, reference))
     _check_finite(values, "scores")
     _check_finite(others, "reference")
     mean = others.mean(axis=0)
@@ -234,11 +171,6 @@ def whiten_scores(
     rest = shrinkage**-0.5
     gains = (np.maximum(variances, 0) + shrinkage) ** -0.5 - rest
     return rest * centred + ((centred @ axes) * gains) @ axes.T
-
-
-def _floats(values: ArrayLike) -> NDArray:
-    array = np.asarray(values)
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
 def _check_finite(values: NDArray, name: str) -> None:

@@ -1,27 +1,14 @@
-"""Layers of a Transformer that maps sentences to a sentence, on tokens without padding."""
+"""Layers of a Transformer that maps sentences to a sentence."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn.functional import embedding, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy, embedding, linear, scaled_dot_product_attention
 
-__all__ = [
-    "SIZES",
-    "Attended",
-    "DecoderLayer",
-    "EncoderLayer",
-    "Layout",
-    "Size",
-    "TiedEmbedding",
-    "additive",
-    "gathered",
-]
+__all__ = ["SIZES", "DecoderLayer", "EncoderLayer", "Size", "TiedEmbedding", "size_of"]
 
-
-ROWS_AT_ONCE = 512
-"""Tokens whose logits are held at once."""
 GROUP = 500
 """Rare tokens that are told apart together."""
 
@@ -46,7 +33,29 @@ SIZES = {
 
 
 def size_of(size: str | Size) -> Size:
-    """Look a size up by its name, or check its numbers."""
+    """Return the size of a name in `SIZES`, or check five numbers.
+
+    Parameters
+    ----------
+    size : str or sequence of 5 ints
+        The name or the numbers, in the order of `Size`.
+
+    Returns
+    -------
+    size : Size
+        The numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such name, or the numbers do not make a Transformer.
+
+    Examples
+    --------
+    >>> from film.contexts import size_of
+    >>> size_of("tiny").width
+    128
+    """
     if isinstance(size, str):
         if size not in SIZES:
             raise ValueError(f"size={size!r} must be one of {', '.join(SIZES)}, or a Size")
@@ -59,84 +68,30 @@ def size_of(size: str | Size) -> Size:
     return found
 
 
-class Layout:
-    """Where the tokens of b sequences, one behind the other, stand in a padded table.
-
-    All layers but attention then work on tokens alone, and padding takes no time.
-
-    Parameters
-    ----------
-    lengths : tensor of int, shape (b,)
-        Tokens of each sequence.
-
-    Attributes
-    ----------
-    within : tensor of int, shape (longest,)
-        Places in a sequence.
-    mask : tensor of bool, shape (b, longest)
-        True at tokens.
-    table : tensor of int, shape (b, longest)
-        Number of each token; 0 at padding.
-    """
-
-    def __init__(self, lengths: Any) -> None:
-        self.lengths = lengths
-        self.within = torch.arange(int(lengths.max()), device=lengths.device)
-        self.mask = self.within < lengths[:, None]
-        starts = lengths.cumsum(0) - lengths
-        self.table = (starts[:, None] + self.within) * self.mask
-        self.places = self.mask.flatten().nonzero()[:, 0]
-
-    def flat(self, table: Any) -> Any:
-        """Leave the padding of a table (b, longest, ...) out, (N, ...)."""
-        return table.reshape(self.mask.numel(), *table.shape[2:])[self.places]
-
-
-def gathered(values: Any, table: Any) -> Any:
-    """Rows (b, L, d) of values (N, d): indexing, with a fast gradient."""
-    return embedding(table, values)
-
-
-class Attended(NamedTuple):
-    """What tokens attend to: keys and values side by side."""
-
-    values: Any  # (b, L, 2 width)
-    mask: Any  # (b, 1, 1, L), 0 at tokens and -inf at padding; None: causal
-
-
-def additive(mask: Any, dtype: Any) -> Any:
-    """Turn a mask (b, L), True at tokens, into what is added to the products."""
-    zeros = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
-    return zeros.masked_fill(~mask, -torch.inf)[:, None, None, :]
-
-
-def attend(queries: Any, attended: Attended, heads: int) -> Any:
-    """Attention of queries (b, M, width), (b, M, width)."""
-    keys, values = attended.values.chunk(2, dim=2)
-    split = [table.unflatten(2, (heads, -1)).transpose(1, 2) for table in (queries, keys, values)]
-    mask = attended.mask
-    found = scaled_dot_product_attention(*split, attn_mask=mask, is_causal=mask is None)
+def attend(queries: Any, memory: Any, heads: int, mask: Any) -> Any:
+    """Attention of queries (b, M, width) to keys and values (b, L, 2 width); None is causal."""
+    parts = queries, *memory.chunk(2, dim=2)
+    split = [x.unflatten(2, (heads, -1)).transpose(1, 2) for x in parts]
+    seen = None if mask is None else mask[:, None, None]
+    found = scaled_dot_product_attention(*split, attn_mask=seen, is_causal=mask is None)
     return found.transpose(1, 2).flatten(2)
 
 
 class SelfAttention(torch.nn.Module):
-    """Attention within sequences, behind a normalisation and beside a residual connection."""
+    """Attention within sequences, behind a normalisation and around it a residual connection."""
 
-    def __init__(self, size: Size, dropout: float, causal: bool) -> None:
+    def __init__(self, size: Size, dropout: float) -> None:
         super().__init__()
-        self.heads, self.causal = size.heads, causal
+        self.heads = size.heads
         self.norm = torch.nn.LayerNorm(size.width)
         self.projection = torch.nn.Linear(size.width, 3 * size.width)
         self.output = torch.nn.Linear(size.width, size.width)
         self.dropout = torch.nn.Dropout(dropout)
 
-    def forward(self, x: Any, layout: Layout) -> Any:
-        table = gathered(self.projection(self.norm(x)), layout.table)
-        queries, values = table.tensor_split([x.shape[1]], dim=2)
-        # Padding comes last, so no token sees it where it sees only those before.
-        mask = None if self.causal else additive(layout.mask, x.dtype)
-        found = attend(queries, Attended(values, mask), self.heads)
-        return x + self.dropout(self.output(layout.flat(found)))
+    def forward(self, x: Any, mask: Any) -> Any:
+        """From states (b, L, width) to states; a mask of None is causal."""
+        queries, memory = self.projection(self.norm(x)).tensor_split([x.shape[2]], dim=2)
+        return x + self.dropout(self.output(attend(queries, memory, self.heads, mask)))
 
 
 def feed_forward(size: Size, dropout: float) -> torch.nn.Sequential:
@@ -144,7 +99,7 @@ def feed_forward(size: Size, dropout: float) -> torch.nn.Sequential:
     return torch.nn.Sequential(
         torch.nn.LayerNorm(size.width),
         torch.nn.Linear(size.width, size.inner),
-        torch.nn.ReLU(inplace=True),
+        torch.nn.ReLU(),
         torch.nn.Dropout(dropout),
         torch.nn.Linear(size.inner, size.width),
         torch.nn.Dropout(dropout),
@@ -156,12 +111,12 @@ class EncoderLayer(torch.nn.Module):
 
     def __init__(self, size: Size, dropout: float) -> None:
         super().__init__()
-        self.attention = SelfAttention(size, dropout, causal=False)
+        self.attention = SelfAttention(size, dropout)
         self.feed = feed_forward(size, dropout)
 
-    def forward(self, x: Any, layout: Layout) -> Any:
-        """From states of tokens, (N, width), to states."""
-        x = self.attention(x, layout)
+    def forward(self, x: Any, mask: Any) -> Any:
+        """From states of tokens, (b, L, width), to states."""
+        x = self.attention(x, mask)
         return x + self.feed(x)
 
 
@@ -170,18 +125,17 @@ class DecoderLayer(torch.nn.Module):
 
     def __init__(self, size: Size, dropout: float) -> None:
         super().__init__()
-        self.heads = size.heads
-        self.attention = SelfAttention(size, dropout, causal=True)
+        self.attention = SelfAttention(size, dropout)
         self.norm = torch.nn.LayerNorm(size.width)
         self.query = torch.nn.Linear(size.width, size.width)
         self.output = torch.nn.Linear(size.width, size.width)
         self.dropout = torch.nn.Dropout(dropout)
         self.feed = feed_forward(size, dropout)
 
-    def forward(self, x: Any, layout: Layout, attended: Attended) -> Any:
-        """From the output of ``attention`` to that of the layer, (N, width)."""
-        queries = gathered(self.query(self.norm(x)), layout.table)
-        found = layout.flat(attend(queries, attended, self.heads))
+    def forward(self, x: Any, memory: Any, mask: Any) -> Any:
+        """From states (b, L, width), keys and values (b, M, 2 width) and their mask to states."""
+        x = self.attention(x, None)
+        found = attend(self.query(self.norm(x)), memory, self.attention.heads, mask)
         x = x + self.dropout(self.output(found))
         return x + self.feed(x)
 
@@ -204,7 +158,7 @@ class TiedEmbedding(torch.nn.Module):
     n_frequent : int or None
         Tokens of the first step. None: one step for all.
     counts : array-like of int, shape (V,), or None
-        How often each token stands in the training text: without states, probabilities start as
+        How often each token occurs in the training text: without states, probabilities start as
         those frequencies. None: tokens are in order of frequency, or ``ranks`` is loaded with the
         weights.
     """
@@ -260,26 +214,17 @@ class TiedEmbedding(torch.nn.Module):
             torch.cat([weights[0], self.groups.weight]),
             torch.cat([biases[0], self.groups.bias]),
         )
-        rows = (groups >= 0).nonzero()[:, 0]
-        rows = rows[groups[rows].argsort(stable=True)]
-        sizes = torch.bincount(groups[rows], minlength=len(weights) - 1).tolist()
-        within = (ranks[rows] - n_frequent) % GROUP
-        rare = [
-            _log_probabilities(of_group, targets, weight, bias)
-            for of_group, targets, weight, bias in zip(
-                states[rows].split(sizes), within.split(sizes), weights[1:], biases[1:], strict=True
-            )
-            if len(targets)
-        ]
-        return found.index_add(0, rows, torch.cat(rare)) if rare else found
+        for group in groups[groups >= 0].unique().tolist():
+            rows = (groups == group).nonzero()[:, 0]
+            within = (ranks[rows] - n_frequent) % GROUP
+            rare = _log_probabilities(states[rows], within, weights[group + 1], biases[group + 1])
+            found = found.index_add(0, rows, rare)
+        return found
 
 
 def _log_probabilities(states: Any, targets: Any, weight: Any, bias: Any) -> Any:
-    """Log-probabilities of targets by one step, a few tokens at a time."""
-    found = []
-    for part, target in zip(states.split(ROWS_AT_ONCE), targets.split(ROWS_AT_ONCE), strict=True):
-        logits = torch.nn.functional.linear(part, weight, bias)
-        # In half precision the sum over the vocabulary would be rounded away.
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        found.append(-torch.nn.functional.cross_entropy(logits, target, reduction="none"))
-    return torch.cat(found)
+    """Log-probabilities of targets by one step."""
+    logits = linear(states, weight, bias)
+    # In half precision the sum over the vocabulary would be rounded away.
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return -cross_entropy(logits, targets, reduction="none")

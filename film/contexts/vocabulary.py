@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,9 @@ PAD, BEGIN, END, SEPARATOR = range(4)
 _SPECIAL = ("[PAD]", "[BEGIN]", "[END]", "[SEPARATOR]")
 _LEAST = len(_SPECIAL) + 256
 _BLOCK = 8192
-_MOST_KNOWN = 1_000_000
-"""Words whose ids are kept while texts are encoded."""
 
 
-def train_vocabulary(
-    texts: Iterable[str],
-    size: int = 16_000,
-    *,
-    min_frequency: int = 2,
-) -> str:
+def train_vocabulary(texts: Iterable[str], size: int = 16_000) -> str:
     """Learn a vocabulary of pieces of words from texts alone: byte pair encoding of their bytes.
 
     Texts are normalised (Unicode NFKC) and lower-cased, and parted into words, numbers and marks;
@@ -42,8 +35,6 @@ def train_vocabulary(
     size : int, default=16000
         Pieces at most, of them 256 bytes and 4 ids that stand for no text: `PAD` = 0,
         `BEGIN` = 1, `END` = 2, `SEPARATOR` = 3.
-    min_frequency : int, default=2
-        How often two pieces must stand together to become one.
 
     Returns
     -------
@@ -56,7 +47,7 @@ def train_vocabulary(
     ImportError
         When `tokenizers` is not installed.
     ValueError
-        When size is below 260, min_frequency below 1, or no text holds a character.
+        When size is below 260, or no text holds a character.
 
     References
     ----------
@@ -70,13 +61,8 @@ def train_vocabulary(
     [2, 6]
     """
     tokenizers = _tokenizers()
-    if not isinstance(size, int | np.integer) or size < _LEAST:
-        raise ValueError(
-            f"size must be an integer of at least {_LEAST}, 256 bytes and {len(_SPECIAL)} special "
-            f"ids, got {size!r}"
-        )
-    if not isinstance(min_frequency, int | np.integer) or min_frequency < 1:
-        raise ValueError(f"min_frequency must be an integer of at least 1, got {min_frequency!r}")
+    if size < _LEAST:
+        raise ValueError(f"size must be at least {_LEAST}, got {size!r}")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.normalizer = tokenizers.normalizers.Sequence(
         [tokenizers.normalizers.NFKC(), tokenizers.normalizers.Lowercase()]
@@ -85,7 +71,8 @@ def train_vocabulary(
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=int(size),
-        min_frequency=int(min_frequency),
+        # Two pieces become one only where they occur together twice.
+        min_frequency=2,
         show_progress=False,
         special_tokens=list(_SPECIAL),
         initial_alphabet=sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()),
@@ -119,16 +106,8 @@ def vocabulary_size(vocabulary: str) -> int:
     return len({*json.loads(vocabulary)["model"]["vocab"], *_SPECIAL})
 
 
-def encode_texts(
-    vocabulary: str,
-    texts: Iterable[str],
-    max_length: int | None = None,
-    *,
-    advance: Callable[[int], Any] | None = None,
-) -> IdTable:
+def encode_texts(vocabulary: str, texts: Iterable[str], max_length: int | None = None) -> IdTable:
     """Turn texts into ids of a vocabulary, without special ones.
-
-    Each text is parted at white space and its words are encoded one by one.
 
     Parameters
     ----------
@@ -138,8 +117,6 @@ def encode_texts(
         Texts, read once, thousands at a time.
     max_length : int, optional
         Ids per text; what follows is dropped.
-    advance : callable, optional
-        Called with the number of texts after each block of them.
 
     Returns
     -------
@@ -152,7 +129,7 @@ def encode_texts(
     ImportError
         When `tokenizers` is not installed.
     ValueError
-        When the vocabulary is not such a string or max_length is below 1.
+        When the vocabulary is not such a string.
 
     Examples
     --------
@@ -160,55 +137,16 @@ def encode_texts(
     >>> encode_texts(vocabulary, ["A cat sat.", ""], max_length=3).lengths.tolist()
     [3, 0]
     """
-    if max_length is not None and max_length < 1:
-        raise ValueError(f"max_length must be at least 1 or None, got {max_length!r}")
-    tokenizer = _loaded(vocabulary)
-    known: dict[str, list[int]] = {}
-    values, lengths = [np.zeros(0, dtype=np.int32)], []
-    given = iter(texts)
+    tokenizer, given = _loaded(vocabulary), iter(texts)
+    ids: list[list[int]] = []
     while block := list(itertools.islice(given, _BLOCK)):
-        words = [text.lower().split() for text in block]
-        # Words come back, and a dictionary is several times as fast as the tokenizer. In lower case
-        # none is the name of a special id.
-        new = list(set(itertools.chain.from_iterable(words)).difference(known))
-        if len(known) > _MOST_KNOWN:
-            known, new = {}, list(set(itertools.chain.from_iterable(words)))
-        encodings = tokenizer.encode_batch_fast(new, add_special_tokens=False)
-        known.update(zip(new, (encoding.ids for encoding in encodings), strict=True))
-        ids = [
-            list(itertools.chain.from_iterable(map(known.__getitem__, w)))[:max_length]
-            for w in words
-        ]
-        lengths += map(len, ids)
-        values.append(np.fromiter(itertools.chain.from_iterable(ids), dtype=np.int32))
-        if advance is not None:
-            advance(len(block))
-    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-    return IdTable(np.concatenate(values), starts)
-
-
-def decode_ids(vocabulary: str, ids: ArrayLike) -> str:
-    """Return the text of ids, lower-cased as it was encoded; special ids are left out.
-
-    Parameters
-    ----------
-    vocabulary : str
-        What `train_vocabulary` returned.
-    ids : array-like of int, shape (L,)
-        Ids.
-
-    Returns
-    -------
-    text : str
-        Bytes that are no text show as U+FFFD.
-
-    Examples
-    --------
-    >>> vocabulary = train_vocabulary(["a cat"], 260)
-    >>> decode_ids(vocabulary, encode_texts(vocabulary, ["A Cat!"]).values)
-    'a cat!'
-    """
-    return _loaded(vocabulary).decode(np.asarray(ids).tolist()).strip()
+        # In lower case no text holds the name of a special id.
+        plain = [" ".join(text.lower().split()) for text in block]
+        found = tokenizer.encode_batch_fast(plain, add_special_tokens=False)
+        ids += [encoding.ids[:max_length] for encoding in found]
+    starts = np.cumsum([0, *map(len, ids)], dtype=np.int64)
+    values = np.fromiter(itertools.chain.from_iterable(ids), dtype=np.int32)
+    return IdTable(values, starts)
 
 
 @dataclass(frozen=True)
@@ -234,18 +172,12 @@ class IdTable:
     starts: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        if self.values.ndim != 1 or self.starts.ndim != 1 or len(self.starts) == 0:
+        ends = self.starts[:1].tolist() + self.starts[-1:].tolist()
+        if ends != [0, len(self.values)] or (np.diff(self.starts) < 0).any():
             raise ValueError(
-                "values and starts must have one dimension and starts an entry, got shapes "
-                f"{self.values.shape} and {self.starts.shape}"
+                f"starts must rise from 0 to {len(self.values)}, the number of ids; the table was "
+                "cut or changed"
             )
-        if self.starts[0] != 0 or self.starts[-1] != len(self.values):
-            raise ValueError(
-                f"starts must run from 0 to {len(self.values)}, the number of ids, got "
-                f"{self.starts[0]} and {self.starts[-1]}; the table was cut or changed"
-            )
-        if (np.diff(self.starts) < 0).any():
-            raise ValueError("starts must not fall; the table was cut or changed")
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -296,16 +228,11 @@ class IdTable:
         Raises
         ------
         OSError
-            When writing fails; a file that stood there before stays whole.
+            When writing fails.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
-        for name, array in (("ids", self.values), ("id_starts", self.starts)):
-            temporary = Path(folder) / f".{name}.part.npy"
-            try:
-                np.save(temporary, array, allow_pickle=False)
-                os.replace(temporary, Path(folder) / f"{name}.npy")
-            finally:
-                temporary.unlink(missing_ok=True)
+        np.save(Path(folder) / "ids.npy", self.values)
+        np.save(Path(folder) / "id_starts.npy", self.starts)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> IdTable:
@@ -348,11 +275,6 @@ def _loaded(vocabulary: str) -> Any:
 def _tokenizers() -> Any:
     try:
         import tokenizers
-        import tokenizers.decoders
-        import tokenizers.models
-        import tokenizers.normalizers
-        import tokenizers.pre_tokenizers
-        import tokenizers.trainers
     except ImportError as error:
         raise ImportError(
             "vocabularies need tokenizers: pip install 'film-metric[contexts]'."

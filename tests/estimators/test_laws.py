@@ -137,11 +137,10 @@ CONTEXTS = {
     "reader": "lstm",
     "width": 8,
     "n_contexts": 6,
-    "vocabulary_size": 300,
     "discriminator_epochs": 1,
 }
-CONTEXTS |= {"batch_size": 32, "generator": None, "device": "cpu", "random_state": 0}
-GENERATES = CONTEXTS | {"reader": "bag", "generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
+CONTEXTS |= {"generator": None, "device": "cpu", "random_state": 0}
+GENERATES = CONTEXTS | {"generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
 CONVOLVES = {"channels": (2, 3, 4), "width": 5, "max_triplets": 9, "train_batch_size": 4}
 CONVOLVES |= {"device": "cpu", "random_state": 0}
 SCRATCH = TemporaryDirectory()

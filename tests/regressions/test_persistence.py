@@ -171,7 +171,7 @@ NEW = [("how do I learn chess", "what is the best way to learn chess?"), ("a cat
 X = np.random.default_rng(0).normal(size=(60, 3))
 # Fitted from the folder of the tiny model, and what must come back to the bit.
 CONTEXTS = {
-    **{"reader": "lstm", "width": 8, "n_contexts": 6, "vocabulary_size": 300, "batch_size": 32},
+    **{"reader": "lstm", "width": 8, "n_contexts": 6},
     **{"discriminator_epochs": 1, "generator": None, "device": "cpu", "random_state": 0},
 }
 

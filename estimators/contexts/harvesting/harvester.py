@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from estimators.contexts.harvesting.pair_choice import FARTHEST, SPLITS, Chosen, PairChoice
-from estimators.contexts.harvesting.score_file import ScoreFile, read_harvest, read_state
-from estimators.contexts.origin.pair_terms import has_words
-from estimators.contexts.origin.parameter_checks import shared_copy
+from estimators.contexts.harvesting.pair_choice import FARTHEST, SPLITS, PairChoice
+from estimators.contexts.harvesting.score_file import (
+    HarvestedPairs,
+    ScoreFile,
+    read_harvest,
+    read_note,
+)
+from estimators.contexts.origin.pair_terms import has_words, shared_copy
 from estimators.inputs import (
     as_texts,
     check_integer,
@@ -29,8 +33,6 @@ from estimators.inputs import (
 from film.contexts import nearest_rows
 from film.text import normalize_text, text_hash
 
-_MOST_EMPTY = 50
-"""Chunks without a new pair after which there seem to be none."""
 _LEAST = 4
 """Sentences that a harvest needs: those of one group."""
 _ENCODED_AT_ONCE = 1000
@@ -39,14 +41,14 @@ _TOLERANCE = 1e-3
 
 
 class Harvest(NamedTuple):
-    """What a call of `harvest` has done.
+    """Result of a call of `harvest`.
 
     Attributes
     ----------
     n_pairs : int
         Pairs in the file.
     n_new : int
-        Those that this call has scored.
+        Pairs that this call has scored.
     stopped : {"done", "time", "no more pairs"}
         Why it ended.
     """
@@ -81,9 +83,10 @@ def harvest(
     sentences : array-like of str
         Sentences to pair. Those that read alike count once; those without words are left out.
     path : str or path-like
-        CSV file with the columns text1, text2, score and split, and a JSON file of that name and
-        ".json" beside it. A file that an earlier call began is continued: a run that was stopped,
-        by a full disk or otherwise, ends with the same rows as one that was not (on one machine).
+        CSV file with the columns text1, text2, score and split; a JSON file of that name and
+        ".json" is written too. A file that an earlier call began is continued: a run that was
+        stopped, by a full disk or otherwise, ends with the same rows as one that was not (on one
+        machine).
     n_pairs : int
         Pairs wanted in the file; later calls may want more.
     seconds : float, default=None
@@ -142,7 +145,7 @@ def harvest(
     sentence's contexts are chosen once for some six pairs. The plan depends on sentences and seed
     alone.
 
-    Rows are written by chunk. Ctrl-C, or a kill, loses the chunk at hand and nothing else.
+    Rows are written by chunk. Ctrl-C, or a kill, loses the current chunk and nothing else.
 
     Examples
     --------
@@ -159,22 +162,18 @@ def harvest(
     limit = np.inf if seconds is None else check_real("seconds", seconds, 0)
     check_real("near", near, 0, 1)
     check_verbose(verbose)
-    if isinstance(encoder, str) and encoder != "model":
-        raise ValueError(f"encoder={encoder!r} must be 'model', a fitted transformer or None")
-    if not isinstance(encoder, str | None) and not hasattr(encoder, "transform"):
+    if encoder is not None and encoder != "model" and not hasattr(encoder, "transform"):
         raise TypeError(f"encoder={encoder!r} must be 'model', a fitted transformer or None")
-    started = time.monotonic()
+    until = time.monotonic() + limit
     texts = _usable(sentences, exclude)
-    before = read_state(path)
-    if before is not None and random_state is None:
-        seed = before["settings"].get("seed")
-    else:
-        seed = int(check_seed(random_state).randint(2**31 - 1))
-    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+    note = read_note(path)
+    seed = int(check_seed(random_state).randint(2**31 - 1))
+    if note is not None and random_state is None:
+        seed = note["settings"].get("seed")
     settings = {
         "seed": seed,
         "near": float(near),
-        "sentences": digest,
+        "sentences": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16],
         "encoder": encoder if encoder is None or encoder == "model" else type(encoder).__name__,
     }
     with ScoreFile(path, settings) as file:
@@ -183,59 +182,71 @@ def harvest(
         if isinstance(encoder, str):
             encoder = _own_encoder(model)
         choice = PairChoice(len(texts), _measures(texts, encoder), near, seed)
-        number = {text: row for row, text in enumerate(texts)}
-        done_rows = [
-            Chosen(number[one], number[other], SPLITS.index(split))
-            for (one, other), split in zip(done.pairs.tolist(), done.splits, strict=True)
-        ]
-        _check_splits(choice, done_rows)
-        choice.add(done_rows[: file.n_rows_before_chunk])
-        return _harvested(model, texts, choice, file, n_pairs, started + limit, verbose)
+        stopped = _score(model, texts, choice, file, done, n_pairs, until, verbose)
+        n_rows = file.n_rows
+    if stopped == "no more pairs":
+        warnings.warn(
+            f"the {len(texts)} sentences gave {n_rows} pairs, not n_pairs={n_pairs}: give more "
+            "sentences, or near=0 for more random pairs",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Harvest(n_rows, n_rows - len(done.pairs), stopped)
 
 
-def _harvested(
+def _score(
     model: Any,
     texts: list[str],
     choice: PairChoice,
     file: ScoreFile,
+    done: HarvestedPairs,
     n_pairs: int,
     until: float,
     verbose: int,
-) -> Harvest:
+) -> str:
+    """Score chunk after chunk, past those that the file holds; returns why it stopped."""
     from tqdm.auto import tqdm
 
-    n_before, n_empty, stopped = file.n_rows, 0, "done"
+    kept = np.column_stack([done.pairs, done.splits])
     shown = {"desc": "harvest", "unit": " pairs", "disable": not verbose}
-    with tqdm(total=n_pairs, initial=min(n_before, n_pairs), **shown) as bar:
-        while file.n_rows < n_pairs:
+    with tqdm(total=n_pairs, initial=min(len(kept), n_pairs), **shown) as bar:
+        for chunk in choice.chunks():
+            rows = [(texts[one], texts[other], SPLITS[split]) for one, other, split in chunk]
+            table = np.array(rows, dtype=object).reshape(-1, 3)
+            n_here = min(len(kept), len(rows))
+            if not np.array_equal(table[:n_here], kept[:n_here]):
+                raise ValueError(
+                    "path was begun with another encoder, which finds other neighbours; give that "
+                    "encoder, or another path"
+                )
+            kept, table = kept[n_here:], table[n_here:]
+            if not len(kept) and file.n_rows >= n_pairs:
+                return "done"
+            table = table[: n_pairs - file.n_rows]
+            if not len(table):
+                continue
             if time.monotonic() >= until:
-                stopped = "time"
-                break
-            chunk = choice.chunk(file.chunk)
-            begun = file.n_rows - file.n_rows_before_chunk
-            now = chunk[begun : begun + n_pairs - file.n_rows]
-            n_empty = 0 if now else n_empty + 1
-            if n_empty > _MOST_EMPTY:
-                stopped = "no more pairs"
-                break
-            pairs = _pairs_of(texts, now)
-            scores = np.asarray(model.similarity(pairs), dtype=np.float64) if now else np.empty(0)
+                return "time"
+            scores = np.asarray(model.similarity(table[:, :2]), dtype=np.float64)
             if not np.isfinite(scores).all():
                 raise ValueError("model gave a similarity that is not finite; its chunk is dropped")
-            splits = [SPLITS[pair.split] for pair in now]
-            whole = begun + len(now) == len(chunk)
-            file.append(zip(*pairs.T.tolist(), scores.tolist(), splits, strict=True), whole)
-            if whole:
-                choice.add(chunk)
-            bar.update(len(now))
-    if stopped == "no more pairs":
-        warnings.warn(
-            f"the {len(texts)} sentences gave {file.n_rows} pairs, not n_pairs={n_pairs}: give "
-            "more sentences, or near=0 for more random pairs",
-            UserWarning,
-            stacklevel=3,
+            file.append(zip(table[:, 0], table[:, 1], scores, table[:, 2], strict=True))
+            bar.update(len(table))
+            if file.n_rows >= n_pairs:
+                return "done"
+    return "no more pairs"
+
+
+def _check_model(model: Any, done: HarvestedPairs) -> None:
+    """Raise where another model has scored the rows of the file."""
+    if not len(done.pairs):
+        return
+    again = np.asarray(model.similarity(done.pairs[:2]))
+    if not np.allclose(again, done.scores[:2], atol=_TOLERANCE, rtol=0):
+        raise ValueError(
+            f"path holds scores of another model: its first pair has {done.scores[0]:.4f}, and "
+            f"{again[0]:.4f} by this one; give that model, or another path"
         )
-    return Harvest(file.n_rows, file.n_rows - n_before, stopped)
 
 
 def _usable(sentences: Any, exclude: Collection[str]) -> list[str]:
@@ -258,36 +269,6 @@ def _usable(sentences: Any, exclude: Collection[str]) -> list[str]:
     return list(different.values())
 
 
-def _pairs_of(texts: list[str], chosen: list[Chosen]) -> NDArray[np.object_]:
-    pairs = np.empty((len(chosen), 2), dtype=object)
-    for row, pair in enumerate(chosen):
-        pairs[row] = texts[pair.one], texts[pair.other]
-    return pairs
-
-
-def _check_model(model: Any, done: Any) -> None:
-    """Raise where another model has scored the rows that are there."""
-    if not len(done.pairs):
-        return
-    again = np.asarray(model.similarity(done.pairs[:2]))
-    if not np.allclose(again, done.scores[:2], atol=_TOLERANCE, rtol=0):
-        raise ValueError(
-            f"path holds scores of another model: its first pair has {done.scores[0]:.4f}, and "
-            f"{again[0]:.4f} by this one; give that model, or another path"
-        )
-
-
-def _check_splits(choice: PairChoice, done: list[Chosen]) -> None:
-    """Raise where sentences of the rows that are there would now belong to other splits."""
-    for pair in done:
-        if {choice.split_of(pair.one), choice.split_of(pair.other)} != {pair.split}:
-            raise ValueError(
-                "path was begun with another encoder: by this one, which finds other neighbours, "
-                f"sentences of its {SPLITS[pair.split]} part would come to another; give that "
-                "encoder, or another path"
-            )
-
-
 def _measures(
     texts: list[str], encoder: Any
 ) -> list[Callable[[NDArray[np.intp]], NDArray[np.intp]]]:
@@ -297,7 +278,7 @@ def _measures(
     by_word = words.tocsc()
 
     def by_words(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        return nearest_rows(words[rows], by_word, min(FARTHEST, len(texts)))
+        return nearest_rows(words[rows], by_word, FARTHEST)[0]
 
     if encoder is None:
         return [by_words]

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.contexts.origin.pair_terms import PairTerms, terms_of_pairs, whitened_terms
-from estimators.contexts.origin.parameter_checks import (
-    CENTRES,
-    checked_model,
-    checked_reference,
-    checked_weights,
-    is_fitted,
+from estimators.contexts.context_model import ContextModel, check_weights
+from estimators.contexts.origin.pair_terms import (
+    PairTerms,
+    has_words,
     shared_copy,
+    terms_of_pairs,
+    whitened_terms,
 )
 from estimators.inputs import (
     check_choice,
     check_integer,
     check_pair_scores,
     check_pairs,
+    check_texts,
     check_verbose,
     tags_of_texts,
 )
@@ -36,6 +40,11 @@ from film.contexts import combine_terms, context_shares
 
 KEPT_CONTEXTS = 50
 """Contexts kept per explanation by default."""
+CENTRES = ("raw", "contexts", "reference", "whitened")
+METHODS = ("contexts_of", "terms", "levels", "reference_terms", "context_texts")
+"""Methods that a model of contexts has."""
+LEAST_WORDS = 5
+"""Words of a reference sentence that is taken from the corpus."""
 
 
 @savable
@@ -155,12 +164,12 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         """
         pairs = check_pairs(pairs, encodable=True, fits=True)
         y = None if y is None else check_pair_scores(y, len(pairs))
-        model = checked_model(self.context_model)
+        model = _checked_model(self.context_model)
         if self.n_contexts is not None:
             check_integer("n_contexts", self.n_contexts, 1)
         check_choice("centre", self.centre, CENTRES)
-        weights = checked_weights(model.weights if self.weights is None else self.weights)
-        reference = checked_reference(self.reference, self.centre, model, weights)
+        weights = check_weights(model.weights if self.weights is None else self.weights)
+        reference = self._checked_reference(model, weights)
         if self.weights is not None:
             model = shared_copy(model).set_params(weights=weights.tolist())
         check_verbose(self.verbose)
@@ -268,16 +277,15 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "context_model_")
         pairs = check_pairs(pairs, encodable=True)
         check_integer("keep", keep, 1)
-        model, weights = self.context_model_, self.weights_
-        found = []
-        streamed = self._streamed(model, self.reference_, pairs)
-        for (text1, text2), terms in zip(pairs.tolist(), streamed, strict=True):
-            found.append(self._explained(model, weights, text1, text2, terms, keep))
-        return found
+        streamed = self._streamed(self.context_model_, self.reference_, pairs)
+        return [
+            self._explained(text1, text2, terms, keep)
+            for (text1, text2), terms in zip(pairs.tolist(), streamed, strict=True)
+        ]
 
     def __sklearn_clone__(self) -> Any:
         twin: Any = super().__sklearn_clone__()  # type: ignore[misc]
-        if is_fitted(self.context_model):
+        if _is_fitted(self.context_model):
             # What it has learned is shared; parameters that are set on the copy stay with it.
             twin.context_model = shared_copy(self.context_model)
         return twin
@@ -286,6 +294,24 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         tags = tags_of_texts(super().__sklearn_tags__())
         tags.target_tags.required = False
         return tags
+
+    def _checked_reference(self, model: Any, weights: NDArray[np.float64]) -> list[str]:
+        """Return the reference sentences, none where the centre needs none."""
+        generates = bool(weights[1:].any()) and getattr(model, "generators_", None) != []
+        uses = self.centre == "reference" or (self.centre == "whitened" and generates)
+        if self.reference is None or isinstance(self.reference, (Integral, Real)):
+            n = check_integer("reference", self.reference, 1)
+            return corpus_sentences(model.corpus_, n) if uses else []
+        texts = check_texts(self.reference, "reference", encodable=True)
+        for place, text in enumerate(texts):
+            if not has_words(text):
+                raise ValueError(f"reference[{place}] = {text!r} has no words; leave it out")
+        if not uses:
+            raise ValueError(
+                f"reference holds {len(texts)} texts, but centre={self.centre!r} does not use "
+                "them; give centre='reference', or leave them out"
+            )
+        return texts
 
     def _similarities(
         self,
@@ -323,51 +349,91 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         self, model: Any, weights: NDArray[np.float64], terms: PairTerms
     ) -> NDArray[np.float64]:
         """Shares of the contexts in the cosine, which they sum to."""
-        if not terms.terms1.any() or not terms.terms2.any():
+        both = np.stack([terms.terms1, terms.terms2]).astype(np.float64)
+        if not both.any(axis=(1, 2)).all():
             return np.zeros(len(terms.contexts))
         if self.centre == "whitened":
-            return context_shares(*combine_terms(whitened_terms(model, terms), weights))
-        both = np.stack([terms.terms1, terms.terms2]).astype(np.float64)
+            both = whitened_terms(model, terms)
+        elif terms.centre is not None:
+            both = both - terms.centre
         scores = combine_terms(both, weights)
-        if terms.centre is not None:
-            scores = scores - combine_terms(terms.centre, weights)
         if self.centre == "contexts":
             scores = scores - scores.mean(axis=1, keepdims=True)
         return context_shares(*scores)
 
-    def _explained(
-        self,
-        model: Any,
-        weights: NDArray[np.float64],
-        text1: str,
-        text2: str,
-        terms: PairTerms,
-        keep: int,
-    ) -> ContextExplanation:
-        shares = self._shares(model, weights, terms)
+    def _explained(self, text1: str, text2: str, terms: PairTerms, keep: int) -> ContextExplanation:
+        model = self.context_model_
+        shares = self._shares(model, self.weights_, terms)
+        # A context that both texts have chosen counts once.
         rows, first, place = np.unique(terms.contexts, return_index=True, return_inverse=True)
         contributions = np.bincount(place, shares, len(rows))
-        of_first = np.zeros((len(rows), 2), dtype=bool)
-        of_first[place, (np.arange(len(place)) >= terms.n_first).astype(int)] = True
+        chosen = np.zeros((2, len(rows)), dtype=bool)
+        chosen[(np.arange(len(place)) >= terms.n_first).astype(int), place] = True
         kept = np.sort(np.argsort(-np.abs(contributions), kind="stable")[:keep])
-        sides = [terms.terms1[first[kept]], terms.terms2[first[kept]]]
-        chosen = of_first[kept]
+        of_texts = [terms.terms1[first[kept]], terms.terms2[first[kept]]]
         if text1 > text2:
-            sides, chosen = sides[::-1], chosen[:, ::-1]
+            of_texts, chosen = of_texts[::-1], chosen[::-1]
         similarity = 1.0 if text1 == text2 else float(np.clip(shares.sum(), -1, 1))
         return ContextExplanation(
             text1=text1,
             text2=text2,
             contexts=model.context_texts(rows[kept]),
             rows=rows[kept],
-            chosen1=chosen[:, 0],
-            chosen2=chosen[:, 1],
-            terms1=sides[0],
-            terms2=sides[1],
-            weights=weights,
+            chosen1=chosen[0, kept],
+            chosen2=chosen[1, kept],
+            terms1=of_texts[0],
+            terms2=of_texts[1],
+            weights=self.weights_,
             contributions=contributions[kept],
             similarity=similarity,
             title="contexts",
             n_rest=len(rows) - len(kept),
             rest=similarity - float(contributions[kept].sum()),
         )
+
+
+def corpus_sentences(corpus: Any, n: int) -> list[str]:
+    """Choose sentences of some words, spread evenly over a corpus; fewer where it has fewer.
+
+    Parameters
+    ----------
+    corpus : SentenceCorpus
+        Sentences of documents.
+    n : int
+        How many.
+
+    Returns
+    -------
+    sentences : list of str
+        Different ones.
+    """
+    rows, found = corpus.centres(), {}
+    for start in np.linspace(0, len(rows), n, endpoint=False).astype(int).tolist():
+        for text in corpus.texts(rows[start : start + 20]):
+            if len(text.split()) >= LEAST_WORDS and has_words(text) and text not in found:
+                found[text] = None
+                break
+    return list(found) or corpus.texts(rows[:1])
+
+
+def _is_fitted(model: Any) -> bool:
+    """Whether an estimator is fitted; False for anything else, such as a path."""
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def _checked_model(model: Any) -> Any:
+    """Return the fitted model of contexts, from its folder or its wrapper where it is in one."""
+    if isinstance(model, (str, os.PathLike)):
+        return ContextModel.load(model)
+    found = model.estimator if isinstance(model, FrozenEstimator) else model
+    if isinstance(found, type) or not all(hasattr(found, name) for name in METHODS):
+        raise TypeError(
+            f"context_model={model!r} must be a fitted ContextModel, or the folder of one: fit one "
+            "to documents"
+        )
+    check_is_fitted(found)
+    return found

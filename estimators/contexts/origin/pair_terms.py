@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from film.contexts import whiten_scores
 
 BLOCK = 64
-"""A block of pairs is full once it holds so many different texts."""
-
-Ordered = tuple[str, str]
+"""Pairs of a block."""
 
 
 class PairTerms(NamedTuple):
-    """What is known of one pair, its texts in alphabetical order."""
+    """Terms of one pair, its texts in alphabetical order."""
 
     contexts: NDArray[np.int64]
     """C_s1 + C_s2 as rows of the corpus, shape (m,)."""
@@ -74,44 +72,38 @@ def terms_of_pairs(
     Notes
     -----
     The contexts of a text, and its own terms in them, are computed once, and kept for as long as
-    a pair still needs them. A block is scored in one call, in which all texts that are compared
-    with a text stand together, so that the model can share what depends on its contexts alone.
+    a pair still needs them. A block is scored in one call, which holds each text with its
+    contexts and all texts that are compared with it, so that the model can share work.
     """
-    left = Counter(str(text) for text in pairs.ravel())
-    warned: list[warnings.WarningMessage] = []
+    # In alphabetical order, so that the order of a pair changes no sum, not even by its rounding.
+    ordered = [tuple(sorted(map(str, pair))) for pair in pairs.tolist()]
+    left = Counter(text for pair in ordered for text in pair)
     known: dict[str, _Known] = {}
-    for block in _blocks(pairs):
+    warned = False
+    for start in range(0, len(ordered), BLOCK):
+        block = ordered[start : start + BLOCK]
         texts = list(dict.fromkeys(text for pair in block for text in pair))
-        partners: dict[str, dict[str, None]] = {text: {} for text in texts}
-        for one, other in block:
-            if one != other:
-                partners[one][other] = partners[other][one] = None
         new = [text for text in texts if text not in known]
-        chosen = dict(zip(new, _contexts(model, new, n_contexts, warned), strict=True))
-        levels = dict(zip(new, _levels(model, new), strict=True))
-        asked: list[tuple[str, NDArray[np.int64]]] = []
-        for text in texts:
-            contexts = chosen[text] if text in chosen else known[text].contexts
-            own = [text, *reference] if text in chosen else []
-            asked += [(other, contexts) for other in (*own, *partners[text])]
-        found = _terms(model, asked)
-        across: dict[Ordered, NDArray[np.float32]] = {}
-        for text in texts:
-            if text in chosen:
-                terms, of_reference = next(found), [next(found) for _ in reference]
-                centre: Any = np.mean(of_reference, axis=0, dtype=np.float64) if reference else None
-                known[text] = _Known(chosen[text], terms, centre, levels[text])
-            across |= {(text, other): next(found) for other in partners[text]}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            known |= _own_terms(model, new, n_contexts, reference)
+        if caught and not warned:
+            warnings.warn(caught[0].message, stacklevel=6)
+            warned = True
+        partners = {text: set() for text in texts}
+        for one, other in block:
+            partners[one].add(other)
+            partners[other].add(one)
+        asked = [(text, other) for text in texts for other in sorted(partners[text])]
+        found = _terms(model, [(other, known[text].contexts) for text, other in asked])
+        across = dict(zip(asked, found, strict=True))
         for one, other in block:
             mine, theirs = known[one], known[other]
-            # In a pair of equal texts both sides are the text's own.
-            other_in_mine = mine.terms if one == other else across[one, other]
-            one_in_theirs = mine.terms if one == other else across[other, one]
             yield PairTerms(
                 np.concatenate([mine.contexts, theirs.contexts]),
                 len(mine.contexts),
-                np.concatenate([mine.terms, one_in_theirs]),
-                np.concatenate([other_in_mine, theirs.terms]),
+                np.concatenate([mine.terms, across[other, one]]),
+                np.concatenate([across[one, other], theirs.terms]),
                 np.concatenate([mine.centre, theirs.centre]) if reference else None,
                 np.array([mine.level, theirs.level], dtype=np.float64),
             )
@@ -151,60 +143,50 @@ def whitened_terms(model: Any, terms: PairTerms) -> NDArray[np.float64]:
     return found.reshape(2, 4, -1).transpose(0, 2, 1)
 
 
-def _blocks(pairs: NDArray[np.object_]) -> Iterator[list[Ordered]]:
-    """Cut pairs into blocks of some texts, each pair in alphabetical order.
-
-    So the order of a pair changes no sum, not even by its rounding.
-    """
-    block: list[Ordered] = []
-    texts: set[str] = set()
-    for one, other in pairs.tolist():
-        one, other = sorted((str(one), str(other)))
-        block.append((one, other))
-        texts |= {one, other}
-        if len(texts) >= BLOCK or len(block) >= BLOCK:
-            yield block
-            block, texts = [], set()
-    if block:
-        yield block
-
-
 def has_words(text: str) -> bool:
-    """Whether there is anything in a text that a context could hold."""
+    """Whether a text has a letter or a number, as every text of a context has."""
     return any(character.isalnum() for character in text)
 
 
-def _contexts(
-    model: Any,
-    texts: list[str],
-    n_contexts: int | None,
-    warned: list[warnings.WarningMessage],
-) -> list[NDArray[np.int64]]:
-    """Contexts of each text, none for a text without words; of all warnings, only the first."""
+def shared_copy(model: Any) -> Any:
+    """Copy a fitted estimator, so that parameters can be set; what is learned or open is shared.
+
+    `copy.copy` would do as pickles do, which carry the files of a model.
+    """
+    twin = object.__new__(type(model))
+    vars(twin).update(vars(model))
+    return twin
+
+
+def _own_terms(
+    model: Any, texts: list[str], n_contexts: int | None, reference: list[str]
+) -> dict[str, _Known]:
+    """Contexts of each text, and its terms and those of the reference in them."""
     asked = [text for text in texts if has_words(text)]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = iter(model.contexts_of(asked, n_contexts) if asked else [])
-    if caught and not warned:
-        warned += caught
-        warnings.warn(caught[0].message, stacklevel=6)
-    empty = np.empty(0, dtype=np.int64)
-    return [np.asarray(next(found), dtype=np.int64) if has_words(text) else empty for text in texts]
+    found = zip(
+        model.contexts_of(asked, n_contexts) if asked else [],
+        model.levels(asked) if asked else [],
+        strict=True,
+    )
+    none = np.empty(0, dtype=np.int64), 0.0
+    chosen = {text: next(found) if has_words(text) else none for text in texts}
+    contexts = {text: np.asarray(each[0], dtype=np.int64) for text, each in chosen.items()}
+    terms = _terms(model, [(each, contexts[text]) for text in texts for each in (text, *reference)])
+    known = {}
+    for number, text in enumerate(texts):
+        own, *others = terms[number * (1 + len(reference)) :][: 1 + len(reference)]
+        centre = np.mean(others, axis=0, dtype=np.float64) if reference else None
+        known[text] = _Known(contexts[text], own, centre, float(chosen[text][1]))
+    return known
 
 
-def _levels(model: Any, texts: list[str]) -> list[float]:
-    """Levels of texts; 0 for a text without words."""
-    asked = [text for text in texts if has_words(text)]
-    found = iter(model.levels(asked) if asked else [])
-    return [float(next(found)) if has_words(text) else 0.0 for text in texts]
-
-
-def _terms(model: Any, asked: list[tuple[str, NDArray[np.int64]]]) -> Iterator[NDArray[np.float32]]:
+def _terms(model: Any, asked: list[tuple[str, NDArray[np.int64]]]) -> list[NDArray[np.float32]]:
     """Terms of each text in its contexts, (m, 4) each; 0 for a text without words."""
     scored = [(text, contexts) for text, contexts in asked if has_words(text) and len(contexts)]
     found = iter(model.terms(*map(list, zip(*scored, strict=True))) if scored else [])
-    for text, contexts in asked:
-        if has_words(text) and len(contexts):
-            yield np.asarray(next(found), dtype=np.float32)
-        else:
-            yield np.zeros((len(contexts), 4), dtype=np.float32)
+    return [
+        np.asarray(next(found), dtype=np.float32)
+        if has_words(text) and len(contexts)
+        else np.zeros((len(contexts), 4), dtype=np.float32)
+        for text, contexts in asked
+    ]

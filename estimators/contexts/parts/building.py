@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import json
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +14,22 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
-from estimators.contexts.parts.discriminator_training import (
-    DiscriminatorTask,
-    SentenceStates,
-    fit_gain,
-    write_context_vectors,
+from estimators.contexts.parts.discriminator_training import DiscriminatorTask, fit_gain
+from estimators.contexts.parts.generator_training import GeneratorTask, token_counts
+from estimators.contexts.parts.network_training import (
+    Plan,
+    adopt_arrays,
+    arrays_of,
+    train_network,
 )
-from estimators.contexts.parts.network_training import adopt_arrays, arrays_of, train_network
-from estimators.contexts.parts.part_folder import PartFolder, array_writer, read_part, read_weights
-from estimators.contexts.parts.recipe import Recipe
+from estimators.contexts.parts.part_folder import PartFolder, open_array, read_part, read_weights
 from estimators.contexts.parts.text_counts import N_FEATURES, hashed_counts, run_counts
-from estimators.inputs import progress_bar
+from estimators.inputs import cloned, progress_bar
 from film.contexts import (
     N_RUNS,
     IdTable,
     SentenceCorpus,
+    diverse_contexts,
     encode_texts,
     run_vectors,
     run_weights,
@@ -34,151 +37,301 @@ from film.contexts import (
     train_vocabulary,
     vocabulary_size,
     word_vectors,
+    write_corpus,
 )
 
 CORPUS = "corpus"
+VOCABULARY_SIZE = 8000
+MAX_LENGTH = 48
+"""Tokens of a sentence that are read."""
 SPELLING_WIDTH = 512
-"""Of the vectors by which sentences are spelled alike: cosines are off by some 1/√512."""
+"""Width of the vectors of spelling: cosines are off by some 1/√512."""
+LEARNING_RATE, GENERATOR_LEARNING_RATE = 1e-3, 3e-3
+HELD_OUT = 0.02
+"""Share of the corpus, as whole documents, by which training is evaluated."""
+N_FREQUENT = 1000
+"""Tokens that a generator tells apart in one step; rare ones in two, which is faster."""
 ROWS_OF_BLOCK = 8192
 
 
-def build_table(root: Path, corpus: SentenceCorpus, recipe: Recipe) -> str:
-    """Learn a vocabulary and encode all sentences; give the part's name."""
-    said = {
-        "corpus": corpus.digest,
-        "size": recipe.vocabulary_size,
-        "max_length": recipe.max_length,
-    }
-    part = PartFolder(root, "vocabulary", said)
-    if part.complete() is None:
-        with progress_bar(recipe.verbose, "vocabulary") as advance:
-            tokenizer = train_vocabulary(corpus.iterate_texts(), recipe.vocabulary_size)
-            table = encode_texts(
-                tokenizer,
-                corpus.iterate_texts(),
-                recipe.max_length,
-                advance=advance and (lambda n: advance(f"{n} sentences")),
-            )
-        table.write(part.folder)
-        part.finish({"tokenizer": tokenizer})
-    return part.name
-
-
-def open_table(folder: Path) -> tuple[IdTable, str]:
-    """Give the tokens of all sentences, memory-mapped, and the tokenizer as JSON."""
-    return IdTable.read(folder), str(read_part(folder)["said"]["tokenizer"])
-
-
-def open_array(path: Path) -> np.ndarray:
-    """Map an array on disk.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If it is not there, or damaged.
-    """
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is not there: fit the model again") from None
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is damaged ({error}); fit the model again") from error
-
-
-def build_retrieval(root: Path, corpus: SentenceCorpus, verbose: int) -> str:
-    """Weigh words and bigrams of all chunks by TF-IDF; give the part's name."""
-    part = PartFolder(root, "retrieval", {"corpus": corpus.digest, "n_features": N_FEATURES})
-    if part.complete() is None:
-        with progress_bar(verbose, "retrieval"):
-            counts = hashed_counts(corpus.chunk_texts())
-            weigher = TfidfTransformer().fit(counts)
-            # Columns of no chunk know nothing, and their weight would be the greatest.
-            idf = np.where(counts.getnnz(axis=0) > 0, weigher.idf_, 0).astype(np.float32)
-            points: Any = weigher.transform(counts, copy=False)
-        arrays = {
-            "idf": idf,
-            "data": points.data.astype(np.float32),
-            "indices": points.indices.astype(np.int32),
-            "indptr": points.indptr.astype(np.int64),
-        }
-        part.finish({"n_chunks": corpus.n_chunks}, arrays)
-    return part.name
-
-
-class Spelling:
-    """States of texts by the spelling of their words, as an encoder without parameters to fit.
+class PartBuilder:
+    """Makes the parts of a `ContextModel` in a folder, or finds them made.
 
     Parameters
     ----------
-    weights : ndarray of float32, shape (n_runs,)
-        Of runs of characters.
+    model : ContextModel
+        With valid parameters.
+    documents : callable, SentenceCorpus or path of one
+        What `check_documents` returned, or a corpus.
+    root : Path
+        Folder of the model.
+    device : str
+        Where networks are trained.
     seed : int
-        Of their vectors.
+        Seeds everything.
+    """
+
+    def __init__(self, model: Any, documents: Any, root: Path, device: str, seed: int) -> None:
+        self.model, self.root, self.device, self.seed = model, root, device, seed
+        self.verbose, self.sides = model.verbose, int(model.sides)
+        if isinstance(documents, SentenceCorpus):
+            self.corpus = documents
+        elif not callable(documents):
+            self.corpus = SentenceCorpus(documents)
+        else:
+            texts: Any = documents()
+            with progress_bar(self.verbose, "corpus") as advance:
+                self.corpus = write_corpus(
+                    root / CORPUS, texts, advance=advance and (lambda n: advance("documents"))
+                )
+        self.centres = self.corpus.centres(self.sides)
+        self.documents = np.asarray(self.corpus.documents, dtype=np.int64)
+
+    def build(self) -> tuple[dict[str, str], dict[str, Any]]:
+        """Make all parts and choose the fixed set of contexts.
+
+        Returns
+        -------
+        parts : dict of str to str
+            Names of the folders in ``root`` by kind; that of the corpus may be a path elsewhere.
+        learned : dict
+            Fitted attributes of the model.
+        """
+        model = self.model
+        contexts = self.fixed_set()
+        is_ours = self.corpus.folder == (self.root / CORPUS).absolute()
+        parts = {CORPUS: CORPUS if is_ours else os.fspath(self.corpus.folder)}
+        parts["vocabulary"] = self.vocabulary()
+        parts["retrieval"] = self.retrieval()
+        encoder, fixed = None, None
+        made_of = [parts["vocabulary"]] if model.reader == "lstm" else []
+        if model.lexical or not made_of:
+            if model.encoder is None:
+                parts["spelling"] = self.spelling()
+                encode: Any = open_spelling(self.root / parts["spelling"])
+            else:
+                texts = list(self.corpus.iterate_texts())
+                encode = encoder = cloned("encoder", model.encoder).fit(texts)
+            encodings = self.encodings(encode)
+            fixed = open_array(self.root / encodings / "states.npy")
+            made_of.append(encodings)
+        table, tokenizer = open_vocabulary(self.root / parts["vocabulary"])
+        n_tokens = vocabulary_size(tokenizer)
+        parts["discriminator"] = self.discriminator(table, n_tokens, fixed, made_of)
+        if model.generator is not None:
+            parts["generator"] = self.generator(table, n_tokens, parts["vocabulary"])
+        made = {kind: read_part(self.root / n) for kind, n in parts.items() if kind != CORPUS}
+        said, generated = made["discriminator"]["said"], made.get("generator", {}).get("said", {})
+        return parts, {
+            "encoder_": encoder,
+            "contexts_": contexts,
+            "loss_curve_": said["losses"],
+            "scores_": [tuple(each) for each in said["scores"]],
+            "generator_loss_curve_": generated.get("losses", []),
+            "generator_scores_": [tuple(each) for each in generated.get("scores", [])],
+            "perplexities_": generated.get("perplexities", {}),
+            "is_complete_": all(part["is_complete"] for part in made.values()),
+            "_digest": digest_of(self.corpus, self.root, parts),
+            "_sides": self.sides,
+            "_seed": self.seed,
+        }
+
+    def fixed_set(self) -> np.ndarray:
+        """Choose the contexts of the fixed set."""
+        model, corpus = self.model, self.corpus
+        if len(self.centres) < 2:
+            raise ValueError(
+                f"documents hold {corpus.n_sentences} sentences in {corpus.n_documents} documents, "
+                f"and {len(self.centres)} of the sentences have sides={self.sides} neighbours on "
+                "each side, which is too few to learn from; give longer documents"
+            )
+        rules: dict[str, Any] = {"max_jaccard": 0.5 if model.diverse else np.inf}
+        rules |= {"one_per_chunk": model.diverse, "random_state": self.seed, "sides": self.sides}
+        try:
+            return diverse_contexts(corpus, int(model.n_contexts), **rules)
+        except ValueError as error:
+            raise ValueError(
+                f"n_contexts={model.n_contexts} is more than there are ({error}); give n_contexts= "
+                "a lower number, more documents, or, in Python, diverse=False"
+            ) from error
+
+    def vocabulary(self) -> str:
+        """Learn a vocabulary and encode all sentences; return the part's name."""
+        part = self._part("vocabulary", size=VOCABULARY_SIZE, max_length=MAX_LENGTH)
+        if not part.is_complete():
+            with progress_bar(self.verbose, "vocabulary"):
+                tokenizer = train_vocabulary(self.corpus.iterate_texts(), VOCABULARY_SIZE)
+                table = encode_texts(tokenizer, self.corpus.iterate_texts(), MAX_LENGTH)
+                table.write(part.folder)
+            part.finish({"tokenizer": tokenizer})
+        return part.name
+
+    def retrieval(self) -> str:
+        """Weigh words and bigrams of all chunks by TF-IDF; return the part's name."""
+        part = self._part("retrieval", n_features=N_FEATURES)
+        if not part.is_complete():
+            with progress_bar(self.verbose, "retrieval"):
+                counts = hashed_counts(self.corpus.chunk_texts())
+                weigher = TfidfTransformer().fit(counts)
+                # A column of no chunk would have the greatest weight.
+                idf = np.where(counts.getnnz(axis=0) > 0, weigher.idf_, 0).astype(np.float32)
+                points: Any = weigher.transform(counts, copy=False)
+            kinds = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
+            arrays = {name: getattr(points, name).astype(kind) for name, kind in kinds.items()}
+            part.finish({}, {"idf": idf, **arrays})
+        return part.name
+
+    def spelling(self) -> str:
+        """Weigh character n-grams by the sentences of the corpus; return the part's name."""
+        part = self._part("spelling", seed=self.seed)
+        if not part.is_complete():
+            frequencies = np.zeros(N_RUNS, dtype=np.int64)
+            for rows in self._blocks("spelling", self.corpus.n_sentences):
+                counts = run_counts(self.corpus.texts(rows))
+                frequencies += np.bincount(counts.indices, minlength=N_RUNS)
+            part.finish({}, {"weights": run_weights(frequencies, self.corpus.n_sentences)})
+        return part.name
+
+    def encodings(self, encoder: Any) -> str:
+        """Encode all sentences by a fitted encoder, on disk; return the part's name."""
+        part = self._part("encodings", encoder=joblib.hash(encoder), norm="l2")
+        if not part.is_complete():
+            blocks = self._blocks("encode the corpus", self.corpus.n_sentences)
+            found = (encoded(encoder, self.corpus.texts(rows)) for rows in blocks)
+            write_rows(part.folder / "states.npy", self.corpus.n_sentences, found)
+            part.finish({})
+        return part.name
+
+    def discriminator(self, table: IdTable, n_tokens: int, fixed: Any, made_of: list[str]) -> str:
+        """Train the discriminator and encode all contexts; return the part's name."""
+        model, reads_tokens = self.model, self.model.reader == "lstm"
+        plan = self._plan("discriminator", LEARNING_RATE)
+        part = self._part(
+            "discriminator",
+            **{"from": made_of, "plan": vars(plan), "sides": self.sides, "reader": model.reader},
+            width=int(model.width),
+            interaction=model.interaction,
+            n_fixed=0 if fixed is None else int(fixed.shape[1]),
+            n_tokens=n_tokens if reads_tokens else None,
+        )
+        if part.is_complete():
+            return part.name
+        vectors = start_vectors(table, n_tokens, model.width, self.seed) if reads_tokens else None
+        network = discriminator_of(part.made_of, self.device, vectors=vectors, seed=self.seed)
+        data = network, table if reads_tokens else None, fixed, self.documents, self.corpus.codes
+        task, test = (
+            DiscriminatorTask(*data, rows, sides=self.sides, seed=self.seed)
+            for rows in split_centres(self.centres, self.documents, self.seed)
+        )
+        evaluate = test.held_out_loss if len(test.centres) else None
+        if model.reader == "fixed":
+            run = fit_gain(task, evaluate)
+        else:
+            run = self._trained(part, task, plan, evaluate, "discriminator")
+        blocks = self._blocks("contexts", len(self.centres))
+        found = (task.contexts(self.centres[rows]) for rows in blocks)
+        write_rows(part.folder / "contexts.npy", len(self.centres), found)
+        said = {"losses": run.losses, "scores": run.scores}
+        part.finish(said, arrays_of(network), is_complete=run.is_complete)
+        return part.name
+
+    def generator(self, table: IdTable, n_tokens: int, vocabulary: str) -> str:
+        """Train the generator and measure its perplexity; return the part's name."""
+        plan, size = self._plan("generator", GENERATOR_LEARNING_RATE), self.model.generator
+        part = self._part(
+            "generator",
+            **{"from": vocabulary, "plan": vars(plan), "sides": self.sides},
+            size=size if isinstance(size, str) else [int(each) for each in size],
+            n_tokens=n_tokens,
+            max_length=MAX_LENGTH,
+        )
+        if part.is_complete():
+            return part.name
+        # The same documents are held out as for the discriminator.
+        learned_from, held = split_centres(self.centres, self.documents, self.seed)
+        counts = token_counts(table, learned_from, n_tokens)
+        network = generator_of(part.made_of, self.device, counts=counts, seed=self.seed)
+        task = GeneratorTask(network, table, learned_from, seed=self.seed)
+        test = GeneratorTask(network, table, held, seed=self.seed)
+        evaluate = test.held_out_loss if len(held) else None
+        run = self._trained(part, task, plan, evaluate, "generator")
+        perplexities = test.perplexities(counts) if len(held) else {}
+        said = {"losses": run.losses, "scores": run.scores, "perplexities": perplexities}
+        part.finish(said, arrays_of(network), is_complete=run.is_complete)
+        return part.name
+
+    def _part(self, kind: str, **made_of: Any) -> PartFolder:
+        return PartFolder(self.root, kind, {"corpus": self.corpus.digest, **made_of})
+
+    def _plan(self, network: str, learning_rate: float) -> Plan:
+        epochs, seconds = (getattr(self.model, f"{network}_{n}") for n in ("epochs", "seconds"))
+        return Plan(float(epochs), learning_rate, seconds and float(seconds), self.seed)
+
+    def _trained(self, part: PartFolder, task: Any, plan: Plan, evaluate: Any, title: str) -> Any:
+        return train_network(
+            task.network,
+            task.batches,
+            task.loss,
+            plan,
+            evaluate=evaluate,
+            state_file=None if self.model.folder is None else part.run_file,
+            verbose=self.verbose,
+            title=title,
+        )
+
+    def _blocks(self, title: str, n: int) -> Iterator[np.ndarray]:
+        """Yield rows from 0 to n in blocks, and show how far they are."""
+        with progress_bar(self.verbose, title) as advance:
+            for start in range(0, n, ROWS_OF_BLOCK):
+                stop = min(start + ROWS_OF_BLOCK, n)
+                yield np.arange(start, stop)
+                if advance is not None:
+                    advance(f"{stop} of {n}")
+
+
+def digest_of(corpus: SentenceCorpus, root: Path, parts: dict[str, str]) -> str:
+    """Name a fitted model by its corpus and weights."""
+    weights = {k: read_part(root / name)["weights"] for k, name in parts.items() if k != CORPUS}
+    text = json.dumps([corpus.digest, weights], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def open_vocabulary(folder: Path) -> tuple[IdTable, str]:
+    """Return the tokens of all sentences, memory-mapped, and the tokenizer as JSON."""
+    return IdTable.read(folder), str(read_part(folder)["said"]["tokenizer"])
+
+
+class Spelling:
+    """A transformer from texts to vectors by the spelling of their words.
+
+    Parameters
+    ----------
+    weights : ndarray of float32, shape (N_RUNS,)
+        Weights of character n-grams.
+    seed : int
+        Seeds their vectors.
     """
 
     def __init__(self, weights: np.ndarray, seed: int) -> None:
         self.weights, self.vectors = weights, run_vectors(SPELLING_WIDTH, seed)
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:
-        """Vectors of texts, (n, SPELLING_WIDTH)."""
+        """Return vectors of texts, (n, SPELLING_WIDTH)."""
         return spelling_states(run_counts(texts), self.weights, self.vectors)
 
 
-def build_spelling(root: Path, corpus: SentenceCorpus, recipe: Recipe) -> str:
-    """Weigh runs of characters by the sentences of the corpus; give the part's name."""
-    seed = recipe.discriminator.seed
-    part = PartFolder(root, "spelling", {"corpus": corpus.digest, "seed": seed})
-    if part.complete() is None:
-        frequencies = np.zeros(N_RUNS, dtype=np.int64)
-        with progress_bar(recipe.verbose, "spelling") as advance:
-            for rows in blocks(corpus.n_sentences):
-                frequencies += np.bincount(run_counts(corpus.texts(rows)).indices, minlength=N_RUNS)
-                if advance is not None:
-                    advance(f"{rows[-1] + 1} sentences")
-        part.finish({}, {"weights": run_weights(frequencies, corpus.n_sentences)})
-    return part.name
-
-
 def open_spelling(folder: Path) -> Spelling:
-    """Give the encoder of a part."""
+    """Return the encoder of a part."""
     return Spelling(read_weights(folder)["weights"], read_part(folder)["made_of"]["seed"])
 
 
-def build_frozen_states(root: Path, corpus: SentenceCorpus, encoder: Any, recipe: Recipe) -> str:
-    """Encode all sentences by a fitted encoder, block by block; give the part's name."""
-    said = {"corpus": corpus.digest, "encoder": joblib.hash(encoder), "norm": "l2"}
-    part = PartFolder(root, "encodings", said)
-    if part.complete() is None:
-        with progress_bar(recipe.verbose, "encode the corpus") as advance:
-            names = []
-            for rows in blocks(corpus.n_sentences):
-                # A block that is whole is kept, so that an interrupted run goes on.
-                path = part.folder / f"block-{rows[0]:010d}.npy"
-                if not path.exists():
-                    found = encoded(encoder, corpus.texts(rows)).astype(np.float16)
-                    with part.file(path.name) as handle:
-                        np.save(handle, found)
-                names.append(path)
-                if advance is not None:
-                    advance(f"{rows[-1] + 1} sentences")
-        width = open_array(names[0]).shape[1]
-        shape = corpus.n_sentences, width
-        with array_writer(part.folder / "states.npy", shape, np.float16) as states:
-            for rows, path in zip(blocks(corpus.n_sentences), names, strict=True):
-                states[rows[0] : rows[-1] + 1] = np.load(path)
-        part.finish({"width": width})
-        for path in names:
-            path.unlink()
-    return part.name
-
-
 def encoded(encoder: Any, texts: list[str]) -> np.ndarray:
-    """Vectors of texts, brought to length 1, as an array of float32.
+    """Return the vectors of texts by an encoder, of length 1, as an array of float32.
 
     Raises
     ------
     ValueError
-        If the encoder gives something else than a finite vector for each.
+        If the encoder does not return a finite vector for each.
     """
     found = encoder.transform(texts)
     found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float32)
@@ -190,147 +343,47 @@ def encoded(encoder: Any, texts: list[str]) -> np.ndarray:
     return units
 
 
-def build_discriminator(
-    root: Path,
-    corpus: SentenceCorpus,
-    table: IdTable,
-    tokenizer: str,
-    frozen: Any,
-    recipe: Recipe,
-    made_of: list[str],
-) -> tuple[str, bool]:
-    """Train the discriminator and compute the vectors of all contexts.
-
-    Returns
-    -------
-    name : str
-        Of the part.
-    is_complete : bool
-        False where training was interrupted.
-    """
-    plan, reads_tokens = recipe.discriminator, recipe.reader in ("bag", "lstm")
-    said = {
-        "from": made_of,
-        "plan": vars(plan),
-        "sides": recipe.sides,
-        "reader": recipe.reader,
-        "width": recipe.width,
-        "interaction": recipe.interaction,
-        "batch_size": recipe.batch_size,
-        "held_out": recipe.held_out,
-        "word_vectors": recipe.word_vectors and reads_tokens,
-        "n_fixed": 0 if frozen is None else int(frozen.shape[1]),
-        "n_tokens": vocabulary_size(tokenizer) if reads_tokens else None,
-    }
-    part = PartFolder(root, "discriminator", said)
-    if (found := part.complete()) is not None:
-        return part.name, found["is_complete"]
-    centres = corpus.centres(recipe.sides)
-    documents = np.asarray(corpus.documents, dtype=np.int64)
-    learned_from, held = split_centres(centres, documents, recipe.held_out, plan.seed)
-    vectors = None
-    if said["word_vectors"]:
-        with progress_bar(recipe.verbose, "word vectors"):
-            vectors = start_vectors(table, said["n_tokens"], recipe.width, plan.seed)
-    rarity = token_rarity(table, said["n_tokens"]) if recipe.reader == "bag" else None
-    network = discriminator_of(said, recipe.device, vectors=vectors, weights=rarity, seed=plan.seed)
-    states = SentenceStates(network, table if reads_tokens else None, frozen, recipe.device)
-    codes = text_codes(corpus)
-    settings = {"sides": recipe.sides, "batch_size": recipe.batch_size, "seed": plan.seed}
-    task = DiscriminatorTask(states, learned_from, documents, codes, **settings)
-    test = DiscriminatorTask(states, held, documents, codes, **settings)
-    judge = test.held_out_loss if len(held) else None
-    if recipe.reader == "fixed":
-        run = fit_gain(task, judge)
-    else:
-        run = train_network(
-            network,
-            task.batches,
-            task.loss,
-            plan,
-            judge=judge,
-            checkpoint=part.checkpoint() if recipe.keeps else None,
-            verbose=recipe.verbose,
-            title="discriminator",
-        )
-    with progress_bar(recipe.verbose, "contexts") as advance:
-        width = int(network.left(states.of_rows(centres[:1])).shape[1])
-        path = part.folder / "contexts.npy"
-        with array_writer(path, (len(centres), width), np.float16) as array:
-
-            def write(block: slice, found: np.ndarray) -> None:
-                array[block] = found
-
-            write_context_vectors(write, states, centres, recipe.sides, advance)
-    part.finish(
-        {"losses": run.losses, "scores": run.scores, "seconds": run.seconds},
-        arrays_of(network),
-        is_complete=run.is_complete,
-    )
-    return part.name, run.is_complete
+def write_rows(path: Path, n: int, blocks: Iterable[np.ndarray]) -> None:
+    """Write blocks of n rows of one width as an array in half precision."""
+    array, start = None, 0
+    for block in blocks:
+        if array is None:
+            shape = n, block.shape[1]
+            array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+        array[start : start + len(block)] = block
+        start += len(block)
 
 
 def discriminator_of(
-    said: dict[str, Any], device: str, *, vectors: Any = None, weights: Any = None, seed: int = 0
+    said: dict[str, Any], device: str, *, vectors: Any = None, seed: int = 0
 ) -> Any:
-    """Give an untrained discriminator by what its part is made of."""
+    """Return an untrained discriminator by what its part is made of."""
     import torch
 
-    from film.contexts import BagDiscriminator, Discriminator, Interaction
+    from film.contexts import Discriminator, Interaction
 
     width, kind, n_fixed = said["width"], said["interaction"], said["n_fixed"]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if said["reader"] in ("fixed", "maps"):
+        if said["reader"] == "lstm":
+            found: Any = Discriminator(
+                said["n_tokens"], hidden=width, interaction=kind, width=width, n_alike=n_fixed,
+                vectors=vectors,
+            )  # fmt: skip
+        else:
             n_alike = n_fixed if said["reader"] == "fixed" else 0
             found = Interaction(n_fixed, kind, width, n_alike)
-        elif said["reader"] == "bag":
-            found = BagDiscriminator(
-                said["n_tokens"],
-                width=width,
-                interaction=kind,
-                vectors=vectors,
-                weights=weights,
-                n_alike=n_fixed,
-            )
-        else:
-            found = Discriminator(
-                said["n_tokens"],
-                hidden=width,
-                interaction=kind,
-                width=width,
-                vectors=vectors,
-                n_alike=n_fixed,
-            )
     return found.to(device).eval()
 
 
 def open_discriminator(folder: Path, device: str) -> Any:
-    """Give the trained discriminator of a part."""
+    """Return the trained discriminator of a part."""
     network = discriminator_of(read_part(folder)["made_of"], device)
-    adopt_arrays(network, read_weights(folder))
-    return network.requires_grad_(False).eval()
-
-
-def token_rarity(table: IdTable, n_tokens: int) -> np.ndarray:
-    """Inverse document frequency of each token, over sentences: log(n / (1 + n of the token))."""
-    return np.maximum(np.log(len(table) / (1 + sentence_frequencies(table, n_tokens))), 0)
-
-
-def sentence_frequencies(table: IdTable, n_tokens: int) -> np.ndarray:
-    """Sentences that each token stands in."""
-    counts = np.zeros(n_tokens)
-    lengths = np.asarray(table.lengths)
-    for rows in blocks(len(table)):
-        values = table.values[table.starts[rows[0]] : table.starts[rows[-1] + 1]]
-        sentence = np.repeat(np.arange(len(rows)), lengths[rows])
-        different = np.unique(sentence * n_tokens + values)
-        counts += np.bincount(different % n_tokens, minlength=n_tokens)
-    return counts
+    return adopt_arrays(network, read_weights(folder))
 
 
 def start_vectors(table: Any, n_tokens: int, size: int, seed: int) -> np.ndarray:
-    """Word vectors of the corpus as start values, and small random ones where it has none."""
+    """Return word vectors of the corpus to start from, small random ones where it has none."""
     found = word_vectors(table.values, table.starts, n_tokens, size, random_state=seed)
     rng = np.random.default_rng(seed)
     # Entries of the size that networks start from.
@@ -340,34 +393,42 @@ def start_vectors(table: Any, n_tokens: int, size: int, seed: int) -> np.ndarray
     return found.astype(np.float32)
 
 
-def split_centres(
-    centres: np.ndarray, documents: np.ndarray, share: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Hold out whole documents, drawn until they have that share of the centres.
+def generator_of(said: dict[str, Any], device: str, *, counts: Any = None, seed: int = 0) -> Any:
+    """Return an untrained generator by what its part is made of."""
+    import torch
 
-    Where there is one document alone, or a share of 0, nothing is held out.
+    from film.contexts import Generator, Size
+
+    size = said["size"]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        found = Generator(
+            said["n_tokens"],
+            size if isinstance(size, str) else Size(*size),
+            max_length=said["max_length"],
+            n_frequent=N_FREQUENT,
+            # Hardly any sentence is seen twice.
+            dropout=0.0,
+            counts=counts,
+        )
+    return found.to(device).eval()
+
+
+def open_generator(folder: Path, device: str) -> Any:
+    """Return the trained generator of a part."""
+    return adopt_arrays(generator_of(read_part(folder)["made_of"], device), read_weights(folder))
+
+
+def split_centres(
+    centres: np.ndarray, documents: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Hold out whole documents with a share `HELD_OUT` of the centres or more.
+
+    The last document is never held out, so of one document alone nothing is.
     """
     of_centre = documents[centres]
     numbers, counts = np.unique(of_centre, return_counts=True)
     order = np.random.default_rng([seed, 1]).permutation(len(numbers))
-    until = np.cumsum(counts[order]) - counts[order] < share * len(centres)
-    held = numbers[order[until]][: len(numbers) - 1] if share > 0 else numbers[:0]
-    is_held = np.isin(of_centre, held)
+    until = np.cumsum(counts[order]) - counts[order] < HELD_OUT * len(centres)
+    is_held = np.isin(of_centre, numbers[order[until]][: len(numbers) - 1])
     return centres[~is_held], centres[is_held]
-
-
-def text_codes(corpus: SentenceCorpus) -> np.ndarray:
-    """Numbers of sentences, equal where they read alike."""
-    return np.fromiter(
-        (_hash(text) for text in corpus.iterate_texts()), np.int64, corpus.n_sentences
-    )
-
-
-def _hash(text: str) -> int:
-    data = " ".join(text.lower().split()).encode("utf-8")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=7).digest())
-
-
-def blocks(n: int) -> list[np.ndarray]:
-    """Cut rows into blocks."""
-    return [np.arange(i, min(i + ROWS_OF_BLOCK, n)) for i in range(0, n, ROWS_OF_BLOCK)]

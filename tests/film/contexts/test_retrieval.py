@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.sparse import csc_array, csr_array, csr_matrix, random_array
+from scipy.sparse import csc_array, csr_array, csr_matrix
 
 from film.contexts import nearest_rows, retrieval
 
@@ -12,52 +12,20 @@ def brute_force(queries, points, n):
 
 @pytest.mark.parametrize("n", [1, 7, 40, 99])
 @pytest.mark.parametrize("form", [csr_array, csr_matrix, csc_array])
-def test_nearest_rows_are_those_of_a_full_sort(n, form):
+def test_nearest_rows_are_those_of_a_full_sort(n, form, monkeypatch):
+    monkeypatch.setattr(retrieval, "_BLOCK_CELLS", 40 * n % 90)
     rng = np.random.default_rng(n)
     # Small integers make many ties, and products that are the same in any order of summation.
     queries = rng.integers(0, 3, size=(5, 30)) * (rng.random((5, 30)) < 0.2)
     points = rng.integers(-1, 3, size=(40, 30)) * (rng.random((40, 30)) < 0.2)
-    found, products = nearest_rows(form(queries), form(points), n, return_products=True)
+    found, products = nearest_rows(form(queries), form(points), n)
     assert found.dtype == np.int64
     assert found.tolist() == brute_force(queries, points, n)
     np.testing.assert_array_equal(products, np.take_along_axis(queries @ points.T, found, axis=1))
 
 
-def test_blocks_change_nothing(monkeypatch):
-    rng = np.random.default_rng(0)
-    queries = random_array((23, 50), density=0.2, random_state=rng, format="csr")
-    points = random_array((60, 50), density=0.2, random_state=rng, format="csr")
-    whole = nearest_rows(queries, points, 20)
-    for cells in (1, 60, 150):
-        monkeypatch.setattr(retrieval, "_BLOCK_CELLS", cells)
-        np.testing.assert_array_equal(nearest_rows(queries, points, 20), whole)
-
-
-def test_a_query_without_known_words_has_products_of_0_in_order_of_rows():
-    points = csr_array(np.eye(4))
-    rows, products = nearest_rows(csr_array((1, 4)), points, 3, return_products=True)
-    assert rows.tolist() == [[0, 1, 2]]
-    assert products.tolist() == [[0, 0, 0]]
-
-
-def test_arguments_are_not_changed():
-    queries, points = csr_array(np.eye(3)), csc_array(np.eye(3))
-    nearest_rows(queries, points, 2)
-    np.testing.assert_array_equal(points.toarray(), np.eye(3))
-    np.testing.assert_array_equal(queries.toarray(), np.eye(3))
-
-
-@pytest.mark.parametrize(
-    ("queries", "points", "n", "named"),
-    [
-        (np.eye(2), csr_array(np.eye(2)), 1, "queries must be a sparse matrix"),
-        (csr_array(np.eye(2)), csr_array(np.eye(3)), 1, "same columns"),
-        (csr_array(np.eye(2)), csr_array(np.eye(2)), 0, "n must be"),
-        (csr_array(np.eye(2)), csr_array(np.eye(2)), 1.5, "n must be"),
-        (csr_array(np.eye(2) * np.nan), csr_array(np.eye(2)), 1, "got a product of NaN"),
-        (csr_array(np.eye(3)), csr_array(np.diag([1, 1, np.inf])), 1, "infinity for query 2"),
-    ],
-)
-def test_wrong_arguments_are_named(queries, points, n, named):
-    with pytest.raises(ValueError, match=named):
-        nearest_rows(queries, points, n)
+@pytest.mark.parametrize("n", [-1, 0, 1, 5, 20, 30])
+def test_the_largest_come_first_and_ties_by_place(n):
+    values = np.random.default_rng(0).integers(0, 5, 20)
+    expected = sorted(range(20), key=lambda k: (-values[k], k))[: max(n, 0)]
+    assert retrieval.largest_first(values, n).tolist() == expected

@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-import unicodedata
 
 import numpy as np
 import pytest
@@ -10,10 +9,8 @@ import pytest
 from film.contexts import (
     PAD,
     IdTable,
-    decode_ids,
     encode_texts,
     train_vocabulary,
-    vocabulary,
     vocabulary_size,
 )
 from film.datasets import make_documents
@@ -53,36 +50,17 @@ def test_the_same_texts_give_the_same_vocabulary_in_any_process(learned):
         assert done.stdout.decode() == learned
 
 
-def test_any_text_comes_back_in_lower_case(learned):
-    rng = np.random.default_rng(0)
-    letters = np.array([*"abcXYZ019 .,'\"-!?", "é", "ß", "今", "😀", "\u0301", "№"])
-    texts = ["".join(rng.choice(letters, 30)) for _ in range(200)] + ["[PAD] [END]", "<s>"]
-    table = encode_texts(learned, texts)
-    for k, text in enumerate(texts):
-        ids = table.values[table.starts[k] : table.starts[k + 1]]
-        assert ids.min() > 3
-        expected = unicodedata.normalize("NFKC", " ".join(text.split())).lower()
-        assert decode_ids(learned, ids).split() == expected.split()
-
-
-def test_encoding_is_that_of_the_tokenizer_text_by_text(learned):
+def test_encoding_is_that_of_the_tokenizer_text_by_text(learned, monkeypatch):
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer.from_str(learned)
     texts = [" ".join(text.split()) for text in TEXTS]
-    table = encode_texts(learned, texts)
+    monkeypatch.setattr("film.contexts.vocabulary._BLOCK", 7)
+    table = encode_texts(learned, iter(["[PAD] [END]", *texts]))
+    # The name of a special id is a text like others.
+    assert table.values[: table.starts[1]].min() > 3
+    table = IdTable(table.values[table.starts[1] :], table.starts[1:] - table.starts[1])
     for k, encoding in enumerate(tokenizer.encode_batch(texts)):
         assert encoding.ids == table.values[table.starts[k] : table.starts[k + 1]].tolist()
-
-
-def test_blocks_and_what_is_remembered_change_nothing(learned, monkeypatch):
-    whole = encode_texts(learned, TEXTS, 9)
-    steps = []
-    monkeypatch.setattr(vocabulary, "_BLOCK", 7)
-    monkeypatch.setattr(vocabulary, "_MOST_KNOWN", 5)
-    parts = encode_texts(learned, iter(TEXTS), 9, advance=steps.append)
-    np.testing.assert_array_equal(parts.values, whole.values)
-    np.testing.assert_array_equal(parts.starts, whole.starts)
-    assert sum(steps) == len(TEXTS) and set(steps[:-1]) == {7}
 
 
 def test_long_texts_are_cut_and_empty_ones_are_empty(learned):
@@ -129,16 +107,12 @@ def test_a_table_on_disk_is_the_same_and_is_not_loaded(learned, tmp_path):
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda v: train_vocabulary(["a"], 259), "size must be an integer of at least 260"),
-        (lambda v: train_vocabulary(["a"], 300.0), "size must be"),
-        (lambda v: train_vocabulary(["a"], min_frequency=0), "min_frequency must be"),
+        (lambda v: train_vocabulary(["a"], 259), "size must be at least 260"),
         (lambda v: train_vocabulary([]), "at least one character"),
         (lambda v: train_vocabulary(["", " \n"]), "at least one character"),
         (lambda v: encode_texts("{}", ["a"]), "must be the JSON of a tokenizer"),
-        (lambda v: encode_texts(v, ["a"], 0), "max_length must be"),
         (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 2])), "cut or changed"),
-        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 9, 3])), "must not fall"),
-        (lambda v: IdTable(np.zeros((3, 1), np.int32), np.array([0, 3])), "one dimension"),
+        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 9, 3])), "cut or changed"),
     ],
 )
 def test_wrong_arguments_are_named(learned, call, named):
