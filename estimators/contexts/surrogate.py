@@ -10,7 +10,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder, warn_of_cuts, warn_of_unknown
-from estimators.inputs import check_real
 from estimators.persistence import savable
 from estimators.tokens import TokenRegressor, check_tokens, coded_blocks
 from estimators.training import (
@@ -59,23 +58,19 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         "contrastive": rows of two or three columns, as in `RCMDRegressor`. "nli": whether the first
         text of a pair entails the second, contradicts it, or neither, by a linear layer on both
         vectors and their absolute difference, which is dropped after training. "triplet": three
-        columns, the second closer to the first than the third by ``margin``.
+        columns, the cosine of the second to exceed that of the third by 0.2.
     score_range : tuple of (float, float), default=None
         For "l2": scores of y that stand for the cosines 0 and 1, such as (0, 5) for STS. None: y
         holds cosines, from -1 to 1.
     epochs : float, default=1
         Passes of training over the rows. 0: the model is used as it is.
-    temperature : float, default=0.05
-        Similarities are divided by it in the losses by order and by contrast.
-    margin : float, default=0.2
-        For "triplet": by how much the cosine of a partner is to exceed that of a negative.
     learning_rate : float, default=5e-5
         Of the first step; it falls linearly to 0.
     train_batch_size : int, default=64
         Rows of a batch.
     train_max_length : int, default=64
         Most tokens per text in training.
-    micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
+    checkpoint, random_state
         As in `RCMDRegressor`.
     max_length, batch_size, device, dtype, cache
         As in `TokenEncoder`. Training keeps weights in float32. The cache holds vectors of texts.
@@ -98,7 +93,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     loss_curve_ : list of float
         Loss of each step.
     scores_ : list of (int, float)
-        Steps and score of each evaluation.
+        Steps and score of each evaluation, every 250 steps.
 
     See Also
     --------
@@ -127,6 +122,9 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     plan = "avg"
     special_tokens = True
     weights = None
+    # Settings of training that the loop reads.
+    temperature, margin = 0.05, 0.2
+    micro_batch_size, accumulation_steps, eval_steps, patience = None, 1, 250, None
 
     def __init__(
         self,
@@ -135,15 +133,9 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         objective: str = "l2",
         score_range: Any = None,
         epochs: float = 1,
-        temperature: float = 0.05,
-        margin: float = 0.2,
         learning_rate: float = 5e-5,
         train_batch_size: int = 64,
         train_max_length: int = 64,
-        micro_batch_size: Any = None,
-        accumulation_steps: int = 1,
-        eval_steps: int = 250,
-        patience: Any = None,
         checkpoint: Any = None,
         random_state: Any = None,
         max_length: int = 128,
@@ -157,15 +149,9 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         self.objective = objective
         self.score_range = score_range
         self.epochs = epochs
-        self.temperature = temperature
-        self.margin = margin
         self.learning_rate = learning_rate
         self.train_batch_size = train_batch_size
         self.train_max_length = train_max_length
-        self.micro_batch_size = micro_batch_size
-        self.accumulation_steps = accumulation_steps
-        self.eval_steps = eval_steps
-        self.patience = patience
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.max_length = max_length
@@ -363,7 +349,6 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_training_parameters(self, tuple(OBJECTIVES))
-        check_real("margin", self.margin, 0)
         check_range(self.score_range)
 
     def _set_fitted(self, encoder: TokenEncoder, fitted: Fitted) -> Self:

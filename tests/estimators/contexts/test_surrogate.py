@@ -1,6 +1,5 @@
 """SurrogateRegressor: losses on the vectors of texts, units of y, vectors, explanations, saving."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -158,22 +157,22 @@ def masses(tokens) -> np.ndarray:
 
 def test_losses_of_the_first_step_are_those_of_single_texts(sober_model):
     """Every objective against its definition on vectors of texts that were encoded alone."""
-    whole = {"epochs": 1, "train_batch_size": 16, "temperature": 0.1}
+    whole = {"epochs": 1, "train_batch_size": 16}
     a, b, c = (vectors_alone(sober_model, side) for side in zip(*TRIPLETS, strict=True))
     near, far = (masses(a) * masses(b)).sum(axis=1), (masses(a) * masses(c)).sum(axis=1)
     y = np.array(COSINES)
     weights = np.maximum(0, y - y[:, None])
-    costs = weights * np.log1p(np.exp((near[:, None] - near) / 0.1))
-    others = masses(a) @ masses(np.concatenate([b, c])).T / 0.1
+    costs = weights * np.log1p(np.exp((near[:, None] - near) / 0.05))
+    others = masses(a) @ masses(np.concatenate([b, c])).T / 0.05
     log_shares = others - np.log(np.exp(others).sum(axis=1, keepdims=True))
     expected = {
         "regression": costs.sum() / weights.sum(),
-        "triplet": np.maximum(0, 0.3 + far - near).mean(),
+        "triplet": np.maximum(0, 0.2 + far - near).mean(),
         "contrastive": -np.diagonal(log_shares).mean(),
     }
     for objective, value in expected.items():
         rows, targets = (PAIRS, COSINES) if objective == "regression" else (TRIPLETS, None)
-        model = make(sober_model, objective=objective, margin=0.3, **whole).fit(rows, targets)
+        model = make(sober_model, objective=objective, **whole).fit(rows, targets)
         # Rows that share a text are no negatives of each other: there are none here.
         assert model.loss_curve_[0] == pytest.approx(value, rel=1e-4), objective
 
@@ -247,7 +246,8 @@ def test_a_killed_run_goes_on_to_the_same_weights(
 ):
     y = COSINES if objective == "l2" else RELATIONS
     held = {"eval_set": (PAIRS[:6], y[:6])} if evaluated else {}
-    settings = {"eval_steps": 2, "epochs": 3, "objective": objective}
+    settings = {"epochs": 3, "objective": objective}
+    monkeypatch.setattr(SurrogateRegressor, "eval_steps", 2)
     whole = make(tiny_model, **settings).fit(PAIRS, y, **held)
     step = Training._take_step
 
@@ -263,31 +263,6 @@ def test_a_killed_run_goes_on_to_the_same_weights(
     again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, y, **held)
     np.testing.assert_array_equal(again.similarity(PAIRS), whole.similarity(PAIRS))
     assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
-
-
-def test_checkpoints_of_another_objective_are_refused(tiny_model, tmp_path):
-    model = make(tiny_model, checkpoint=tmp_path).fit(PAIRS, COSINES)
-    with pytest.raises(ValueError, match=r"another run .*objective 'l2', not 'regression'"):
-        clone(model).set_params(objective="regression").fit(PAIRS, COSINES)
-
-
-@pytest.mark.parametrize("objective", ["l2", "nli"])
-@pytest.mark.parametrize("micro", [None, 3])
-def test_micro_batches_and_accumulation_keep_gradients_exact(sober_model, objective, micro):
-    y = COSINES if objective == "l2" else RELATIONS
-    settings = {"objective": objective, "epochs": 2}
-    whole = make(sober_model, train_batch_size=16, **settings).fit(PAIRS, y)
-    parts = make(
-        sober_model, train_batch_size=4, accumulation_steps=4, micro_batch_size=micro, **settings
-    ).fit(PAIRS, y)
-    assert parts.loss_curve_ == pytest.approx(whole.loss_curve_, rel=1e-4)
-
-
-def test_half_precision_trains_float32_weights(tiny_model):
-    model, exact = (make(tiny_model, dtype=d).fit(PAIRS, COSINES) for d in ("bfloat16", None))
-    assert model.encoder_.loaded().dtype == "bfloat16"
-    np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.1)
-    assert model.loss_curve_ != exact.loss_curve_
 
 
 @pytest.mark.parametrize(
@@ -307,20 +282,12 @@ def test_half_precision_trains_float32_weights(tiny_model):
         ({"objective": "triplet"}, PAIRS, None, "pairs row 0 holds 2 entries"),
         ({"objective": "triplet"}, TRIPLETS, COSINES, "y is given"),
         ({"objective": "rank"}, PAIRS, COSINES, "objective='rank'"),
-        ({"margin": -1}, PAIRS, COSINES, "margin=-1"),
     ],
 )
 def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters, rows, y, message):
     monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work began"))
     with pytest.raises((TypeError, ValueError), match=message):
         make(tiny_model, **parameters).fit(rows, y)
-
-
-def test_untrained_any_unit_will_do(tiny_model):
-    y = np.arange(16.0)
-    model = make(tiny_model, epochs=0).fit(PAIRS, y)
-    found = spearmanr(model.similarity(PAIRS), y).statistic
-    assert model.score(PAIRS, y) == pytest.approx(found * np.sign(model.slope_))
 
 
 @pytest.mark.parametrize(
@@ -343,32 +310,9 @@ def test_cut_texts_are_counted_in_one_warning(tiny_model, monkeypatch, call, cut
     assert cut in str(warning.message) and warning.filename == __file__
 
 
-def test_blocks_change_nothing(fitted, monkeypatch):
-    expected = fitted.similarity(PAIRS)
-    monkeypatch.setattr(surrogate, "TEXTS_AT_ONCE", 3)
-    monkeypatch.setattr(surrogate, "PAIRS_AT_ONCE", 2)
-    np.testing.assert_allclose(fitted.similarity(PAIRS), expected, rtol=0, atol=1e-6)
-
-
 @pytest.mark.filterwarnings("ignore:.*tokens unknown to the model:UserWarning")
 def test_it_is_a_member_of_a_classifier(tiny_model):
     data = make_question_pairs(30, random_state=0)
     member = make(tiny_model, epochs=0)
     model = DuplicateClassifier([("surrogate", member)], cv=2).fit(data.pairs, data.y)
     assert model.predict_proba(data.pairs[:3]).shape == (3, 2)
-
-
-def test_it_goes_to_the_hub_as_a_whole_folder(fitted, tmp_path, monkeypatch):
-    def kept(repo_id, folder, *, private, token):
-        assert (repo_id, private, token) == ("someone/model", True, "secret")
-        shutil.copytree(folder, tmp_path / "hub")
-        return "address"
-
-    monkeypatch.setattr("estimators.training.saving.upload", kept)
-    assert fitted.push_to_hub("someone/model", private=True, token="secret") == "address"
-    again = SurrogateRegressor.from_pretrained(tmp_path / "hub", verbose=0)
-    np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
-    with pytest.raises(FileNotFoundError, match="for a name on the hub use from_pretrained"):
-        SurrogateRegressor.load(tmp_path / "nowhere")
-    with pytest.raises(FileExistsError, match="already there"):
-        fitted.save(tmp_path / "hub")
