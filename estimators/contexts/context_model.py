@@ -650,6 +650,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         FileNotFoundError
             If the folder is missing.
         """
+        check_is_fitted(self, "contexts_")
         if "_files" not in vars(self):
             self._parts, self._files = self._packed()
         self.folder = None

@@ -84,7 +84,7 @@ class ScoreFile:
         if note is None:
             if self.path.exists() and not _HEADER.startswith(self.path.read_bytes()):
                 raise FileExistsError(
-                    f"path={str(self.path)!r} exists already, without {_note_of(self.path).name} "
+                    f"path={str(self.path)!r} is there already, without {_note_of(self.path).name} "
                     "of a harvest; give another path"
                 )
             self.path.write_bytes(_HEADER)

@@ -313,7 +313,7 @@ def test_wrong_arguments_raise_before_any_work(tmp_path, changes, error, message
 def test_files_of_others_are_left_alone(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("a,b\n")
-    with pytest.raises(FileExistsError, match=r"exists already, without mine\.csv\.json"):
+    with pytest.raises(FileExistsError, match=r"is there already, without mine\.csv\.json"):
         run(path)
     assert path.read_text() == "a,b\n"
     with pytest.raises(ValueError, match=r"no file of harvested pairs.* first line"):
