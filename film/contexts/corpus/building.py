@@ -31,7 +31,6 @@ from film.contexts.corpus.sentence_corpus import (
     sentence_codes,
 )
 from film.contexts.corpus.sentences import MAX_CHARACTERS, plain_text, split_sentences
-from film.datasets import atomic_writer
 
 
 def write_corpus(
@@ -112,7 +111,7 @@ def write_corpus(
     }
     target = Path(folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    others = {path.name for path in target.iterdir()} - {*FILES, RECORD}
+    others = {path.name for path in target.iterdir()} - {*FILES, RECORD, f".{RECORD}"}
     if others:
         raise FileExistsError(
             f"folder: {target} holds other files, such as {min(others)!r}; give an empty folder, "
@@ -168,8 +167,9 @@ def _build(
         for name in FILES
     }
     content = {"format": FORMAT, **settings, **counts, "files": files}
-    with atomic_writer(folder / RECORD) as handle:
-        json.dump({**content, "digest": record_digest(content)}, handle, indent=1)
+    partial = folder / f".{RECORD}"
+    partial.write_text(json.dumps({**content, "digest": record_digest(content)}, indent=1))
+    partial.replace(folder / RECORD)
 
 
 def _compare(
