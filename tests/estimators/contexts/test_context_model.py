@@ -284,7 +284,7 @@ def test_documents_come_as_texts_files_folders_and_corpora(model, tmp_path):
         (["One sentence alone."] * 9, "9 sentences in 9 documents, and 0 of the sentences"),
         (["One. Two. Three."], "1 of the sentences have sides=1 neighbours"),
         (["One. Two. Three. Four. Five."], "n_contexts=6 is more than there are .* 5 sentences"),
-        ("no-such-folder", "documents='no-such-folder': there is no such file or folder"),
+        ("no-such-folder", "documents='no-such-folder': no such file or folder"),
         ([("a", "b", "c")], r"documents\[0\] .* give texts, pairs"),
     ],
 )
