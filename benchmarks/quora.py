@@ -389,7 +389,7 @@ def _report(metrics: dict[str, Any], out: Path, options: argparse.Namespace) -> 
 
 def _load(options: argparse.Namespace) -> Splits:
     if options.data is None:
-        return generated(4000 if options.quick else 8000, options.seed)
+        return generated(1200 if options.quick else 8000, options.seed)
     limit = 1500 if options.quick else None
     return read_folder(
         Path(options.data), on_error=options.on_error, limit=limit, seed=options.seed

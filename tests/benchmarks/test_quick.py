@@ -31,8 +31,8 @@ RUNS = {
     "trust": "--quick --parts readers,estimators --inputs 5",
 }
 SLOW = (
-    *("accurate", "compatibility", "contexts", "duplicates", "familiarity", "film_speed"),
-    *("gpu", "intents", "release", "sts", "submission", "suggest", "trust"),
+    *("accurate", "compatibility", "contexts", "corpus", "duplicates", "familiarity"),
+    *("film_speed", "gpu", "intents", "release", "sts", "submission", "suggest", "trust"),
 )
 NO_RUN = {"compare", "tables", "paper_pairs"}
 NEEDS_TORCH = ("sts", "ists", "token_speed", "rcmd_train", "contexts", "gpu")
