@@ -90,6 +90,9 @@ def test_a_corpus_is_pickled_as_its_path(corpus, tmp_path):
 def test_rows_outside_are_named(corpus, rows):
     with pytest.raises(IndexError, match="rows must be from 0 to"):
         corpus.texts(rows)
+    with pytest.raises(ValueError, match="rows must be a list of integers"):
+        corpus.texts([rows])
+    assert "5 documents" in repr(corpus)
 
 
 def test_the_digest_names_documents_and_settings(corpus, tmp_path):
