@@ -40,8 +40,8 @@ from estimators.inputs import (
 )
 from estimators.persistence import (
     CONTEXT_MODEL,
+    drop_parameters,
     now,
-    rename_parameters,
     savable,
     versions,
     write_folder,
@@ -593,7 +593,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
                 raise ValueError("it was fitted with an encoder: load(path, encoder=...)")
             for name in said["parts"].values():
                 part_path(root, name)
-            rename_parameters(cls.__name__, said["params"])
+            drop_parameters(cls.__name__, said["params"])
             model = cls(**{**said["params"], **params, "folder": root})
             model._check_parameters()
             learned = {name: said[key] for key, name in SAVED.items()}

@@ -80,7 +80,7 @@ class PairProbabilities:
 
     def warn_of_unfamiliar(self, texts: list[str]) -> None:
         """Warn if texts are unlike the classifier's training texts."""
-        if getattr(self.classifier, "has_familiarity", False):
+        if hasattr(self.classifier, "familiarity"):
             # A sample, because encoders read the texts once more.
             rows = np.random.default_rng(0).permutation(len(texts))[:LOOKED_AT_TEXTS]
             sample = as_texts([texts[row] for row in rows])

@@ -118,7 +118,7 @@ class TwoLabels:
     """Labels of a fitted classifier; either may mean duplicates."""
 
     classes_: Any
-    _duplicate_column = 1  # for classifiers saved without it
+    _duplicate_column: int
 
     @property
     def duplicate_class_(self) -> Any:

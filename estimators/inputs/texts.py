@@ -29,8 +29,6 @@ class TextIndex:
         The first text of each number.
     """
 
-    reading = "normalize_text"  # for indexes saved without it
-
     def __init__(self, reading: str = "normalize_text") -> None:
         self.reading = reading
         self.texts: list[str] = []
@@ -121,19 +119,15 @@ def check_encodable(texts: Iterable[str], place_of: Callable[[int], str]) -> Non
             ) from None
 
 
-def place_pairs(
-    known: list[str], pairs: np.ndarray, reading: str = "normalize_text"
-) -> tuple[list[str], np.ndarray]:
+def place_pairs(known: list[str], pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
     """Assign numbers to the texts of pairs, given known texts.
 
     Parameters
     ----------
     known : list of str
-        Unique texts, normalised by `reading`.
+        Unique texts, as `film.text.token_text` returns them.
     pairs : ndarray of str, shape (n, 2)
         Checked pairs.
-    reading : str, default="normalize_text"
-        Name in `READINGS`.
 
     Returns
     -------
@@ -146,7 +140,7 @@ def place_pairs(
     """
     number = {text: code for code, text in enumerate(known)}
     spelt, position = distinct_texts(pairs)
-    normal = [READINGS[reading](text) for text in spelt]
+    normal = [token_text(text) for text in spelt]
     code = np.array([number.get(text, -1) for text in normal], dtype=np.intp)
     is_new = np.flatnonzero(code < 0)
     code[is_new] = len(known) + np.arange(len(is_new))

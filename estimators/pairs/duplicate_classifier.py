@@ -143,8 +143,6 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         Median of every input, which `explain` compares with.
     untrained_share_ : float
         Share of untrained similarity in the log-odds: 0, unless `adapt` set another.
-    certain_copies_ : bool
-        Whether copies are certain; where it is missing, the final model judges them too.
 
     See Also
     --------
@@ -290,7 +288,6 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             self.final_estimator_ = final
             self.features_ = features
             self.feature_names_out_ = columns
-            self.certain_copies_ = True
             self.out_of_fold_ = inputs
             self.train_prior_ = prior_of(final, labels, inputs, weights)
             self.typical_ = np.median(inputs, axis=0)
@@ -319,7 +316,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             Columns `feature_names_out_`; after `adapt` similarity within its collection too.
         """
         check_is_fitted(self)
-        pairs, near = check_pairs(pairs), getattr(self, "_neighbourhood", None)
+        pairs, near = check_pairs(pairs), self._neighbourhood
         encodings = encodings or Encodings()
         found = inputs_of(self.members_, self._collections, self.features_, pairs, near, encodings)
         return self._beside(found, pairs, encodings)
@@ -351,7 +348,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         self._check_prior()
         pairs, encodings = check_pairs(pairs), Encodings()
         found = self.probabilities_of(self.inputs(pairs, encodings), pairs)
-        if len(pairs) >= FEWEST_PAIRS and self.has_familiarity:
+        if len(pairs) >= FEWEST_PAIRS:
             drawn = pairs[drawn_rows(len(pairs))]
             self.warn_of_unfamiliar(self.familiarity(drawn, encodings), "pairs looked at")
         return found
@@ -376,8 +373,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         p = self.final_estimator_.predict_proba(learned)[:, 1].astype(np.float64)
         p = self._fallen_back(p, inputs)
         same = [Sameness.OTHER] * len(p)
-        # Models that were saved without the attribute predict as they did.
-        if pairs is not None and getattr(self, "certain_copies_", False):
+        if pairs is not None:
             same = samenesses(check_pairs(pairs))
         return self._columns(raised(p, same, self._shifted))
 
@@ -418,7 +414,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
 
         check_is_fitted(self)
         pairs, encodings = check_pairs(pairs), Encodings()
-        members = with_columns(self.members_, getattr(self, "_neighbourhood", None))
+        members = with_columns(self.members_, self._neighbourhood)
         names = self.feature_names_out_ + self._beside_names()
         return explain_verdicts(
             pairs,
@@ -429,8 +425,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             typical=self._typical_inputs(),
             members=members,
             feature_names=names[sum(len(of) for _, _, of in members) :],
-            familiarities=self.familiarity(pairs, encodings) if self.has_familiarity else None,
-            familiarity_limit=self.familiarity_limit_ if self.has_familiarity else 0.0,
+            familiarities=self.familiarity(pairs, encodings),
+            familiarity_limit=self.familiarity_limit_,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -17,7 +17,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
-    READINGS,
     as_texts,
     check_pairs,
     distinct_texts,
@@ -59,8 +58,6 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         Fitted on the tokens (`film.text.token_text`) of the unique texts.
     bigrams_, characters_ : Pipeline
         Hashed n-grams of words and characters, weighted by how rare they are.
-    reading_ : str
-        How texts are read; models that were saved without it have an older reading.
     n_features_out_ : int
         Number of features.
 
@@ -111,7 +108,6 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         self.characters_ = _hashed(analyzer="char_wb", ngram_range=(3, 5))
         counter, rarity = (step for _, step in self.characters_.steps)
         rarity.fit(word_gram_counts(counter, texts))
-        self.reading_ = "token_text"
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
@@ -131,9 +127,8 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         pairs = check_pairs(pairs)
         texts, codes = distinct_texts(pairs)
-        older = not hasattr(self, "reading_")
-        normal: Any = self._read(texts)
-        words, rarity = self._older_words(normal) if older else self._open_words(normal)
+        normal: Any = _read(texts)
+        words, rarity = self._open_words(normal)
         grams = self.bigrams_.transform(normal), transformed_by_words(self.characters_, normal)
         split: Any = np.fromiter((text.split() for text in normal), dtype=object, count=len(normal))
         first, second = codes.T
@@ -142,14 +137,9 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
             overlap_features(words, codes, rarity),
             sequence_features(split[first], split[second], ENGLISH_STOP_WORDS),
             edit_features(normal[first], normal[second]),
+            sign_features(split[first], split[second]),
         ]
-        if not older:
-            features.append(sign_features(split[first], split[second]))
         return np.column_stack(features)
-
-    def _older_words(self, texts: Any) -> tuple[Any, np.ndarray]:
-        """Words as models saved without `reading_` see them: those of no training text vanish."""
-        return self.words_.transform(texts), self.words_.idf_
 
     def _open_words(self, texts: Any) -> tuple[Any, np.ndarray]:
         """TF-IDF rows that keep words of no training text, and the rarity of every column."""
@@ -179,11 +169,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
             Their cosine is the feature "character cosine".
         """
         check_is_fitted(self)
-        return transformed_by_words(self.characters_, self._read(texts))
-
-    def _read(self, texts: Any) -> Any:
-        read = READINGS["normalize_text" if not hasattr(self, "reading_") else self.reading_]
-        return as_texts([read(text) for text in texts])
+        return transformed_by_words(self.characters_, _read(texts))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features, in order.
@@ -198,12 +184,14 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         names : ndarray of str, shape (39,)
             Plain words.
         """
-        names = [*COSINE_NAMES, *OVERLAP_NAMES, *SEQUENCE_NAMES, *EDIT_NAMES]
-        older = hasattr(self, "n_features_out_") and not hasattr(self, "reading_")
-        return as_texts(names if older else names + list(SIGN_NAMES))
+        return as_texts([*COSINE_NAMES, *OVERLAP_NAMES, *SEQUENCE_NAMES, *EDIT_NAMES, *SIGN_NAMES])
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())
+
+
+def _read(texts: Any) -> Any:
+    return as_texts([token_text(text) for text in texts])
 
 
 def _hashed(**params: Any) -> Pipeline:

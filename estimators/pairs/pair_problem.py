@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from estimators.inputs import (
-    READINGS,
     Fold,
     TextIndex,
     check_choice,
@@ -27,6 +26,7 @@ from estimators.inputs import (
 from estimators.persistence import savable
 from film.corpus import connected_groups
 from film.metric import triplets_from_pairs
+from film.text import token_text
 
 COUNTS = ("texts", "questions")
 
@@ -75,8 +75,6 @@ class PairProblem:
     apart, go by the wider `film.text.normalize_text`.
     """
 
-    reading = "normalize_text"  # of problems that were saved without it
-
     def __init__(
         self,
         pairs: np.ndarray,
@@ -87,7 +85,6 @@ class PairProblem:
         n_random: int,
         count: str,
     ) -> None:
-        self.reading = "token_text"
         self.labels = labels
         self.count = count
         self.n_random = n_random
@@ -95,7 +92,7 @@ class PairProblem:
         self._raw = pairs, similar, corpus
         self.training_key = digest(
             [pairs.ravel().tolist(), similar.ravel().tolist(), labels.tolist()],
-            [int(self.n_random), int(self.seed), self.reading],
+            [int(self.n_random), int(self.seed)],
         )
         self.key = digest(self.training_key, corpus, self.count)
 
@@ -110,7 +107,7 @@ class PairProblem:
                 UserWarning,
                 stacklevel=2,
             )
-        index = TextIndex(self.reading)
+        index = TextIndex("token_text")
         # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
         # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
         null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
@@ -148,7 +145,7 @@ class PairProblem:
 
     def placed(self, pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
         """Give the texts of other pairs that are new, and numbers of all, the new ones last."""
-        return place_pairs(list(map(READINGS[self.reading], self.texts)), pairs, self.reading)
+        return place_pairs([token_text(text) for text in self.texts], pairs)
 
     def or_same(self, before: PairProblem | None) -> PairProblem:
         """Give an earlier problem where it is this one, for its texts have numbers."""

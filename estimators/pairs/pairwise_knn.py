@@ -274,14 +274,10 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         pairs = check_pairs(pairs)
         ranks = self._cache(ranks_of, ignore=["problem", "pairs", "fitted", "points"])
         key = self._problem.key, digest(pairs.ravel().tolist())
-        counted = getattr(self, "_counted", None)
-        if counted is None:  # saved by an earlier version, the first of which counted all rows
-            every = np.arange(len(self._problem.labels))
-            counted = self._problem.counted(getattr(self, "_counted_rows", every))
         return ranks(
             self._unfitted,
             key,
-            counted,
+            self._counted,
             k_max,
             problem=self._problem,
             pairs=pairs,

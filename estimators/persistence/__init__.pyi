@@ -9,5 +9,5 @@ from .folders import check_new_folder as check_new_folder
 from .folders import write_folder as write_folder
 from .models import load_model as load_model
 from .models import save_model as save_model
-from .old_names import rename_parameters as rename_parameters
+from .old_states import drop_parameters as drop_parameters
 from .registry import savable as savable

@@ -46,9 +46,9 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     metadata : dict
         "class", the name of the model's class; "date", when it was saved, in ISO format and UTC;
-        "versions", a dict by package; "metadata", the dict given to `save_model`. Old files may
-        lack a date (None) and metadata (empty). Everything comes from the file and is not
-        verified.
+        "versions", a dict by package; "metadata", the dict given to `save_model`. The
+        date is None and the metadata empty if the file does not record them. Everything comes
+        from the file and is not verified.
 
     Raises
     ------

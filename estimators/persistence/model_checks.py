@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.model_selection import BaseCrossValidator
 
+from estimators.persistence.registry import is_savable
 from estimators.persistence.token_patterns import check_token_pattern
 from film.unpacking import check_sparse
 
@@ -155,3 +159,14 @@ def _check_weights(part: Any) -> None:
                     f"of {values.size} numbers that are NaN or infinite, so it cannot predict: "
                     "fit it again"
                 )
+
+
+def parameters_astray(part: Any) -> tuple[list[str], list[str]]:
+    """Name the parameters that a part of ours lacks, and those that its class does not know."""
+    kind = type(part)
+    if not (isinstance(part, BaseEstimator | BaseCrossValidator) and is_savable(kind)):
+        return [], []
+    wanted, held = list(inspect.signature(kind).parameters), vars(part)
+    public = [name for name in held if not name.startswith("_") and not name.endswith("_")]
+    lacked = [name for name in wanted if name not in held]
+    return lacked, [name for name in public if name not in wanted]

@@ -14,7 +14,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.interpolate import BSpline
 from sklearn.exceptions import InconsistentVersionWarning
 
@@ -33,8 +32,13 @@ from estimators.persistence.building import Builder
 from estimators.persistence.bundles import adopt_folder, is_bundle, moved_into
 from estimators.persistence.compact_schema import compact_schema
 from estimators.persistence.folders import write_folder
-from estimators.persistence.model_checks import check_content, check_restorable, parts_of
-from estimators.persistence.old_names import parameters_astray, read_as_today
+from estimators.persistence.model_checks import (
+    check_content,
+    check_restorable,
+    parameters_astray,
+    parts_of,
+)
+from estimators.persistence.old_states import read_as_today
 from estimators.persistence.trusted import audit, listed
 from film.corpus import checked_device
 from film.datasets import atomic_writer
@@ -155,7 +159,6 @@ def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, An
                 "versions": versions(),
                 "date": now(),
                 "metadata": known,
-                "empty": [list(array.shape) for array in _empty_arrays(parts)],
             }
             members = {name: dumped.read(name) for name in dumped.namelist()}
             members[SCHEMA] = json.dumps(schema).encode()
@@ -364,12 +367,6 @@ def _restore(parts: list[Any]) -> None:
             )
             sound = BSpline(knots, coefficients, state["k"], state["extrapolate"])
             state.update(vars(sound), axis=state["axis"])
-
-
-def _empty_arrays(parts: list[Any]) -> list[np.ndarray]:
-    # Older versions read their shapes from the header.
-    arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    return [array for array in arrays if array.dtype == object and not array.size]
 
 
 def _as_json(metadata: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimators.encoders import find_model, write_folder
-from estimators.persistence import REGRESSOR, now, rename_parameters, versions
+from estimators.persistence import REGRESSOR, drop_parameters, now, versions
 
 FORMAT = 1
 LEFT_OUT = {"model", "cache", "checkpoint", "device", "weights", "random_state", "teacher"}
@@ -92,7 +92,7 @@ def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, 
     try:
         if said["class"] != kind.__name__:
             raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
-        rename_parameters(kind.__name__, said["params"])
+        drop_parameters(kind.__name__, said["params"])
         given = {**said["params"], "model": folder}
         if said["token_weights"] is not None:
             given["weights"] = said["token_weights"]

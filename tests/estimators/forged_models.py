@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def members_of(path: Path) -> dict[str, bytes]:
-    """Members of a model file; its header without the hash, as in files of earlier versions."""
+    """Members of a model file; its header without the hash of the rest."""
     with zipfile.ZipFile(path) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
     header = json.loads(content["film-metric.json"])

@@ -21,6 +21,7 @@ from estimators.cli import main
 from estimators.cli.options import FiniteRange
 from estimators.cli.tables import write_table
 from film.datasets import make_question_pairs
+from tests.estimators.forged_models import members_of, write_members
 
 ROOT = Path(__file__).parents[2]
 
@@ -407,8 +408,13 @@ def test_18_info_tells_what_a_model_is(shelf):
     assert "train.csv" in text and "out of fold, ROC AUC" in text
 
 
-def test_18_info_says_what_an_older_model_does_not_tell(tmp_path):
-    told = run("info", ROOT / "tests" / "golden" / "fast_trees.film").stdout
+def test_18_info_says_what_a_model_without_metadata_does_not_tell(tmp_path):
+    content = members_of(ROOT / "tests" / "golden" / "fast_trees.film")
+    header = json.loads(content["film-metric.json"])
+    del header["date"]
+    path = tmp_path / "model.film"
+    write_members(path, content | {"film-metric.json": json.dumps(header).encode()})
+    told = run("info", path).stdout
     assert re.search(r"saved +unknown: not recorded in the file", told)
     assert re.search(r"trained on +unknown", told) and re.search(r"pairs +\d+", told)
 

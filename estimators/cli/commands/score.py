@@ -94,7 +94,7 @@ def score(
     if not folder and threshold is None:
         threshold = 0.5
     added = [name] if threshold is None else [name, decision]
-    knows = getattr(classifier, "has_familiarity", False)
+    knows = hasattr(classifier, "familiarity")
     if knows:
         added.append("familiarity" if name == "probability" else f"{name}_familiarity")
     taken = [column for column in added if column in table.columns]

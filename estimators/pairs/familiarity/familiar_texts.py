@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import SentenceEncoder
-from estimators.inputs import READINGS, as_texts, check_pairs, check_texts
+from estimators.inputs import as_texts, check_pairs, check_texts
 from estimators.pairs.familiarity.statistics import Embed, Familiarity
 from estimators.pairs.familiarity.unfamiliar import warn_of_unfamiliar
 from estimators.pairs.familiarity.untrained_similarity import (
@@ -27,6 +27,7 @@ from estimators.pairs.stack.final_model import reaching_weights
 from estimators.pairs.stack.members import PREDICTOR_COLUMNS
 from estimators.pairs.stack.plans import learns_nothing
 from film.pairs import fallen_back, untrained_share
+from film.text import token_text
 
 MOST_TEXTS = 5_000
 """Texts of a collection that its familiarity is measured on."""
@@ -51,13 +52,8 @@ class FamiliarTexts(BaseEstimator):
     _final_fit_params: dict[str, Any]
     features_: Any
     _untrained: UntrainedSimilarity
+    _familiarity: Familiarity
     _training_similarity: TrainingSimilarity
-
-    @property
-    def has_familiarity(self) -> bool:
-        """Whether the fitted model counted its texts, as earlier versions did not."""
-        check_is_fitted(self)
-        return hasattr(self, "_familiarity")
 
     def familiarity(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
         """Tell how like the fitted texts those of pairs are.
@@ -75,11 +71,6 @@ class FamiliarTexts(BaseEstimator):
             From 0, of another kind, to 1. It changes no probability. Where many pairs have
             `familiarity_limit_` or less, the texts are of a kind that the model does not know: see
             `adapt`.
-
-        Raises
-        ------
-        ValueError
-            If the model was saved before it kept what this needs.
 
         Notes
         -----
@@ -100,7 +91,7 @@ class FamiliarTexts(BaseEstimator):
         """
         check_is_fitted(self)
         embed = self._embed(encodings or Encodings())
-        return self._known_texts().of_pairs(check_pairs(pairs), embed)
+        return self._familiarity.of_pairs(check_pairs(pairs), embed)
 
     @property
     def familiarity_limit_(self) -> float:
@@ -109,7 +100,8 @@ class FamiliarTexts(BaseEstimator):
         Measured on training pairs whose texts were left out, with `film.pairs.familiarity_limit`;
         0, which pairs with an unknown or empty text alone have, where there are too few of them.
         """
-        return self._known_texts().limit(self._embed(Encodings()))
+        check_is_fitted(self)
+        return self._familiarity.limit(self._embed(Encodings()))
 
     def warn_of_unfamiliar(
         self, familiarity: np.ndarray, what: str = "pairs", stacklevel: int = 3
@@ -129,7 +121,7 @@ class FamiliarTexts(BaseEstimator):
         -----
         UnfamiliarTextsWarning
         """
-        if getattr(self, "untrained_share_", 0.0) == 0:
+        if self.untrained_share_ == 0:
             warn_of_unfamiliar(familiarity, self.familiarity_limit_, what, stacklevel + 1)
 
     def adapt(self, texts: Any, encodings: Encodings | None = None) -> Any:
@@ -159,9 +151,9 @@ class FamiliarTexts(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If texts are missing or none, the model was saved by an earlier version, or it has no
-            untrained similarity: its final model is one of your own, or it has neither lexical
-            features nor a member that learns nothing, such as a `SentenceEncoder`.
+            If texts are missing, or the model has no untrained similarity: its final model is one
+            of your own, or it has neither lexical features nor a member that learns nothing, such
+            as a `SentenceEncoder`.
 
         Warns
         -----
@@ -191,7 +183,6 @@ class FamiliarTexts(BaseEstimator):
         0.0
         """
         check_is_fitted(self)
-        known = self._known_texts()
         if texts is None:
             self.untrained_share_ = 0.0
             return self
@@ -214,9 +205,9 @@ class FamiliarTexts(BaseEstimator):
             *(self.out_of_fold_, self._labels, weights),
         )
         embed = self._embed(encodings)
-        familiarity = known.of_pairs(np.column_stack([sample, sample]), embed)
+        familiarity = self._familiarity.of_pairs(np.column_stack([sample, sample]), embed)
         n_texts = len(set(sample))
-        share = untrained_share(familiarity, known.typical(embed))
+        share = untrained_share(familiarity, self._familiarity.typical(embed))
         self.untrained_share_ = share * min(1.0, n_texts / FEWEST_TEXTS)
         if n_texts < FEWEST_TEXTS:
             warnings.warn(
@@ -227,16 +218,6 @@ class FamiliarTexts(BaseEstimator):
                 stacklevel=2,
             )
         return self
-
-    def _known_texts(self) -> Familiarity:
-        check_is_fitted(self)
-        known = getattr(self, "_familiarity", None)
-        if known is None or not hasattr(self, "_training_similarity"):
-            raise ValueError(
-                "this model was saved by an earlier version, which did not count the words of its "
-                "training texts: fit it again"
-            )
-        return known
 
     def _learn_texts(self, problem: PairProblem) -> None:
         """Count the words of the training texts, and compare some within their own collection."""
@@ -255,14 +236,14 @@ class FamiliarTexts(BaseEstimator):
 
     def _beside(self, inputs: np.ndarray, pairs: np.ndarray, encodings: Encodings) -> np.ndarray:
         """Add to the final model's inputs what an adapted model looks at too."""
-        if getattr(self, "untrained_share_", 0.0) == 0 or self._untrained.reading is None:
+        if self.untrained_share_ == 0 or self._untrained.reading is None:
             return inputs
         reading = self._readings(encodings)[self._untrained.reading]
         return self._untrained.beside(inputs, pairs, reading)
 
     def _fallen_back(self, p: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Give untrained similarity its share in the final model's probabilities."""
-        share = getattr(self, "untrained_share_", 0.0)
+        share = self.untrained_share_
         if share == 0:
             return p
         wanted = len(self.feature_names_out_) + len(self._untrained.typical)
@@ -275,7 +256,7 @@ class FamiliarTexts(BaseEstimator):
 
     def _beside_names(self) -> list[str]:
         """Names of the columns that `_beside` adds."""
-        share = getattr(self, "untrained_share_", 0.0)
+        share = self.untrained_share_
         return [] if share == 0 or not self._untrained.typical else [NAME]
 
     def _typical_inputs(self) -> np.ndarray:
@@ -307,11 +288,10 @@ class FamiliarTexts(BaseEstimator):
 
 def _vectors_of(member: Any, collection: Any, encodings: Encodings) -> Embed:
     """Embed texts; those of the collection are embedded already."""
-    read = READINGS[collection.reading]
     place = {text: row for row, text in enumerate(collection.texts)}
 
     def embed(texts: list[str]) -> np.ndarray:
-        rows = np.array([place.get(read(text), -1) for text in texts])
+        rows = np.array([place.get(token_text(text), -1) for text in texts])
         vectors = collection.points[rows]
         new = [text for text, row in zip(texts, rows, strict=True) if row < 0]
         if new:

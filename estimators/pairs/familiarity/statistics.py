@@ -72,11 +72,6 @@ class Familiarity:
     (`benchmarks.familiarity`).
     """
 
-    characters: LatentCharacters | None = None
-    """What models lack that were saved before it was counted."""
-    limits = 0.5, 0.5
-    """Familiarity of pairs of another kind, by words and by vectors too; here of earlier models."""
-
     def __init__(
         self,
         texts: list[str],
@@ -173,9 +168,8 @@ class Familiarity:
         ]
         length = np.log1p(np.diff(families[0].indptr))
         nearest = mean_of_nearest(self._weighted(families[0], families[1]), self.near)
-        found = [words, bigrams, length, nearest, *rarities]
-        if self.characters is not None:
-            found.append(self.characters.nearness(tokens))
+        by_characters = self.characters.nearness(tokens)
+        found = [words, bigrams, length, nearest, *rarities, by_characters]
         if vectors is not None:
             points = _unit(vectors)
             found += [mean_of_nearest(points, self.vectors), points @ self.mean_vector]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from estimators.inputs import READINGS, Fold, place_pairs
+from estimators.inputs import Fold, place_pairs
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.encodings import Encodings
@@ -17,6 +17,7 @@ from estimators.pairs.stack.members import is_predictor
 from estimators.pairs.word_differences import WordDifferences
 from estimators.persistence import savable
 from film.pairs import neighbour_ranks, ranks_and_neighbourhoods, row_cosines
+from film.text import token_text
 from film.tokens import ONE_SIDED
 
 ORDERLESS = (LexicalFeatures, WordDifferences)
@@ -90,13 +91,8 @@ def inputs_of(
 class Collection:
     """Texts that ranks count, as points of one fitted embedder."""
 
-    reading = "normalize_text"  # of collections that were saved without it
-
-    def __init__(
-        self, texts: list[str], points: np.ndarray, counted: np.ndarray, reading: str
-    ) -> None:
-        self.texts = texts  # as the reading gives them
-        self.reading = reading
+    def __init__(self, texts: list[str], points: np.ndarray, counted: np.ndarray) -> None:
+        self.texts = texts  # as `token_text` gives them
         self.points = points
         self.counted = counted
 
@@ -108,7 +104,7 @@ class Collection:
         encodings: Encodings | None = None,
     ) -> np.ndarray:
         """Give an embedder's columns of pairs, known or new."""
-        new, codes = place_pairs(self.texts, pairs, self.reading)
+        new, codes = place_pairs(self.texts, pairs)
         points = self.points
         if new:
             found = (encodings or Encodings()).embed(embedder, new)
@@ -128,10 +124,9 @@ def make_collection(
     known = np.unique(problem.codes[rows]) if inductive else _known_codes(problem)
     texts = [problem.texts[code] for code in known]
     return Collection(
-        [READINGS[problem.reading](text) for text in texts],
+        [token_text(text) for text in texts],
         encodings.embed(fitted, texts).astype(np.float32),
         np.arange(len(known)),
-        problem.reading,
     )
 
 

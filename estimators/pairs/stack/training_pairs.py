@@ -62,6 +62,7 @@ class JudgedTraining(FamiliarTexts):
     _collections: dict[str, Any]
     _final_fit_params: dict[str, Any]
     _routing: bool
+    _training: tuple[PairProblem, dict[str, Any]] | None
 
     def pruned(self, members: list[str]) -> Any:
         """Make a classifier of some of the members, without fitting them again.
@@ -82,8 +83,7 @@ class JudgedTraining(FamiliarTexts):
         Raises
         ------
         ValueError
-            If there is no such member, or none is kept, or the model was saved by a version that
-            did not keep what this needs.
+            If there is no such member, or none is kept.
 
         Examples
         --------
@@ -99,8 +99,6 @@ class JudgedTraining(FamiliarTexts):
         unknown = set(members) - set(names) if isinstance(members, list) else {repr(members)}
         if unknown or not members:
             raise ValueError(f"members={members!r} must list some of {', '.join(names)}")
-        if not hasattr(self, "_copies"):
-            raise ValueError("this model was saved by an earlier version: fit it again")
         by_name = with_columns(self.members_, self._neighbourhood)
         n_columns = sum(len(columns) for _, _, columns in by_name)
         kept = [column for name, _, columns in by_name if name in members for column in columns]
@@ -210,18 +208,12 @@ class JudgedTraining(FamiliarTexts):
 
         Notes
         -----
-        The model keeps 8 bytes per distinct training text, whatever its length. One saved by an
-        earlier version keeps a part of the texts only, and none in collection mode; what it does
-        not recognise may be known all the same.
+        The model keeps 8 bytes per distinct training text, whatever its length.
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)
-        known = getattr(self, "_fingerprints", None)
-        if known is None:
-            collections = self._collections.values() if self.corpus is None else ()
-            known = fingerprints({text for each in collections for text in each.texts})
         given = fingerprints(pairs.ravel().tolist()).reshape(-1, 2)
-        return np.asarray(np.isin(given, known).any(axis=1))
+        return np.asarray(np.isin(given, self._fingerprints).any(axis=1))
 
     def out_of_fold_probabilities(self) -> np.ndarray:
         """Probabilities of the training pairs by models that did not see their labels.
@@ -238,14 +230,13 @@ class JudgedTraining(FamiliarTexts):
         Raises
         ------
         ValueError
-            If the model was saved before it kept what this needs, or its folds hold too few pairs.
+            If its folds hold too few pairs.
 
         Warns
         -----
         UserWarning
             If the folds are too small for members to be fitted without two of them: the final
             models then learn from `out_of_fold_`, which saw a little of the labels they judge.
-            So do, without a warning, models of earlier versions.
 
         Notes
         -----
@@ -258,18 +249,13 @@ class JudgedTraining(FamiliarTexts):
         """
         check_is_fitted(self)
         self._check_prior()
-        if not hasattr(self, "_fold_of_row"):
-            raise ValueError(
-                "this model was saved by an earlier version, which did not keep the labels of its "
-                "training pairs: fit it again"
-            )
         if self._out_of_fold_probabilities is None:
             self._out_of_fold_probabilities = cross_fitted_probabilities(
                 self.final_estimator_,
                 self._nested_inputs(),
                 self._labels,
                 self._fold_of_row,
-                getattr(self, "_part_of_fold", None),
+                self._part_of_fold,
                 self._final_fit_params,
                 self.train_prior_,
                 self._routing,
@@ -279,16 +265,15 @@ class JudgedTraining(FamiliarTexts):
         return raised(self._out_of_fold_probabilities, same, self._shifted)
 
     def _nested_inputs(self) -> np.ndarray:
-        training = getattr(self, "_training", None)
-        if training is not None:
-            problem, fit_params = training
+        if self._training is not None:
+            problem, fit_params = self._training
             try:
                 with sklearn.config_context(enable_metadata_routing=self._routing):
                     return nested_inputs(
                         [(name, clone(member)) for name, member in self.members_],
-                        set(getattr(self, "_own_folds", ())),
+                        set(self._own_folds),
                         problem,
-                        getattr(self, "_neighbourhood", None),
+                        self._neighbourhood,
                         fit_params,
                         self.out_of_fold_,
                         self._fold_of_row,

@@ -105,10 +105,6 @@ class Checkpoint:
                 f"checkpoint={str(self.folder)!r} has format {found['format']!r}, which this "
                 "version does not read; use another folder"
             )
-        # Older checkpoints record only this about their objective.
-        was_contrastive = run.pop("is_contrastive", None)
-        if was_contrastive == (self.run.get("objective") == "contrastive"):
-            run["objective"] = self.run["objective"]
         differ = [name for name in self.run if run.get(name) != self.run[name]]
         if differ:
             shown = ", ".join(

@@ -7,7 +7,7 @@ import pytest
 
 from estimators.inputs.pairs import check_pairs
 from estimators.inputs.texts import TextIndex, as_texts, check_texts, place_pairs
-from film.text import normalize_text
+from film.text import token_text
 
 
 def test_texts_that_read_alike_share_a_number():
@@ -122,12 +122,12 @@ def test_which_text_of_a_pair_comes_first_moves_no_number():
     again, swapped = place_pairs(KNOWN, pairs[:, ::-1])
     assert new == again
     assert np.array_equal(codes, swapped[:, ::-1])
-    alike = [normalize_text(a) == normalize_text(b) for a, b in pairs]
+    alike = [token_text(a) == token_text(b) for a, b in pairs]
     assert np.array_equal(codes[:, 0] == codes[:, 1], alike)
     for (first, second), pair_codes in zip(pairs, codes, strict=True):
         for text, code in zip((first, second), pair_codes, strict=True):
             held = KNOWN[code] if code < len(KNOWN) else new[code - len(KNOWN)]
-            assert normalize_text(held) == normalize_text(text)
+            assert token_text(held) == token_text(text)
 
 
 def test_pairs_beside_nothing_known_are_all_new():

@@ -34,9 +34,8 @@ from estimators.pairs import probabilities_and_familiarities
 from estimators.pairs.familiarity import familiar_texts
 from estimators.pairs.familiarity.hashed_counts import hashed_families
 from estimators.pairs.familiarity.latent_characters import LatentCharacters
-from estimators.pairs.familiarity.weights import WEIGHTS
 from film.datasets import make_documents, make_question_pairs
-from film.pairs import drawn_to_neighbours, familiarities
+from film.pairs import drawn_to_neighbours
 from film.text import token_text
 
 DATA = make_question_pairs(420, random_state=0)
@@ -117,8 +116,6 @@ def test_the_limit_is_that_of_pairs_left_out_and_kept_by_saving(tmp_path):
     for value, doubts in ((model.familiarity_limit_, True), (0.5, False)):
         verdict = replace(model.explain(NEW[:1])[0], familiarity=value)
         assert ("rely less on this result" in verdict.familiarity_note) is doubts
-    vars(known).pop("limits")  # saved by an earlier version
-    assert model.familiarity_limit_ == 0.5
 
 
 def test_texts_of_another_kind_are_warned_of_in_python_too(model):
@@ -298,31 +295,6 @@ def test_what_is_no_collection_is_refused(model, texts):
     with pytest.raises((TypeError, ValueError), match="texts"):
         model.adapt(texts)
     assert model.untrained_share_ == 0
-
-
-def test_models_of_earlier_versions_say_what_they_lack():
-    model = fitted()
-    del model._familiarity, model.untrained_share_
-    assert model.predict_proba(NEW[:5]).shape == (5, 2)
-    with pytest.raises(ValueError, match="saved by an earlier version"):
-        model.familiarity(NEW[:5])
-    with pytest.raises(ValueError, match="saved by an earlier version"):
-        model.adapt(["a text"])
-
-
-def test_models_of_six_statistics_keep_the_weights_of_these(model, tmp_path):
-    fewer = fitted()
-    known = fewer._familiarity
-    del known.characters
-    known.frequencies = known.frequencies[:4]
-    known.means, known.deviations = known.means[:6], known.deviations[:6]
-    save_model(fewer, tmp_path / "model.zip")
-    loaded = load_model(tmp_path / "model.zip")
-    found = loaded._familiarity.of_both(NEW, None)
-    assert np.array_equal(found, model._familiarity.of_both(NEW, None)[:, :6])
-    told = familiarities(found, known.means, known.deviations, *WEIGHTS[6])
-    assert loaded.familiarity(NEW) == pytest.approx(told, abs=1e-12)
-    assert loaded.adapt(["Der Hund schläft."]).untrained_share_ == pytest.approx(1)
 
 
 def test_features_of_texts_are_counted_once_each():

@@ -1,6 +1,5 @@
 """RCMDRegressor learns: gradients, best weights, interruptions, objectives, bad input."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -337,21 +336,6 @@ def test_checkpoints_of_other_runs_and_torn_files_are_refused(tiny_model, tmp_pa
     state.write_bytes(state.read_bytes()[:-100])
     with pytest.raises(ValueError, match=r"is damaged .*delete that folder"):
         clone(model).fit(PAIRS, SCORES)
-
-
-def test_checkpoints_that_tell_only_contrast_apart_are_read(tiny_model, tmp_path):
-    model = make(tiny_model, checkpoint=tmp_path).fit(PAIRS, SCORES)
-    [path] = tmp_path.glob("step-*/state.json")
-    said = json.loads(path.read_text(encoding="utf-8"))
-    for was_contrastive in (False, True):
-        run = {k: v for k, v in said["run"].items() if k not in ("objective", "margin")}
-        run["is_contrastive"] = was_contrastive
-        path.write_text(json.dumps(said | {"run": run}), encoding="utf-8")
-        if was_contrastive:
-            with pytest.raises(ValueError, match=r"another run .*objective"):
-                clone(model).fit(PAIRS, SCORES)
-        else:
-            assert clone(model).fit(PAIRS, SCORES).loss_curve_ == model.loss_curve_
 
 
 def test_ctrl_c_keeps_the_best_model_so_far(tiny_model, monkeypatch):
