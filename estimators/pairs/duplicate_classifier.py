@@ -86,8 +86,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         is fitted once, without labels. Members that begin with the same `SentenceEncoder` share its
         vectors.
     final_estimator : classifier, default=None
-        Has `predict_proba`. None is gradient boosting that minimises log loss from 2,000 pairs
-        on, and below a logistic regression on standardised features.
+        Has `predict_proba`, and no ``class_weight`` or ``priors`` of its own. None is gradient
+        boosting that minimises log loss from 2,000 pairs on, and below a logistic regression on
+        standardised features.
     features : {"lexical"}, transformer or None, default="lexical"
         Pairs → dense features beside the members'. It sees no labels. "lexical" is
         `LexicalFeatures`.
@@ -138,7 +139,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         What the final model learned from.
     train_prior_ : float
         Share of duplicates that the final model's probabilities hold at: that of the training
-        pairs, weighted by the ``sample_weight`` and ``class_weight`` that it learned with.
+        pairs, weighted by the ``sample_weight`` that it learned with.
     typical_ : ndarray of float64, shape (n_features,)
         Median of every input, which `explain` compares with.
     untrained_share_ : float
@@ -289,7 +290,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             self.features_ = features
             self.feature_names_out_ = columns
             self.out_of_fold_ = inputs
-            self.train_prior_ = prior_of(final, labels, inputs, weights)
+            self.train_prior_ = prior_of(labels, weights)
             self.typical_ = np.median(inputs, axis=0)
             self._collections, self._neighbourhood, self._copies = collections, near, copies
             self._final_fit_params = routed["final_estimator"]

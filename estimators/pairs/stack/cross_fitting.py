@@ -309,7 +309,7 @@ def cross_fitted_probabilities(
             model: Any = clone(final)
             model.fit(known[train], labels[train], **sliced)
             weights = reaching_weights(model, sliced)
-        held = prior_of(model, labels[train], known[train], weights)
+        held = prior_of(labels[train], weights)
         p = model.predict_proba(known[test])[:, 1].astype(np.float64)
         probabilities[test] = shift_prior(p, held, prior)
     return probabilities

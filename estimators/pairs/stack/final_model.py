@@ -12,7 +12,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metadata_routing import process_routing
 
 from estimators.inputs import check_choice, check_integer, cloned
@@ -21,6 +20,9 @@ from estimators.pairs.stack.near_copies import with_near_copies
 
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
+
+_OWN_PRIORS = ("class_weight", "class_prior", "priors")
+_GRIDS = ("param_grid", "param_distributions")
 
 NEIGHBOURS = 20
 """Texts of a neighbourhood, unless another number is asked for."""
@@ -53,6 +55,7 @@ def checked_final(final: Any, n_pairs: int, random_state: int) -> Any:
                 f"final_estimator={final!r} has no predict_proba; give a classifier of "
                 "probabilities, or None"
             )
+        _check_own_prior(final)
         return cloned("final_estimator", final)
     if n_pairs < BOOSTING_PAIRS:
         return make_logistic()
@@ -69,6 +72,20 @@ def checked_final(final: Any, n_pairs: int, random_state: int) -> Any:
         early_stopping=never,
         random_state=random_state,
     )
+
+
+def _check_own_prior(final: Any) -> None:
+    """Raise ValueError where a final model would give probabilities at a prior of its own."""
+    for name, value in final.get_params(deep=True).items():
+        parameter = name.rpartition("__")[2]
+        searched = str(value) if parameter in _GRIDS else ""
+        own = [each for each in _OWN_PRIORS if each in searched]
+        if own or (parameter in _OWN_PRIORS and value is not None):
+            raise ValueError(
+                f"final_estimator sets {name}={value!r}, which moves its probabilities to another "
+                "share of duplicates; leave it out, and give prior= for that share, or "
+                "sample_weight to weight pairs"
+            )
 
 
 def make_logistic() -> Any:
@@ -141,79 +158,13 @@ def reaching_weights(final: Any, fit_params: dict[str, Any]) -> Any:
     return reaching_weights(last, own)
 
 
-def prior_of(
-    final: Any,
-    labels: NDArray[Any],
-    inputs: NDArray[np.float64],
-    weights: Any = None,
-) -> float:
-    """Share of class 1 that a fitted classifier's probabilities hold at.
+def prior_of(labels: NDArray[Any], weights: Any = None) -> float:
+    """Return the weighted share of duplicates, at which the probabilities of a model hold.
 
-    It is the weighted share of class 1 among the training rows, weights being the products of
-    ``sample_weight`` and ``class_weight``. A prior that the model was given (`priors` of
-    `GaussianNB` and discriminant analysis, `class_prior` of other naive Bayes) comes before them.
-    Of a pipeline the last step counts, of a search the best estimator.
-
-    Parameters
-    ----------
-    final : classifier
-        Fitted to ``inputs`` and ``labels``, with row ``weights`` from `reaching_weights`.
-    labels : ndarray of int, shape (n,)
-        0 and 1, both present.
-    inputs : ndarray of float64, shape (n, n_features)
-        What it was fitted to.
-
-    Returns
-    -------
-    prior : float
-        In (0, 1), unless weights leave a class without weight.
-
-    Notes
-    -----
-    "balanced" classes count weights in some models of scikit-learn (logistic regression, forests)
-    and rows in others (trees, boosting), which matters with ``sample_weight`` alone. Which of the
-    two a model did shows in its probabilities: with rows weighted to prior π, the mean of a model's
-    probabilities at π is π.
+    ``weights`` come from `reaching_weights`. `checked_final` refuses models that would move their
+    probabilities to another share.
     """
-    model = _model_behind(final)
-    given = _given_prior(model)
-    if given is not None:
-        return given
-    rows = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
-    classes = getattr(model, "class_weight", None)
-    if classes is None:
-        return float(np.average(labels, weights=rows))
-    if not isinstance(classes, str):
-        return float(np.average(labels, weights=rows * compute_sample_weight(classes, labels)))
-    counted = float(np.average(labels, weights=rows * compute_sample_weight("balanced", labels)))
-    if weights is None:
-        return counted
-    p = final.predict_proba(inputs)[:, 1]
-    low, high = (np.average(p[labels == c], weights=rows[labels == c]) for c in (0, 1))
-    return min((0.5, counted), key=lambda prior: abs(prior * high + (1 - prior) * low - prior))
-
-
-def _model_behind(final: Any) -> Any:
-    """Give the model behind a pipeline or a search, whose probabilities these are."""
-    while True:
-        if isinstance(final, Pipeline):
-            final = final.steps[-1][1]
-        elif hasattr(final, "best_estimator_"):
-            final = final.best_estimator_
-        else:
-            return final
-
-
-def _given_prior(model: Any) -> float | None:
-    """Give the prior that a generative model holds, whether given or learned."""
-    for name in ("class_prior_", "priors_"):
-        prior = getattr(model, name, None)
-        if prior is not None and np.shape(prior) == (2,):
-            return float(prior[1])
-    logarithm = getattr(model, "class_log_prior_", None)
-    if logarithm is not None and np.shape(logarithm) == (2,):
-        return float(np.exp(logarithm[1]))
-    return None
+    return float(np.average(labels, weights=weights))
 
 
 def check_weights(weights: Any, labels: NDArray[Any]) -> None:

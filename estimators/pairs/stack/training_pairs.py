@@ -122,7 +122,7 @@ class JudgedTraining(FamiliarTexts):
                 final, less.feature_names_out_, less.out_of_fold_, labels, less._copies, params
             )
             weights = reaching_weights(final, params)
-        less.train_prior_ = prior_of(final, labels, less.out_of_fold_, weights)
+        less.train_prior_ = prior_of(labels, weights)
         less.untrained_share_ = 0.0
         return less
 
