@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
     TwoLabels,
     check_pairs,
+    check_texts,
     check_verbose,
     checked_memory,
     duplicate_column,
@@ -19,9 +23,19 @@ from estimators.inputs import (
     splitter_of,
     tags_of_texts,
 )
-from estimators.pairs.familiarity.unfamiliar import FEWEST_PAIRS, drawn_rows
+from estimators.pairs.familiarity.domain import VECTORS, Domain, readings_of
+from estimators.pairs.familiarity.unfamiliar import (
+    FEWEST_PAIRS,
+    drawn_rows,
+    warn_of_unfamiliar,
+)
 from estimators.pairs.pair_problem import checked_problem
-from estimators.pairs.stack.cross_fitting import count_steps, fit_members
+from estimators.pairs.stack.cross_fitting import (
+    count_steps,
+    cross_fitted_probabilities,
+    fit_members,
+    nested_inputs,
+)
 from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.features import (
     checked_features,
@@ -39,8 +53,13 @@ from estimators.pairs.stack.final_model import (
 )
 from estimators.pairs.stack.judging import inputs_of
 from estimators.pairs.stack.members import (
+    PREDICTOR_COLUMNS,
     checked_members,
     columns_of,
+    member_diagram,
+    members_replaced,
+    named_members,
+    params_of_members,
     take_rows,
     with_columns,
 )
@@ -54,11 +73,13 @@ from estimators.pairs.stack.plans import (
     check_devices,
     check_encoders,
     check_member_cv,
+    learns_nothing,
     make_plans,
 )
-from estimators.pairs.stack.routing import routed_metadata, weighted_rows
-from estimators.pairs.stack.training_pairs import JudgedTraining
+from estimators.pairs.stack.routing import metadata_router, routed_metadata, weighted_rows
+from estimators.pairs.stack.training_record import TrainingRecord
 from estimators.persistence import savable
+from film.pairs import ThresholdCurve, shift_prior, threshold_for_precision
 
 STEPS = {"features": 1, "near copies": 1, "final model": 3, "training texts": 4}
 """Steps of the bar beside those of members, by what they took beside them on 8,000 pairs."""
@@ -69,7 +90,7 @@ def _no_stage(*_: Any) -> None:
 
 
 @savable
-class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
+class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     """Judge pairs of texts by several members and lexical features, as one calibrated probability.
 
     Each member is fitted on question-disjoint folds and judges held-out pairs only; a final model
@@ -144,6 +165,10 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         Median of every input, which `explain` compares with.
     untrained_share_ : float
         Share of untrained similarity in the log-odds: 0, unless `adapt` set another.
+    familiarity_limit_ : float
+        Familiarity that fewer than 5 % of pairs like those of the fit have or fall below.
+    prior_ : float
+        Share of duplicates that the probabilities are for.
 
     See Also
     --------
@@ -295,9 +320,11 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
             self._collections, self._neighbourhood, self._copies = collections, near, copies
             self._final_fit_params = routed["final_estimator"]
             self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
-            self._remember(problem, folds, own_folds, {name: routed[name] for name in names})
+            given = {name: routed[name] for name in names}
+            self._record = TrainingRecord(problem, folds, own_folds, given)
             stage("training texts", 0)
-            self._learn_texts(problem)
+            readings = self._readings(Encodings())
+            self._domain = Domain(problem, readings, adapts=self.final_estimator is None)
             stage("training texts", STEPS["training texts"])
         return self
 
@@ -320,7 +347,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         pairs, near = check_pairs(pairs), self._neighbourhood
         encodings = encodings or Encodings()
         found = inputs_of(self.members_, self._collections, self.features_, pairs, near, encodings)
-        return self._beside(found, pairs, encodings)
+        return self._domain.append_similarity(found, pairs, self._readings(encodings))
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Probability that pairs are duplicates.
@@ -372,7 +399,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         check_is_fitted(self)
         learned = inputs[:, : len(self.feature_names_out_)]
         p = self.final_estimator_.predict_proba(learned)[:, 1].astype(np.float64)
-        p = self._fallen_back(p, inputs)
+        p = self._domain.blend(p, inputs, len(self.feature_names_out_))
         same = [Sameness.OTHER] * len(p)
         if pairs is not None:
             same = samenesses(check_pairs(pairs))
@@ -416,19 +443,456 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, JudgedTraining):
         check_is_fitted(self)
         pairs, encodings = check_pairs(pairs), Encodings()
         members = with_columns(self.members_, self._neighbourhood)
-        names = self.feature_names_out_ + self._beside_names()
+        names = self.feature_names_out_ + self._domain.names
         return explain_verdicts(
             pairs,
             lambda inputs, of=None: duplicate_column(self.probabilities_of(inputs, of), self),
             self.inputs(pairs, encodings),
             self.inputs(pairs[:, [0, 0]], encodings),
             [how.value for how in samenesses(pairs)],
-            typical=self._typical_inputs(),
+            typical=self._domain.append_typical(self.typical_),
             members=members,
             feature_names=names[sum(len(of) for _, _, of in members) :],
             familiarities=self.familiarity(pairs, encodings),
             familiarity_limit=self.familiarity_limit_,
         )
+
+    @property
+    def prior_(self) -> float:
+        """Share of duplicates that the probabilities are made for."""
+        check_is_fitted(self)
+        return self.train_prior_ if self.prior is None else float(self.prior)
+
+    def _check_prior(self) -> None:
+        prior: Any = self.prior
+        if prior is None:
+            return
+        if isinstance(prior, bool) or not isinstance(prior, (int, float, np.number)):
+            raise TypeError(f"prior={prior!r} must be a number between 0 and 1, or None")
+        if not 0 < float(prior) < 1:
+            raise ValueError(
+                f"prior={prior!r} must lie strictly between 0 and 1: it is the share of "
+                "duplicates where predictions are made; None keeps that of training"
+            )
+
+    def _shifted(self, p: np.ndarray) -> np.ndarray:
+        return p if self.prior is None else shift_prior(p, self.train_prior_, self.prior_)
+
+    def trained_on(self, pairs: Any) -> np.ndarray:
+        """Tell which pairs hold a question that the model was trained on.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+
+        Returns
+        -------
+        known : ndarray of bool, shape (n_pairs,)
+            Whether either text stood in a training pair or in a further similar one, up to
+            normalisation. Texts of `corpus` alone do not count: they came without labels.
+
+        Notes
+        -----
+        The model keeps 8 bytes per distinct training text, whatever its length.
+        """
+        check_is_fitted(self)
+        return self._record.knows(check_pairs(pairs))
+
+    def out_of_fold_probabilities(self) -> np.ndarray:
+        """Probabilities of the training pairs by models that did not see their labels.
+
+        A final model judges each fold that was fitted to the others, and so were the members that
+        it learned from; texts that are the same count as in `predict_proba`. They show what the
+        fitted model does on new pairs.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n_pairs,)
+            Of a duplicate, in the order of the training pairs, at the prior `prior_`.
+
+        Raises
+        ------
+        ValueError
+            If its folds hold too few pairs.
+
+        Warns
+        -----
+        UserWarning
+            If the folds are too small for members to be fitted without two of them: the final
+            models then learn from `out_of_fold_`, which saw a little of the labels they judge.
+
+        Notes
+        -----
+        The first call fits every member cv (cv − 1) / 2 times to what two folds leave, with the
+        default about as long as `fit` took, and the final model once per fold. Until then the
+        model keeps its training pairs, also when it is saved. Members that learn nothing, and
+        those with a number of folds in ``member_cv``, are not fitted again: with the latter, a
+        final model judges a fold by the other folds of its part alone, 1 / ``member_cv`` of the
+        pairs, and so a little worse than the fitted one.
+        """
+        check_is_fitted(self)
+        self._check_prior()
+        record = self._record
+        if record.probabilities is None:
+            record.probabilities = cross_fitted_probabilities(
+                self.final_estimator_,
+                self._nested_inputs(),
+                record.labels,
+                record.fold_of_row,
+                record.part_of_fold,
+                self._final_fit_params,
+                self.train_prior_,
+                self._routing,
+            )
+            record.training = None
+        return raised(record.probabilities, record.samenesses(), self._shifted)
+
+    def _nested_inputs(self) -> np.ndarray:
+        record = self._record
+        if record.training is not None:
+            problem, fit_params = record.training
+            try:
+                with sklearn.config_context(enable_metadata_routing=self._routing):
+                    return nested_inputs(
+                        [(name, clone(member)) for name, member in self.members_],
+                        set(record.own_folds),
+                        problem,
+                        self._neighbourhood,
+                        fit_params,
+                        self.out_of_fold_,
+                        record.fold_of_row,
+                        checked_memory(self.memory).cache,
+                        int(self.verbose),
+                    )
+            except ValueError as error:
+                told = ". ".join([str(error), *getattr(error, "__notes__", [])])
+                warnings.warn(
+                    "probabilities out of fold may flatter a little, since folds are too small to "
+                    f"be nested, or a member refuses them: {told}. Train on more pairs",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return np.repeat(self.out_of_fold_[None], int(record.fold_of_row.max()) + 1, axis=0)
+
+    def threshold_curve(
+        self, *, prior: float | None = None, confidence: float = 0.95
+    ) -> ThresholdCurve:
+        """Precision, recall and F1 by threshold, on the training pairs out of fold.
+
+        Parameters
+        ----------
+        prior : float, default=None
+            Share of duplicates among the pairs that will be judged: probabilities are shifted and
+            pairs weighted to it. None is `prior_`.
+        confidence : float, default=0.95
+            Of each interval.
+
+        Returns
+        -------
+        curve : ThresholdCurve
+            At every distinct probability. Pairs that shared questions link count as dependent.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As in `out_of_fold_probabilities`, or if a parameter is no number or out of range.
+
+        See Also
+        --------
+        film.pairs.threshold_curve : How the intervals are made.
+        """
+        p = self.out_of_fold_probabilities()
+        share = self.prior_ if prior is None else prior
+        return self._record.threshold_curve(shift_prior(p, self.prior_, share), share, confidence)
+
+    def threshold_for(
+        self, precision: float, *, prior: float | None = None, confidence: float = 0.95
+    ) -> float:
+        """Lowest probability from which on pairs are duplicates with a wanted precision.
+
+        Parameters
+        ----------
+        precision : float in (0, 1)
+            Least share of true duplicates among the pairs at or above the threshold.
+        prior, confidence : float
+            As in `threshold_curve`.
+
+        Returns
+        -------
+        threshold : float
+            For probabilities at the prior. The low end of its precision's interval, out of fold,
+            is at least ``precision``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If no threshold is known to reach the precision, or as in `threshold_curve`.
+
+        Notes
+        -----
+        It holds for pairs that are drawn as the training pairs were, up to their share of
+        duplicates. Candidates of a search for duplicates are all near each other: where the
+        training pairs are not, those that are no duplicates are harder than it knows.
+
+        Examples
+        --------
+        >>> from estimators import fast_duplicates
+        >>> from film.datasets import make_question_pairs
+        >>> data = make_question_pairs(400, random_state=0)
+        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
+        >>> 0 < model.threshold_for(0.6) < 1
+        True
+        """
+        curve = self.threshold_curve(prior=prior, confidence=confidence)
+        chosen = threshold_for_precision(curve, precision)
+        if chosen is None:
+            best = int(np.argmax(curve.precision_interval[:, 0]))
+            raise ValueError(
+                f"precision {precision:g}: no threshold is known to reach it with "
+                f"{confidence:.0%} confidence, by {len(self._record.labels)} training pairs out of "
+                f"fold; from {curve.thresholds[best]:.4f} on it is at least "
+                f"{curve.precision_interval[best, 0]:.4f}: ask for less, or train on more pairs"
+            )
+        return float(curve.thresholds[chosen])
+
+    def familiarity(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
+        """Tell how like the fitted texts those of pairs are.
+
+        Parameters
+        ----------
+        pairs : array-like of str, shape (n_pairs, 2)
+            Texts.
+        encodings : Encodings, default=None
+            As in `DuplicateClassifier.inputs`.
+
+        Returns
+        -------
+        familiarity : ndarray of float64, shape (n_pairs,)
+            From 0, of another kind, to 1. It changes no probability. Where many pairs have
+            `familiarity_limit_` or less, the texts are of a kind that the model does not know: see
+            `adapt`.
+
+        Notes
+        -----
+        Statistics of both texts: how rare their words, bigrams, words near each other and
+        patterns of frequent words are, how long they are, how near the nearest fitted texts are by
+        words and by parts of words; and how near by the vectors of a member that is a
+        `SentenceEncoder`, where there is one. Labels play no part. A text of which no word is known
+        makes it 0, as the empty text does.
+
+        Examples
+        --------
+        >>> from estimators import fast_duplicates
+        >>> from film.datasets import make_question_pairs
+        >>> data = make_question_pairs(400, random_state=0)
+        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs[:300], data.y[:300])
+        >>> model.familiarity([("Der Hund schläft.", ""), ("日本語", "テスト")])
+        array([0., 0.])
+        """
+        check_is_fitted(self)
+        embed = self._readings(encodings or Encodings()).get(VECTORS)
+        return self._domain.familiarity.of_pairs(check_pairs(pairs), embed)
+
+    @property
+    def familiarity_limit_(self) -> float:
+        """Familiarity that fewer than 5 % of pairs of the fitted kind have or fall below.
+
+        Measured on training pairs whose texts were left out, with `film.pairs.familiarity_limit`;
+        0, which pairs with an unknown or empty text alone have, where there are too few of them.
+        """
+        check_is_fitted(self)
+        return self._domain.familiarity.limit(self._readings(Encodings()).get(VECTORS))
+
+    def warn_of_unfamiliar(
+        self, familiarity: np.ndarray, what: str = "pairs", stacklevel: int = 3
+    ) -> None:
+        """Warn where more than a quarter are of another kind, unless the model is adapted.
+
+        Parameters
+        ----------
+        familiarity : ndarray of float64, shape (n,)
+            From `familiarity`.
+        what : str, default="pairs"
+            What has them, in the message.
+        stacklevel : int, default=3
+            Of the warning.
+
+        Warns
+        -----
+        UnfamiliarTextsWarning
+        """
+        if self.untrained_share_ == 0:
+            warn_of_unfamiliar(familiarity, self.familiarity_limit_, what, stacklevel + 1)
+
+    def adapt(self, texts: Any, encodings: Encodings | None = None) -> Any:
+        """Let untrained similarity judge the more, the less a collection is like the fitted texts.
+
+        Log-odds become ``(1 − λ) · logit p + λ · u``, λ being `film.pairs.untrained_share` of the
+        texts' familiarity. u is untrained similarity on the scale that the training labels gave
+        it: the cosine of vectors drawn towards their neighbours in the collection
+        (`film.pairs.drawn_to_neighbours`), those of a member that is a `SentenceEncoder`, else of
+        characters; and the verdicts of members that learn nothing, where there are any. `inputs`
+        and explanations have it as a column more; they still sum.
+
+        Parameters
+        ----------
+        texts : iterable of str, or None
+            An unlabelled collection, 30 different texts or more: of the kind that pairs will be
+            judged of. Of n < 30 the share is n / 30 of what it would be. None goes back to the
+            model as it was fitted.
+        encodings : Encodings, default=None
+            As in `DuplicateClassifier.inputs`.
+
+        Returns
+        -------
+        self : DuplicateClassifier
+            With `untrained_share_` set.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If texts are missing, or the model has no untrained similarity: its final model is one
+            of your own, or it has neither lexical features nor a member that learns nothing, such
+            as a `SentenceEncoder`.
+
+        Warns
+        -----
+        UserWarning
+            If there are fewer than 30 different texts: a few may look unlike the fitted ones by
+            chance, and untrained similarity would then judge what training judges better.
+
+        Notes
+        -----
+        The prior stays: texts do not tell which pairs of them will be asked. A share learned on
+        topics of the training texts that are left out is 0: there, trained members stay ahead of
+        untrained similarity. So how fast it rises is a constant, chosen on CLINC150 for
+        classifiers that were fitted to Quora, and how far texts are drawn on CLINC150 and on
+        training pairs of Quora, STS-B and SICK. At most 5,000 texts, taken at random, are the
+        collection; an encoder reads them once. `out_of_fold_probabilities` and thresholds are about
+        the fitted texts and do not follow.
+
+        Examples
+        --------
+        >>> from estimators import fast_duplicates
+        >>> from film.datasets import make_question_pairs
+        >>> data = make_question_pairs(400, random_state=0)
+        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
+        >>> model.adapt([f"Es regnet am {day}. Mai." for day in range(1, 32)]).untrained_share_
+        1.0
+        >>> model.adapt(None).untrained_share_
+        0.0
+        """
+        check_is_fitted(self)
+        if texts is None:
+            self._domain = self._domain.unadapted()
+            return self
+        given = check_texts(texts, "texts")
+        readings = self._readings(encodings or Encodings())
+        frozen = {name for name, member in self.members_ if learns_nothing(member)}
+        names = {f"{name}: {end}" for name in frozen for end in PREDICTOR_COLUMNS}
+        verdicts = [i for i, name in enumerate(self.feature_names_out_) if name in names]
+        if self.final_estimator is not None or not (readings or verdicts):
+            raise ValueError(
+                "this model has no untrained similarity to fall back to: fit it with "
+                "final_estimator=None, and features='lexical' or a member such as SentenceEncoder()"
+            )
+        weights = reaching_weights(self.final_estimator_, self._final_fit_params)
+        self._domain = self._domain.adapted(
+            given, readings, verdicts, self.out_of_fold_, self._record.labels, weights
+        )
+        return self
+
+    @property
+    def untrained_share_(self) -> float:
+        """Share of untrained similarity in the log-odds: 0, unless `adapt` set another."""
+        check_is_fitted(self)
+        return self._domain.share
+
+    def _readings(self, encodings: Encodings) -> dict[str, Any]:
+        return readings_of(self.members_, self._collections, self.features_, encodings)
+
+    def pruned(self, members: list[str]) -> Any:
+        """Make a classifier of some of the members, without fitting them again.
+
+        The final model is fitted anew to what these members gave out of fold. So a model that is
+        cheap to predict with comes from one that is not, and the worth of each member shows.
+
+        Parameters
+        ----------
+        members : list of str
+            Names of the members to keep, at least one.
+
+        Returns
+        -------
+        classifier : DuplicateClassifier
+            Fitted, not adapted. It shares its members with this one, which stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If there is no such member, or none is kept.
+
+        Examples
+        --------
+        >>> from estimators import fast_duplicates
+        >>> from film.datasets import make_question_pairs
+        >>> data = make_question_pairs(400, random_state=0)
+        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
+        >>> [name for name, _ in model.pruned(["words"]).members_]
+        ['words']
+        """
+        check_is_fitted(self)
+        names = [name for name, _ in self.members_]
+        unknown = set(members) - set(names) if isinstance(members, list) else {repr(members)}
+        if unknown or not members:
+            raise ValueError(f"members={members!r} must list some of {', '.join(names)}")
+        by_name = with_columns(self.members_, self._neighbourhood)
+        n_columns = sum(len(columns) for _, _, columns in by_name)
+        kept = [column for name, _, columns in by_name if name in members for column in columns]
+        kept += range(n_columns, self.out_of_fold_.shape[1])
+        less = copy.copy(self)
+        less.members = [entry for entry in self.members if entry[0] in members]
+        own = {name: n for name, n in (self.member_cv or {}).items() if name in members}
+        less.member_cv = own or None
+        less.members_ = [entry for entry in self.members_ if entry[0] in members]
+        less._collections = {n: each for n, each in self._collections.items() if n in members}
+        less.feature_names_out_ = [self.feature_names_out_[column] for column in kept]
+        less.out_of_fold_, less.typical_ = self.out_of_fold_[:, kept], self.typical_[kept]
+        less._record, less._domain = self._record.pruned(own), self._domain.unadapted()
+        less._copies = None if self._copies is None else self._copies[:, kept]
+        final: Any = clone(self.final_estimator_)
+        labels, params = self._record.labels.astype(int), self._final_fit_params
+        with sklearn.config_context(enable_metadata_routing=self._routing):
+            less.final_estimator_ = fit_final(
+                final, less.feature_names_out_, less.out_of_fold_, labels, less._copies, params
+            )
+            weights = reaching_weights(final, params)
+        less.train_prior_ = prior_of(labels, weights)
+        return less
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, deep ones such as ``film__film__margin`` among them."""
+        params = super().get_params(deep=deep)
+        return params | params_of_members(self.members) if deep else params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, a member by its name and nested ones as in a pipeline."""
+        if "members" in params:
+            self.members = params.pop("members")
+        names = [name for name, _ in named_members(self.members)]
+        replaced = {name: params.pop(name) for name in names if name in params}
+        if replaced:
+            self.members = members_replaced(self.members, replaced)
+        super().set_params(**params)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who asks for metadata in `fit`: members that judge pairs, and the final model."""
+        return metadata_router(self, self.members, self.final_estimator)
+
+    def _sk_visual_block_(self) -> Any:
+        return member_diagram(self.members, self.final_estimator)
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())

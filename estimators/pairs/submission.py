@@ -15,7 +15,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from estimators.inputs import check_pairs, duplicate_column
-from estimators.pairs.familiarity.familiar_texts import sampled_rows
+from estimators.pairs.familiarity.domain import sampled_rows
 from estimators.pairs.stack.encodings import Encodings
 from film.corpus import RowBlocks, cut_rows, map_blocks, shared_with, write_blocks
 from film.datasets import atomic_writer, write_submission

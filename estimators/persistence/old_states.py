@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimators.persistence.registry import find_savable
+
 _GONE = {
     "ContextModel": (
         *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
@@ -17,10 +19,46 @@ _GONE = {
 }
 """Parameters of older files that fitted models do not need, by class."""
 
+_PARTS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
+    "DuplicateClassifier": {
+        "_record": (
+            "estimators.pairs.TrainingRecord",
+            {
+                "_labels": "labels",
+                "_same": "same",
+                "_fold_of_row": "fold_of_row",
+                "_own_folds": "own_folds",
+                "_part_of_fold": "part_of_fold",
+                "_linked": "linked",
+                "_fingerprints": "fingerprints",
+                "_training": "training",
+                "_out_of_fold_probabilities": "probabilities",
+            },
+        ),
+        "_domain": (
+            "estimators.pairs.Domain",
+            {
+                "_familiarity": "familiarity",
+                "_training_similarity": "training",
+                "_untrained": "untrained",
+                "untrained_share_": "share",
+            },
+        ),
+    }
+}
+"""By class: parts that hold what were attributes of its own, with the names of then and now."""
+
 
 def read_as_today(model: Any) -> None:
-    """Bring the attributes of a loaded object up to date, in place."""
-    drop_parameters(type(model).__name__, getattr(model, "__dict__", {}))
+    """Drop parameters that are gone, and move attributes to the parts that hold them, in place."""
+    state = getattr(model, "__dict__", {})
+    drop_parameters(type(model).__name__, state)
+    for name, (place, moved) in _PARTS.get(type(model).__name__, {}).items():
+        found = {new: state.pop(old) for old, new in moved.items() if old in state}
+        if found:
+            kind: Any = find_savable(place)
+            state[name] = part = object.__new__(kind)
+            vars(part).update(found)
 
 
 def drop_parameters(kind: str, params: dict[str, Any]) -> None:

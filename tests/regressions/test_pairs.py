@@ -256,7 +256,7 @@ def test_08_a_collection_is_no_training():
 
 
 def test_08_fingerprints_take_eight_bytes_a_text(fitted):
-    assert fitted._fingerprints.nbytes == 8 * (len({*PAIRS.flat}) + 2)
+    assert fitted._record.fingerprints.nbytes == 8 * (len({*PAIRS.flat}) + 2)
 
 
 def by_hand(y, p, threshold, weights):

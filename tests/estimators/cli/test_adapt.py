@@ -12,7 +12,7 @@ from estimators import UnfamiliarTextsWarning, load_model
 from estimators.cli.tables import read_table, stream
 from estimators.corpus import DuplicateFinder
 from estimators.pairs import submission
-from estimators.pairs.familiarity import familiar_texts
+from estimators.pairs.familiarity import domain
 from tests.estimators.cli.commands import refused, run, write_csv
 
 # The last one has no label.
@@ -28,7 +28,7 @@ SHARE = "untrained similarity gets 100% of the weight in these scores"
 
 @pytest.fixture(autouse=True)
 def _few_texts_are_enough(monkeypatch):
-    monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
+    monkeypatch.setattr(domain, "FEWEST_TEXTS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_figures_are_of_the_adapted_probabilities(adapted, foreign, scores):
 def test_a_submission_in_blocks_is_adapted_to_the_same_texts(
     adapted, foreign, tmp_path, monkeypatch, large, most
 ):
-    monkeypatch.setattr(familiar_texts, "MOST_TEXTS", most)
+    monkeypatch.setattr(domain, "MOST_TEXTS", most)
     monkeypatch.setattr(stream, "LARGE", large)
     monkeypatch.setattr(submission, "BLOCK", 2)
     wanted = adapted("score", foreign / "pairs.csv").rows

@@ -6,7 +6,7 @@ import pytest
 
 from estimators import DuplicateClassifier, SentenceEncoder, load_model, save_model
 from estimators.cli.tables import read_table
-from estimators.pairs.familiarity import familiar_texts
+from estimators.pairs.familiarity import domain
 from tests.estimators.cli.commands import refused, run, write_csv
 
 
@@ -277,7 +277,7 @@ def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf, monkeypatch):
     assert "3 of 3 pairs have a familiarity of at most" in plain.err and "--adapt" in plain.err
     few = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
     assert "6 different texts are too few" in few.err and "similarity gets 20%" in few.err
-    monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
+    monkeypatch.setattr(domain, "FEWEST_TEXTS", 1)
     adapted = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
     assert "untrained similarity gets 100% of the weight in these scores" in adapted.err
     p = [row["probability"] for row in adapted.records]

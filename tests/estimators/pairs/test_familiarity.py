@@ -31,7 +31,7 @@ from estimators import (
     save_model,
 )
 from estimators.pairs import probabilities_and_familiarities
-from estimators.pairs.familiarity import familiar_texts
+from estimators.pairs.familiarity import domain
 from estimators.pairs.familiarity.hashed_counts import hashed_families
 from estimators.pairs.familiarity.latent_characters import LatentCharacters
 from film.datasets import make_documents, make_question_pairs
@@ -64,7 +64,7 @@ def model():
 
 @pytest.fixture(autouse=True)
 def _few_texts_are_enough(monkeypatch):
-    monkeypatch.setattr(familiar_texts, "FEWEST_TEXTS", 1)
+    monkeypatch.setattr(domain, "FEWEST_TEXTS", 1)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_readmes_own_example_is_familiar():
 def test_the_limit_is_that_of_pairs_left_out_and_kept_by_saving(tmp_path):
     data = make_question_pairs(800, random_state=0)
     model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
-    known = model._familiarity
+    known = model._domain.familiarity
     assert 0 < known.limit(None) == model.familiarity_limit_ < 0.5
     save_model(model, tmp_path / "model.film")
     assert load_model(tmp_path / "model.film").familiarity_limit_ == model.familiarity_limit_
@@ -189,7 +189,7 @@ def test_an_unfamiliar_collection_is_judged_by_untrained_similarity(model):
     plain = after < 0.9
     order = np.argsort(cosine[plain])
     assert (np.diff(after[plain][order]) >= -1e-12).all()
-    model.untrained_share_ = 0.5
+    model._domain.share = 0.5
     half = logit(model.predict_proba(NEW)[:, 1])
     assert half[plain] == pytest.approx((before[plain] + logit(after[plain])) / 2, abs=1e-9)
     model.adapt(None)
@@ -223,7 +223,7 @@ def test_an_adapted_model_looks_at_similarity_within_its_collection(model):
         # float32 sums of a few hundred products
         assert inputs[row, -1] == pytest.approx((first @ second.T).toarray()[0, 0], abs=1e-5)
     before = model.final_estimator_.predict_proba(plain)[:, 1]
-    u = model._untrained.log_odds(inputs)
+    u = model._domain.untrained.log_odds(inputs)
     share = model.untrained_share_
     found = model.probabilities_of(inputs)[:, 1]
     assert logit(found) == pytest.approx((1 - share) * logit(before) + share * u, abs=1e-9)
@@ -234,7 +234,7 @@ def test_an_adapted_model_looks_at_similarity_within_its_collection(model):
 
 
 def test_the_scale_is_a_logistic_regression_on_training_pairs(adapted):
-    known, untrained = adapted._training_similarity, adapted._untrained
+    known, untrained = adapted._domain.training, adapted._domain.untrained
     value = known.similarities["characters"]
     z = (value - value.mean()) / value.std()
     model = LogisticRegression().fit(z[:, None], LABELS[known.rows])
