@@ -23,6 +23,7 @@ from estimators.inputs import (
     splitter_of,
     tags_of_texts,
 )
+from estimators.pairs.encoder_checks import check_devices, check_encoders
 from estimators.pairs.familiarity.domain import VECTORS, Domain, readings_of
 from estimators.pairs.familiarity.unfamiliar import (
     FEWEST_PAIRS,
@@ -30,6 +31,7 @@ from estimators.pairs.familiarity.unfamiliar import (
     warn_of_unfamiliar,
 )
 from estimators.pairs.pair_problem import checked_problem
+from estimators.pairs.stack.augmentation import near_copies
 from estimators.pairs.stack.cross_fitting import (
     count_steps,
     cross_fitted_probabilities,
@@ -51,7 +53,13 @@ from estimators.pairs.stack.final_model import (
     prior_of,
     reaching_weights,
 )
-from estimators.pairs.stack.judging import inputs_of
+from estimators.pairs.stack.floors import Sameness, apply_floors, samenesses
+from estimators.pairs.stack.member_columns import final_inputs
+from estimators.pairs.stack.member_folds import (
+    check_member_cv,
+    is_frozen,
+    make_plans,
+)
 from estimators.pairs.stack.members import (
     PREDICTOR_COLUMNS,
     checked_members,
@@ -62,19 +70,6 @@ from estimators.pairs.stack.members import (
     params_of_members,
     take_rows,
     with_columns,
-)
-from estimators.pairs.stack.near_copies import (
-    Sameness,
-    near_copies,
-    raised,
-    samenesses,
-)
-from estimators.pairs.stack.plans import (
-    check_devices,
-    check_encoders,
-    check_member_cv,
-    learns_nothing,
-    make_plans,
 )
 from estimators.pairs.stack.routing import metadata_router, routed_metadata, weighted_rows
 from estimators.pairs.stack.training_record import TrainingRecord
@@ -303,7 +298,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             stage("near copies", 0)
             if self.final_estimator is None:
                 copies = near_copies(sorted(set(pairs.flat)), self.random_state)
-                copies = inputs_of(fitted, collections, features, copies, near)
+                copies = final_inputs(fitted, collections, features, copies, near)
             stage("near copies", STEPS["near copies"])
             stage("final model", 0)
             final = fit_final(final, columns, inputs, labels, copies, routed["final_estimator"])
@@ -346,7 +341,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         pairs, near = check_pairs(pairs), self._neighbourhood
         encodings = encodings or Encodings()
-        found = inputs_of(self.members_, self._collections, self.features_, pairs, near, encodings)
+        fitted = self.members_, self._collections, self.features_
+        found = final_inputs(*fitted, pairs, near, encodings)
         return self._domain.append_similarity(found, pairs, self._readings(encodings))
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
@@ -403,7 +399,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         same = [Sameness.OTHER] * len(p)
         if pairs is not None:
             same = samenesses(check_pairs(pairs))
-        return self._columns(raised(p, same, self._shifted))
+        return self._columns(apply_floors(p, same, self._at_prior))
 
     def predict(self, pairs: Any) -> np.ndarray:
         """Call pairs duplicates whose probability, at the prior, is above one half.
@@ -475,7 +471,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
                 "duplicates where predictions are made; None keeps that of training"
             )
 
-    def _shifted(self, p: np.ndarray) -> np.ndarray:
+    def _at_prior(self, p: np.ndarray) -> np.ndarray:
         return p if self.prior is None else shift_prior(p, self.train_prior_, self.prior_)
 
     def trained_on(self, pairs: Any) -> np.ndarray:
@@ -546,7 +542,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
                 self._routing,
             )
             record.training = None
-        return raised(record.probabilities, record.samenesses(), self._shifted)
+        return apply_floors(record.probabilities, record.samenesses(), self._at_prior)
 
     def _nested_inputs(self) -> np.ndarray:
         record = self._record
@@ -789,7 +785,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             return self
         given = check_texts(texts, "texts")
         readings = self._readings(encodings or Encodings())
-        frozen = {name for name, member in self.members_ if learns_nothing(member)}
+        frozen = {name for name, member in self.members_ if is_frozen(member)}
         names = {f"{name}: {end}" for name in frozen for end in PREDICTOR_COLUMNS}
         verdicts = [i for i, name in enumerate(self.feature_names_out_) if name in names]
         if self.final_estimator is not None or not (readings or verdicts):

@@ -25,15 +25,15 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.metric import FILM
+from estimators.pairs.encoder_checks import check_encoders
 from estimators.pairs.pair_problem import checked_problem, digest, folds_of
-from estimators.pairs.stack.members import fit_embedder
-from estimators.pairs.stack.pair_ranks import (
+from estimators.pairs.pairwise_ranks import (
     counted_texts,
     out_of_fold_ranks,
     points_of,
     ranks_of,
 )
-from estimators.pairs.stack.plans import check_encoders
+from estimators.pairs.stack.members import fit_embedder
 from estimators.persistence import savable
 from film.pairs import Rates, effective_ranks, rates_over_k
 

@@ -13,14 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from estimators import LexicalFeatures, fast_duplicates, load_model, save_model
 from estimators.pairs.presets import few_label_duplicates
-from estimators.pairs.stack.near_copies import (
-    FEWEST,
-    WEIGHT,
-    Sameness,
-    near_copies,
-    samenesses,
-    with_near_copies,
-)
+from estimators.pairs.stack.augmentation import FEWEST, WEIGHT, near_copies, with_near_copies
+from estimators.pairs.stack.floors import Sameness, samenesses
 from film.datasets import make_question_pairs
 from film.pairs.shift.priors import shift_prior
 from film.text import copy_key, token_text

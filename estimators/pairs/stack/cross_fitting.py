@@ -15,11 +15,11 @@ from sklearn.base import clone
 
 from estimators.inputs import Advance, DisjointPairsKFold, progress_bar
 from estimators.pairs.pair_problem import PairProblem
-from estimators.pairs.stack import judging
+from estimators.pairs.stack import member_columns
 from estimators.pairs.stack import members as members_of
 from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.final_model import prior_of, reaching_weights
-from estimators.pairs.stack.plans import MemberPlan, learns_nothing
+from estimators.pairs.stack.member_folds import MemberPlan, is_frozen
 from film.pairs import shift_prior
 
 NETWORK_STEPS = 10
@@ -34,7 +34,7 @@ def fit_members(
     cache: Any,
     advance: Advance | None,
     verbose: int,
-) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, judging.Collection]]:
+) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, member_columns.Collection]]:
     """Judge each fold by members fitted to the others, and fit them to all pairs.
 
     Clones of members are fitted, each with its ``fit_params``; ``cache`` is `joblib.Memory.cache`.
@@ -43,8 +43,8 @@ def fit_members(
     the texts that ranks count.
     """
     fit_member = cached_fit(cache)
-    judge = cache(_fit_and_judge, ignore=["problem", "fit_member", "encodings", "verbose"])
-    judge_all = cache(_judge_frozen, ignore=["problem", "fitted", "encodings"])
+    judge = cache(_fit_on_fold, ignore=["problem", "fit_member", "encodings", "verbose"])
+    judge_all = cache(_frozen_columns, ignore=["problem", "fitted", "encodings"])
     everything = np.arange(len(problem.pairs))
     encodings = Encodings()
     blocks, fitted, collections = [], [], {}
@@ -95,7 +95,7 @@ def fit_members(
                     plan.member, problem.key, plan.folds, whole, problem, neighbourhood, encodings
                 )
             if not members_of.is_predictor(plan.member):
-                collections[plan.name] = judging.make_collection(
+                collections[plan.name] = member_columns.make_collection(
                     whole, problem, plan.folds[0][0], encodings
                 )
         except Exception as error:
@@ -119,7 +119,7 @@ def _steps(member: Any) -> int:
     """Give the steps of a progress bar that one fit of a member counts for."""
     params = member.get_params(deep=True)
     trains = any(value for name, value in params.items() if name.rpartition("__")[2] == "epochs")
-    return NETWORK_STEPS if trains and not learns_nothing(member) else 1
+    return NETWORK_STEPS if trains and not is_frozen(member) else 1
 
 
 def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:
@@ -147,7 +147,7 @@ def _location_of(cache: Any) -> Any:
     return getattr(getattr(cache, "__self__", None), "location", None)
 
 
-def _fit_and_judge(
+def _fit_on_fold(
     member: Any,
     key: str,
     train: np.ndarray,
@@ -168,10 +168,10 @@ def _fit_and_judge(
         encodings=encodings,
         verbose=verbose,
     )
-    return judging.judge_fold(fitted, problem, train, test, neighbourhood, encodings)
+    return member_columns.columns_of_fold(fitted, problem, train, test, neighbourhood, encodings)
 
 
-def _judge_frozen(
+def _frozen_columns(
     member: Any,
     key: str,
     folds: Any,
@@ -180,7 +180,7 @@ def _judge_frozen(
     neighbourhood: int | None,
     encodings: Encodings,
 ) -> np.ndarray:
-    return judging.judge_folds(fitted, problem, folds, neighbourhood, encodings)
+    return member_columns.columns_out_of_fold(fitted, problem, folds, neighbourhood, encodings)
 
 
 def nested_inputs(
@@ -213,7 +213,7 @@ def nested_inputs(
     refitted = [
         (name, member, columns)
         for name, member, columns in members_of.with_columns(members, neighbourhood)
-        if name not in has_own_folds and not learns_nothing(member)
+        if name not in has_own_folds and not is_frozen(member)
     ]
     total = len(tasks) * sum(_steps(member) for _, member, _ in refitted)
     with progress_bar(verbose if total else 0, "out of fold", total) as advance:
@@ -233,7 +233,7 @@ def nested_inputs(
                     for own, rows, held in judged:
                         # Ranks count the texts of those out of fold, which come without labels.
                         counted = np.flatnonzero(fold_of_row != own)
-                        found = judging.judge_fold(
+                        found = member_columns.columns_of_fold(
                             fitted, problem, counted, rows, neighbourhood, encodings
                         )
                         inputs[held, rows[:, None], columns] = found

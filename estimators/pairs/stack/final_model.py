@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import process_routing
 
 from estimators.inputs import check_choice, check_integer, cloned
+from estimators.pairs.stack.augmentation import with_near_copies
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS, PREDICTOR_COLUMNS
-from estimators.pairs.stack.near_copies import with_near_copies
 
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""

@@ -13,7 +13,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from estimators.inputs import cloned, finished_fits_only, showing_progress
 from estimators.pairs.pair_problem import PairProblem, digest
 from estimators.pairs.stack.encodings import Encodings
-from estimators.pairs.stack.plans import learns_nothing
+from estimators.pairs.stack.member_folds import is_frozen
 from film.pairs import NEIGHBOURHOOD_NAMES
 
 EMBEDDER_COLUMNS = ("cosine", "rank from the nearer side", "rank from the farther side")
@@ -117,7 +117,7 @@ def fit_member(
     if not is_predictor(member):
         return fit_embedder(member, key, rows, problem, encodings, verbose)
     fresh: Any = clone(member)
-    if learns_nothing(member):
+    if is_frozen(member):
         return fresh.fit(problem.pairs[rows], None)
     run = _place_of_run(member, key, rows, runs)
     if run is not None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from estimators.inputs import Fold, fingerprints
 from estimators.pairs.pair_problem import PairProblem
-from estimators.pairs.stack.near_copies import Sameness, samenesses
-from estimators.pairs.stack.plans import parts_of_folds
+from estimators.pairs.stack.floors import Sameness, samenesses
+from estimators.pairs.stack.member_folds import parts_of_folds
 from estimators.persistence import savable
 from film.pairs import ThresholdCurve, prior_weights, threshold_curve
 

@@ -32,9 +32,9 @@ from estimators import (
     disjoint_pairs_split,
     fast_duplicates,
 )
+from estimators.pairs.stack.augmentation import near_copies
 from estimators.pairs.stack.final_model import make_logistic
 from estimators.pairs.stack.members import take_rows
-from estimators.pairs.stack.near_copies import near_copies
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs import row_cosines

@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 
 from estimators import FILM, PairwiseKNNClassifier, SentenceEncoder
 from estimators.inputs import DisjointPairsKFold
+from estimators.pairs import pairwise_ranks
 from estimators.pairs.pair_problem import PairProblem
-from estimators.pairs.stack import pair_ranks
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
@@ -757,7 +757,7 @@ def test_what_asks_for_the_rule_alone_counts_little_past_k(fitted, monkeypatch):
         counted.append(k_max)
         return neighbour_ranks(*arguments, k_max=k_max)
 
-    monkeypatch.setattr(pair_ranks, "neighbour_ranks", spy)
+    monkeypatch.setattr(pairwise_ranks, "neighbour_ranks", spy)
     knn = clone(fitted).set_params(k=7, cv=2).fit(PAIRS, Y)
     knn.predict(NEW)
     knn.set_params(k=65).predict_proba(NEW)

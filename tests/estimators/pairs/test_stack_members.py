@@ -30,8 +30,8 @@ from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack import final_model
 from estimators.pairs.stack.cross_fitting import rows_to_learn_from
 from estimators.pairs.stack.final_model import make_logistic
+from estimators.pairs.stack.member_folds import is_frozen, parts_of_folds
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS
-from estimators.pairs.stack.plans import learns_nothing, parts_of_folds
 from estimators.training.loop.training import Training
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, neighbour_ranks, neighbourhood_features
@@ -313,7 +313,7 @@ def test_neighbourhoods_learn_nothing_from_noise():
     assert abs(roc_auc_score(y, model.out_of_fold_probabilities()) - 0.5) < 0.085
 
 
-def test_who_learns_nothing():
+def test_which_members_are_frozen():
     nothing = [
         SentenceEncoder(),
         RCMDRegressor(),
@@ -334,7 +334,7 @@ def test_who_learns_nothing():
         TfidfVectorizer(),
         film(),
     ]
-    assert all(map(learns_nothing, nothing)) and not any(map(learns_nothing, something))
+    assert all(map(is_frozen, nothing)) and not any(map(is_frozen, something))
 
 
 def test_a_device_that_is_not_there_is_named_before_any_work(tmp_path):

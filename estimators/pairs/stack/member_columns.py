@@ -1,4 +1,4 @@
-"""What fitted members say of pairs: their columns among the final model's inputs."""
+"""Columns that fitted members compute for pairs: inputs of the final model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from film.tokens import ONE_SIDED
 ORDERLESS = (LexicalFeatures, WordDifferences)
 
 
-def judge_fold(
+def columns_of_fold(
     fitted: Any,
     problem: PairProblem,
     counted_rows: np.ndarray,
@@ -31,24 +31,24 @@ def judge_fold(
     neighbourhood: int | None = None,
     encodings: Encodings | None = None,
 ) -> np.ndarray:
-    """Give a member's columns on held-out pairs; ranks count the texts of other rows."""
+    """Compute a member's columns of held-out pairs; ranks count the texts of other rows."""
     if is_predictor(fitted):
-        return _verdicts(fitted, problem.pairs[test])
+        return _predictor_column(fitted, problem.pairs[test])
     known = _known_codes(problem)
     points = (encodings or Encodings()).embed(fitted, [problem.texts[code] for code in known])
-    return _judge_known(points, known, problem, counted_rows, test, neighbourhood)
+    return _columns_of_known(points, known, problem, counted_rows, test, neighbourhood)
 
 
-def judge_folds(
+def columns_out_of_fold(
     fitted: Any,
     problem: PairProblem,
     folds: list[Fold],
     neighbourhood: int | None,
     encodings: Encodings,
 ) -> np.ndarray:
-    """Give the columns of all pairs by a member that learns nothing, its texts encoded once."""
+    """Compute the columns of all pairs by a frozen member, which encodes each text once."""
     if is_predictor(fitted):
-        return _verdicts(fitted, problem.pairs)
+        return _predictor_column(fitted, problem.pairs)
     known = _known_codes(problem)
     points = encodings.embed(fitted, [problem.texts[code] for code in known])
     if problem.asked is not None:
@@ -56,14 +56,14 @@ def judge_folds(
         folds = [(np.empty(0, dtype=int), np.arange(len(problem.pairs)))]
     columns: Any = None
     for train, test in folds:
-        found = _judge_known(points, known, problem, train, test, neighbourhood)
+        found = _columns_of_known(points, known, problem, train, test, neighbourhood)
         if columns is None:
             columns = np.empty((len(problem.pairs), found.shape[1]))
         columns[test] = found
     return columns
 
 
-def inputs_of(
+def final_inputs(
     members: list[tuple[str, Any]],
     collections: dict[str, Collection],
     features: Any,
@@ -71,15 +71,15 @@ def inputs_of(
     neighbourhood: int | None = None,
     encodings: Encodings | None = None,
 ) -> np.ndarray:
-    """Give the final model's inputs of pairs that no member was fitted on."""
+    """Compute the final model's inputs of pairs that no member was fitted on."""
     encodings = encodings or Encodings()
     blocks = []
     for name, member in members:
         try:
             if name in collections:
-                block = collections[name].judge(member, pairs, neighbourhood, encodings)
+                block = collections[name].columns(member, pairs, neighbourhood, encodings)
             else:
-                block = _verdicts(member, pairs)
+                block = _predictor_column(member, pairs)
         except Exception as error:
             error.add_note(f"member {name!r} of the classifier failed to judge {len(pairs)} pairs")
             raise
@@ -96,20 +96,20 @@ class Collection:
         self.points = points
         self.counted = counted
 
-    def judge(
+    def columns(
         self,
         embedder: Any,
         pairs: np.ndarray,
         neighbourhood: int | None = None,
         encodings: Encodings | None = None,
     ) -> np.ndarray:
-        """Give an embedder's columns of pairs, known or new."""
+        """Compute an embedder's columns of pairs, known or new."""
         new, codes = place_pairs(self.texts, pairs)
         points = self.points
         if new:
             found = (encodings or Encodings()).embed(embedder, new)
             points = np.vstack([points, found.astype(points.dtype)])
-        return _columns(points, codes, self.counted, neighbourhood)
+        return _embedder_columns(points, codes, self.counted, neighbourhood)
 
 
 def make_collection(
@@ -137,7 +137,7 @@ def _known_codes(problem: PairProblem) -> np.ndarray:
     return np.unique(np.concatenate([problem.codes.ravel(), *asked]))
 
 
-def _judge_known(
+def _columns_of_known(
     points: np.ndarray,
     known: np.ndarray,
     problem: PairProblem,
@@ -145,13 +145,13 @@ def _judge_known(
     test: np.ndarray,
     neighbourhood: int | None,
 ) -> np.ndarray:
-    """Give an embedder's columns of some training pairs, from points of all known texts."""
+    """Compute an embedder's columns of some training pairs, from points of all known texts."""
     counted = known if problem.asked is not None else np.unique(problem.codes[counted_rows])
     codes = np.searchsorted(known, problem.codes[test])
-    return _columns(points, codes, np.searchsorted(known, counted), neighbourhood)
+    return _embedder_columns(points, codes, np.searchsorted(known, counted), neighbourhood)
 
 
-def _columns(
+def _embedder_columns(
     points: np.ndarray, codes: np.ndarray, counted: np.ndarray, neighbourhood: int | None
 ) -> np.ndarray:
     first, second = codes.T
@@ -166,23 +166,23 @@ def _columns(
     return np.column_stack(columns)
 
 
-def _verdicts(fitted: Any, pairs: np.ndarray) -> np.ndarray:
-    """Give the verdicts of a pair predictor, the mean over both orders of a pair.
+def _predictor_column(fitted: Any, pairs: np.ndarray) -> np.ndarray:
+    """Compute the column of a pair predictor, the mean over both orders of a pair.
 
-    Regressors with a `similarity` judge both orders alike but for rounding, unless their plan is of
-    one side alone; they are asked once, about the order of the alphabet. So are pipelines that
-    begin with features in which order changes nothing.
+    Regressors with a `similarity` score both orders alike but for rounding, unless their plan is
+    one-sided; they predict once, with the texts of a pair in alphabetical order. Pipelines that
+    begin with features of unordered pairs predict once too.
     """
     if isinstance(fitted, Pipeline) and isinstance(fitted.steps[0][1], ORDERLESS):
-        return _verdict(fitted, pairs)[:, None]
+        return _predictions(fitted, pairs)[:, None]
     one_sided = getattr(fitted, "plan", None) in ONE_SIDED
     if hasattr(fitted, "similarity") and not one_sided:
-        return _verdict(fitted, np.sort(pairs, axis=1))[:, None]
-    orders = [_verdict(fitted, pairs), _verdict(fitted, pairs[:, ::-1])]
+        return _predictions(fitted, np.sort(pairs, axis=1))[:, None]
+    orders = [_predictions(fitted, pairs), _predictions(fitted, pairs[:, ::-1])]
     return np.mean(orders, axis=0)[:, None]
 
 
-def _verdict(fitted: Any, pairs: np.ndarray) -> np.ndarray:
+def _predictions(fitted: Any, pairs: np.ndarray) -> np.ndarray:
     if not is_classifier(fitted):
         return np.asarray(fitted.predict(pairs), dtype=np.float64)
     if not hasattr(fitted, "predict_proba"):
