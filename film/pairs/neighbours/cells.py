@@ -10,14 +10,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from film.pairs.neighbours.cosines import Floats, Integers, exact_units, product_bound
+from film.corpus import learn_centres
+from film.pairs.neighbours.cosines import Floats, exact_units, product_bound
 from film.threads import one_blas_thread, usable_cores
 
 _ROWS_PER_CELL = 128
 _QUERIES_PER_CELL = 16
-# Rows that place one centre, and how often each is placed again.
-_SAMPLE_PER_CELL = 32
-_ROUNDS = 4
 # Rows whose cosines with all centres are at work at once.
 _BLOCK_ROWS = 1024
 
@@ -78,9 +76,7 @@ class Cells:
 def part(rows: Floats, n_queries: int) -> Cells:
     """Part rows of unit length into cells, as many as so many queries are worth.
 
-    The centres are those of a few rounds of spherical k-means over a sample (Dhillon and Modha,
-    *Concept decompositions for large sparse text data using clustering*, 2001). Where they lie
-    decides how much of the corpus can be skipped, and nothing else.
+    Where the centres lie decides how much of the corpus can be skipped, and nothing else.
     """
     n_cells = min(len(rows) // _ROWS_PER_CELL, n_queries // _QUERIES_PER_CELL)
     if n_cells < 2:
@@ -89,11 +85,8 @@ def part(rows: Floats, n_queries: int) -> Cells:
             np.zeros(len(rows), dtype=np.int64),
             np.full(1, -1.0),
         )
-    size = min(len(rows), _SAMPLE_PER_CELL * n_cells)
-    sample = rows[np.sort(np.random.default_rng(0).choice(len(rows), size, replace=False))]
-    centres = sample[np.linspace(0, size - 1, n_cells).astype(int)]
-    for _ in range(_ROUNDS):
-        centres = _means(sample, nearest(sample, centres)[0], centres)
+    learned = learn_centres(np.asarray(rows, dtype=np.float32), n_cells, seed=0)
+    centres = exact_units(learned, np.arange(n_cells)).astype(np.float32)
     label, cosine = nearest(rows, centres)
     reach = np.full(n_cells, np.inf)
     np.minimum.at(reach, label, cosine)
@@ -113,17 +106,6 @@ def nearest(rows: Floats, centres: Floats) -> tuple[NDArray[np.int64], Floats]:
 
     threaded(place, range(0, len(rows), _BLOCK_ROWS))
     return label, cosine
-
-
-def _means(rows: Floats, label: Integers, centres: Floats) -> NDArray[np.float32]:
-    """Give the direction of each cell's mean, and its old centre where it has none."""
-    order = np.argsort(label, kind="stable")
-    present, first = np.unique(label[order], return_index=True)
-    means = centres.astype(np.float64)
-    sums = np.add.reduceat(rows[order], first, axis=0)
-    kept = np.any(sums != 0, axis=1)
-    means[present[kept]] = sums[kept]
-    return exact_units(means, np.arange(len(means))).astype(np.float32)
 
 
 def threaded(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
