@@ -73,7 +73,7 @@ class FILM(TripletMetric):
         Maximum number of rounds, including those that polish maps.
     tol : float, default=1e-2
         Stop when the gap between the objective and a lower bound is at most this fraction of the
-        objective and of its decrease. After eight rounds of slower progress, L-BFGS polishes the
+        objective and of its decrease. After four rounds of slower progress, L-BFGS polishes the
         map and random other maps until eight agree with the lowest within half of ``tol``.
     memory : str or joblib.Memory, default=None
         Cache of the decomposition, by X, ``rank`` and ``random_state``, for fits that differ only
@@ -84,8 +84,6 @@ class FILM(TripletMetric):
         None uses NumPy. Maps agree up to rounding.
     random_state : int, RandomState or None, default=None
         Seeds the decomposition, mining, the start of "cayley" and random maps.
-    random_state : int, RandomState or None, default=None
-        Seeds the decomposition, mining, the start of "cayley" and maps drawn at random.
     verbose : int, default=0
         Above 0, a progress bar.
 

@@ -52,6 +52,12 @@ class RowsOnDevice:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def __getitem__(self, places: np.ndarray) -> RowsOnDevice:
+        """Copy some rows, on the same device."""
+        some = copy(self)
+        some._rows = self._rows[self._moved(places)]
+        return some
+
     def __matmul__(self, B: np.ndarray) -> np.ndarray:
         return (self._rows @ self._moved(B)).cpu().numpy()
 

@@ -18,19 +18,24 @@ from film.metric.objective import Rows, pull_matrix
 
 # Width of the smoothed hinge in units of the margin: the first, and by how much it shrinks.
 _WIDTH, _FINER = 0.3, 0.3
-# It is centred anew until smoothing takes this share off the objective, or less, and the objective
-# fell by no more; or so often.
-_SMOOTHING, _CENTRES = 1e-3, 20
-# Most steps of L-BFGS at one width, and the share of the objective that ends them.
-_STEPS, _NO_GAIN = 200, 1e-7
+# Shares of the accuracy: the last gain of a step at one width, and what smoothing takes off the
+# objective in the end. The other steps to come gain some ten times the last one.
+_LAST_GAIN, _SMOOTHING = 1e-2, 0.25
+# Most steps at one width, and how often the hinge is centred anew at most.
+_STEPS, _CENTRES = 200, 20
+# What rounding leaves of an objective, as a share of it.
+_ROUNDING = 1e-7
 
 
 def polish(
     anchors: Rows,
     pulls: Rows,
     unit: float,
+    S_all: np.ndarray,
     start: np.ndarray,
     margin: float,
+    accuracy: float,
+    n_near: int,
     max_steps: int,
     told: Callable[[float], None],
 ) -> FactorRound:
@@ -42,10 +47,17 @@ def polish(
         v_i and a_i.
     unit : float
         What the pulls are divided by.
+    S_all : ndarray of shape (r, r)
+        Symmetric part of Σ a_i v_iᵀ / unit.
     start : ndarray of shape (r, d)
         Factor of the map to begin with.
     margin : float
         m > 0, in the same units.
+    accuracy : float
+        How far above the minimum the objective may end, about.
+    n_near : int
+        Anchors that a step multiplies, those nearest to their hinge. The others keep their
+        activity until the hinge is centred anew, which shows what they missed.
     max_steps : int
         Most steps, at least 1.
     told : callable
@@ -54,59 +66,77 @@ def polish(
     Returns
     -------
     polished : FactorRound
-        The map, and what is known there. A step costs O(m r d + r d²).
+        The map, and what is known there. A step costs O(n_near r d + r² d), and centring O(m r d +
+        c r²), c the anchors that are near or change their activity.
     """
     dtype = anchors.dtype
     reached = 0.0
 
-    def hinge_arguments(B: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        left, right = anchors @ B.astype(dtype), pulls @ (B / unit).astype(dtype)
+    def images(B: np.ndarray, rows: tuple[Rows, Rows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        left, right = rows[0] @ B.astype(dtype), rows[1] @ (B / unit).astype(dtype)
         return left, right, margin - np.einsum("md,md->m", left, right).astype(np.float64)
 
     def true_objective(B: np.ndarray, x: np.ndarray) -> float:
         return float(np.maximum(x, 0.0).sum() + 0.5 * np.square(B.T @ B).sum())
 
-    def smoothed(flat: np.ndarray, width: float, centre: np.ndarray) -> tuple[float, np.ndarray]:
+    def weighted(rows: tuple[Rows, Rows], weights: np.ndarray) -> np.ndarray:
+        K = pull_matrix(*rows, weights).astype(np.float64) / unit
+        return -(K + K.T) / 2
+
+    def smoothed(flat: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal reached
         B = flat.reshape(start.shape)
-        left, right, x = hinge_arguments(B)
-        values, slopes = _centred_hinge(x, width, centre)
-        gram = B.T @ B
-        reached = float(values.sum() + 0.5 * np.square(gram).sum())
+        left, right, x = images(B, near)
+        values, slopes = _centred_hinge(x, width, activity[places])
+        gram, turned = B.T @ B, S @ B
+        reached = float(kept + values.sum() - np.vdot(turned, B) + 0.5 * np.square(gram).sum())
         weights = slopes[:, None].astype(dtype)
-        pulled = pulls.T @ (weights * left / dtype.type(unit)) + anchors.T @ (weights * right)
+        pulled = near[1].T @ (weights * left / dtype.type(unit)) + near[0].T @ (weights * right)
         # SciPy takes values below one for one where it compares them.
-        return reached / size, (2 * B @ gram - pulled).ravel() / size
+        return reached / size, (2 * (B @ gram - turned) - pulled).ravel() / size
 
     def after_step(_: np.ndarray) -> None:
         told(reached)
 
+    everyone = anchors, pulls
     B, width = start.astype(np.float64), _WIDTH * margin
-    x = hinge_arguments(B)[2]
-    size = loss = true_objective(B, x)
-    activity = np.full(len(anchors), 0.5)
+    x = images(B, everyone)[2]
+    loss = true_objective(B, x)
+    activity, far, S = np.full(len(x), 0.5), np.ones(len(x)), S_all
     for _ in range(_CENTRES):
+        places = np.sort(np.argpartition(np.abs(x), n_near - 1)[:n_near])
+        near = everyone if n_near == len(x) else (anchors[places], pulls[places])
+        before_far, far = far, (x > 0).astype(np.float64)
+        far[places] = 0.0
+        S = S + weighted(everyone, far - before_far)
+        kept, size = margin * far.sum(), loss
         found = minimize(
             smoothed,
             B.ravel(),
-            args=(width, activity),
             jac=True,
             method="L-BFGS-B",
             callback=after_step,
-            options={"maxiter": min(_STEPS, max_steps), "ftol": _NO_GAIN, "gtol": 0.0},
+            options={
+                "maxiter": min(_STEPS, max_steps),
+                "ftol": max(_LAST_GAIN * accuracy / size, _ROUNDING),
+                "gtol": 0.0,
+            },
         )
         max_steps -= found.nit
         B = found.x.reshape(start.shape)
-        x = hinge_arguments(B)[2]
-        values, activity = _centred_hinge(x, width, activity)
+        x = images(B, everyone)[2]
+        values, slopes = _centred_hinge(x[places], width, activity[places])
+        activity = far.copy()
+        activity[places] = slopes
         before, loss = loss, true_objective(B, x)
-        gradient_norm, size = size * float(np.linalg.norm(found.jac)), loss
-        smoothing = loss - float(values.sum() + 0.5 * np.square(B.T @ B).sum())
-        if max_steps <= 0 or max(smoothing, before - loss) <= _SMOOTHING * loss:
+        gradient_norm = size * float(np.linalg.norm(found.jac))
+        smoothing = float(np.maximum(x, 0.0).sum() - far @ x - values.sum())
+        enough = max(_SMOOTHING * accuracy, _ROUNDING * loss)
+        if max_steps <= 0 or max(smoothing, before - loss) <= enough:
             break
         width *= _FINER
-    K = pull_matrix(anchors, pulls, activity).astype(np.float64) / unit
-    bound = rank_bound(-(K + K.T) / 2, activity, margin, B.shape[1])[0]
+    S = S + weighted(near, activity[places])
+    bound = rank_bound(S, activity, margin, B.shape[1])[0]
     return FactorRound(B, x, loss, bound, smoothing, gradient_norm)
 
 

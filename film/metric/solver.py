@@ -41,13 +41,18 @@ from film.metric.stopping import StopReason
 from film.threads import one_blas_thread
 
 # Rounds in a row that may gain little: progress comes in phases where d is small.
-_PATIENCE = 8
+_PATIENCE = 4
 # Descent steps per round of "cayley".
 _DESCENT_STEPS = 20
 # Most maps that are polished, and how many of them have to agree.
 _POLISHED, _AGREEING = 24, 8
-# Most multiplications of all polishing, some ten seconds.
-_WORK = 1e12
+# Most multiplications of all polishing, a few seconds, and steps that a map takes.
+_WORK, _STEPS_OF_ONE = 1e11, 100
+# Maps that have to agree are polished to this share of the accuracy.
+_WITHIN = 0.02
+# Where there are too many anchors for that, the best map alone is polished, by one anchor in so
+# many.
+_NEAR = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +124,10 @@ def solve(
         Most rounds.
     tol : float
         Stop when the objective is above its lower bound by this share, or less, of itself and of
-        what the map lowers it by. When eight rounds lowered it by less than that, maps are
-        polished, one a round, until eight end within half of that of the lowest; after 24
-        maps, or some ten seconds of work, it is `StopReason.STALLED`.
+        what the map lowers it by. When four rounds lowered it by less than that, maps are
+        polished, one a round, until eight end within half of that of the lowest. After 24
+        maps, or a few seconds of work, it is `StopReason.STALLED`; so it is after one map
+        where 4 m r d is above 1.25e8, since eight would take longer than the rounds.
     random_state : int, Generator or None
         Seeds the starting point of "cayley", and the maps that are polished beside the best.
     progress : callable, optional
@@ -136,7 +142,7 @@ def solve(
     -----
     A round costs O(m r d + c r² + r³) (eigen), c the anchors whose activity changed, or
     O(#active r² + m r d + r² d + r³) (cayley). A polished map takes some hundred steps of
-    O(m r d + r d²).
+    O(m r d), or of O(m r d / 6 + r² d) where only one is polished.
 
     Examples
     --------
@@ -165,8 +171,10 @@ def solve(
         start = random_point(len(P), d, rng, P.dtype)
         rounds = _cayley_rounds(anchors, pulls, scale, K_all, start, m)
 
-    def polished(best: _Round) -> Iterator[_Round]:
-        return _polished_rounds(anchors, pulls, scale, best, m, rng, progress)
+    def polished(best: _Round, accuracy: float, n_rounds: int) -> Iterator[_Round]:
+        return _polished_rounds(
+            anchors, pulls, scale, K_all, best, m, accuracy, n_rounds, rng, progress
+        )
 
     return _best_of(rounds, polished, max_iter, tol, m * len(anchors), progress)
 
@@ -187,7 +195,7 @@ class _Round:
 
 def _best_of(
     rounds: Iterator[_Round],
-    polished: Callable[[_Round], Iterator[_Round]],
+    polished: Callable[[_Round, float, int], Iterator[_Round]],
     max_iter: int,
     tol: float,
     nothing: float,
@@ -206,7 +214,7 @@ def _best_of(
         while len(done) < max_iter:
             now = next(rounds, None)
             if now is None and ends is None and best is not None:
-                ends, rounds = [], polished(best)
+                ends, rounds = [], polished(best, accuracy, len(done))
                 continue
             if now is None:
                 reason = StopReason.STALLED
@@ -235,7 +243,7 @@ def _best_of(
             elif len(done) > _PATIENCE and best is not None:
                 gain = min(row.loss for row in done[:-_PATIENCE]) - lowest
                 if gain + now.slack <= accuracy:
-                    ends, rounds = [], polished(best)
+                    ends, rounds = [], polished(best, accuracy, len(done))
     except KeyboardInterrupt:
         reason = StopReason.INTERRUPTED
         if best is None:
@@ -294,16 +302,25 @@ def _polished_rounds(
     anchors: Rows,
     pulls: Rows,
     scale: float,
+    K_all: np.ndarray,
     best: _Round,
     m: float,
+    accuracy: float,
+    n_rounds: int,
     rng: np.random.Generator,
     progress: Callable[[str], None] | None,
 ) -> Iterator[_Round]:
-    """Polish the best map, then maps drawn at random."""
+    """Polish the best map, then as many maps drawn at random as the work allows."""
     dtype = anchors.dtype
     lengths = np.sqrt(best.s.astype(np.float64))
     start, size = best.P * lengths, float(np.sqrt(np.square(lengths).mean()))
-    left = max(1, int(_WORK / (4 * len(anchors) * best.P.size)))
+    S_all = -(K_all + K_all.T).astype(np.float64) / 2
+    left = int(_WORK / (4 * len(anchors) * best.P.size))
+    n_maps, n_near, within = _POLISHED, len(anchors), _WITHIN * accuracy
+    if left < _AGREEING * _STEPS_OF_ONE:
+        # Too few would be polished to agree, so that the bound alone can tell.
+        n_maps, n_near, within = 1, -(-len(anchors) // _NEAR), accuracy
+        left = max(_NEAR * n_rounds, left)
 
     def told(loss: float) -> None:
         nonlocal left
@@ -311,8 +328,8 @@ def _polished_rounds(
         if progress is not None:
             progress(f"polishing, loss {loss:.4g}")
 
-    for _ in range(_POLISHED):
-        at = polish(anchors, pulls, scale, start, m, left, told)
+    for _ in range(n_maps):
+        at = polish(anchors, pulls, scale, S_all, start, m, within, n_near, left, told)
         P, s = _map_of(at.B, dtype)
         share = float((at.hinge > 0).mean())
         yield _Round(P, s, at.loss, at.bound, at.gradient_norm, share, at.smoothing)
