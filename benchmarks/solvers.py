@@ -245,7 +245,14 @@ def main(arguments: list[str] | None = None) -> int:
     for part, label in ((found, f"{len(found)} problems"), (tenth, f"{len(tenth)} of them")):
         for solver in part[0] if part is tenth else list(part[0])[:3]:
             for metric, value in summary(part, solver).items():
-                record("solvers", f"{label}: {solver}", metric, value, seed=options.seed, folder=options.out)
+                record(
+                    "solvers",
+                    f"{label}: {solver}",
+                    metric,
+                    value,
+                    seed=options.seed,
+                    folder=options.out,
+                )
     return 0
 
 

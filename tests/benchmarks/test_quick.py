@@ -18,6 +18,7 @@ RUNS = {
     "suggest": "--quick",
     "corpus": "--quick --size 400 --only planted groups",
     "film_speed": "--quick --rank 20",
+    "solvers": "--quick",
     "submission": "--quick",
     "sts": "--quick --data {data}/sts --model {model}",
     "ists": "--quick --data {data}/ists/train --model {model}",
