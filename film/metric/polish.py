@@ -16,8 +16,9 @@ from scipy.optimize import minimize
 from film.metric.factor import FactorRound, rank_bound
 from film.metric.objective import Rows, pull_matrix
 
-# Width of the smoothed hinge in units of the margin: the first, and by how much it shrinks.
-_WIDTH, _FINER = 0.3, 0.3
+# Width of the smoothed hinge in units of the margin: the first, by how much it shrinks, and the
+# least: from there on, centring alone takes the smoothing off, and the lower bound stays tight.
+_WIDTH, _FINER, _LEAST_WIDTH = 0.3, 0.3, 0.01
 # Shares of the accuracy: the last gain of a step at one width, and what smoothing takes off the
 # objective in the end. The other steps to come gain some ten times the last one.
 _LAST_GAIN, _SMOOTHING = 1e-2, 0.25
@@ -134,7 +135,7 @@ def polish(
         enough = max(_SMOOTHING * accuracy, _ROUNDING * loss)
         if max_steps <= 0 or max(smoothing, before - loss) <= enough:
             break
-        width *= _FINER
+        width = max(_FINER * width, _LEAST_WIDTH * margin)
     S = S + weighted(near, activity[places])
     bound = rank_bound(S, activity, margin, B.shape[1])[0]
     return FactorRound(B, x, loss, bound, smoothing, gradient_norm)

