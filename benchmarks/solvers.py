@@ -6,7 +6,7 @@ to all are learned, and margins of .01 to 2. The best of a problem is the lowest
 claim is wrong where a solver says that it converged more than 1 % above the best. Every tenth
 problem is also solved by trust regions of pymanopt, on the manifold of semidefinite matrices of
 rank d, and by Riemannian Adam of geoopt, on the Stiefel manifold (both: ``pip install
-film-metric[bench]``; left out where absent). Seconds are of one thread.
+pymanopt geoopt``; left out if absent). Seconds are of one thread.
 """
 
 from __future__ import annotations
