@@ -6,6 +6,7 @@ import csv
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from film.datasets.generator.questions import make_question_pairs
 from film.datasets.writing import atomic_writer
@@ -38,14 +39,21 @@ def write_example_tables(folder: str | os.PathLike[str] = ".") -> None:
     ...     sorted(os.listdir(folder))
     ['new.csv', 'pairs.csv', 'texts.csv']
     """
-    known, new = make_question_pairs(640, random_state=0), make_question_pairs(160, random_state=1)
-    questions = {question for pair in known.pairs.tolist() for question in pair}
-    kept = [questions.isdisjoint(pair) for pair in new.pairs.tolist()]
+    known, new = (_rows(n, seed) for n, seed in ((640, 0), (160, 1)))
+    questions = {question for row in known for question in row[:2]}
+    new = [row for row in new if questions.isdisjoint(row[:2])]
     header = ("question1", "question2", "is_duplicate")
     folder = Path(folder)
-    _write(folder / "pairs.csv", header, zip(*known.pairs.T, known.y, strict=True))
-    _write(folder / "new.csv", header, zip(*new.pairs[kept].T, new.y[kept], strict=True))
-    _write(folder / "texts.csv", ("id", "text"), enumerate(sorted({*new.pairs[kept].ravel()})))
+    _write(folder / "pairs.csv", header, known)
+    _write(folder / "new.csv", header, new)
+    texts = sorted({question for row in new for question in row[:2]})
+    _write(folder / "texts.csv", ("id", "text"), list(enumerate(texts)))
+
+
+def _rows(n: int, seed: int) -> list[tuple[Any, ...]]:
+    data = make_question_pairs(n, random_state=seed)
+    assert data.y is not None
+    return [(*pair, y) for pair, y in zip(data.pairs, data.y, strict=True)]
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
