@@ -118,7 +118,8 @@ def truncated_svd(
         r, the number of triplets wanted, 1 … min(n, D).
     tol : float, default=2e-3
         Share of the captured energy Σσ² that may be missing, as estimated from what the last
-        blocks gained. With 0, four directions are found for each triplet wanted.
+        blocks gained. A flat spectrum may lack more: at most four directions are computed for each
+        triplet, or sixteen blocks more than `rank`. With 0, that many are.
     random_state : int, Generator or None
         Seeds the starting block.
     progress : callable, optional
