@@ -53,9 +53,8 @@ def leading_eigenpairs(
         r, the number of eigenpairs, 1 … D.
     tol : float
         Stop where the sum of the r largest eigenvalues is estimated to lack at most this share.
-        The estimate continues the gains of the last two blocks. With 0, only the size of the space
-        ends it: 4 r directions, or r and sixteen blocks. A flat spectrum may reach that size first,
-        and lack more.
+        The estimate follows the gains of the last two blocks on. With 0, only the size of the
+        space ends it.
     rng : Generator
         Directions in place of those that G leaves in the space.
     progress : callable, optional
@@ -158,18 +157,13 @@ def _captured(inner: np.ndarray, rank: int, dtype: np.dtype) -> float:
 
 
 def _settled(captured: list[float], tol: float) -> bool:
-    """Whether what is still to come is below tol: gains fall as a power of the number of blocks.
-
-    Geometric gains, as on texts, look like an ever higher power; a flat spectrum has a low one.
-    """
+    """Whether what is still to come is below tol: gains shrink at least as fast as the last two."""
     if len(captured) < 3 or tol == 0:
         return False
     before, last = np.maximum(np.diff(captured[-3:]), 0.0)
-    if last <= np.finfo(np.float32).eps * captured[-1]:
-        return True
-    n_gains = len(captured) - 1
-    power = np.log(before / last) / np.log(n_gains / (n_gains - 1)) if before > last else 0.0
-    return bool(power > 1 and last * n_gains / (power - 1) <= tol * captured[-1])
+    if last >= before:
+        return bool(last <= np.finfo(np.float32).eps * captured[-1])
+    return bool(last * last / (before - last) <= tol * captured[-1])
 
 
 def _next_block(

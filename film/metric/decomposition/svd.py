@@ -118,8 +118,9 @@ def truncated_svd(
         r, the number of triplets wanted, 1 … min(n, D).
     tol : float, default=2e-3
         Share of the captured energy Σσ² that may be missing, as estimated from what the last
-        blocks gained. A flat spectrum may lack more: at most four directions are computed for each
-        triplet, or sixteen blocks more than `rank`. With 0, that many are.
+        blocks gained. On a flat spectrum the estimate is too low, and more may be missing. At most
+        four directions are computed for each triplet, or sixteen blocks more than `rank`; with 0,
+        that many are.
     random_state : int, Generator or None
         Seeds the starting block.
     progress : callable, optional
