@@ -202,7 +202,7 @@ def test_08_folds_that_share_questions_are_refused_with_their_number(name):
     cv = KFold(5)
     number = shared_questions(cv)
     assert number > 20
-    with pytest.raises(ValueError, match=rf"lets {number} questions .*AllowSharedQuestions\(KFold"):
+    with pytest.raises(ValueError, match=rf"puts {number} questions .*AllowSharedQuestions\(KFold"):
         ESTIMATORS[name](cv).fit(PAIRS, Y)
 
 
