@@ -232,7 +232,7 @@ def leaves(text: str) -> None:
 
 
 def uses_output() -> None:
-    """Remember that standard output is written, so that its errors are told apart."""
+    """Record that standard output is in use, to recognise its errors."""
     click.get_current_context().meta[f"{_META}output"] = True
 
 

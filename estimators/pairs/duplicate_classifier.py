@@ -475,7 +475,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return p if self.prior is None else shift_prior(p, self.train_prior_, self.prior_)
 
     def trained_on(self, pairs: Any) -> np.ndarray:
-        """Tell which pairs hold a question that the model was trained on.
+        """Return which pairs contain a question that the model was trained on.
 
         Parameters
         ----------
@@ -485,8 +485,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         known : ndarray of bool, shape (n_pairs,)
-            Whether either text stood in a training pair or in a further similar one, up to
-            normalisation. Texts of `corpus` alone do not count: they came without labels.
+            Whether either text, after normalisation, occurs in a training pair or in `similar`.
+            Texts that occur only in `corpus` do not count, because they have no labels.
 
         Notes
         -----

@@ -91,3 +91,23 @@ def test_pages_name_benchmarks_that_are_there_or_are_listed_as_gone():
     for page in pages:
         named = re.findall(r"\bbenchmarks\.([a-zA-Z]\w+)", page.read_text(encoding="utf-8"))
         assert set(named) <= known | set(gone), page
+
+
+def test_commands_on_pages_have_the_options_and_cases_of_their_scripts(capsys):
+    pytest.importorskip("transformers", reason="needs the extra neural")
+    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages).replace("\\\n", " ")
+    checked = 0
+    for name in sorted({*RUNS, "tables"}):
+        with pytest.raises(SystemExit):
+            main_of(name)(["--help"])
+        shown = capsys.readouterr().out
+        for options in re.findall(rf"python -m benchmarks\.{name}\b([^`\n]*)", text):
+            words = options.split()
+            for word, value in zip(words, [*words, ""][1:], strict=True):
+                if word.startswith("--"):
+                    assert word in shown, (name, options)
+                    checked += 1
+                if word == "--case":
+                    assert value in re.split(r"[{},\s]+", shown), (name, options)
+    assert checked > 10

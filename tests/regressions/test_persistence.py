@@ -82,8 +82,8 @@ def test_models_saved_before_load_and_predict_the_same(name, monkeypatch):
     # float32 terms, and the few that a probability is made of, are good to 1e-6 on any CPU; two
     # layers of a random BERT with large weights, and a line fitted to four similarities, stay below
     # 1e-4 (5e-6 between SSE and AVX-512). A rank wrong by one, a tree lost or a prior shifted twice
-    # changes results by 1e-3 and more. Figures out of fold are of models that are fitted here, where
-    # rounding may change the last step of polishing: up to 3e-6 between Nehalem and Haswell.
+    # changes results by 1e-3 and more. Out-of-fold figures come from models that are fitted here:
+    # rounding may change the last step of polishing, by 3e-6 between Nehalem and Haswell.
     for call in EXPECTED[name]["calls"]:
         is_fitted_here = call["name"] == "out_of_fold_probabilities"
         bound = 1e-4 if is_neural or is_fitted_here else 1e-6

@@ -82,8 +82,8 @@ def explain(
     share of the whole.
 
     For the folder of a ContextModel, it shows the contexts with the largest weights: the sentences
-    around a gap, the scores of both texts in it, and the terms of these scores. A
-    surrogate shows tokens.
+    around a gap, the scores of both texts in that gap, and the terms of each score. For a
+    surrogate, it shows tokens.
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")

@@ -119,7 +119,7 @@ class DiscriminatorTask:
 
         centres, contexts = self.encoded(rows)
         documents, codes = self.documents[rows], self.codes[rows]
-        # Neighbours may stand in each other's place.
+        # A sentence's neighbours may replace each other.
         near = np.abs(rows[:, np.newaxis] - rows) < max(RUN, self.sides + 1)
         near &= documents[:, np.newaxis] == documents
         on_device = (torch.from_numpy(each).to(centres.device) for each in (documents, codes, near))
