@@ -229,19 +229,42 @@ class AskedTexts:
             dtype=np.intp,
         )
 
+    def candidates(self, k: int) -> np.ndarray:
+        """Return the nearest points of the other side for all points, (n, k), padded with −1.
+
+        If the index searches both ways, the larger side keeps only its most similar pairs, as many
+        as the smaller side has: a few texts cost as little against a large corpus as one way.
+        """
+        near, similarities = self._search(self.points, k)
+        n = len(self._points)
+        m = len(self.points) - n
+        if m not in (0, n):
+            larger = (self.points >= n) == (m > n)
+            found, most = similarities[larger], k * min(n, m)
+            if found.size > most:
+                lowest = -np.partition(-found, most - 1, axis=None)[most - 1]
+                near[larger] = np.where(found >= lowest, near[larger], -1)
+        return near
+
     def nearest(self, points: np.ndarray, k: int) -> np.ndarray:
         """Return the nearest points of the other side, (n, k), padded with −1."""
+        return self._search(points, k)[0]
+
+    def _search(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         table, device, n_texts = self._index._table, self._index.device, len(self._points)
         near = np.full((len(points), k), -1, dtype=np.intp)
-        texts, others = points[points < n_texts], points[points >= n_texts] - n_texts
+        similarities = np.full(near.shape, -np.inf, dtype=np.float32)
+        is_text = points < n_texts
+        texts, others = points[is_text], points[~is_text] - n_texts
         if len(texts):
             inside = None if self._blocks is None else self._blocks[texts]
-            found = table.nearest(self._points[texts], k, inside, device)
-            near[points < n_texts] = np.where(found < 0, -1, found + n_texts)
+            found, similarities[is_text] = table.nearest(self._points[texts], k, inside, device)
+            near[is_text] = np.where(found < 0, -1, found + n_texts)
         if len(others):
-            inside = table.blocks[others]
-            near[points >= n_texts] = self._own.nearest(table.points[others], k, inside, device)
-        return near
+            near[~is_text], similarities[~is_text] = self._own.nearest(
+                table.points[others], k, table.blocks[others], device
+            )
+        return near, similarities
 
     def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `CorpusIndex.similarities`, for pairs of a text and a unique text."""

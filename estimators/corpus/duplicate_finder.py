@@ -169,7 +169,8 @@ class DuplicateFinder(BaseEstimator):
         beside : iterable of str, default=None
             Texts for a later `match`. IDF weights are learned from them too, and `match` also
             considers the nearest new texts of each corpus row, so that pairs and scores do not
-            depend on which of the two tables is fitted.
+            depend on which of the two tables is fitted. The larger table adds its most similar
+            pairs, at most as many as the smaller.
 
         Returns
         -------

@@ -161,18 +161,19 @@ class NeighbourTable:
 
     def nearest(
         self, queries: np.ndarray, k: int, blocks: np.ndarray | None, device: str | None = None
-    ) -> np.ndarray:
-        """Return the nearest points of new unit rows, (n_queries, k), padded with −1.
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest points of new unit rows, and their cosines, (n_queries, k) each.
 
-        The search covers the block of each query, or all points if ``blocks`` is None.
+        Points are padded with −1, cosines with −∞. The search covers the block of each query, or
+        all points if ``blocks`` is None.
         """
         if blocks is not None:
-            return self._whole()(queries, blocks, k, device)[0]
+            return self._whole()(queries, blocks, k, device)
         if self._search_all is None:
             one = np.zeros_like(self.blocks)
             cells = self._cells if not self.blocks.any() else {}
             self._search_all = _SearchInBlocks(self.points, one, self.approximate, self.seed, cells)
-        return self._search_all(queries, np.zeros(len(queries), dtype=np.intp), k, device)[0]
+        return self._search_all(queries, np.zeros(len(queries), dtype=np.intp), k, device)
 
     def recall(self, device: str | None = None) -> float:
         """Estimate the share of the exact neighbours in the table, on a sample of points."""

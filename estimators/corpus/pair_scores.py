@@ -87,7 +87,8 @@ class PairScores:
         """Score non-empty texts against similar texts of the corpus.
 
         Candidates of a new text are its k nearest texts of the corpus and, if the index was fitted
-        with ``beside``, the texts of the corpus that have it among their k nearest.
+        with ``beside``, the texts of the corpus that have it among their k nearest; see
+        `AskedTexts.candidates`.
 
         Parameters
         ----------
@@ -133,7 +134,7 @@ class PairScores:
                 same_vector = np.zeros(len(pairs), dtype=bool)
             return np.where(asked.are_copies(pairs), 1.0, scores), same_vector
 
-        near = asked.nearest(asked.points, min(k, max(len(texts), len(self.index.texts))))
+        near = asked.candidates(min(k, max(len(texts), len(self.index.texts))))
         copies = np.full((len(near), asked.copies.shape[1]), -1, dtype=np.intp)
         copies[: len(texts)] = np.where(asked.copies < 0, -1, asked.copies + len(texts))
         pairs = distinct_pairs(asked.points, np.concatenate([near, copies], axis=1))

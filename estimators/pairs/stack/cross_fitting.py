@@ -194,17 +194,17 @@ def nested_inputs(
     cache: Any,
     verbose: int,
 ) -> NDArray[np.float64]:
-    """Give the inputs that a final model may learn from to judge each fold.
+    """Return the inputs that a final model may learn from to predict each fold.
 
-    Row i out of fold comes from members that saw all folds but its own, the judged fold among
-    them: through them its labels would reach the final model, with the right sign, and flatter.
-    So members are fitted anew
-    without both folds: K (K − 1) / 2 fits of every member for K folds; for two, 4 fits to half a
-    fold each. Members that learn nothing need no other fit, and members with folds of their own get
-    none: `rows_to_learn_from` leaves out the rows where the judged fold reached them.
+    An out-of-fold input of row i comes from members that were trained on all other folds, including
+    the fold to predict. That fold's labels would reach the final model through them and inflate its
+    score. Therefore, members are fitted again without both folds: K (K − 1) / 2 fits of each member
+    for K folds; for two folds, 4 fits to half a fold each. Frozen members need no other fit, and
+    members with folds of their own get none: `rows_to_learn_from` leaves out the rows that the fold
+    to predict has reached.
 
-    Returns inputs of shape (n_folds, n_pairs, n_features): to judge each fold, those of the other
-    folds' rows without its labels, and its own as they are out of fold.
+    Returns inputs of shape (n_folds, n_pairs, n_features): for each fold, the inputs of the other
+    folds' rows without its labels, and its own out-of-fold inputs.
     """
     n_folds = int(fold_of_row.max()) + 1
     inputs = np.repeat(out_of_fold[None], n_folds, axis=0)
