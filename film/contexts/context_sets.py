@@ -33,7 +33,7 @@ def word_sets(texts: Sequence[str]) -> list[frozenset[str]]:
 
 
 def own_places(rows: ArrayLike, sides: int = 1) -> NDArray[np.int64]:
-    """Return the centres of all contexts in which sentences stand, as centre or on a side.
+    """Return the centres of all contexts that contain given sentences, as centre or on a side.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def select_contexts(
 ) -> NDArray[np.int64]:
     """Choose a diverse set of contexts from candidates in order of score (section 3.3).
 
-    One candidate after the other is added unless it is excluded, its chunk already has one, or
-    its left sentence is too similar to one that was chosen: |A ∩ B| / |A ∪ B| of their sets of
-    words must be below `max_jaccard`.
+    Candidates are added one by one. A candidate is skipped if it is excluded, if its chunk already
+    has one, or if its left sentence is too similar to that of a chosen one: |A ∩ B| / |A ∪ B| of
+    their sets of words must be below `max_jaccard`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def select_contexts(
     size : int
         Contexts to choose, at least 1.
     max_jaccard : float, default=0.5
-        In (0, 1]. With 1 only equal sets exclude one another; above 1, as with infinity, none do.
+        Above 0. With 1, only equal sets exclude one another; above 1, none do.
     one_per_chunk : bool, default=True
         Whether a chunk contributes at most one context.
     excluded : array-like of int, default=()
@@ -92,7 +92,7 @@ def select_contexts(
     Returns
     -------
     chosen : ndarray of int64, shape (at most size,)
-        Ascending places in `centres`; fewer than `size` when the candidates do not suffice.
+        Ascending positions in `centres`; fewer than `size` if there are too few candidates.
 
     Raises
     ------
@@ -101,10 +101,10 @@ def select_contexts(
 
     Notes
     -----
-    Greedy, so a longer list of candidates never changes what was chosen of a shorter one, nor a
-    larger size the first contexts. Two sets of no words are equal. Sets of Jaccard similarity t
-    or more share a word among the first |A| − ⌈t |A|⌉ + 1 of any fixed order (Chaudhuri et al.,
-    ICDE 2006), here long words first: only candidates that share one are compared.
+    The choice is greedy: more candidates or a larger size only add contexts at the end. Two empty
+    sets are equal. Sets with a Jaccard similarity of t or more share a word among the first
+    |A| − ⌈t |A|⌉ + 1 words in any fixed order (Chaudhuri et al., ICDE 2006). So only candidates
+    that share such a word are compared; long words come first.
 
     Examples
     --------
@@ -136,14 +136,14 @@ def diverse_contexts(
     one_per_chunk: bool = True,
     random_state: int | np.random.Generator | None = 0,
 ) -> NDArray[np.int64]:
-    """Draw a fixed set of contexts from the whole corpus, for any sentence.
+    """Draw a fixed set of contexts from the whole corpus, to be used for all sentences.
 
-    Centres are drawn in random order and taken by the rules of `select_contexts`.
+    Centres are drawn in random order and chosen by the rules of `select_contexts`.
 
     Parameters
     ----------
     corpus : SentenceCorpus
-        Where the contexts are.
+        Corpus of the contexts.
     size : int
         Contexts, at least 1.
     sides : int, default=1
@@ -151,7 +151,7 @@ def diverse_contexts(
     max_jaccard, one_per_chunk
         As in `select_contexts`.
     random_state : int, Generator or None, default=0
-        Where randomness comes from; None draws other contexts every time.
+        Seed; None draws other contexts every time.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def diverse_contexts(
     Raises
     ------
     ValueError
-        When max_jaccard is out of range, or the corpus has fewer such contexts; the error says how
+        If max_jaccard is out of range, or the corpus has too few such contexts; the error says how
         many.
 
     Examples
@@ -194,14 +194,14 @@ def diverse_contexts(
 
 
 class _Different:
-    """Sets that were added, each of Jaccard similarity below a bound with all before it."""
+    """Sets whose pairwise Jaccard similarities are all below a bound."""
 
     def __init__(self, max_jaccard: float) -> None:
         self._bound = max_jaccard
         self._by_word: dict[str, list[frozenset[str]]] = {}
 
     def adds(self, words: Collection[str]) -> bool:
-        """Add a set unless one that was added is too similar; say whether it was added."""
+        """Add a set unless it is too similar to another; return whether it was added."""
         if self._bound > 1:
             return True
         new = frozenset(words)
@@ -224,5 +224,5 @@ class _Different:
             return [""]
         ordered = sorted(words)
         ordered.sort(key=len, reverse=True)
-        # One more than needed, so that rounding of the bound can cost time alone.
+        # One more than needed, so that rounding of the bound costs only time.
         return ordered[: len(words) - int(self._bound * len(words)) + 1]

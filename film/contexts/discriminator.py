@@ -1,4 +1,4 @@
-"""Whether a sentence fits into its context: end states of a BiLSTM, and what they learn by."""
+"""The discriminator: how well a sentence fits its context, from a BiLSTM's end states; its loss."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ import torch
 __all__ = ["Discriminator", "Interaction", "fit_loss", "fit_weights"]
 
 GAIN = 5.0
-"""Logit that a neighbour gives at the start to a sentence of the same words."""
+"""Initial logit that a neighbour adds to a sentence with the same words."""
 
 InteractionKind = Literal["bilinear", "concatenation"]
 
 
 class Interaction(torch.nn.Module):
-    """Logit that a centre sentence fits between a left and a right one, from a state of each.
+    """Logit that a centre sentence fits between a left and a right sentence.
 
     With states h of the three sentences, it is
     ``<A h_i, B h_<i + C h_>i> + a·h_i + b·h_<i + c·h_>i + d``, which is one product:
-    ``<centre(h_i), left(h_<i) + right(h_>i)>``. Hence vectors of sentences are computed once, and
-    all sentences meet all contexts in one product of matrices. ``"concatenation"`` is the paper's
-    Eq. 1, ``h·[h_<i, h_i, h_>i]`` with a bias: a sum of a term of the context and a term of the
-    sentence, so it ranks contexts the same for every sentence.
+    ``<centre(h_i), left(h_<i) + right(h_>i)>``. So the vectors of sentences are computed once, and
+    one product of matrices gives all sentences in all contexts. ``"concatenation"`` is the paper's
+    Eq. 1, ``h·[h_<i, h_i, h_>i]`` with a bias. It adds a term of the context and a term of the
+    sentence, so it ranks contexts in the same order for every sentence.
 
     Parameters
     ----------
     n_states : int
-        Width of states. They may come from any encoder, one that is not trained among them.
+        Width of states. They may come from any encoder, also from a frozen one.
     kind : {"bilinear", "concatenation"}, default="bilinear"
         With or without the first term.
     width : int, default=300
-        Rows of A, B and C. It plays no part in ``"concatenation"``.
+        Rows of A, B and C. Not used by ``"concatenation"``.
     n_alike : int, default=0
-        The last so many entries w of states are such that sentences alike in them fit together:
-        ``g <w_i, w_<i + w_>i>`` is added to the logit, with one number g ≥ 0 to learn, which starts
-        at `GAIN`, as d does at minus it; the maps are of the other entries, so that with all of
-        them alike g and d are all there is to learn. ``"concatenation"`` adds no such product and
-        maps all.
+        Number of entries w at the end of states in which neighbouring sentences should be similar:
+        they add ``g <w_i, w_<i + w_>i>`` to the logit, with one learned number g ≥ 0. g starts at
+        `GAIN` and d at -`GAIN`. The maps A, B and C use the other entries; without other entries,
+        only g and d are learned. ``"concatenation"`` adds no such product and maps all entries.
 
     Raises
     ------
@@ -98,7 +97,7 @@ class Interaction(torch.nn.Module):
         return self._vectors(self.rights, states, 0.0, first=True)
 
     def _vectors(self, part: Any, states: Any, constant: Any, *, first: bool) -> Any:
-        """Columns so that one product gives all products, both linear terms and the bias."""
+        """Return columns whose product has all products, both linear terms and the bias."""
         n_mapped = states.shape[1] - self.n_alike
         alike = states[:, n_mapped:]
         if self.n_alike:
@@ -113,9 +112,9 @@ class Interaction(torch.nn.Module):
 class Discriminator(torch.nn.Module):
     """Probability that left, centre and right sentence are consecutive (Section 3.2.1).
 
-    A sentence is the last states of an LSTM that reads it from left to right and of one that reads
-    it from right to left, side by side; `Interaction` judges three of them. Sentences are encoded
-    each by itself, so every sentence of a corpus is encoded once.
+    The state of a sentence joins the last states of two LSTMs, one from left to right and one from
+    right to left. `Interaction` turns three such states into a logit. Each sentence is encoded on
+    its own, so a corpus is encoded once.
 
     Parameters
     ----------
@@ -128,14 +127,14 @@ class Discriminator(torch.nn.Module):
     width : int, default=300
         Width of the `Interaction`.
     vectors : array-like of float, shape (n_tokens, e), default=None
-        Vectors that tokens start from, such as word vectors learned on the corpus; they are
-        trained further. None: random ones of width e = ``hidden``.
+        Initial vectors of tokens, such as word vectors learned on the corpus; training changes
+        them. None: random vectors of width e = ``hidden``.
     n_alike : int, default=0
-        Entries that a caller puts behind `states`, such as `spelling_states`, for the `Interaction`
-        to compare as they are: the words themselves, which the ends of a BiLSTM keep badly where
-        there is little to learn from. 0: the ends alone, as in the paper.
+        Number of entries that the caller appends to `states`, such as `spelling_states`, and that
+        `Interaction` compares as they are. They represent the words themselves, which a BiLSTM
+        trained on little text forgets. 0: only the BiLSTM's states, as in the paper.
     dropout : float, default=0.1
-        Share of the entries of token vectors and of end states that is dropped in training.
+        Share of the entries of token vectors and of end states dropped in training.
 
     Raises
     ------
@@ -144,8 +143,8 @@ class Discriminator(torch.nn.Module):
 
     Notes
     -----
-    ``log p(y=1)`` is ``-numpy.logaddexp(0, -logit)``. Sentences of one length go through the LSTM
-    together, without padding, which on a CPU is several times as fast as packed sequences.
+    ``log p(y=1)`` is ``-numpy.logaddexp(0, -logit)``. The LSTM encodes sentences of one length
+    together, without padding; on a CPU, this is several times as fast as packed sequences.
 
     Examples
     --------
@@ -177,7 +176,7 @@ class Discriminator(torch.nn.Module):
         start = torch.as_tensor(vectors, dtype=torch.float32).clone()
         if start.ndim != 2 or len(start) != n_tokens:
             raise ValueError(
-                f"vectors has shape {tuple(start.shape)}; it must be ({n_tokens}, e), a row per "
+                f"vectors has shape {tuple(start.shape)}; it must be ({n_tokens}, e), one row per "
                 "entry of the vocabulary"
             )
         self.embedding = torch.nn.Embedding.from_pretrained(start, freeze=False)
@@ -193,7 +192,7 @@ class Discriminator(torch.nn.Module):
         Parameters
         ----------
         ids : array-like of int, shape (b, L)
-            Tokens; behind a sentence's end anything in [0, n_tokens).
+            Tokens; after a sentence's end, any values in [0, n_tokens).
         lengths : array-like of int, shape (b,)
             Tokens of each sentence, in [0, L].
 
@@ -232,12 +231,12 @@ class Discriminator(torch.nn.Module):
 
 
 def fit_weights(documents: Any, texts: Any, *, excluded: Any = None) -> Any:
-    """Weights of all centres of a batch in all its contexts, the true ones on the diagonal.
+    """Weights of all centres of a batch in all its contexts, the true centres on the diagonal.
 
-    True centres have half of the weight in sum, negatives the other half. Of the negatives of a
-    row, half of the weight is spread over centres of the row's own document and half over those of
-    other documents, all of it on one kind where there is none of the other (Section 3.2.1). A
-    centre of the row's own text is never a negative.
+    True centres have half of the total weight, negatives the other half. In each row, half of the
+    negatives' weight goes to centres of the same document and half to centres of other documents;
+    if one kind is missing, all weight goes to the other (Section 3.2.1). A centre with the same
+    text as the row's is never a negative.
 
     Parameters
     ----------
@@ -246,12 +245,12 @@ def fit_weights(documents: Any, texts: Any, *, excluded: Any = None) -> Any:
     texts : tensor of int, shape (B,)
         Code of the text of each triple's centre: equal texts, equal codes.
     excluded : tensor of bool, shape (B, B), default=None
-        Further centres j that are no negatives of row i, such as sentences of context i itself.
+        Further centres j that are not negatives of row i, such as sentences of context i itself.
 
     Returns
     -------
     weights : tensor of float32, shape (B, B)
-        They sum to 1. A row without a negative has no weight; where no row has one, all are 0.
+        They sum to 1. A row without a negative has no weight; without any negative, all are 0.
 
     Examples
     --------
@@ -300,5 +299,5 @@ def fit_loss(logits: Any, weights: Any) -> Any:
     """
     signs = 2 * torch.eye(len(logits), device=logits.device, dtype=logits.dtype) - 1
     losses = -torch.nn.functional.logsigmoid(signs * logits)
-    # Where the weight is 0 a logit has no part, whatever it is.
+    # A logit with weight 0 is ignored, even if it is infinite.
     return (losses.masked_fill(weights == 0, 0) * weights).sum()

@@ -1,4 +1,4 @@
-"""The three generation terms of Eq. 3 for sentences in contexts that are encoded once."""
+"""The three generation terms of Eq. 3; each context is encoded once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from film.contexts.vocabulary import END
 __all__ = ["EncodedContexts", "encode_contexts", "generation_terms", "unigram_log_likelihood"]
 
 CONTEXTS_AT_ONCE = 64
-"""Contexts of like length that go through a network together."""
+"""Contexts of similar length that a network reads together."""
 
 
 class EncodedContexts(NamedTuple):
-    """Some contexts and what a generator keeps of their sentences."""
+    """Contexts, and the generator's memories of their sentences."""
 
     rows: NDArray[np.intp]
     """Their numbers among all contexts."""
@@ -45,7 +45,7 @@ def encode_contexts(
     Returns
     -------
     contexts : list of EncodedContexts
-        What `generation_terms` takes, for any sentence.
+        Input of `generation_terms`, for any sentences.
     """
     both = [tuple(map(np.asarray, side)) for side in (lefts, rights)]
     order = np.argsort(both[0][1] + both[1][1], kind="stable")
@@ -70,7 +70,7 @@ def generation_terms(
     Parameters
     ----------
     generator : Generator
-        The one that encoded the contexts.
+        The generator that encoded the contexts.
     sentences : tuple of (ids, lengths)
         Tokens (n_sentences, L) and numbers of tokens (n_sentences,) of the sentences.
     contexts : list of EncodedContexts
@@ -109,9 +109,9 @@ def generation_terms(
 def unigram_log_likelihood(
     counts: ArrayLike, ids: ArrayLike, lengths: ArrayLike
 ) -> NDArray[np.float64]:
-    """Mean log-probability per token of sentences under a unigram model, ends included.
+    """Mean log-probability per token of sentences, ends included, under a unigram model.
 
-    Every `Generator` must do better. Counts are smoothed by 1 (Laplace).
+    It is a lower bar for every `Generator`. Counts are smoothed by 1 (Laplace).
 
     Parameters
     ----------

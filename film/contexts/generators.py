@@ -1,4 +1,4 @@
-"""Transformer that generates a sentence from those around it (Section 3.2.2)."""
+"""Transformer that generates a sentence from its neighbours (Section 3.2.2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT, CENTRE, RIGHT = 0, 1, 2
 
 
 class Memory(NamedTuple):
-    """What a generator keeps of b given sentences: keys and values of their tokens.
+    """Keys and values of the tokens of b given sentences.
 
     Parameters
     ----------
@@ -33,18 +33,18 @@ class Memory(NamedTuple):
 
 
 class Generator(torch.nn.Module):
-    """Probability of a sentence given the sentences around it: a Transformer (Eq. 2).
+    """Transformer for the probability of a sentence given the sentences around it (Eq. 2).
 
-    The encoder reads each sentence by itself, with an embedding of its place, and the decoder
-    attends to the states of all of them at once. So the memory of a sentence at a place is made
-    once, however many contexts it meets. A decoder starts from an embedding of the place that it
-    writes for, so that one network learns all three tasks.
+    The encoder reads each sentence on its own, with an embedding of its place, and the decoder
+    attends to the states of all sentences at once. So the memory of a sentence at a place is
+    computed once, however many contexts use it. The decoder starts from an embedding of the place
+    to be generated, so one network learns all three tasks.
 
     Parameters
     ----------
     n_tokens : int
-        Entries V of the vocabulary, `END` of `film.contexts` among them: it ends every sentence,
-        and no sentence that is given holds it.
+        Entries V of the vocabulary, including `END` of `film.contexts`, which ends every sentence
+        and must not occur inside the given sentences.
     size : str or Size, default="tiny"
         Name in `SIZES` of `film.contexts`, or the numbers.
     max_length : int, default=64
@@ -52,13 +52,13 @@ class Generator(torch.nn.Module):
     dropout : float, default=0.1
         Share of entries dropped in training.
     n_frequent : int, default=None
-        Most frequent tokens, told apart in one step; rare ones are told apart in two, as in the
-        adaptive softmax (Grave et al., 2017). It is as exact a distribution for a fraction of the
-        products: a good number is 1000. None: all tokens in one step.
+        Number of frequent tokens, which are predicted in one step; rare tokens take two steps, as
+        in the adaptive softmax (Grave et al., 2017). The distribution is as exact and needs a
+        fraction of the products; 1000 is a good number. None: one step for all tokens.
     counts : array-like of int, shape (n_tokens,), default=None
-        How often each token occurs in the training text, that of `END` being the number of
-        sentences: which tokens are frequent, and where probabilities start from. They become part
-        of the weights, so a network that is loaded needs none.
+        How often each token occurs in the training text; the count of `END` is the number of
+        sentences. They decide which tokens are frequent, and initial probabilities are their
+        frequencies. They become part of the weights, so a loaded network does not need them.
 
     Raises
     ------
@@ -125,7 +125,7 @@ class Generator(torch.nn.Module):
         Parameters
         ----------
         ids : array-like of int, shape (b, L)
-            Tokens; behind a sentence's end anything in [0, n_tokens).
+            Tokens; after a sentence's end, any values in [0, n_tokens).
         lengths : array-like of int, shape (b,)
             Tokens of each sentence, from 0 to ``max_length``.
         place : int
@@ -134,7 +134,7 @@ class Generator(torch.nn.Module):
         Returns
         -------
         memory : Memory
-            What `log_likelihood` takes.
+            Input of `log_likelihood`.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Generator(torch.nn.Module):
         Parameters
         ----------
         memories : sequence of Memory
-            Of the sentences around, from `memory`: of b rows each, or of 1 row for all.
+            Memories of the neighbouring sentences, from `memory`: b rows each, or 1 row for all.
         ids, lengths, place
             The sentences, as in `memory`: b of them, or 1 for all.
 
@@ -168,7 +168,7 @@ class Generator(torch.nn.Module):
         return sums / mask.sum(dim=1)
 
     def loss(self, sentences: Sequence[tuple[Any, Any]], places: Any = (0, 1, 2)) -> Any:
-        """Cross-entropy of sentences, each given those at the two other places.
+        """Cross-entropy of sentences, each given the sentences at the two other places.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Generator(torch.nn.Module):
     def _log_probabilities(
         self, memories: Sequence[Memory], ids: Any, lengths: Any, place: int
     ) -> tuple[Any, Any]:
-        """Log-probability (N,) of each token and end, and a mask (b, L) of where they stand."""
+        """Log-probability (N,) of each token and end, and a mask (b, L) of their positions."""
         ids, mask = self._with_ends(ids, lengths)
         n_rows = max(len(each) for each in (mask, *(memory.mask for memory in memories)))
         ids, mask = ids.expand(n_rows, -1), mask.expand(n_rows, -1)
@@ -216,7 +216,7 @@ class Generator(torch.nn.Module):
         return self.vocabulary.vectors(ids) + self.positions.weight[: ids.shape[1]]
 
     def _with_ends(self, ids: Any, lengths: Any) -> tuple[Any, Any]:
-        """Tokens with the end behind each sentence, (b, L + 1), and a mask of them."""
+        """Tokens with the end after each sentence, (b, L + 1), and a mask of them."""
         device = self.positions.weight.device
         ids = torch.as_tensor(ids, dtype=torch.int64, device=device)
         lengths = torch.as_tensor(lengths, dtype=torch.int64, device=device)

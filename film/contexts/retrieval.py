@@ -1,4 +1,4 @@
-"""The rows of a matrix nearest to queries by their product, and the largest of many values."""
+"""Rows with the largest products with queries, and the largest of many values."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 _BLOCK_CELLS = 8_000_000
-"""Products that a block of queries may hold at once."""
+"""Maximum number of products of a block of queries."""
 
 
 def nearest_rows(queries: Any, points: Any, n: int) -> tuple[NDArray[np.int64], NDArray]:
     """Find the n points with the largest inner product for each query.
 
-    With rows of length 1, as TF-IDF makes them, the order is that of the cosine.
+    For rows of length 1, as in TF-IDF, this is the order by cosine.
 
     Parameters
     ----------
     queries : sparse matrix, shape (q, V)
         Vectors of sentences.
     points : sparse matrix, shape (m, V)
-        Vectors of chunks. For repeated calls give ``points.tocsc()``, which saves a conversion
-        of all entries per call.
+        Vectors of chunks. For repeated calls, pass ``points.tocsc()``, which saves a conversion
+        of all entries in each call.
     n : int
-        Points per query, at least 1; all m where it is larger.
+        Points per query, at least 1; if it is above m, all m points.
 
     Returns
     -------
     rows : ndarray of int64, shape (q, min(n, m))
         By descending product; equal products by ascending row.
     products : ndarray of float, shape (q, min(n, m))
-        Their products; 0 where a query has nothing in common with a point.
+        Their products; 0 if a query and a point have no term in common.
 
     Notes
     -----
-    Blocks of queries are multiplied with an inverted index; memory is 8 million products besides
-    the result. Selection is O(m + n log n) per query.
+    Blocks of queries are multiplied with an inverted index, which needs memory for 8 million
+    products in addition to the result. Selection is O(m + n log n) per query.
 
     Examples
     --------
@@ -58,19 +58,19 @@ def nearest_rows(queries: Any, points: Any, n: int) -> tuple[NDArray[np.int64], 
 
 
 def largest_first(values: NDArray, n: int) -> NDArray[np.int64]:
-    """Return the places of the n largest values, in descending order.
+    """Return the positions of the n largest values, in descending order.
 
     Parameters
     ----------
     values : ndarray, shape (m,)
         Numbers.
     n : int
-        How many; all m where it is larger.
+        Number of values; if it is above m, all m values.
 
     Returns
     -------
     places : ndarray of int64, shape (min(n, m),)
-        Equal values by ascending place.
+        Equal values by ascending position.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scores of sentences in contexts, and what two vectors of them say about their sentences."""
+"""Scores of sentences in contexts, and the similarity of two sentences by their scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TERMS = ("discriminator", "sentence", "left", "right")
 SHRINKAGE = 0.1
 """Share of the mean variance that is added to all variances of `whiten_scores`."""
 ROUNDING = 1e-13
-"""Share of the size of scores that the rounding of their mean may reach."""
+"""Bound on the rounding error of a mean score, as a share of the size of scores."""
 
 
 def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -> NDArray:
@@ -25,12 +25,12 @@ def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -
         The four terms in the order of the equation, the last three already divided by the number
         of tokens; natural logarithms.
     weights : array-like of float, shape (4,), default=(1, 1, 1, 1)
-        λ. A term of weight 0 is not looked at and may be infinite.
+        λ. A term with weight 0 is ignored and may be infinite.
 
     Returns
     -------
     scores : ndarray of float, shape (...)
-        S, in the dtype of `terms` where that is float32 or float64.
+        S, in the dtype of `terms` if it is float32 or float64.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -
 
 
 def context_shares(scores1: ArrayLike, scores2: ArrayLike) -> NDArray[np.float64]:
-    """Divide the similarity of two sentences among the contexts (Equation 4 of the paper).
+    """Return the share of each context in the similarity (Equation 4 of the paper).
 
     sim(s₁, s₂) = cosine(v₁, v₂), with v the scores S(s, c) over C_s₁ + C_s₂. Log-probabilities are
-    all negative, so raw cosines crowd at 1; centred scores spread over [−1, 1].
+    all negative, so all raw cosines are close to 1; those of centred scores cover [−1, 1].
 
     Parameters
     ----------
@@ -103,28 +103,28 @@ def context_shares(scores1: ArrayLike, scores2: ArrayLike) -> NDArray[np.float64
 def whiten_scores(
     scores: ArrayLike, reference: ArrayLike, shrinkage: float = SHRINKAGE
 ) -> NDArray[np.float64]:
-    """Centre scores, and take from each context what the other contexts say already.
+    """Centre and whiten scores, so that similar contexts do not count several times.
 
-    Contexts that hold the same words are given like scores by any sentence, so that in the cosine
-    of Eq. 4 they count again and again, and what few of them hold hardly counts. With X the scores
-    of reference sentences less their means μ, and Σ = XᵀX / R, it is (v − μ)(Σ + ρ t I)^(−1/2),
-    with t the mean variance: the scores of a text in contexts that do not go together. Of all
-    matrices that do so the symmetric one changes the scores least, so that each column stays that
-    of its context.
+    Each sentence has similar scores in contexts with the same words. In the cosine of Eq. 4, common
+    words would therefore count several times, and rare words hardly at all. With X the scores of
+    reference sentences minus their means μ, and Σ = XᵀX / R, the result is
+    (v − μ)(Σ + ρ t I)^(−1/2), with t the mean variance. Its columns are nearly uncorrelated. Among
+    all whitening matrices, the symmetric one changes the scores least, so each column still belongs
+    to its context.
 
     Parameters
     ----------
     scores : array-like of float, shape (k, n)
-        Of k texts in n contexts.
+        Scores of k texts in n contexts.
     reference : array-like of float, shape (R, n)
-        Of other sentences in the same contexts; R ≥ 1.
+        Scores of other sentences in the same contexts; R ≥ 1.
     shrinkage : float, default=0.1
         ρ > 0.
 
     Returns
     -------
     whitened : ndarray of float64, shape (k, n)
-        Without unit; only centred where the reference does not vary.
+        Scores without unit; if the reference scores do not vary, they are only centred.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def whiten_scores(
 
     Examples
     --------
-    Two contexts that are the same, and a third one: the pair counts as one.
+    Two equal contexts and a third one: the equal contexts count as one.
 
     >>> reference = [[1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]
     >>> whiten_scores([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], reference, 1e-9).round(2)
@@ -156,7 +156,7 @@ def whiten_scores(
     largest = float(np.abs(spread).max())
     if largest <= ROUNDING * float(np.abs(others).max()):
         return centred
-    # Squares stay in range, and the unit of scores plays no part.
+    # Squares stay in range, and the result does not depend on the unit of scores.
     spread = spread / largest
     scale = float(np.sqrt(np.mean(spread**2)))
     centred, spread = centred / largest / scale, spread / scale

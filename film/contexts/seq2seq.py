@@ -1,4 +1,4 @@
-"""Layers of a Transformer that maps sentences to a sentence."""
+"""Layers of a Transformer that generates a sentence from sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy, embedding, linear, scaled_dot_pro
 __all__ = ["SIZES", "DecoderLayer", "EncoderLayer", "Size", "TiedEmbedding", "size_of"]
 
 GROUP = 500
-"""Rare tokens that are told apart together."""
+"""Rare tokens per group."""
 
 
 class Size(NamedTuple):
@@ -69,7 +69,7 @@ def size_of(size: str | Size) -> Size:
 
 
 def attend(queries: Any, memory: Any, heads: int, mask: Any) -> Any:
-    """Attention of queries (b, M, width) to keys and values (b, L, 2 width); None is causal."""
+    """Attention of queries (b, M, width) to keys and values (b, L, 2 width); mask None: causal."""
     parts = queries, *memory.chunk(2, dim=2)
     split = [x.unflatten(2, (heads, -1)).transpose(1, 2) for x in parts]
     seen = None if mask is None else mask[:, None, None]
@@ -78,7 +78,7 @@ def attend(queries: Any, memory: Any, heads: int, mask: Any) -> Any:
 
 
 class SelfAttention(torch.nn.Module):
-    """Attention within sequences, behind a normalisation and around it a residual connection."""
+    """Attention within sequences, after a normalisation and with a residual connection."""
 
     def __init__(self, size: Size, dropout: float) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class SelfAttention(torch.nn.Module):
 
 
 def feed_forward(size: Size, dropout: float) -> torch.nn.Sequential:
-    """Two layers behind a normalisation."""
+    """Two layers after a normalisation."""
     return torch.nn.Sequential(
         torch.nn.LayerNorm(size.width),
         torch.nn.Linear(size.width, size.inner),
@@ -141,13 +141,13 @@ class DecoderLayer(torch.nn.Module):
 
 
 class TiedEmbedding(torch.nn.Module):
-    """Vectors of tokens, which also score what comes next: input and output are one table.
+    """Vectors of tokens that are both input and output: they also score the next token.
 
-    With ``n_frequent`` the probability of a token is taken in two steps, as in the adaptive softmax
-    (Grave et al., 2017): one of the frequent tokens or a group of rare ones, then which of the
-    group. Frequent are those of the highest ``counts``, and groups hold rare ones of like
-    frequency. It is a distribution over the vocabulary as exact as that in one step, for a
-    fraction of the products.
+    With ``n_frequent``, the probability of a token has two steps, as in the adaptive softmax
+    (Grave et al., 2017): first a frequent token or a group of rare tokens, then a token of the
+    group. Tokens with the highest ``counts`` are frequent, and each group holds rare tokens of
+    similar frequency. The distribution is as exact as with one step, and needs a fraction of the
+    products.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ class TiedEmbedding(torch.nn.Module):
     n_frequent : int or None
         Tokens of the first step. None: one step for all.
     counts : array-like of int, shape (V,), or None
-        How often each token occurs in the training text: without states, probabilities start as
-        those frequencies. None: tokens are in order of frequency, or ``ranks`` is loaded with the
+        How often each token occurs in the training text; initial probabilities are these
+        frequencies. None: tokens are in order of frequency, or ``ranks`` is loaded with the
         weights.
     """
 
@@ -189,7 +189,7 @@ class TiedEmbedding(torch.nn.Module):
 
     @torch.no_grad()
     def _start_as_unigrams(self, counts: Any) -> None:
-        """Set biases to log frequencies, so that nothing has to be learned of them."""
+        """Set biases to log frequencies, so that training need not learn them."""
         smoothed = counts.double() + 1
         self.bias.copy_((smoothed / smoothed.sum()).log())
         if len(self.sizes) > 1:

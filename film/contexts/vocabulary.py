@@ -1,4 +1,4 @@
-"""Vocabulary of a corpus, made from nothing but its texts, and texts as ids in it."""
+"""Learn the vocabulary of a corpus, and encode texts with it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 PAD, BEGIN, END, SEPARATOR = range(4)
-"""Ids that stand for no text, first in every vocabulary."""
+"""Special ids, first in every vocabulary."""
 _SPECIAL = ("[PAD]", "[BEGIN]", "[END]", "[SEPARATOR]")
 _LEAST = len(_SPECIAL) + 256
 _BLOCK = 8192
 
 
 def train_vocabulary(texts: Iterable[str], size: int = 16_000) -> str:
-    """Learn a vocabulary of pieces of words from texts alone: byte pair encoding of their bytes.
+    """Learn a vocabulary of pieces of words from texts, by byte pair encoding.
 
-    Texts are normalised (Unicode NFKC) and lower-cased, and parted into words, numbers and marks;
-    a piece never reaches over the space between two words. Every byte is a piece, so that no text
-    is unknown.
+    Texts are normalised (Unicode NFKC), lower-cased, and split into words, numbers and punctuation;
+    no piece spans two words. Every byte is a piece, so no text is unknown.
 
     Parameters
     ----------
     texts : iterable of str
         Texts, read once.
     size : int, default=16000
-        Pieces at most, of them 256 bytes and 4 ids that stand for no text: `PAD` = 0,
-        `BEGIN` = 1, `END` = 2, `SEPARATOR` = 3.
+        Maximum number of pieces, including 256 bytes and 4 special ids: `PAD` = 0, `BEGIN` = 1,
+        `END` = 2, `SEPARATOR` = 3.
 
     Returns
     -------
@@ -71,7 +70,7 @@ def train_vocabulary(texts: Iterable[str], size: int = 16_000) -> str:
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=int(size),
-        # Two pieces become one only where they occur together twice.
+        # Two pieces become one only if they occur together at least twice.
         min_frequency=2,
         show_progress=False,
         special_tokens=list(_SPECIAL),
@@ -86,7 +85,7 @@ def train_vocabulary(texts: Iterable[str], size: int = 16_000) -> str:
 
 
 def vocabulary_size(vocabulary: str) -> int:
-    """Return the number of ids of a vocabulary: they run from 0 to one less.
+    """Return the number n of ids of a vocabulary; ids run from 0 to n - 1.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ def vocabulary_size(vocabulary: str) -> int:
     Returns
     -------
     n : int
-        Ids, the special ones among them.
+        Number of ids, including special ids.
 
     Examples
     --------
@@ -107,7 +106,7 @@ def vocabulary_size(vocabulary: str) -> int:
 
 
 def encode_texts(vocabulary: str, texts: Iterable[str], max_length: int | None = None) -> IdTable:
-    """Turn texts into ids of a vocabulary, without special ones.
+    """Encode texts as ids of a vocabulary, without special ids.
 
     Parameters
     ----------
@@ -116,20 +115,20 @@ def encode_texts(vocabulary: str, texts: Iterable[str], max_length: int | None =
     texts : iterable of str
         Texts, read once, thousands at a time.
     max_length : int, optional
-        Ids per text; what follows is dropped.
+        Maximum number of ids per text; longer texts are cut.
 
     Returns
     -------
     table : IdTable
-        A row per text; empty for an empty text. The name of a special id in a text is a word
-        like others.
+        One row per text; empty for an empty text. The name of a special id in a text is an
+        ordinary word.
 
     Raises
     ------
     ImportError
         When `tokenizers` is not installed.
     ValueError
-        When the vocabulary is not such a string.
+        If the vocabulary is not such a string.
 
     Examples
     --------
@@ -151,7 +150,7 @@ def encode_texts(vocabulary: str, texts: Iterable[str], max_length: int | None =
 
 @dataclass(frozen=True)
 class IdTable:
-    """Ids of many texts, one after another; may lie on disk.
+    """Ids of many texts in one array, in memory or on disk.
 
     Parameters
     ----------
@@ -198,7 +197,7 @@ class IdTable:
         Returns
         -------
         ids : ndarray of int64, shape (b, L)
-            L is the length of the longest; `PAD` = 0 after the end of others.
+            L is the length of the longest text; shorter texts end in `PAD` = 0.
         lengths : ndarray of int64, shape (b,)
             Ids of each.
 
@@ -251,7 +250,7 @@ class IdTable:
         Raises
         ------
         FileNotFoundError, ValueError
-            When a file is missing, or cut or changed.
+            If a file is missing, or was cut or changed.
         """
         values, starts = (
             np.load(Path(folder) / f"{name}.npy", mmap_mode="r", allow_pickle=False)
