@@ -3,7 +3,6 @@ import io
 import json
 import pickle
 import shutil
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -40,10 +39,6 @@ def double(rows, start):
 
 def gram(rows, start):
     return (rows.T @ rows).toarray()
-
-
-def words(texts, start):
-    return Counter(word for text in texts for word in text.split())
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 9])
@@ -108,11 +103,6 @@ def test_the_number_of_processes_changes_no_bit(tmp_path):
     alone = sum_blocks(gram, blocks)
     with parallel_config("threading", n_jobs=3):
         assert np.array_equal(sum_blocks(gram, blocks), alone)
-
-
-def test_counts_of_words_add_up(tmp_path):
-    blocks = write_blocks(tmp_path, [["a b", "b"], ["b c"]])
-    assert sum_blocks(words, blocks) == Counter(a=1, b=3, c=1)
 
 
 class Counted:
@@ -230,16 +220,6 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path, monkeypatch):
     map_blocks(rest, blocks, tmp_path / "y", made_by={})
     assert rest.calls == 3
     assert not list((tmp_path / "y").glob(".*.part"))
-
-
-def test_a_failed_write_leaves_no_temporary_file(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(block_files.os, "replace", fail)
-    with pytest.raises(OSError, match="No space"):
-        write_blocks(tmp_path, [TEXTS])
-    assert not list(tmp_path.glob(".*.part"))
 
 
 def test_folders_with_other_things_in_them_are_left_alone(tmp_path):

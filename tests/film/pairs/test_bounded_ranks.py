@@ -8,9 +8,8 @@ import pytest
 from film.pairs import neighbour_ranks
 from film.pairs.neighbours import bounds, cells, rank_search
 from film.pairs.neighbours.bounds import Leads, principal_axes, turned_units
-from film.pairs.neighbours.cells import Cells, nearest, part
+from film.pairs.neighbours.cells import nearest, part
 from film.pairs.neighbours.cosines import exact_units, product_bound
-from film.pairs.neighbours.rank_search import RankSearch
 from film.pairs.ranks import INFINITE_RANK
 
 
@@ -225,60 +224,6 @@ def test_few_products_are_multiplied(far, k_max, small_cells, n_cosines):
     assert 0 < sum(n_cosines) < 0.03 * 2 * len(pairs) * len(points)
 
 
-@pytest.mark.parametrize(
-    ("least", "most", "size"), [(1, 1000, 17), (30, 1000, 30), (1, 12, 12), (1, 1000, 17)]
-)
-def test_queries_are_parted_into_two_blocks_a_core(least, most, size, monkeypatch):
-    parts = []
-
-    class Watched(rank_search.Block):
-        def __init__(self, search, first, last):
-            parts.append((first, last))
-            super().__init__(search, first, last)
-
-    monkeypatch.setattr(rank_search, "Block", Watched)
-    monkeypatch.setattr(rank_search, "usable_cores", lambda: 3)
-    monkeypatch.setattr(rank_search, "_LEAST_QUERIES", least)
-    monkeypatch.setattr(rank_search, "_BLOCK_QUERIES", most)
-    # A hundred different queries, which a sixth of, rounded up, is 17.
-    neighbour_ranks(clustered(n=100), np.arange(100).reshape(-1, 2))
-    assert sorted(parts) == [(at, min(at + size, 100)) for at in range(0, 100, size)]
-
-
-def test_queries_count_the_nearest_cells_until_k_max(small_cells, n_cosines, monkeypatch):
-    # Far pairs, of queries that are no points of the corpus: the nearest cells are enough.
-    monkeypatch.setattr(rank_search, "_NEAR_CELLS", 8)
-    points, k_max = clustered(1), 6
-    units = exact_units(points, np.arange(len(points)))
-    pairs = np.column_stack([np.arange(150), (units[:150] @ units.T).argmin(axis=1)])
-    counted = np.setdiff1d(np.arange(len(points)), pairs)
-    searches = []
-    made = rank_search.RankSearch.__init__
-
-    def kept(self, *args, **settings):
-        made(self, *args, **settings)
-        searches.append(self)
-
-    monkeypatch.setattr(rank_search.RankSearch, "__init__", kept)
-    found = neighbour_ranks(points, pairs, counted, k_max=k_max)
-    (search,) = searches
-    centres = search.cells.centres.astype(float) @ search.axes.T
-    total, done = 0, 0
-    for x, goal in zip(search.origin, search.goal, strict=True):
-        order = np.argsort(-(centres @ centres[(centres @ units[x]).argmax()]))
-        closer = 0
-        for cell in order[:8]:
-            rows = search.columns[search.edges[cell] : search.edges[cell + 1]]
-            total += len(rows)
-            closer += np.count_nonzero(units[rows] @ units[x] > units[goal] @ units[x])
-            if closer >= k_max:
-                done += 1
-                break
-    assert done == len(search.origin)
-    assert sum(n_cosines) == total
-    assert (found == k_max).mean() > 0.9
-
-
 def test_tiles_stay_within_their_bytes(small_cells, n_cosines, monkeypatch):
     points = clustered(1, n=600)
     pairs = np.random.default_rng(0).integers(len(points), size=(300, 2))
@@ -287,48 +232,6 @@ def test_tiles_stay_within_their_bytes(small_cells, n_cosines, monkeypatch):
     for k_max in (None, 9):
         neighbour_ranks(points, pairs, k_max=k_max)
     assert max(n_cosines) == 20
-
-
-def test_the_bound_of_each_query_spares_products_too(small_cells, n_cosines, monkeypatch):
-    points = clustered(1)
-    pairs = np.random.default_rng(0).integers(len(points), size=(300, 2))
-    neighbour_ranks(points, pairs, k_max=55)
-    spared = sum(n_cosines)
-    n_cosines.clear()
-    most = bounds.LeadBounds.most
-    monkeypatch.setattr(bounds.LeadBounds, "most", lambda *args: most(*args) + 9)
-    neighbour_ranks(points, pairs, k_max=55)
-    assert spared < 0.95 * sum(n_cosines)
-
-
-@pytest.mark.parametrize(
-    ("n_cells", "k_max", "near", "per_cell", "size"),
-    [
-        (40, 9, 8, 64, 8),
-        (16, 9, 8, 64, 8),
-        (15, 9, 8, 64, 0),
-        (40, 64 * 10, None, None, 10),
-        (19, 64 * 10, 8, 64, 0),
-        (40, None, 8, 64, 0),
-        (40, 63, 0, 64, 0),
-        (40, 64, 0, 64, 1),
-    ],
-)
-def test_those_nearest_of_many_cells_come_first(n_cells, k_max, near, per_cell, size, monkeypatch):
-    if near is not None:
-        monkeypatch.setattr(rank_search, "_NEAR_CELLS", near)
-        monkeypatch.setattr(rank_search, "_CLOSER_PER_CELL", per_cell)
-    centres = exact_units(
-        np.random.default_rng(0).standard_normal((n_cells, 4)), np.arange(n_cells)
-    )
-    search = RankSearch.__new__(RankSearch)
-    search.k_max = k_max
-    search.cells = Cells(centres.astype(np.float32), np.empty(0, dtype=int), np.ones(n_cells))
-    found = search._near_cells()
-    assert found.shape == (n_cells, size)
-    # The own one first.
-    order = np.argsort(-(centres @ centres.T + np.eye(n_cells)), axis=1)
-    np.testing.assert_array_equal(found, order[:, :size])
 
 
 def test_cells_hold_every_row_within_their_reach():

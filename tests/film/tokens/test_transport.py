@@ -480,6 +480,7 @@ def test_weighted_exact_transport_is_the_loop_over_pot():
         np.testing.assert_allclose(own.plan, plan, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_processes_do_not_change_exact_transport(monkeypatch):
     pytest.importorskip("ot")
     monkeypatch.setattr(_exact_transport, "SENT", 3)
@@ -511,19 +512,6 @@ def test_blocks_of_pairs_come_back_in_their_order(monkeypatch):
         found = ragged_similarities(tokens1, tokens2, "cmd", n_jobs=2, advance=told.append)
     np.testing.assert_array_equal(found, ragged_similarities(tokens1, tokens2, "cmd"))
     assert told == [3] * (len(found) // 3) + [len(found) % 3] * (len(found) % 3 > 0)
-
-
-def test_only_exact_transport_starts_processes(monkeypatch):
-    monkeypatch.setattr(_exact_transport, "Parallel", None)
-    tokens = _ragged([2, 3], 0)
-    for method in (*RELAXED, *OF_MEANS, "cls"):
-        assert len(ragged_similarities(tokens, tokens, method, n_jobs=2)) == 2
-    pytest.importorskip("ot")
-    # One job, which is the default, is this process.
-    for jobs in ({}, {"n_jobs": 1}):
-        assert len(ragged_similarities(tokens, tokens, "cmd", **jobs)) == 2
-    with pytest.raises(TypeError, match="not callable"):
-        ragged_similarities(tokens, tokens, "cmd", n_jobs=2)
 
 
 @pytest.mark.parametrize("sides", [(0,), (1,), (0, 1)])

@@ -163,23 +163,6 @@ def test_tiles_cover_all_pairs_once_and_hold_no_more_cosines_than_asked_for(size
     assert (seen == 1).all()
 
 
-def test_tiles_are_near_squares_of_tokens():
-    # A strip of the same size would read more tokens.
-    (rows, columns), *_ = module._tiles(1000, 32, 1000, 16, 2**18)
-    assert (rows.stop * 32, columns.stop * 16) == (512, 512)
-
-
-def test_the_tile_asked_for_is_that_of_both_passes(monkeypatch):
-    x = batch(0, 4, 5)[0].requires_grad_()
-    asked = []
-    honest = module._tiles
-    monkeypatch.setattr(module, "_tiles", lambda *sizes: asked.append(sizes) or honest(*sizes))
-    allpairs_similarity(x, x, tile=30).sum().backward()
-    assert asked == 2 * [(4, 5, 4, 5, 30)]
-    allpairs_similarity(x, x)
-    assert asked[2] == (4, 5, 4, 5, module.TILE)
-
-
 @pytest.mark.parametrize("method", TRAINABLE)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_repeated_run_is_the_same_to_the_bit(method, dtype):
