@@ -33,12 +33,6 @@ def test_quotes_hold_commas_quotes_and_lines_together(tmp_path):
     assert data.pairs[1].tolist() == ["Guns kill.", "People kill."]
 
 
-def test_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path):
-    data = read_afs(write(tmp_path, row(), "", row("1"), end="\r\n", encoding="utf-8-sig"))
-    assert data.scores[:2].tolist() == [2.5, 1]
-    assert data.pairs[0, 1] == "People kill."
-
-
 @pytest.mark.parametrize("text", ["‘It’s’", "“so”", "a – b — c…", "• one", "“café”", "a\xa0b"])
 def test_what_went_through_mac_roman_comes_back(tmp_path, text):
     # By the way that the damage went: UTF-8 read as Windows-1252, saved as Mac Roman.

@@ -129,9 +129,8 @@ def test_the_order_within_a_pair_and_among_pairs_says_nothing(data):
     assert abs(longer.mean() - 0.5) < 0.05
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_word_overlap_is_weak_and_a_learned_metric_gains_on_new_questions(seed):
-    data = make_question_pairs(6000, random_state=seed)
+def test_word_overlap_is_weak_and_a_learned_metric_gains_on_new_questions():
+    data = make_question_pairs(6000, random_state=0)
     unique, edges, component, _ = graph(data)
     words = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b").fit_transform(unique).toarray()
     plain = cosines(words, edges)

@@ -70,6 +70,7 @@ FIXED = {"clinc150": "f31880ff95013414", "banking77": "91be3e1a3c798cc2"}
 
 
 @pytest.mark.skipif("FILM_DATA" not in os.environ, reason="FILM_DATA names no folder of data")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIXED)
 def test_the_fixed_sets_are_what_they_were(name):
     folder = Path(os.environ["FILM_DATA"])

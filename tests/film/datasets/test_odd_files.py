@@ -71,7 +71,8 @@ def reading(kind, folder, content):
         path = folder / "ArgPairs_GC.csv"
         for topic in ("GM", "DP"):
             (folder / f"ArgPairs_{topic}.csv").write_text(TEXTS["afs"])
-    path.write_bytes(data)
+    if data:
+        path.write_bytes(data)
     read = {
         "quora": read_quora, "sts_benchmark": read_sts_benchmark, "sick": read_sick,
         "sts_year": lambda path: read_sts_year(path.parent), "wa": read_wa,
@@ -95,6 +96,25 @@ def test_marks_line_ends_blank_lines_and_gzip_change_nothing(tmp_path, kind):
         odd.append("\n\n" + text)
     for content in odd:
         assert len(reading(kind, tmp_path, content)) == n_rows, content
+
+
+@pytest.mark.parametrize("kind", sorted(TEXTS.keys() - {"afs"}))
+def test_bytes_that_are_no_text_are_named_by_file_and_line(tmp_path, kind):
+    # 0x81 stands for nothing in Windows-1252 either, which the alignments may be in.
+    line, _, rest = TEXTS[kind].encode().partition(b"\n")
+    fault = r"(not UTF-8|neither UTF-8 nor Windows-1252) \(byte 2 is 0x81; save the file as UTF-8\)"
+    with pytest.raises(ValueError, match=rf"own.*line 1: {fault}"):
+        reading(kind, tmp_path, line[:1] + b"\x81" + line[1:] + b"\n" + rest)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_place_without_a_file_is_named(tmp_path, kind):
+    with pytest.raises(FileNotFoundError):
+        reading(kind, tmp_path, "")
+    (tmp_path / "own.txt").mkdir()
+    if kind not in ("sts_year", "ists", "afs"):
+        with pytest.raises(IsADirectoryError, match="is a folder; give the path of a file inside"):
+            reading(kind, tmp_path, "")
 
 
 def zipped(data):
@@ -217,8 +237,3 @@ def test_blank_lines_at_the_end_of_one_file_have_no_partner(tmp_path):
 def test_chunks_in_other_marks_are_refused(tmp_path, line):
     with pytest.raises(ValueError, match="has no square bracket in any line; write chunks as"):
         reading("ists", tmp_path, line + "\n")
-
-
-def test_a_file_of_white_space_is_empty(tmp_path):
-    with pytest.raises(ValueError, match="is empty; expected question pairs"):
-        reading("quora", tmp_path, "\n \t\n\n")

@@ -71,16 +71,6 @@ def test_full_disk_leaves_the_old_file_and_no_other(tmp_path, full_disk):
     assert names(tmp_path) == ["submission.csv"]
 
 
-def test_full_disk_at_the_last_flush(tmp_path, monkeypatch):
-    def fsync(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(module.os, "fsync", fsync)
-    with pytest.raises(OSError, match="could not write"):
-        write_submission(tmp_path / "new.csv", ["1"], [0.5])
-    assert names(tmp_path) == []
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are a Unix matter")
 def test_a_real_limit_on_size(tmp_path):
     import resource
