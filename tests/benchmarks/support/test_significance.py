@@ -68,14 +68,6 @@ def test_tables_mark_the_reference_and_what_is_level(kept):
         assert "| -0." in shown["set: far"] and "level" not in shown["set: far"]
 
 
-def test_one_figure_alone_is_compared_as_among_all(kept):
-    rows = read_pair_rows("bench", kept)
-    both = [rows["set: near"], rows["set: plain"]]
-    one = compare_rows(*both, n_draws=50, only="roc_auc")
-    assert one == {"roc_auc": compare_rows(*both, n_draws=50)["roc_auc"]}
-    assert compare_rows(*both, n_draws=50, only="accuracy") == {}
-
-
 def test_recorded_differences_are_those_of_the_kept_pairs():
     """Where it fails: python -m benchmarks.compare BENCH --record."""
     n_compared = 0
