@@ -34,7 +34,8 @@ from benchmarks.support.run import Results, parser_of, refused
 from benchmarks.support.significance import TAUGHT
 from benchmarks.support.training_recipes import near_pair_teacher
 from estimators import DuplicateClassifier, accurate_duplicates, question_groups
-from estimators.pairs import LIGHT, NO_ENCODER
+from estimators.encoders import NO_ENCODER
+from estimators.pairs import LIGHT
 
 Cases = dict[str, tuple[list[str], dict[str, float]]]
 """The members of each row, and its seconds."""

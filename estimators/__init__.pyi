@@ -4,6 +4,7 @@ from .contexts import SurrogateRegressor as SurrogateRegressor
 from .contexts import harvest as harvest
 from .contexts import read_harvest as read_harvest
 from .corpus import DuplicateFinder as DuplicateFinder
+from .encoders import AnyEncoder as AnyEncoder
 from .encoders import SentenceEncoder as SentenceEncoder
 from .encoders import TokenEncoder as TokenEncoder
 from .encoders import make_encoder as make_encoder

@@ -1,3 +1,4 @@
+from .any_encoder import AnyEncoder as AnyEncoder
 from .frozen_encoder import warn_of_cuts as warn_of_cuts
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
 from .loading import check_device as check_device
@@ -14,6 +15,9 @@ from .new_encoder import make_encoder as make_encoder
 from .pair_scoring import head_arrays as head_arrays
 from .pair_scoring import load_with_head as load_with_head
 from .pair_scoring import score_pairs as score_pairs
+from .resolve import NO_ENCODER as NO_ENCODER
+from .resolve import EncoderChoice as EncoderChoice
+from .resolve import resolve_encoder as resolve_encoder
 from .sentence_encoder import SentenceEncoder as SentenceEncoder
 from .sentence_transformers_folder import (
     export_sentence_transformers as export_sentence_transformers,

@@ -207,6 +207,22 @@ def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
     TypeError, ValueError
         If a length is not an integer or is out of range, or the model cannot be created.
     """
+    tokenizer, most = _limits(folder)
+    for name, length in lengths.items():
+        check_length(name, length, tokenizer, most)
+
+
+def usual_length(folder: Path, usual: int = 128) -> int:
+    """Return the usual number of tokens, or as many as the model in a folder takes if fewer.
+
+    Raises as `check_lengths` does.
+    """
+    most = _limits(folder)[1]
+    return usual if most is None else min(usual, most)
+
+
+def _limits(folder: Path) -> tuple[Any, int | None]:
+    """Return the tokenizer and the most tokens of a model, without reading its weights."""
     torch = import_torch()
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -221,9 +237,7 @@ def check_lengths(folder: Path, lengths: dict[str, Any]) -> None:
             raise
         except Exception as error:  # transformers and tokenizers have their own types
             raise _cannot_load(folder, error) from error
-    most = most_tokens_of(tokenizer, module, declared)
-    for name, length in lengths.items():
-        check_length(name, length, tokenizer, most)
+    return tokenizer, most_tokens_of(tokenizer, module, declared)
 
 
 @contextmanager

@@ -1,5 +1,4 @@
 from .accurate import LIGHT as LIGHT
-from .accurate import NO_ENCODER as NO_ENCODER
 from .accurate import accurate_duplicates as accurate_duplicates
 from .duplicate_classifier import DuplicateClassifier as DuplicateClassifier
 from .familiarity.statistics import Familiarity as Familiarity

@@ -10,16 +10,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from estimators.encoders import DTYPES, SentenceEncoder
+from estimators.encoders import DTYPES, NO_ENCODER, SentenceEncoder
 from estimators.inputs import check_choice, check_integer, check_real
 from estimators.metric import FILM
 from estimators.pairs.duplicate_classifier import DuplicateClassifier
 from estimators.pairs.word_differences import WordDifferences
 from estimators.tokens import RCMDRegressor
 from film.text import token_text
-
-NO_ENCODER = "none"
-"""The ``encoder`` that stands for none."""
 
 LIGHT = ("film", "characters", "words")
 """Members that need no encoder, for `DuplicateClassifier.pruned`."""

@@ -131,8 +131,10 @@ def _write_archive(model: Any, path: str | os.PathLike[str], known: dict[str, An
     with atomic_writer(path, "wb") as handle:
         buffer = io.BytesIO()
         try:
-            parts = list(parts_of(model))
-            for part in parts:
+            # Before `parts_of` looks into a part, which may be an object of any package.
+            for part in parts_of(model):
+                if hasattr(type(part), "check_savable"):
+                    part.check_savable()
                 check_restorable(part)
                 check_content(part)
                 _check_own_attributes(part)

@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 import estimators
 from estimators import (
     FILM,
+    AnyEncoder,
     ContextModel,
     ContextRegressor,
     CrossEncoderRegressor,
@@ -163,6 +164,7 @@ LAWS = {
     "DuplicateFinder": Law(DuplicateFinder(n_neighbors=4), "corpus", "match texts_ find()"),
     "SentenceEncoder": Law(SentenceEncoder(**CPU), "texts", "transform"),
     "SentenceEncoder whitened": Law(SentenceEncoder(whiten=3, **CPU), "texts", "transform"),
+    "AnyEncoder": Law(AnyEncoder(TINY), "texts", "transform"),
     "TokenEncoder": Law(TokenEncoder(**CPU), "texts", "transform"),
     "TokenFILM": Law(
         TokenFILM(TokenEncoder(**CPU), d=6, random_state=0),
@@ -220,7 +222,16 @@ LAWS = {
         ContextModel(**GENERATES), "documents", "transform generator_loss_curve_"
     ),
 }
-NEEDS_TORCH = ("Sentence", "Token", "RCMD", "Surrogate", "CrossEncoder", "Context", "TripletN")
+NEEDS_TORCH = (
+    "Any",
+    "Sentence",
+    "Token",
+    "RCMD",
+    "Surrogate",
+    "CrossEncoder",
+    "Context",
+    "TripletN",
+)
 # What methods and attributes take beside the rows that they are asked about.
 REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
 ARGUMENTS: dict[str, Any] = {
@@ -489,7 +500,7 @@ def test_nothing_can_be_asked_before_fit(law):
         check_is_fitted(model)
     for name, member in inspect.getmembers(type(model)):
         is_own = name not in dir(BaseEstimator) and not re.match(
-            "_|fit|partial_fit|take|set_", name
+            "_|fit|partial_fit|take|set_|check_savable", name
         )
         if isinstance(model, LexicalFeatures) and name == "get_feature_names_out":
             continue  # these names are always the same

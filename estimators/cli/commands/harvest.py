@@ -21,7 +21,7 @@ from estimators.cli.options import (
 )
 from estimators.cli.regressors import FolderModel, load_encoder
 from estimators.cli.writing import check_places
-from estimators.pairs import NO_ENCODER
+from estimators.encoders import NO_ENCODER
 
 
 @click.command(

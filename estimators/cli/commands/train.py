@@ -27,9 +27,9 @@ from estimators.cli.options import (
     text_column_option,
 )
 from estimators.cli.writing import check_places, note_written
-from estimators.encoders import DTYPES
+from estimators.encoders import DTYPES, NO_ENCODER
 from estimators.inputs import usable_folds
-from estimators.pairs import NO_ENCODER, accurate_duplicates, fast_duplicates
+from estimators.pairs import accurate_duplicates, fast_duplicates
 from estimators.persistence import save_model
 from film.pairs import calibration_error, shift_prior
 
