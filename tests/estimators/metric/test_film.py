@@ -201,12 +201,11 @@ def disjoint_triplets():
 
 
 @quiet
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_triplets_go_through_cross_validation(n_jobs):
+def test_triplets_go_through_cross_validation():
     samples = disjoint_triplets()
     folds = DisjointPairsKFold(4, random_state=0)
     metric = small(rank=20)
-    scores = cross_val_score(metric, samples, cv=folds, n_jobs=n_jobs, error_score="raise")
+    scores = cross_val_score(metric, samples, cv=folds, error_score="raise")
     assert scores.shape == (4,)
     by_hand = [
         clone(metric).fit(samples[train]).score(samples[test])
@@ -218,14 +217,12 @@ def test_triplets_go_through_cross_validation(n_jobs):
 
 
 @quiet
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_grid_over_triplets_finds_the_better_margin_and_dimension(n_jobs):
+def test_a_grid_over_triplets_finds_the_better_margin_and_dimension():
     samples = disjoint_triplets()
     search = GridSearchCV(
         small(rank=20),
         {"d": [1, 8], "margin": [0.3, 1.0]},
         cv=DisjointPairsKFold(3, random_state=0),
-        n_jobs=n_jobs,
         error_score="raise",
     ).fit(samples)
     assert search.best_params_["d"] == 8

@@ -74,23 +74,6 @@ def test_rows_of_zeros_are_mapped_to_zeros_and_bring_no_nan(solver):
 
 @quiet
 @solvers
-def test_the_same_seed_gives_the_same_bits(solver):
-    X, labels = groups()
-    first, again, other = (
-        small(solver, max_iter=3, random_state=seed).fit(X, labels).components_
-        for seed in (1, 1, 2)
-    )
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-    drawn = [
-        small(solver, max_iter=3, random_state=np.random.RandomState(5)).fit(X, labels)
-        for _ in range(2)
-    ]
-    assert np.array_equal(drawn[0].components_, drawn[1].components_)
-
-
-@quiet
-@solvers
 @pytest.mark.parametrize("wrap", [sp.csr_array, sp.csc_matrix])
 def test_sparse_data_is_dense_data(solver, wrap):
     X, labels = groups()
@@ -128,20 +111,6 @@ def test_float32_stays_float32_and_near_float64(solver):
     # it. A descent ends where the gradient is 2e-6 of its first length, and the angle to the
     # minimum is that divided by the relative gaps of the curvatures, some hundredths here.
     assert np.allclose(cosines(single.transform(X)), cosines(double.transform(X)), atol=1e-3)
-
-
-@quiet
-@solvers
-def test_triplets_may_come_as_array_list_or_view(solver):
-    X, labels = groups()
-    triplets = mined(labels)
-    expected = small(solver, max_iter=3).fit(X, triplets)
-    listed = small(solver, max_iter=3).fit(X, triplets.tolist())
-    viewed = small(solver, max_iter=3).fit(Triplets(X, triplets))
-    assert np.array_equal(listed.components_, expected.components_)
-    assert np.array_equal(viewed.components_, expected.components_)
-    assert viewed.score(Triplets(X, triplets)) == expected.score(X, triplets)
-    assert viewed.n_triplets_ == len(triplets)
 
 
 @quiet
@@ -317,12 +286,6 @@ def test_bad_parameters_are_named_with_what_is_allowed(parameters, error, messag
     assert not hasattr(metric, "components_")
 
 
-def test_parameters_may_be_numpy_numbers():
-    X, labels = groups()
-    numbers = {"d": np.int64(3), "rank": np.int32(8), "margin": np.float32(1), "tol": np.float64(1)}
-    assert small(**numbers).fit(X, labels).components_.shape == (3, 20)
-
-
 @solvers
 @pytest.mark.parametrize(
     ("parameters", "reduced", "remedy"),
@@ -351,15 +314,6 @@ def test_dimensions_that_the_data_has_not_are_reduced_with_one_warning(
     assert caught[0].filename == __file__
     assert metric.components_.shape == ((20 if not parameters else 12), 20)
     assert metric.d == parameters.get("d", 100)
-
-
-@solvers
-def test_no_warning_where_all_is_well(solver):
-    X, labels = groups(n_groups=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        metric = small(solver, max_iter=200, tol=0.05).fit(X, labels)
-    assert metric.convergence_reason_.startswith("converged")
 
 
 @solvers
@@ -415,19 +369,6 @@ def test_an_interrupt_before_the_first_map_is_passed_on(solver, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         metric.fit(X, labels)
     assert metric.components_ is before
-
-
-@quiet
-def test_a_progress_bar_is_shown_only_when_asked(capsys):
-    X, labels = groups()
-    small(max_iter=2).fit(X, labels)
-    small("minibatch", max_iter=2).fit(X, labels)
-    captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
-    small(max_iter=2, verbose=1).fit(X, labels)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "FILM" in captured.err
 
 
 TEXTS = ["red green", "green red", "red", "blue sky", "sky", "the blue sky", "a cat", "cat a cat"]

@@ -35,7 +35,7 @@ def test_a_factor_of_all_rows_changes_no_cosine(name, sparse):
     X = rows()
     X = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
     one = METRICS[name]().fit(X, LABELS)
-    for factor in (10, 1e-100, 1e100, 1e160, 3e-160):
+    for factor in (10, 1e160, 3e-160):
         other = METRICS[name]().fit(X * factor, LABELS)
         assert np.abs(cosines(one, X) - cosines(other, X * factor)).max() <= 1e-6, factor
         assert other.score(X * factor, LABELS) == one.score(X, LABELS)
