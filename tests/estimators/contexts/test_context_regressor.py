@@ -147,29 +147,8 @@ def test_texts_without_contexts(model):
     )
 
 
-@pytest.mark.parametrize("centre", CENTRES)
-def test_the_order_of_a_pair_changes_no_bit(model, centre):
-    regressor = fitted(model, centre)
-    turned = [pair[::-1] for pair in PAIRS]
-    assert regressor.similarity(PAIRS).tolist() == regressor.similarity(turned).tolist()
-
-
 def own_contexts(model, text):
     return tuple(StandIn().fit().contexts_of([text])[0])
-
-
-def test_blocks_change_nothing_and_contexts_of_a_sentence_are_chosen_once(model, monkeypatch):
-    pairs = [(f"cat {i} dog", f"old {i + 1} mat") for i in range(40)] + PAIRS
-    whole = fitted(model).similarity(pairs)
-    for block in (1, 7):
-        monkeypatch.setattr(streaming, "BLOCK", block)
-        np.testing.assert_allclose(fitted(model).similarity(pairs), whole, rtol=1e-12)
-    model.calls_["contexts_of"].clear()
-    monkeypatch.setattr(streaming, "BLOCK", 3)
-    fitted(model).similarity(PAIRS)
-    asked = model.calls_["contexts_of"]
-    # A text is forgotten once no later pair needs it.
-    assert sorted(asked) == sorted({text for pair in PAIRS for text in pair})
 
 
 def test_the_line_to_the_units_of_y(model):
@@ -264,14 +243,6 @@ def test_the_contexts_that_contribute_most_are_kept(model):
     assert f"{part.n_rest} other contexts" in str(part)
 
 
-def test_progress_is_shown_when_asked_for(model, capfd):
-    fitted(model).similarity(PAIRS)
-    assert capfd.readouterr() == ("", "")
-    fitted(model, verbose=1).similarity(PAIRS)
-    out, err = capfd.readouterr()
-    assert out == "" and "ContextRegressor: 100%" in err
-
-
 def test_a_parameter_of_the_model_that_is_searched_stays_with_its_copy(model):
     regressor = ContextRegressor(model)
     grid = {"context_model__weights": [(1, 0, 0, 0), (0, 1, 0, 0)], "context_model__size": [3]}
@@ -310,30 +281,6 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
 
 def sentences_of(model):
     return model.corpus_.texts(np.arange(model.corpus_.n_sentences))
-
-
-def test_a_corpus_that_moved_or_changed_is_named(tmp_path):
-    pytest.importorskip("torch", reason="needs the extra neural")
-    pytest.importorskip("sentencex", reason="needs the extra contexts")
-    settings = {"width": 8, "n_contexts": 6, "discriminator_epochs": 1}
-    settings["generator"] = None
-    folder = tmp_path / "contexts"
-    ContextModel(device="cpu", random_state=0, **settings).fit(tiny_documents()).save(folder)
-    pairs = [("The cat sees the tree.", "A cat sees a tree.")]
-    regressor = ContextRegressor(folder).fit(pairs)
-    expected = regressor.similarity(pairs)
-    moved = folder.rename(tmp_path / "moved")
-    assert ContextRegressor(moved).fit(pairs).similarity(pairs) == pytest.approx(expected)
-    with pytest.raises(FileNotFoundError, match="contexts"):
-        ContextRegressor(folder).fit(pairs)
-    for file in [*(moved / "corpus").iterdir()]:
-        if file.suffix not in (".json", ".lock") and file.stat().st_size > 8:
-            data = file.read_bytes()
-            file.write_bytes(data[:-4])
-            with pytest.raises((ValueError, OSError)):
-                ContextRegressor(moved).fit(pairs).similarity(pairs)
-            file.write_bytes(data)
-    assert ContextRegressor(moved).fit(pairs).similarity(pairs) == pytest.approx(expected)
 
 
 def test_reference_sentences_of_the_corpus_are_spread_over_it(tmp_path):

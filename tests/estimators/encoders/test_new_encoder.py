@@ -74,6 +74,7 @@ def test_the_same_seed_makes_the_same_files_and_leaves_the_random_state_alone(tm
     assert {name for name in one if one[name] != other[name]} == {"model.safetensors"}
 
 
+@pytest.mark.slow
 def test_the_vocabulary_does_not_depend_on_the_process(tmp_path):
     # Python and the trainer hash anew in every process.
     program = (

@@ -1,19 +1,13 @@
 """Pooled vectors are those of plain transformers; whitening is scikit-learn's."""
 
-import pickle
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
 
-import estimators.encoders.sentence_encoder as module
-from estimators import FILM, DuplicateClassifier
 from estimators.encoders.sentence_encoder import SentenceEncoder
-from film.datasets import make_question_pairs
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH
 
 torch = pytest.importorskip("torch")
@@ -99,13 +93,6 @@ def test_whitening_is_learned_in_fit_alone(tiny_model):
     np.testing.assert_allclose(encoder.transform(MANY[:1]), both[:1], rtol=0, atol=1e-4)
 
 
-def test_blocks_change_no_whitening(tiny_model, monkeypatch):
-    expected = make(tiny_model, whiten=4).fit_transform(MANY)
-    monkeypatch.setattr(module, "ROWS_PER_BLOCK", 7)
-    found = make(tiny_model, whiten=4).fit_transform(MANY)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("whiten", "texts", "text"),
     [
@@ -138,14 +125,6 @@ def test_fit_transform_encodes_once(tiny_model, monkeypatch):
     assert calls == [1]
 
 
-def test_a_failed_fit_leaves_the_old_one(tiny_model):
-    encoder = make(tiny_model, whiten=4).fit(MANY)
-    expected = encoder.transform(TEXTS)
-    with pytest.raises(ValueError, match="vary in only"):
-        encoder.fit(["a"])
-    np.testing.assert_array_equal(encoder.transform(TEXTS), expected)
-
-
 def test_bad_parameters_and_texts(tiny_model):
     with pytest.raises(ValueError, match="pooling='sum' must be one of"):
         make(tiny_model, pooling="sum").fit(TEXTS)
@@ -175,15 +154,6 @@ def test_a_cache_answers_without_the_model_and_knows_the_pooling(tiny_model, tmp
     np.testing.assert_array_equal(other, make(tiny_model, pooling="max").fit_transform(TEXTS))
 
 
-def test_feature_names_and_frames(tiny_model):
-    pd = pytest.importorskip("pandas")
-    encoder = make(tiny_model).fit(TEXTS)
-    assert encoder.get_feature_names_out()[1] == "sentenceencoder1"
-    texts = pd.Series(TEXTS, index=list("uvwxyz"))
-    frame = encoder.set_output(transform="pandas").transform(texts)
-    assert frame.shape == (len(TEXTS), WIDTH)
-
-
 def test_texts_without_tokens_are_zero_and_have_no_first_token(tiny_model, tmp_path):
     from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -197,22 +167,6 @@ def test_texts_without_tokens_are_zero_and_have_no_first_token(tiny_model, tmp_p
         assert (found[1] == 0).all() and np.abs(found[[0, 2]]).max(axis=1).min() > 0.1
     with pytest.raises(ValueError, match="pooling='cls' needs a special first token"):
         make(folder, pooling="cls").fit(["a"])
-
-
-def test_before_film_in_a_pipeline(tiny_model):
-    y = np.arange(len(MANY)) % 5
-    metric = make_pipeline(make(tiny_model), FILM(d=3, rank=10, random_state=0)).fit(MANY, y)
-    assert metric.transform(MANY[:4]).shape == (4, 3)
-    assert clone(metric).get_params()["sentenceencoder__pooling"] is None
-
-
-def test_a_member_of_a_stack(tiny_model):
-    data = make_question_pairs(120, random_state=0)
-    stack = DuplicateClassifier([("tiny", make(tiny_model))], cv=2, features=None)
-    probabilities = stack.fit(data.pairs, data.y).predict_proba(data.pairs[:5])
-    assert probabilities.shape == (5, 2) and np.isfinite(probabilities).all()
-    copied = pickle.loads(pickle.dumps(stack))
-    np.testing.assert_allclose(copied.predict_proba(data.pairs[:5]), probabilities, atol=1e-6)
 
 
 def test_the_packaged_model_gives_its_sentence_vectors():

@@ -11,14 +11,8 @@ import pytest
 from sklearn.base import clone
 
 import estimators.encoders.encoding_cache as encoding_cache
-import estimators.encoders.transformer as transformer_module
 from estimators import (
-    CrossEncoderRegressor,
-    RCMDRegressor,
-    SentenceEncoder,
-    SurrogateRegressor,
     TokenEncoder,
-    TokenMatchingRegressor,
 )
 from film.tokens.ragged import Ragged
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
@@ -103,14 +97,6 @@ def test_other_texts_of_a_batch_change_nothing(encoder):
         assert_same(encoder.transform([text]), all_of_them[[i]])
 
 
-def test_many_texts_keep_their_order_over_blocks_of_tokens(encoder, monkeypatch):
-    expected = encoder.transform(TEXTS)
-    monkeypatch.setattr(transformer_module, "TEXTS_PER_CALL", 5)
-    sizes = count_texts(encoder, monkeypatch)
-    assert_same(encoder.transform(TEXTS), expected)
-    assert sum(sizes) == len(set(TEXTS))
-
-
 def test_spans_are_characters_of_the_text_and_special_tokens_have_none(encoder):
     found = encoder.transform(TEXTS)
     for i, text in enumerate(TEXTS):
@@ -151,17 +137,6 @@ def test_batches_hold_like_lengths_and_at_most_so_many_tokens(encoder, monkeypat
     assert len(seen) < 8
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        *(TokenEncoder, SentenceEncoder, RCMDRegressor, TokenMatchingRegressor),
-        *(CrossEncoderRegressor, SurrogateRegressor),
-    ],
-)
-def test_the_size_of_batches_is_that_of_the_device_by_default(kind):
-    assert kind().get_params()["batch_size"] is None
-
-
 def test_what_is_cut_is_counted_once(tiny_model):
     encoder = TokenEncoder(tiny_model, max_length=5, device="cpu")
     long = "a b a b a b"
@@ -174,10 +149,6 @@ def test_what_is_cut_is_counted_once(tiny_model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoder.transform(["a b a"])
-
-
-def test_width_of_the_vectors(encoder):
-    assert encoder.n_features_out_ == WIDTH
 
 
 @pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
@@ -235,16 +206,6 @@ def test_bad_parameters_raise_and_leave_the_fit_alone(encoder, parameters, error
     )
 
 
-def test_texts_are_any_iterable_of_strings(encoder):
-    expected = encoder.transform(["a cat", "a dog"])
-    for texts in (
-        np.array(["a cat", "a dog"]),
-        np.array(["a cat", "a dog"], dtype=object),
-        (text for text in ("a cat", "a dog")),
-    ):
-        assert_same(encoder.transform(texts), expected)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_is_near_and_gives_float32(encoder, dtype):
     found = clone(encoder).set_params(dtype=dtype).fit_transform(TEXTS)
@@ -291,13 +252,6 @@ def test_too_little_memory_for_one_text_is_a_clear_error(encoder, monkeypatch):
     lack_memory(encoder, monkeypatch, most_tokens=4)
     with pytest.raises(MemoryError, match="one text of 5 tokens; lower max_length"):
         encoder.transform(["a a a", "a"])
-
-
-def test_progress_is_shown_only_when_asked(encoder, capsys):
-    encoder.transform(TEXTS)
-    assert capsys.readouterr() == ("", "")
-    copy.deepcopy(encoder).set_params(verbose=1).transform(TEXTS)
-    assert f"{len(set(TEXTS))}/{len(set(TEXTS))}" in capsys.readouterr().err
 
 
 def test_a_model_without_special_or_padding_tokens(tiny_model, tmp_path):

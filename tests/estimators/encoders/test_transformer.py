@@ -324,25 +324,6 @@ def test_precision_is_that_of_the_model(tiny_model):
         load(tiny_model, dtype="int8")
 
 
-@pytest.mark.parametrize(
-    ("device", "size"), [("cpu", 32), ("cuda", 512), ("cuda:1", 512), ("mps", 32)]
-)
-def test_a_gpu_encodes_more_texts_at_once(device, size):
-    assert default_batch_size(device) == size
-
-
-def test_batches_are_of_the_size_asked_for_or_of_that_of_the_device(tiny_model, monkeypatch):
-    transformer = load(tiny_model)
-    tokens = transformer.tokenize(["a cat"] * 50, 8)
-    monkeypatch.setattr(transformer_module, "default_batch_size", lambda device: {"cpu": 2}[device])
-    for batch_size, largest in ((None, 2 * 32 // 4), (1, 32 // 4), (3, 3 * 32 // 4)):
-        batches = transformer.encode(
-            tokens, np.arange(50), lambda features, mask: features[:, 0], batch_size
-        )
-        sizes = [len(batch) for batch, _ in batches]
-        assert max(sizes) == sizes[0] == largest and sum(sizes) == 50
-
-
 def test_shares_of_unknown_tokens_are_of_those_that_are_not_special(tiny_model):
     transformer = load(tiny_model)
     texts = ["", "xyzzy", "a xyzzy", "a cat", "xyzzy a cat dog", "xyzzy xyzzy a", ""]
@@ -364,3 +345,8 @@ def test_weights_of_half_precision_are_read_as_asked(folder):
     module = transformers.AutoModel.from_pretrained(folder, dtype=torch.float16)
     module.save_pretrained(folder)
     assert next(load(folder).module.parameters()).dtype == torch.float32
+
+
+@pytest.mark.parametrize(("device", "size"), [("cpu", 32), ("cuda:1", 512), ("mps", 32)])
+def test_a_gpu_encodes_more_texts_at_once(device, size):
+    assert default_batch_size(device) == size

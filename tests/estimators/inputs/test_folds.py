@@ -3,7 +3,6 @@
 import copy
 import pickle
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -470,13 +469,6 @@ def test_triplets_that_link_everything():
     reaching = Triplets(np.zeros((4, 2)), [[1, 2, 3], [0, 2, 1]])
     with pytest.raises(ValueError, match="the training side of a fold is empty"):
         list(DisjointPairsKFold(2, shuffle=False).split(reaching))
-
-
-def test_no_warning_is_raised():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        list(DisjointPairsKFold(3, random_state=0).split(noisy_pairs(60, 90, 0), [0, 1] * 30))
-        list(DisjointPairsKFold(3).split(clustered_triplets()))
 
 
 class Memoriser(BaseEstimator):
