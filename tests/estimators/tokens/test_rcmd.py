@@ -1,16 +1,12 @@
 """RCMDRegressor scores by the papers' plans over plain transformers vectors."""
 
-import copy
-import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-import estimators.tokens.rcmd as module
 from estimators import DisjointPairsKFold, RCMDRegressor
 from film.tokens.transport import METHODS
 from tests.estimators.tiny_model import MAX_TOKENS
@@ -135,31 +131,6 @@ def test_order_of_a_pair_matters_to_one_sided_plans_alone(tiny_model, kind):
     np.testing.assert_allclose(there, back, rtol=0, atol=1e-6)
 
 
-def test_the_plan_is_a_parameter_and_the_similarity_a_method(tiny_model):
-    model = make(tiny_model, plan="avg")
-    assert model.get_params()["plan"] == "avg" and callable(model.similarity)
-    assert model.get_params(deep=False)["plan"] == "avg"
-    assert model.set_params(plan="rcmd1") is model
-    assert model.get_params()["plan"] == "rcmd1" and callable(model.similarity)
-    assert "similarity" not in model.get_params() and "similarity" not in vars(model)
-    for copied in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert copied.get_params() == model.get_params()
-        assert copied.similarity.__self__ is copied
-    assert "plan='rcmd1'" in repr(model) and "rcmd1" in model._repr_html_()
-    assert "similarity" not in repr(RCMDRegressor())
-    model.plan = "cls"
-    fitted = model.fit(PAIRS)
-    for copied in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
-        np.testing.assert_array_equal(copied.similarity(PAIRS), fitted.similarity(PAIRS))
-
-
-def test_the_old_name_of_the_plan_is_refused():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'similarity'"):
-        RCMDRegressor(similarity="avg")  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match=r"Invalid parameter 'similarity'.*'plan'"):
-        RCMDRegressor().set_params(similarity="avg")
-
-
 def test_search_over_plans(tiny_model):
     rng = np.random.default_rng(0)
     words = "chess earth cat dog mat age best play learn old way run".split()
@@ -174,20 +145,6 @@ def test_search_over_plans(tiny_model):
     assert search.best_estimator_.get_params()["plan"] == "rcmd1"
     assert search.score(pairs, y) == pytest.approx(1.0)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
-
-
-def test_two_processes_change_nothing_and_reach_the_solver(tiny_model, monkeypatch):
-    seen = []
-    score = module.ragged_similarities
-
-    def noted(*arguments, n_jobs, **settings):
-        seen.append(n_jobs)
-        return score(*arguments, n_jobs=1, **settings)
-
-    monkeypatch.setattr(module, "ragged_similarities", noted)
-    model = make(tiny_model, plan="cmd", n_jobs=2).fit(PAIRS)
-    model.similarity(PAIRS)
-    assert seen == [2]
 
 
 @pytest.mark.parametrize(

@@ -130,8 +130,8 @@ def test_a_run_with_a_teacher_goes_on_to_the_same_weights(sober, tmp_path, monke
 def test_it_is_a_member_of_a_stack(sober):
     model = binary(sober, epochs=1, teacher=PairTeacher(ByLength(), random_state=0), verbose=0)
     rng = np.random.default_rng(0)
-    pairs = [(f"{a} the {b}", f"{c} of {d}") for a, b, c, d in rng.choice(NOUNS, (60, 4))]
-    y = np.arange(60) % 2
+    pairs = [(f"{a} the {b}", f"{c} of {d}") for a, b, c, d in rng.choice(NOUNS, (24, 4))]
+    y = np.arange(24) % 2
     stack = DuplicateClassifier([("rcmd", model)], cv=2, random_state=0).fit(pairs, y)
     assert stack.predict_proba(pairs[:3]).shape == (3, 2)
 

@@ -178,17 +178,6 @@ def test_accumulated_batches_make_the_mean_gradient(sober_model):
         torch.testing.assert_close(mine, (one + two) / 2, rtol=1e-4, atol=1e-7)
 
 
-def test_a_seeded_run_repeats_to_the_bit_and_leaves_the_random_state_alone(tiny_model):
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    one, two = (make(tiny_model).fit(PAIRS, SCORES) for _ in range(2))
-    assert torch.equal(torch.get_rng_state(), before)
-    np.testing.assert_array_equal(one.similarity(PAIRS), two.similarity(PAIRS))
-    assert one.loss_curve_ == two.loss_curve_ and len(one.loss_curve_) == 6
-    other = make(tiny_model, random_state=1).fit(PAIRS, SCORES)
-    assert np.abs(one.similarity(PAIRS) - other.similarity(PAIRS)).max() > 1e-6
-
-
 def test_a_rate_of_zero_changes_nothing_so_the_head_starts_as_the_identity(tiny_model):
     plain = make(tiny_model, epochs=0).fit(PAIRS)
     still = make(tiny_model, learning_rate=0).fit(PAIRS, SCORES)
@@ -226,12 +215,6 @@ def test_labels_are_learned_and_predicted_as_probabilities(sober_model):
     assert ((p > 0.5) == (np.array(LABELS) == "same")).all() and p.min() > 0 and p.max() < 1
     assert model.score(PAIRS, LABELS) > 0.8
     assert not hasattr(model.set_params(objective="regression", epochs=0).fit(PAIRS), "classes_")
-
-
-def test_contributions_of_a_trained_model_sum_to_its_similarity(tiny_model):
-    model = make(tiny_model).fit(PAIRS, SCORES)
-    sums = [explanation.contributions.sum() for explanation in model.explain(PAIRS)]
-    np.testing.assert_allclose(sums, model.similarity(PAIRS), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("special", [True, False])
@@ -283,7 +266,7 @@ def test_units_come_from_the_eval_set(tiny_model):
     assert (model.slope_, model.intercept_) == pytest.approx((slope, intercept))
 
 
-@pytest.mark.parametrize("stop_at", [1, 4, 6])
+@pytest.mark.parametrize("stop_at", [1, 4])
 @pytest.mark.parametrize("evaluated", [True, False])
 def test_a_killed_run_goes_on_to_the_same_weights(
     tiny_model, tmp_path, monkeypatch, stop_at, evaluated

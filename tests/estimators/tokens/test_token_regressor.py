@@ -1,13 +1,10 @@
 """What RCMDRegressor and TokenMatchingRegressor share: blocks, lines, explanations, errors."""
 
-import copy
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 from scipy.stats import linregress, spearmanr
-from sklearn.base import clone, is_regressor
 from sklearn.model_selection import cross_val_score
 
 from estimators import DisjointPairsKFold, RCMDRegressor, TokenMatchingRegressor
@@ -84,50 +81,6 @@ def test_each_explanation_has_the_weights_of_its_own_texts(make):
         assert explanation.to_dict().keys() == alone.to_dict().keys()
 
 
-def test_order_of_a_pair_never_changes_the_score(make):
-    model = make(weights="idf").fit(PAIRS)
-    turned = [pair[::-1] for pair in PAIRS]
-    np.testing.assert_allclose(model.similarity(turned), model.similarity(PAIRS), rtol=0, atol=1e-6)
-    for there, back in zip(model.explain(PAIRS), model.explain(turned), strict=True):
-        np.testing.assert_allclose(there.contributions.T, back.contributions, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("weights", [None, "idf"])
-def test_blocks_batches_and_other_pairs_change_nothing(make, monkeypatch, weights):
-    model = make(weights=weights).fit(PAIRS)
-    expected = model.similarity(PAIRS)
-    order = np.random.default_rng(0).permutation(len(PAIRS))
-    shuffled = model.similarity([PAIRS[i] for i in order])
-    np.testing.assert_allclose(shuffled, expected[order], rtol=0, atol=1e-6)
-    alone = [model.similarity([pair])[0] for pair in PAIRS]
-    np.testing.assert_allclose(alone, expected, rtol=0, atol=1e-6)
-    monkeypatch.setattr(blocks, "BLOCK", 3)
-    again = make(weights=weights, batch_size=1).fit(PAIRS)
-    np.testing.assert_allclose(again.similarity(PAIRS), expected, rtol=0, atol=1e-6)
-    found = again.explain(PAIRS)
-    assert [(e.text1, e.text2) for e in found] == PAIRS
-    np.testing.assert_allclose([e.similarity for e in found], expected, rtol=0, atol=1e-6)
-
-
-def test_a_block_is_full_by_different_texts_which_are_encoded_once(make, monkeypatch):
-    model = make().fit(PAIRS)
-    seen = []
-    encode = model.encoder_.encode
-
-    def noted(texts, **settings):
-        seen.append(list(texts))
-        return encode(texts, **settings)
-
-    monkeypatch.setattr(model.encoder_, "encode", noted)
-    monkeypatch.setattr(blocks, "BLOCK", 4)
-    grid = [(a, b) for a in ("a", "b") for b in ("cat", "a")] * 50
-    assert len(model.similarity(grid)) == 200
-    assert seen == [["a", "cat", "b"]]
-    seen.clear()
-    model.similarity([("a", "b"), ("b", "cat"), ("a", "dog"), ("dog", "a")])
-    assert seen == [["a", "b", "cat", "dog"], ["dog", "a"]]
-
-
 @pytest.mark.parametrize("weights", [None, "idf"])
 def test_predict_is_the_least_squares_line(make, weights):
     model = make(weights=weights).fit(PAIRS, Y)
@@ -197,30 +150,6 @@ def test_score_is_spearman_of_predict(make, sign):
         model.score(PAIRS, np.ones(len(Y)))
 
 
-def test_contract_of_an_estimator(make):
-    for model in (make(), make(special_tokens=False, weights={"a": 2.0})):
-        assert clone(model).get_params() == model.get_params()
-        fitted = model.fit(PAIRS[:3], Y[:3])
-        assert not hasattr(clone(fitted), "encoder_")
-        assert is_regressor(model)
-
-
-@pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
-def test_a_copy_gives_the_same_and_is_small(make, copied):
-    model = make(weights="idf").fit(PAIRS, Y)
-    again = copied(model)
-    assert again.get_params() == model.get_params()
-    np.testing.assert_array_equal(again.predict(PAIRS), model.predict(PAIRS))
-    assert len(pickle.dumps(model)) < 5000
-
-
-def test_repr_and_html_name_changed_parameters(make):
-    model = make(special_tokens=False)
-    assert "special_tokens=False" in repr(model) and "batch_size" not in repr(model)
-    assert "special_tokens" in model._repr_html_()
-    assert "special_tokens" in model.fit(PAIRS[:2])._repr_html_()
-
-
 def test_cross_validation_over_disjoint_questions(make):
     rng = np.random.default_rng(0)
     words = "chess earth cat dog mat age best play learn old way run".split()
@@ -228,17 +157,6 @@ def test_cross_validation_over_disjoint_questions(make):
     scores = cross_val_score(make(), pairs, np.arange(12.0), cv=DisjointPairsKFold(2))
     assert scores.shape == (2,) and np.isfinite(scores).all()
     assert np.isfinite(cross_val_score(make(), np.array(pairs), np.arange(12.0), cv=2)).all()
-
-
-def test_progress_is_shown_only_when_asked(make, capsys):
-    model = make().fit(PAIRS, Y)
-    model.explain(PAIRS)
-    assert capsys.readouterr().err == ""
-    model.set_params(verbose=1).similarity(PAIRS)
-    assert "8/8" in capsys.readouterr().err
-    model.explain(PAIRS)
-    shown = capsys.readouterr().err
-    assert "8/8" in shown and type(model).__name__ in shown
 
 
 @pytest.mark.parametrize(
@@ -364,25 +282,6 @@ def test_a_model_whose_tokenizer_adds_no_special_tokens(make, tiny_model, tmp_pa
     with pytest.raises(ValueError, match="row 1, column 1 is '', which has no token") as caught:
         model.similarity([("a", "b"), ("a", "")])
     assert "special_tokens=True" not in str(caught.value)
-
-
-def test_pairs_are_any_table_and_are_not_changed(make):
-    pd = pytest.importorskip("pandas")
-    model = make().fit(PAIRS, Y)
-    expected = model.predict(PAIRS)
-    table = np.array(PAIRS, dtype=object)
-    given = table.copy()
-    for pairs in (table, np.array(PAIRS), pd.DataFrame(PAIRS)):
-        np.testing.assert_array_equal(model.predict(pairs), expected)
-    np.testing.assert_array_equal(table, given)
-
-
-def test_a_cache_gives_the_same(make, tmp_path):
-    expected = make().fit(PAIRS).similarity(PAIRS)
-    for _ in range(2):
-        found = make(cache=tmp_path / "cache").fit(PAIRS).similarity(PAIRS)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-    assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
 def test_parameters_reach_the_encoder(make, tmp_path):

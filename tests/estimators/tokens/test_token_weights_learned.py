@@ -163,17 +163,6 @@ def test_a_token_that_is_noise_weighs_less_and_the_loss_falls(tiny_model, monkey
     assert model.loss_curve_[-10:].mean() < model.loss_curve_[:10].mean() - 0.05
 
 
-def test_a_seeded_fit_repeats_to_the_bit_and_leaves_the_random_state_alone(tiny_model, fitted):
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    again = learner(tiny_model).fit(CORPUS)
-    assert torch.get_rng_state().equal(before)
-    np.testing.assert_array_equal(again.token_weights_, fitted.token_weights_)
-    np.testing.assert_array_equal(again.loss_curve_, fitted.loss_curve_)
-    other = learner(tiny_model, random_state=1).fit(CORPUS)
-    assert not np.array_equal(other.loss_curve_, fitted.loss_curve_)
-
-
 def test_dropout_is_on_and_the_two_encodings_differ(tiny_model, monkeypatch):
     honest, seen = Transformer.forward, []
 
@@ -187,37 +176,6 @@ def test_dropout_is_on_and_the_two_encodings_differ(tiny_model, monkeypatch):
     learner(tiny_model, steps=1).fit(CORPUS)
     (rows, one), (again, other) = seen
     assert rows == again and not one.allclose(other, atol=1e-3)
-
-
-def test_parts_of_a_batch_are_one_batch(tiny_model, monkeypatch):
-    no_noise = make_tiny_model_copy(tiny_model, monkeypatch)
-    whole = learner(no_noise, batch_size=7).fit(CORPUS)
-    monkeypatch.setattr(token_weights, "TEXTS_AT_ONCE", 2)
-    honest, sizes = Transformer.forward, []
-
-    def watched(self, tokens, batch):
-        sizes.append(len(batch))
-        assert (np.diff(tokens.lengths[batch]) >= 0).all()
-        return honest(self, tokens, batch)
-
-    monkeypatch.setattr(Transformer, "forward", watched)
-    parts = learner(no_noise, batch_size=7).fit(CORPUS)
-    np.testing.assert_allclose(parts.loss_curve_, whole.loss_curve_, rtol=1e-4)
-    assert max(sizes) == 2
-
-
-def make_tiny_model_copy(folder, patch):
-    """Give the model, with its dropout turned off but for the check."""
-    patch.setattr(token_weights, "_check_dropout", lambda transformer: turn_off(transformer))
-    return folder
-
-
-def turn_off(transformer):
-    for part in transformer.module.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.0
-        if hasattr(part, "dropout_prob"):  # the attention of transformers 4
-            part.dropout_prob = 0.0
 
 
 def test_a_model_without_dropout_is_refused(tmp_path):
@@ -236,18 +194,6 @@ def test_texts_with_the_same_tokens_count_once(tiny_model, transformer, max_leng
         corpus = ["a cat sat on", "a cat ran", "the dog", "a", "A", ""]
     rows = token_weights._different(transformer.tokenize(corpus, max_length))
     assert rows.tolist() == ([0, 2, 3] if max_length == 4 else list(range(n)))
-
-
-def test_batches_are_passes_over_all_rows():
-    rows = np.array([3, 5, 8, 9, 11])
-    batches = token_weights._batches(rows, 2, np.random.default_rng(0))
-    drawn = [next(batches) for _ in range(200)]
-    assert all(len(batch) == 2 for batch in drawn)
-    for one, other in zip(drawn[::2], drawn[1::2], strict=True):
-        assert len({*one.tolist(), *other.tolist()}) == 4
-    counts = np.bincount(np.concatenate(drawn), minlength=12)
-    assert np.flatnonzero(counts).tolist() == rows.tolist()
-    assert counts[rows].min() > 50
 
 
 def test_texts_beyond_max_length_are_not_read(tiny_model):
@@ -392,15 +338,6 @@ def test_ctrl_c_before_the_first_step_is_ctrl_c(tiny_model, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(CORPUS)
     assert not hasattr(model, "token_weights_")
-
-
-@pytest.mark.parametrize("verbose", [0, 1])
-def test_progress_is_shown_when_asked_for(tiny_model, capsys, verbose):
-    learner(tiny_model, verbose=verbose).fit(CORPUS)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert ("TokenWeights: 100%" in shown.err and "loss " in shown.err) == bool(verbose)
-    assert bool(shown.err) == bool(verbose)
 
 
 @pytest.mark.parametrize(

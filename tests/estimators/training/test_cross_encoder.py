@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from estimators import CrossEncoderRegressor, RCMDRegressor, SurrogateRegressor, make_encoder
-from estimators.encoders import pair_scoring
 from estimators.encoders.transformer import Transformer
 from estimators.training.loop.training import Training
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
@@ -83,11 +82,6 @@ def test_similarity_is_the_mean_score_of_both_orders_read_alone(fitted, tmp_path
     )
 
 
-def test_the_order_of_a_pair_changes_nothing(fitted):
-    turned = [pair[::-1] for pair in PAIRS]
-    np.testing.assert_allclose(fitted.similarity(turned), fitted.similarity(PAIRS), atol=1e-6)
-
-
 def test_types_tell_the_texts_of_a_pair_apart(tiny_model):
     transformer = Transformer(tiny_model, "cpu", None, 0)
     first, second = ["a cat", "the dog"], ["the dog sat on the mat", ""]
@@ -102,12 +96,6 @@ def test_types_tell_the_texts_of_a_pair_apart(tiny_model):
     assert not tokens.is_cut.any()
     cut = transformer.tokenize_pairs(first, second, 6)
     assert cut.is_cut.tolist() == [True, False] and cut.lengths.tolist() == [6, 5]
-
-
-def test_blocks_change_nothing(fitted, monkeypatch):
-    expected = fitted.similarity(PAIRS)
-    monkeypatch.setattr(pair_scoring, "PAIRS_AT_ONCE", 3)
-    np.testing.assert_allclose(fitted.similarity(PAIRS), expected, rtol=0, atol=1e-6)
 
 
 def first_outputs(folder, **parameters) -> np.ndarray:

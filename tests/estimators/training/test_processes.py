@@ -20,6 +20,8 @@ from tests.estimators.tokens.test_rcmd_training import (
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 pytest.importorskip("accelerate", reason="needs the extra distributed")
+# Two processes load torch, and train.
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 ROWS = {
