@@ -6,6 +6,7 @@ from .contexts import read_harvest as read_harvest
 from .corpus import DuplicateFinder as DuplicateFinder
 from .encoders import AnyEncoder as AnyEncoder
 from .encoders import SentenceEncoder as SentenceEncoder
+from .encoders import StaticEncoder as StaticEncoder
 from .encoders import TokenEncoder as TokenEncoder
 from .encoders import make_encoder as make_encoder
 from .inputs import AllowSharedQuestions as AllowSharedQuestions

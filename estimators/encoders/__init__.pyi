@@ -22,6 +22,7 @@ from .sentence_encoder import SentenceEncoder as SentenceEncoder
 from .sentence_transformers_folder import (
     export_sentence_transformers as export_sentence_transformers,
 )
+from .static_encoder import StaticEncoder as StaticEncoder
 from .token_encoder import TokenEncoder as TokenEncoder
 from .transformer import DTYPES as DTYPES
 from .transformer import TOKENS_PER_TEXT as TOKENS_PER_TEXT

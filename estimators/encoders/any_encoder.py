@@ -12,8 +12,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders.loading import usual_length
-from estimators.encoders.model_files import check_model_files
+from estimators.encoders.model_files import check_folder, find_model
 from estimators.encoders.sentence_encoder import SentenceEncoder
+from estimators.encoders.static_encoder import StaticEncoder, static_files
 from estimators.inputs import (
     as_texts,
     check_texts,
@@ -40,8 +41,8 @@ class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     encoder : str, path-like, object or callable
         One of
 
-        - the name or folder of a model, as for `SentenceEncoder`, which reads up to 128 tokens
-          per text,
+        - the name or folder of a model, as for `StaticEncoder` or for `SentenceEncoder`, which
+          then reads up to 128 tokens per text,
         - an object with ``encode(texts)``, such as a ``SentenceTransformer`` or a model2vec
           ``StaticModel``,
         - a transformer with ``transform(texts)``; it is used as it is if it is fitted, otherwise a
@@ -55,8 +56,8 @@ class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Attributes
     ----------
     encoder_ : object
-        What encodes: a `SentenceEncoder` for a name or folder, a fitted transformer, or
-        ``encoder`` itself.
+        What encodes: a `StaticEncoder` or `SentenceEncoder` for a name or folder, a fitted
+        transformer, or ``encoder`` itself.
     n_features_out_ : int
         Length d of the vectors.
 
@@ -114,9 +115,7 @@ class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         sentences = check_texts(texts, encodable=not hasattr(self.encoder, "transform"))
         encoder = self.encoder
         if isinstance(encoder, (str, os.PathLike)):
-            folder, _ = check_model_files(encoder)
-            length = usual_length(folder)
-            encoder = SentenceEncoder(encoder, max_length=length).fit(sentences[:1])
+            encoder = _of_folder(encoder).fit(sentences[:1])
         elif hasattr(encoder, "transform") and not is_fitted(encoder):
             fresh = cloned("encoder", encoder)
             with showing_progress(fresh, self.verbose):
@@ -191,6 +190,15 @@ class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                     "package, which a model file cannot hold; save that model in a folder, give "
                     "encoder= its name or folder instead, and fit again"
                 )
+
+
+def _of_folder(model: Any) -> Any:
+    """Return an unfitted encoder for the name or folder of a model."""
+    folder = find_model(model)
+    if static_files(folder) is not None:
+        return StaticEncoder(model)
+    check_folder(folder)
+    return SentenceEncoder(model, max_length=usual_length(folder))
 
 
 def check_encoder(encoder: Any) -> None:

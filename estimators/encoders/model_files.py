@@ -32,6 +32,7 @@ READ = (
     "*.model",
     "model*.safetensors",
     "*_Dense/*.safetensors",
+    "0_StaticEmbedding/*",
     HEAD,
     PAIR_HEAD,
 )

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders.declared_layers import POOLING_KEYS
-from estimators.encoders.frozen_encoder import FrozenEncoder
 from estimators.encoders.model_files import HEAD, write_folder
+from estimators.encoders.sentence_encoder import SentenceEncoder
+from estimators.encoders.token_encoder import TokenEncoder
 from estimators.encoders.transformer import Transformer
 
 
@@ -54,7 +55,7 @@ def export_sentence_transformers(encoder: Any, path: str | os.PathLike[str]) -> 
     >>> export_sentence_transformers(encoder, "minilm")  # doctest: +SKIP
     """
     found = getattr(encoder, "encoder_", encoder)
-    if not isinstance(found, FrozenEncoder):
+    if not isinstance(found, (SentenceEncoder, TokenEncoder)):
         raise TypeError(
             f"encoder is {type(encoder).__name__}, which has no transformers model: give a fitted "
             "SentenceEncoder, TokenEncoder, RCMDRegressor or SurrogateRegressor"

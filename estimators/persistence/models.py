@@ -264,7 +264,7 @@ def load_model(
     _check_parameters(parts, path, written)
     adopt_folder(model, parts, place)
     for part in parts:
-        if device is not None and hasattr(type(part), "move_to"):
+        if device is not None and hasattr(type(part), "move_to") and hasattr(part, "device"):
             part.device = device
     with _told_as_damage(path, written):
         for part in parts:

@@ -42,6 +42,7 @@ from estimators import (
     PairwiseKNNClassifier,
     RCMDRegressor,
     SentenceEncoder,
+    StaticEncoder,
     SurrogateRegressor,
     TokenEncoder,
     TokenFILM,
@@ -55,6 +56,7 @@ from estimators import (
 )
 from film.datasets import make_question_pairs
 from film.metric import triplets_from_labels
+from tests.estimators.encoders.static_models import make_static_model
 from tests.estimators.tiny_documents import tiny_documents
 from tests.estimators.tiny_model import PAIRS, SCORES
 
@@ -145,7 +147,7 @@ GENERATES = CONTEXTS | {"generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
 CONVOLVES = {"channels": (2, 3, 4), "width": 5, "max_triplets": 9, "train_batch_size": 4}
 CONVOLVES |= {"device": "cpu", "random_state": 0}
 SCRATCH = TemporaryDirectory()
-"""Holds the model of contexts that a regressor reads."""
+"""Holds the model of contexts that a regressor reads, and a static model."""
 LAWS = {
     "FILM": Law(FILM(random_state=0), "matrix", "transform components_"),
     "FILM cayley": Law(FILM(solver="cayley", random_state=0), "matrix", "transform"),
@@ -164,6 +166,7 @@ LAWS = {
     "DuplicateFinder": Law(DuplicateFinder(n_neighbors=4), "corpus", "match texts_ find()"),
     "SentenceEncoder": Law(SentenceEncoder(**CPU), "texts", "transform"),
     "SentenceEncoder whitened": Law(SentenceEncoder(whiten=3, **CPU), "texts", "transform"),
+    "StaticEncoder": Law(StaticEncoder(f"{SCRATCH.name}/static"), "texts", "transform"),
     "AnyEncoder": Law(AnyEncoder(TINY), "texts", "transform"),
     "TokenEncoder": Law(TokenEncoder(**CPU), "texts", "transform"),
     "TokenFILM": Law(
@@ -274,15 +277,22 @@ def laws(*kinds: str, having: str = "") -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _folder_of_contexts(request):
+def _folders_of_models(request):
     if "ContextRegressor" in request.node.name:
         _fit_contexts()
+    if "StaticEncoder" in request.node.name:
+        _save_static_model()
 
 
 @cache
 def _fit_contexts() -> None:
     path = Path(SCRATCH.name, "contexts")
     ContextModel(**CONTEXTS).fit(tiny_documents()).save(path)
+
+
+@cache
+def _save_static_model() -> None:
+    make_static_model(Path(SCRATCH.name, "static"))
 
 
 @cache
