@@ -19,8 +19,6 @@ SECONDS = 120
 TYPED = {
     "film dup": "film duplicates ",
     "film train --lab": "film train --label ",
-    "film train pai": "film train pairs.csv ",
-    "film score pairs.csv --model pa": "film score pairs.csv --model pairs.csv ",
     "film contexts pairs.csv --model sto": "film contexts pairs.csv --model stories/",
 }
 

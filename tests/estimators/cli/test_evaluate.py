@@ -61,11 +61,6 @@ def test_the_table_says_the_same(shelf, tmp_path):
         assert float(line.removeprefix(name)) == pytest.approx(value, abs=6e-5)
 
 
-def test_questions_of_the_training_are_told(shelf):
-    ran = run("evaluate", shelf / "train.csv", "-m", shelf / "model.skops")
-    assert "warning: 300 of 300 pairs hold a question" in ran.err
-
-
 def test_new_questions_are_not_warned_of(shelf, tmp_path):
     rows = [["who ate a pear", "who had a pear", 1], ["one owl", "two owls", 0]]
     path = write_csv(tmp_path / "new.csv", ["text1", "text2", "label"], rows)

@@ -104,70 +104,9 @@ def test_odd_texts_are_scored(shelf, tmp_path, pairs):
     assert ("empty text" in ran.err) == (pairs[0] == ("", ""))
 
 
-def test_empty_texts_are_named_by_their_lines(shelf, tmp_path):
-    path = write_csv(
-        tmp_path / "t.csv", ["text1", "text2"], [("a\nb", "c"), ("d", " "), ("e", "f")]
-    )
-    ran = run("score", path, "-m", shelf / "model.skops")
-    assert "t.csv: 1 of 3 rows have an empty text, line 4" in ran.err
-
-
-def test_a_taken_name_is_refused(shelf, tmp_path):
-    path = write_csv(tmp_path / "t.csv", ["text1", "text2", "probability"], [("a", "b", 1)])
-    message = refused("score", path, "-m", shelf / "model.skops")
-    assert "already has a column 'probability'" in message and "--as NAME" in message
-    ran = run("score", path, "-m", shelf / "model.skops", "--as", "p")
-    assert list(ran.rows[0]) == [
-        *("text1", "text2", "probability"),
-        *("p", "p_duplicate", "p_familiarity"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("columns", "options", "expected"),
-    [
-        (["left", "right"], [], ["--text1", "'left', 'right'", "question1"]),
-        (["question1", "question2", "text1", "text2"], [], ["may all be", "--text1"]),
-        (["question1", "question2"], ["-1", "question1", "-2", "qestion2"], ["'question2'"]),
-        (["question1", "question2"], ["-1", "question1"], ["both --text1 and --text2"]),
-        (["question1", "question2"], ["-1", "question1", "-2", "question1"], ["two columns"]),
-    ],
-)
-def test_wrong_columns(shelf, tmp_path, columns, options, expected):
-    path = write_csv(tmp_path / "t.csv", columns, [list("abcd")[: len(columns)]])
-    message = refused("score", path, "-m", shelf / "model.skops", *options)
-    for part in expected:
-        assert part in message
-
-
 def test_names_of_columns_in_other_letters(shelf, tmp_path):
     path = write_csv(tmp_path / "t.csv", ["Question1", "QUESTION2 "], [("a", "b")])
     assert run("score", path, "-m", shelf / "model.skops").code == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"", "empty"),
-        (b"question1,question2\n", "no rows"),
-        (b"question1,question2\na,b\nc\n", "line 3 has 1"),
-        (b"question1,question2\ncaf\xc3\xa9,caf\xe9\n", "mixes encodings"),
-        (b"PK\x03\x04 xl/workbook", "is a zip archive, but damaged"),
-        (b'question1,question2\n"a,b\n', "broken quoting"),
-    ],
-)
-def test_bad_tables(shelf, tmp_path, content, expected):
-    path = tmp_path / "bad.csv"
-    path.write_bytes(content)
-    message = refused("score", path, "-m", shelf / "model.skops")
-    assert expected in message and "bad.csv" in message
-
-
-def test_missing_files(shelf, tmp_path):
-    dev, model = shelf / "dev.csv", shelf / "model.skops"
-    assert "nowhere.csv" in refused("score", tmp_path / "nowhere.csv", "-m", model)
-    assert "no.skops" in refused("score", dev, "-m", tmp_path / "no.skops")
-    assert "is a folder" in refused("score", tmp_path, "-m", model)
 
 
 def test_files_that_are_no_model(shelf, tmp_path):
@@ -209,20 +148,6 @@ def test_a_failed_command_leaves_the_old_result(shelf, tmp_path):
     assert out.read_text(encoding="utf-8") == "old"
 
 
-def test_a_dash_is_a_standard_stream_both_ways(shelf):
-    text = (shelf / "dev.csv").read_text(encoding="utf-8")
-    ran = run("score", "-", "-m", shelf / "model.skops", "--out", "-", stdin=text)
-    assert len(ran.rows) == 60
-    assert "standard input" in refused(
-        "score", "-", "-m", shelf / "model.skops", stdin="a,b\n1,2\n"
-    )
-
-
-def test_records_are_whole_json(shelf):
-    ran = run("score", shelf / "dev.csv", "-m", shelf / "model.skops", "-f", "jsonl")
-    assert json.loads(ran.out.splitlines()[0])["duplicate"] in (0, 1)
-
-
 def test_familiarity_is_that_of_the_model(shelf):
     ran = run("score", shelf / "dev.csv", "--model", shelf / "model.skops")
     table = read_table(shelf / "dev.csv")
@@ -236,8 +161,8 @@ def test_familiarity_is_that_of_the_model(shelf):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_an_encoder_meets_each_text_once(shelf, tiny_model, tmp_path, monkeypatch):
     table = read_table(shelf / "train.csv")
-    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
-    labels = [int(cell) for cell in table.column("is_duplicate")]
+    pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))[:60]
+    labels = [int(cell) for cell in table.column("is_duplicate")][:60]
     encoder = SentenceEncoder(str(tiny_model), device="cpu", max_length=32)
     model = DuplicateClassifier([("cosine", encoder)], cv=2).fit(pairs, labels)
     save_model(model, tmp_path / "model.film")

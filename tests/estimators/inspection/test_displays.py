@@ -1,9 +1,7 @@
 import re
-import subprocess
 import sys
 import warnings
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -26,15 +24,12 @@ from estimators.inspection import (
     ScoreHistogramDisplay,
     WordsDisplay,
 )
-from estimators.inspection.displays import plotting as _plotting
 from estimators.metric import words_of_dimension
 from film.datasets import make_question_pairs
 from film.pairs.calibration import calibration_error, calibration_interval, reliability_curve
 from film.pairs.ranks import rates_over_k
 
 mpl.use("Agg")
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -65,14 +60,6 @@ def overlapping(texts, figure):
     figure.canvas.draw()
     boxes = [text.get_window_extent() for text in texts]
     return any(a.overlaps(b) for a, b in pairwise(boxes))
-
-
-def test_importing_loads_no_matplotlib():
-    program = "import sys, estimators.inspection; print('matplotlib' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
@@ -108,12 +95,6 @@ def test_alignment_takes_a_matrix_and_labels():
         np.testing.assert_array_equal(display.im_.get_array(), matrix)
         assert (labels(display.ax_.yaxis), labels(display.ax_.xaxis)) == (["a"], list("bcd"))
         assert (display.ax_.get_title(), display.ax_.get_xlabel()) == ("$t$", "n")
-
-
-def test_alignment_of_nothing_negative_has_half_a_scale():
-    display = told(contributions=np.eye(3, 4)).plot(cmap="Blues")
-    assert display.colorbar_.ax.get_ylim() == (0, 1) and display.im_.cmap.name == "Blues"
-    assert told(contributions=np.zeros((3, 4))).plot().im_.get_clim() == (-1, 1)
 
 
 def test_alignment_leaves_special_tokens_out_and_says_what_they_add():
@@ -161,13 +142,6 @@ def test_alignment_draws_tokens_as_written(token):
     assert labels(display.ax_.yaxis)[0] == token.replace("\n", " ")
     ax = display.ax_
     assert not any(t.get_parse_math() for t in (ax.title, ax.get_yticklabels()[0]))
-
-
-def test_letters_come_from_another_font_where_one_is_installed(monkeypatch):
-    monkeypatch.setattr(_plotting, "_WIDE_FONTS", ("No Such Font", "DejaVu Serif"))
-    assert _plotting.token_font() == [*mpl.rcParams["font.family"], "DejaVu Serif"]
-    (label, *_) = told().plot().ax_.get_yticklabels()
-    assert label.get_fontfamily()[-1] == "DejaVu Serif"
 
 
 def test_displays_draw_where_they_are_told():
@@ -228,22 +202,6 @@ def test_k_curve_shows_the_rates():
     assert given.k == 3 and len(KCurveDisplay.from_predictions([1, 0], [0, 1]).rates.ks) == 55
     with pytest.raises(ValueError, match="rates is empty"):
         KCurveDisplay.from_predictions([1, 0], [0, 1], [])
-
-
-def test_panels_take_their_room_from_the_axes_and_are_found_again():
-    rates = rates_over_k([0, 2, 5, 9], [1, 1, 0, 0], [1, 3])
-    figure = plt.figure(layout=None)
-    axes = (figure.add_axes((0.1, 0.2, 0.3, 0.6)), figure.add_subplot(122))
-    for ax in axes:
-        before = ax.get_position()
-        display = KCurveDisplay(rates).plot(ax=ax)
-        above, below = ax.get_position(), display.cost_ax_.get_position()
-        assert above.y1 == pytest.approx(before.y1) and below.y0 == pytest.approx(before.y0)
-        assert below.x0 == pytest.approx(above.x0) and below.x1 == pytest.approx(above.x1)
-        assert below.y1 < above.y0
-        assert below.height == pytest.approx(above.height / 2, rel=0.05)
-        assert KCurveDisplay(rates).plot(ax=ax).cost_ax_ is display.cost_ax_
-    assert len(figure.axes) == 4
 
 
 def test_reliability_shows_curve_error_and_histogram():

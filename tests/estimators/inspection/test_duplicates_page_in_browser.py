@@ -384,13 +384,6 @@ def test_empty_pages_say_so(browser):
     assert browser.texts("#range") == ["No groups at this threshold; lower it to join more texts."]
 
 
-def test_page_makes_no_request(browser):
-    browser.open(duplicates_page(corpus()))
-    browser.settle()
-    assert browser.requests() == [(browser.folder / "page.html").as_uri()]
-    assert browser.run("return performance.getEntriesByType('resource')") == []
-
-
 def test_page_fits_a_phone(browser, hostile_texts):
     browser.open(duplicates_page(chained(hostile_texts)))
     browser.narrow(360)

@@ -213,39 +213,6 @@ def test_pairs_sort_and_search(browser):
     assert browser.all(".of-verdict") == []
 
 
-def test_hostile_explanations_show_as_texts(browser, hostile_texts):
-    hostile = []
-    for text in hostile_texts[:-1]:
-        side = {"text": text, "tokens": [text], "offsets": [[0, len(text)]]}
-        sides = {f"{name}{number}": value for name, value in side.items() for number in "12"}
-        words = Explanation(**sides, contributions=[[1.0]], similarity=1, title=text)
-        inputs = [Evidence(text, 0.5, 0.0, 0.5)]
-        hostile.append(
-            Verdict(text, text, 0.5, 0.5, inputs, inputs, {text: words}, {}, inputs[0], text)
-        )
-    browser.open(explanations_page(hostile, title=hostile_texts[1]))
-    assert browser.one("h1").text == hostile_texts[1]
-    for button in browser.all("button[aria-expanded]"):
-        button.click()
-    for word in browser.all(".word"):
-        browser.point_at(word)
-    assert browser.texts(".sentence")[: 2 * (len(hostile_texts) - 2) : 2] == hostile_texts[:-2]
-    assert not browser.all("main img, main a, main script")
-    assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def test_empty_page_says_so(browser):
-    browser.open(explanations_page([]))
-    assert browser.texts("#range") == ["No pairs."]
-
-
-def test_page_makes_no_request(browser):
-    browser.open(explanations_page(pairs()))
-    browser.settle()
-    assert browser.requests() == [(browser.folder / "page.html").as_uri()]
-    assert browser.run("return performance.getEntriesByType('resource')") == []
-
-
 def test_page_fits_a_phone(browser):
     browser.open(explanations_page([judged(pair) for pair in pairs()]))
     browser.narrow(360)
