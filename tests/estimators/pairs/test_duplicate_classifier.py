@@ -34,7 +34,6 @@ from estimators import (
 )
 from estimators.pairs.stack.augmentation import near_copies
 from estimators.pairs.stack.final_model import make_logistic
-from estimators.pairs.stack.members import take_rows
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs import row_cosines
@@ -295,14 +294,6 @@ def test_out_of_fold_members_are_fitted_on_the_other_folds_only(tmp_path, collec
     assert not texts[0] & held_out and held_out
 
 
-def test_pair_members_are_judged_out_of_fold(fitted):
-    at = fitted.feature_names_out_.index("words: verdict")
-    for train, test in DisjointPairsKFold(3, random_state=0).split(PAIRS, Y):
-        probability = words().fit(PAIRS[train], Y[train]).predict_proba(PAIRS[test])[:, 1]
-        wanted = np.log(probability / (1 - probability))
-        assert np.allclose(fitted.out_of_fold_[test, at], wanted, rtol=0, atol=1e-10)
-
-
 def logistic_with_near_copies(model, weights):
     """The default final model of few pairs: near copies have a hundredth of the weight."""
     near = near_copies(sorted(set(PAIRS.flat)), model.random_state)
@@ -340,35 +331,6 @@ def test_in_collection_mode_lexical_features_know_the_corpus(collected):
     lexical = LexicalFeatures().fit([*PAIRS, *known])
     assert np.array_equal(collected.out_of_fold_[:, 4:], lexical.transform(PAIRS))
     assert np.array_equal(collected.inputs(NEW)[:, 4:], lexical.transform(NEW))
-
-
-def test_noise_is_not_learned_out_of_fold():
-    rng = np.random.default_rng(0)
-    vocabulary = [f"w{i}" for i in range(300)]
-    pairs, y = [], []
-    for _ in range(100):
-        questions = [" ".join(rng.choice(vocabulary, 6)) for _ in range(4)]
-        pairs += [(questions[i], questions[j]) for i in range(4) for j in range(i)]
-    y = rng.integers(0, 2, len(pairs))
-    model = DuplicateClassifier([("film", film()), ("words", words())], features=None, cv=3)
-    model.fit(pairs, y)
-    areas = [roc_auc_score(y, said) for said in model.out_of_fold_.T]
-    # 300 against 300 pairs in groups of six: a standard error of 0.03 at the most.
-    assert np.allclose(areas, 0.5, rtol=0, atol=0.1)
-    # The members could have known, and do where they saw the labels.
-    assert roc_auc_score(y, model.inputs(pairs)[:, 3]) > 0.9
-
-
-def test_an_inductive_prediction_depends_on_no_other_pair(fitted):
-    judged = np.vstack([NEW[:30], ODD, PAIRS[:10]])
-    together = fitted.inputs(judged)
-    alone = [fitted.inputs(judged[row : row + 1]) for row in range(len(judged))]
-    assert np.array_equal(np.vstack(alone), together)
-    assert np.array_equal(fitted.inputs(judged[::-1])[::-1], together)
-    # The final model's sums may round otherwise in another batch.
-    probability = fitted.predict_proba(judged)
-    turned = fitted.predict_proba(judged[::-1])[::-1]
-    assert np.allclose(turned, probability, rtol=0, atol=1e-14)
 
 
 def test_ranks_count_as_many_texts_at_prediction_as_in_a_fold():
@@ -417,14 +379,6 @@ def test_order_within_pairs_changes_no_probability(request, mode):
     assert np.array_equal(model.inputs(judged[:, ::-1]), model.inputs(judged))
 
 
-def test_order_within_training_pairs_changes_nothing(fitted):
-    turned = np.random.default_rng(0).random(len(PAIRS)) < 0.5
-    pairs = np.where(turned[:, None], PAIRS[:, ::-1], PAIRS)
-    again = clone(fitted).fit(pairs, Y)
-    assert np.array_equal(again.out_of_fold_, fitted.out_of_fold_)
-    assert np.array_equal(again.predict_proba(NEW), fitted.predict_proba(NEW))
-
-
 def test_spellings_that_embed_apart_are_symmetric_too():
     # "Zebra" has another vector than "zebra", and one of them may have none.
     model = cheap(WordSum()).fit(PAIRS, Y)
@@ -465,14 +419,6 @@ def test_cosines_are_cosines_whatever_rounding_does():
     assert said[:, 0].max() == 1
 
 
-def test_metadata_is_cut_to_rows_only_where_it_has_one_entry_a_pair():
-    rows = np.array([3, 1])
-    assert take_rows([5, 6, 7, 8], rows, 4).tolist() == [8, 6]
-    assert take_rows(np.arange(8).reshape(4, 2), rows, 4).tolist() == [[6, 7], [2, 3]]
-    for whole in (None, 5, "abcd", [1, 2, 3]):
-        assert take_rows(whole, rows, 4) is whole
-
-
 def test_an_embedder_may_learn_nothing_from_labels():
     embedder = make_pipeline(TfidfVectorizer(), TruncatedSVD(8, random_state=0))
     model = cheap(embedder).fit(PAIRS, Y)
@@ -483,6 +429,7 @@ def test_an_embedder_may_learn_nothing_from_labels():
     assert roc_auc_score(NEW_Y, model.predict_proba(NEW)[:, 1]) > 0.6
 
 
+@pytest.mark.slow
 def test_it_beats_the_calibrated_cosine_on_new_questions():
     data = make_question_pairs(600, random_state=1)
     pairs, y = np.asarray(data.pairs, dtype=object), np.asarray(data.y)
@@ -546,34 +493,6 @@ def test_a_prior_shifts_probabilities_and_decisions(fitted):
         model.set_params(prior=1.0).predict_proba(NEW)
 
 
-@pytest.mark.parametrize(
-    ("labels", "classes"),
-    [
-        (np.array(["no", "yes"], dtype=object), ["no", "yes"]),
-        (np.array(["no", "yes"]), ["no", "yes"]),
-        (np.array([False, True]), [False, True]),
-        (np.array([-1, 1]), [-1, 1]),
-    ],
-)
-def test_labels_may_be_any_two_classes(labels, classes):
-    numbers = cheap(words()).fit(PAIRS, Y)
-    model = cheap(words()).fit(PAIRS, labels[Y])
-    assert model.classes_.tolist() == classes
-    assert np.array_equal(model.predict_proba(NEW), numbers.predict_proba(NEW))
-    assert np.array_equal(model.predict(NEW), labels[numbers.predict(NEW)])
-    assert model.score(NEW, labels[NEW_Y]) == numbers.score(NEW, NEW_Y)
-    assert {*model.predict(NEW)} == {*labels}
-
-
-def test_frames_and_lists_are_read():
-    pandas = pytest.importorskip("pandas")
-    model = cheap(words()).fit(PAIRS, Y)
-    frame = pandas.DataFrame(PAIRS, columns=["q1", "q2"], index=range(500, 700))
-    for pairs, y in [(frame, pandas.Series(Y, index=frame.index)), (PAIRS.tolist(), Y.tolist())]:
-        again = cheap(words()).fit(pairs, y)
-        assert np.array_equal(again.predict_proba(pairs), model.predict_proba(PAIRS))
-
-
 def test_parameters_are_nested_and_members_replaced_by_name():
     model = fast_duplicates(d=7)
     params = model.get_params()
@@ -599,34 +518,17 @@ def test_parameters_are_nested_and_members_replaced_by_name():
         model.set_params(nobody=1)
 
 
-def test_factory_passes_its_parameters_on():
-    model = fast_duplicates(d=3, rank=9, random_state=5, prior=0.1, corpus=["a"], cv=4)
-    params = model.get_params()
-    assert (params["film__film__d"], params["film__film__rank"]) == (3, 9)
-    assert params["random_state"] == params["film__film__random_state"] == 5
-    assert (model.prior, model.corpus, model.cv) == (0.1, ["a"], 4)
-
-
-def test_fit_leaves_its_arguments_alone():
-    member = film()
-    pairs, y, similar = PAIRS.copy(), Y.copy(), EXTRA.copy()
-    cheap(member).fit(pairs, y, similar=similar)
-    assert not hasattr(member["film"], "components_")
-    assert np.array_equal(pairs, PAIRS)
-    assert np.array_equal(y, Y)
-    assert np.array_equal(similar, EXTRA)
-
-
 def test_search_over_nested_parameters():
+    pairs, y = PAIRS[:100], Y[:100]
     model = cheap(film(), cv=2)
     grid = {"one__film__d": [1, 6], "prior": [None, 0.01]}
     folds = DisjointPairsKFold(2, random_state=1)
-    search = GridSearchCV(model, grid, cv=folds, scoring="neg_log_loss").fit(PAIRS, Y)
+    search = GridSearchCV(model, grid, cv=folds, scoring="neg_log_loss").fit(pairs, y)
     results = search.cv_results_
     at = {(p["one__film__d"], p["prior"]): i for i, p in enumerate(results["params"])}
-    for split, (train, test) in enumerate(folds.split(PAIRS, Y)):
-        alone = cheap(film(d=1), cv=2, prior=0.01).fit(PAIRS[train], Y[train])
-        wanted = -log_loss(Y[test], alone.predict_proba(PAIRS[test]))
+    for split, (train, test) in enumerate(folds.split(pairs, y)):
+        alone = cheap(film(d=1), cv=2, prior=0.01).fit(pairs[train], y[train])
+        wanted = -log_loss(y[test], alone.predict_proba(pairs[test]))
         assert results[f"split{split}_test_score"][at[1, 0.01]] == pytest.approx(wanted, abs=1e-12)
     assert search.best_params_["prior"] is None
     assert len(np.unique(results["mean_test_score"])) == 4
@@ -735,7 +637,7 @@ def test_a_search_hands_similar_pairs_and_weights_on(tmp_path, routing):
 def test_a_cache_spares_fits_and_changes_nothing(tmp_path):
     logs = tmp_path / "texts", tmp_path / "pairs"
     members = [("texts", WordSum(str(logs[0]))), ("pairs", FirstText(str(logs[1])))]
-    plain = DuplicateClassifier(members, cv=3).fit(PAIRS, Y)
+    plain = DuplicateClassifier(members, features=None, cv=3).fit(PAIRS, Y)
 
     def fits():
         found = [len(lines_of(log)) for log in logs]
@@ -744,14 +646,13 @@ def test_a_cache_spares_fits_and_changes_nothing(tmp_path):
         return found
 
     assert fits() == [4, 4]
-    model = DuplicateClassifier(members, cv=3, memory=str(tmp_path / "cache")).fit(PAIRS, Y)
+    model = clone(plain).set_params(memory=str(tmp_path / "cache")).fit(PAIRS, Y)
     assert fits() == [4, 4]
     for changed, expected in [
         ({}, [0, 0]),
-        ({"prior": 0.1, "final_estimator": GaussianNB(), "features": None}, [0, 0]),
+        ({"prior": 0.1, "final_estimator": GaussianNB(), "features": "lexical"}, [0, 0]),
         ({"corpus": list(NEW.flat)}, [0, 0]),  # other ranks of the same embedders
         ({"texts__d": 4}, [4, 0]),
-        ({"cv": 2}, [2, 2]),
     ]:
         again = clone(model).set_params(**changed).fit(PAIRS, Y)
         assert fits() == expected
@@ -844,10 +745,16 @@ WRONG = [
 ]
 
 
-def check_refused(tmp_path, params, error, message, pairs=PAIRS, y=Y, **fit_params):
-    log = tmp_path / "log"
-    model = cheap(FirstText(str(log))).fit(PAIRS, Y)
-    log.unlink()
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """A fitted stack, and the file in which its member writes of each fit."""
+    log = tmp_path_factory.mktemp("fits") / "log"
+    return cheap(FirstText(str(log))).fit(PAIRS, Y), log
+
+
+def check_refused(logged, params, error, message, pairs=PAIRS, y=Y, **fit_params):
+    model, log = copy.copy(logged[0]), logged[1]
+    log.unlink(missing_ok=True)
     before = dict(vars(model))
     fitted = {name for name in before if name.endswith("_") or name.startswith("_")}
     with pytest.raises(error, match=re.escape(message)):
@@ -858,8 +765,8 @@ def check_refused(tmp_path, params, error, message, pairs=PAIRS, y=Y, **fit_para
 
 
 @pytest.mark.parametrize(("params", "error", "message"), WRONG)
-def test_wrong_parameters_are_named_before_any_work(tmp_path, params, error, message):
-    check_refused(tmp_path, params, error, message)
+def test_wrong_parameters_are_named_before_any_work(logged, params, error, message):
+    check_refused(logged, params, error, message)
 
 
 @pytest.mark.parametrize(
@@ -875,8 +782,8 @@ def test_wrong_parameters_are_named_before_any_work(tmp_path, params, error, mes
         ({"sample_weight": np.ones(5)}, ValueError, "sample_weight has 5 entries for 200 pairs"),
     ],
 )
-def test_wrong_data_is_named_before_any_work(tmp_path, data, error, message):
-    check_refused(tmp_path, {}, error, message, **data)
+def test_wrong_data_is_named_before_any_work(logged, data, error, message):
+    check_refused(logged, {}, error, message, **data)
 
 
 def test_what_fails_at_work_leaves_the_fitted_state():
@@ -890,16 +797,6 @@ def test_what_fails_at_work_leaves_the_fitted_state():
         model.set_params(one=WordSum(), cv=splitter).fit(alone, [1, 0, 0, 0])
     assert vars(model).keys() == before.keys()
     assert np.array_equal(model.predict_proba(NEW), found)
-
-
-def test_progress_is_shown_on_request(capsys):
-    cheap(verbose=1).fit(PAIRS, Y)
-    shown = capsys.readouterr().err
-    assert re.search(r"DuplicateClassifier: 100%.*training texts", shown)
-    # No stage that takes long stands at the end of the bar.
-    assert int(re.findall(r"DuplicateClassifier: +(\d+)%.*final model", shown)[0]) < 70
-    cheap().fit(PAIRS, Y)
-    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("call", ["predict_proba", "explain"])

@@ -18,11 +18,9 @@ from sklearn.pipeline import Pipeline
 
 from estimators import FILM, PairwiseKNNClassifier, SentenceEncoder
 from estimators.inputs import DisjointPairsKFold
-from estimators.pairs import pairwise_ranks
-from estimators.pairs.pair_problem import PairProblem
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
-from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
+from film.pairs.ranks import INFINITE_RANK
 from film.text import normalize_text
 from tests.estimators.tiny_model import make_tiny_model
 
@@ -198,7 +196,7 @@ EXTRA = [(pair[0], f"{pair[0]} please") for pair in PAIRS[:60:2]] + [
 
 @pytest.mark.parametrize("similar", [None, EXTRA], ids=["pairs", "similar"])
 @pytest.mark.parametrize(
-    ("count", "copies"), [("texts", None), ("questions", None), ("texts", 0.8), ("questions", 0.6)]
+    ("count", "copies"), [("texts", None), ("questions", None), ("texts", 0.8)]
 )
 @pytest.mark.parametrize("collection", [False, True], ids=["inductive", "collection"])
 def test_ranks_are_those_of_the_definition(collection, count, copies, similar):
@@ -234,12 +232,6 @@ def test_copies_push_nothing_out_of_a_neighbourhood(fitted, tmp_path):
     assert more[None] > 0.5 and more[0.5] < 0.1
 
 
-def test_a_saved_rule_counts_the_same_texts(fitted, tmp_path):
-    knn = clone(fitted).set_params(copies=0.8).fit(PAIRS, Y)
-    assert not np.array_equal(knn.rank(NEW), fitted.rank(NEW))
-    assert np.array_equal(pickle.loads(pickle.dumps(knn)).rank(NEW), knn.rank(NEW))
-
-
 @pytest.mark.parametrize("mode", ["both", "either"])
 @pytest.mark.parametrize("k", [1, 7, 40])
 def test_predictions_are_the_rule_and_its_smoothed_rates(fitted, mode, k):
@@ -272,20 +264,6 @@ def test_the_curve_over_k_is_a_loop_over_k(fitted, mode):
     assert knn.k_curve(NEW, NEW_Y).ks.tolist() == list(range(1, 56))
 
 
-@pytest.mark.parametrize("count", ["texts", "questions"])
-def test_order_within_a_pair_changes_nothing(fitted, count):
-    rng = np.random.default_rng(0)
-    swapped = PAIRS.copy()
-    turned = rng.random(len(PAIRS)) < 0.5
-    swapped[turned] = swapped[turned, ::-1]
-    knn = clone(fitted).set_params(count=count).fit(PAIRS, Y)
-    other = clone(knn).fit(swapped, Y)
-    again = np.where(turned[:, None], knn.out_of_fold_ranks_[:, ::-1], knn.out_of_fold_ranks_)
-    assert np.array_equal(other.out_of_fold_ranks_, again)
-    assert np.array_equal(other.rank(NEW[:, ::-1]), knn.rank(NEW)[:, ::-1])
-    assert np.array_equal(other.predict_proba(NEW[:, ::-1]), knn.predict_proba(NEW))
-
-
 def test_which_spelling_stands_for_a_text_depends_on_no_order():
     # The embedder tells cases apart, the numbering does not.
     pairs = [("Red Car", "fast bus"), ("red car", "RED CAR now"), ("blue", "Blue sky"), ("a", "b")]
@@ -295,13 +273,6 @@ def test_which_spelling_stands_for_a_text_depends_on_no_order():
     judged = [("RED car", "bus"), ("fast bus", "red CAR"), ("BLUE", "sky a")]
     assert np.array_equal(knn.rank(judged), other.rank(judged))
     assert np.array_equal(knn.out_of_fold_ranks_, other.out_of_fold_ranks_[:, ::-1])
-
-
-def test_an_inductive_prediction_depends_on_no_other_pair(fitted):
-    together = fitted.rank(NEW)
-    alone = np.vstack([fitted.rank(NEW[i : i + 1]) for i in range(len(NEW))])
-    assert np.array_equal(together, alone)
-    assert np.array_equal(fitted.rank(np.vstack([NEW[::-1], PAIRS]))[: len(NEW)], together[::-1])
 
 
 def test_spellings_of_one_new_text_do_not_stand_for_each_other():
@@ -315,24 +286,6 @@ def test_spellings_of_one_new_text_do_not_stand_for_each_other():
         assert (
             knn.rank([(spelling, rival), pair, (rival, spelling)])[[0, 2]].tolist() == [[0, 0]] * 2
         )
-
-
-def test_texts_of_a_collection_stand_between_the_others():
-    pairs = [("a b", "a c"), ("d e", "d f"), ("g h", "i j"), ("k l", "m n")]
-    y = [1, 1, 0, 0]
-    judged = [("red blue green", "red blue")]
-
-    def rank(*corpus):
-        knn = PairwiseKNNClassifier(WordSum(), cv=2, corpus=list(corpus) or None)
-        return knn.fit(pairs, y).rank(judged)
-
-    inductive = rank()
-    assert np.array_equal(rank(*judged[0], "red, blue, green", "red blue?"), inductive)
-    # The first text's words in another order are nearer to it than "red blue" is; seen from
-    # "red blue" they are as far as the first text, which is not nearer.
-    mate = "blue green red"
-    assert np.array_equal(rank(*judged[0], mate), np.add(inductive, [[1, 0]]))
-    assert np.array_equal(rank(mate, "blue? green? red?", mate), np.add(inductive, [[1, 0]]))
 
 
 def test_texts_that_read_alike_have_rank_zero(fitted):
@@ -364,60 +317,6 @@ def test_similar_pairs_train_the_embedder_and_nothing_else(tmp_path):
     inside = (knn.out_of_fold_ranks_.max(axis=1) < 2).sum()
     total = knn.inside_rate_ * (inside + 2) + knn.outside_rate_ * (8 - inside + 2)
     assert total == pytest.approx(4 + 2)
-
-
-def test_out_of_fold_embedders_meet_no_text_of_the_fold(tmp_path):
-    path = str(tmp_path / "log")
-    spelled = np.vstack([PAIRS, [[f"  {text.upper()}??" for text in pair] for pair in PAIRS[:40]]])
-    y = np.append(Y, Y[:40])
-    PairwiseKNNClassifier(WordSum(path), cv=4, corpus=list(np.ravel(NEW))).fit(spelled, y)
-    fits = [{*map(normalize_text, line["fit"])} for line in lines_of(path) if "fit" in line]
-    assert len(fits) == 5
-    for texts, (train, test) in zip(
-        fits, DisjointPairsKFold(4, random_state=0).split(spelled, y), strict=False
-    ):
-        assert texts == {"", *map(normalize_text, spelled[train].ravel())}
-        assert not texts & {*map(normalize_text, spelled[test].ravel())}
-
-
-@pytest.mark.parametrize("count", ["texts", "questions"])
-@pytest.mark.parametrize("corpus", [None, list(np.ravel(NEW))], ids=["inductive", "collection"])
-def test_labels_of_a_fold_do_not_reach_its_own_ranks(corpus, count):
-    fold = np.empty(len(Y), dtype=int)
-    for number, (_, test) in enumerate(DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)):
-        fold[test] = number
-    knn = PairwiseKNNClassifier(pipeline(), cv=PredefinedSplit(fold), corpus=corpus, count=count)
-    ranks = clone(knn).fit(PAIRS, Y).out_of_fold_ranks_
-    turned = np.where(fold == 0, 1 - Y, Y)
-    other = clone(knn).fit(PAIRS, turned).out_of_fold_ranks_
-    assert np.array_equal(other[fold == 0], ranks[fold == 0])
-    assert not np.array_equal(other[fold == 1], ranks[fold == 1])
-
-
-def test_noise_is_predicted_no_better_than_by_its_prior():
-    rng = np.random.default_rng(0)
-    words = np.array([f"w{i}" for i in range(150)])
-    pairs, y = [], []
-    for _ in range(60):
-        four = [" ".join(rng.choice(words, 5)) for _ in range(4)]
-        pairs += [(four[i], four[j]) for i in range(4) for j in range(i)]
-        # A consistent clustering of the four, of no relation to their words.
-        cluster = rng.integers(0, 2, 4)
-        y += [int(cluster[i] == cluster[j]) for i in range(4) for j in range(i)]
-    y = np.array(y)
-    knn = PairwiseKNNClassifier(pipeline(d=20, rank=150), k=10, cv=4).fit(pairs, y)
-    share = y.mean()
-    entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
-
-    def loss(ranks):
-        inside = ranks.max(axis=1) < 10
-        rate = np.where(inside, knn.inside_rate_, knn.outside_rate_)
-        return -np.mean(np.log(np.where(y == 1, rate, 1 - rate)))
-
-    # Two rates fitted to 360 labels gain 1/720 nats by chance on average; 0.01 is 3.8 sigma of it.
-    assert abs(loss(knn.out_of_fold_ranks_) - entropy) < 0.01
-    seen = knn.k_curve(pairs, y, [10])
-    assert seen.log_loss[0] < entropy - 0.05
 
 
 ODD = [
@@ -494,26 +393,6 @@ def test_duplicates_of_nothing_count_as_two_questions():
     assert np.array_equal(ranks[1], ranks[0])
 
 
-def test_labels_of_any_two_classes_come_back(fitted):
-    named = np.where(Y == 1, "same", "other")
-    knn = clone(fitted).fit(PAIRS, named)
-    assert knn.classes_.tolist() == ["other", "same"]
-    assert np.array_equal(knn.predict(NEW) == "same", fitted.predict(NEW) == 1)
-    assert np.array_equal(knn.predict_proba(NEW), fitted.predict_proba(NEW))
-    curve = knn.k_curve(NEW, np.where(NEW_Y == 1, "same", "other"), [5])
-    assert curve.accuracy[0] == fitted.score(NEW, NEW_Y)
-
-
-def test_lists_and_frames_are_pairs_too(fitted):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(PAIRS, columns=["question1", "question2"])
-    labels = pandas.Series(Y, index=np.arange(len(Y)) + 9)
-    for pairs, y in [(frame, labels), ([tuple(pair) for pair in PAIRS], Y.tolist())]:
-        other = clone(fitted).fit(pairs, y)
-        assert np.array_equal(other.out_of_fold_ranks_, fitted.out_of_fold_ranks_)
-    assert np.array_equal(fitted.rank(frame), fitted.rank(PAIRS))
-
-
 @pytest.mark.filterwarnings("ignore:rank=200")
 def test_the_default_embedder_is_film_over_trigrams_and_counts_copies_once():
     knn = PairwiseKNNClassifier(cv=2).fit(PAIRS[:60], Y[:60])
@@ -588,18 +467,6 @@ def test_a_pair_with_both_labels_warns_and_counts_as_similar(tmp_path):
     assert ("a", "") not in told and ("b", "") not in told
 
 
-def test_parameters_are_nested_and_cloned(fitted):
-    knn = PairwiseKNNClassifier(pipeline(margin=2.0), k=3, mode="either", memory="somewhere")
-    assert knn.get_params()["embedder__film__margin"] == 2.0
-    knn.set_params(embedder__film__margin=0.5, k=9)
-    other = clone(knn)
-    assert other.get_params()["embedder__film__margin"] == 0.5
-    assert (other.k, other.mode, other.memory) == (9, "either", "somewhere")
-    assert other.embedder is not knn.embedder
-    assert not hasattr(clone(fitted), "out_of_fold_ranks_")
-    assert not hasattr(fitted.embedder.named_steps["film"], "components_")
-
-
 def test_a_pickle_outlives_the_cache_folder(fitted, tmp_path):
     folder = tmp_path / "cache"
     knn = clone(fitted).set_params(memory=str(folder)).fit(PAIRS, Y)
@@ -608,13 +475,6 @@ def test_a_pickle_outlives_the_cache_folder(fitted, tmp_path):
     again = pickle.loads(saved)
     assert np.array_equal(again.rank(NEW), fitted.rank(NEW))
     assert np.array_equal(again.embedder_.transform(["red"]), fitted.embedder_.transform(["red"]))
-
-
-def test_the_notebook_view_shows_the_embedder(fitted):
-    for knn in (PairwiseKNNClassifier(pipeline()), fitted, PairwiseKNNClassifier()):
-        assert "PairwiseKNNClassifier" in knn._repr_html_()
-        assert "PairwiseKNNClassifier" in repr(knn)
-    assert "TfidfVectorizer" in fitted._repr_html_()
 
 
 def test_a_cached_fit_is_read_not_repeated(tmp_path):
@@ -650,25 +510,6 @@ def test_a_cached_fit_is_read_not_repeated(tmp_path):
     assert len(lines_of(path)) == before + 2 * (4 + 4)
 
 
-def test_texts_are_numbered_once_where_the_cache_answers_or_the_data_are_the_same(
-    tmp_path, monkeypatch
-):
-    counted = []
-    numbered = PairProblem._numbered.func
-    monkeypatch.setattr(
-        PairProblem._numbered, "func", lambda problem: counted.append(1) or numbered(problem)
-    )
-    knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, memory=str(tmp_path)).fit(PAIRS, Y)
-    assert len(counted) == 1
-    again = clone(knn).set_params(k=9).fit(PAIRS, Y)
-    assert len(counted) == 1
-    again.predict(PAIRS)
-    knn.set_params(k=9, memory=None).fit(PAIRS, Y)
-    assert len(counted) == 2
-    knn.fit(PAIRS[1:], Y[1:])
-    assert len(counted) == 3
-
-
 @pytest.mark.parametrize("memory", [True, False])
 def test_fits_in_two_processes_are_those_of_one(memory, tmp_path):
     folder = tmp_path if memory else None
@@ -682,7 +523,7 @@ def test_fits_in_two_processes_are_those_of_one(memory, tmp_path):
     assert not hasattr(read, "_points") and np.array_equal(read.rank(NEW), knn.rank(NEW))
 
 
-GRID = {"k": [1, 5, 20], "embedder__film__margin": [0.5, 2.0]}
+GRID = {"k": [1, 20], "embedder__film__margin": [0.5, 2.0]}
 
 
 def search(tmp_path, name, *, memory, n_jobs):
@@ -699,10 +540,12 @@ def search(tmp_path, name, *, memory, n_jobs):
     return found, np.array(scores), [line["margin"] for line in lines_of(path)]
 
 
+# joblib says so of a memory that is slow, as on a busy machine.
+@pytest.mark.filterwarnings("ignore:Persisting input arguments:UserWarning")
 def test_a_search_over_k_fits_once_a_fold_and_margin(tmp_path):
     plain, wanted, fits = search(tmp_path, "plain", memory=False, n_jobs=1)
-    # Two inner folds and the whole, for each of 3 folds and 6 candidates, and for the refit.
-    assert len(fits) == 3 * (3 * 6 + 1)
+    # Two inner folds and the whole, for each of 3 folds and 4 candidates, and for the refit.
+    assert len(fits) == 3 * (3 * 4 + 1)
     cached, scores, fits = search(tmp_path, "cached", memory=True, n_jobs=1)
     assert np.array_equal(scores, wanted)
     best = cached.best_params_["embedder__film__margin"]
@@ -711,11 +554,11 @@ def test_a_search_over_k_fits_once_a_fold_and_margin(tmp_path):
     both, scores, fits = search(tmp_path, "parallel", memory=True, n_jobs=2)
     assert np.array_equal(scores, wanted)
     # Two processes may meet on the same fit, but not on all of them.
-    assert 3 * (3 * 2 + 1) <= len(fits) < 3 * (3 * 6 + 1)
+    assert 3 * (3 * 2 + 1) <= len(fits) < 3 * (3 * 4 + 1)
     for other in (cached, both):
         assert other.best_params_ == plain.best_params_
         assert np.array_equal(other.predict_proba(NEW), plain.predict_proba(NEW))
-    assert len(np.unique(wanted.round(9))) > 9
+    assert len(np.unique(wanted.round(9))) > 6
     assert cached.best_estimator_.embedder_.named_steps["film"].components_.shape[0] == 8
 
 
@@ -748,24 +591,6 @@ def test_ranks_of_the_first_folds_alone_are_those_of_all_folds(tmp_path):
     assert every.min() >= 0
     with pytest.raises(ValueError, match="n_folds=0 must be 1 or more"):
         rule.fit_out_of_fold(data.pairs, data.y, n_folds=0)
-
-
-def test_what_asks_for_the_rule_alone_counts_little_past_k(fitted, monkeypatch):
-    counted = []
-
-    def spy(*arguments, k_max=None):
-        counted.append(k_max)
-        return neighbour_ranks(*arguments, k_max=k_max)
-
-    monkeypatch.setattr(pairwise_ranks, "neighbour_ranks", spy)
-    knn = clone(fitted).set_params(k=7, cv=2).fit(PAIRS, Y)
-    knn.predict(NEW)
-    knn.set_params(k=65).predict_proba(NEW)
-    curve = knn.k_curve(NEW, NEW_Y, [3, 300, 20])
-    ranks = effective_ranks(knn.rank(NEW), knn.mode)
-    # One count for all k up to 64, so that a search over them is one; `rank` counts them all.
-    assert counted == [1024, 1024, 64, 128, 512, None]
-    np.testing.assert_array_equal(curve.accuracy, rates_over_k(ranks, NEW_Y, [3, 300, 20]).accuracy)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -28,9 +28,8 @@ from estimators import (
 )
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack import final_model
-from estimators.pairs.stack.cross_fitting import rows_to_learn_from
 from estimators.pairs.stack.final_model import make_logistic
-from estimators.pairs.stack.member_folds import is_frozen, parts_of_folds
+from estimators.pairs.stack.member_folds import is_frozen
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS
 from estimators.training.loop.training import Training
 from film.datasets import make_question_pairs
@@ -118,29 +117,6 @@ def test_what_is_measured_out_of_fold_saw_no_label_of_the_fold(tmp_path):
     assert abs(np.mean(areas) - 0.5) < 0.08
 
 
-def test_rows_to_learn_from_are_those_that_no_label_of_the_fold_reached():
-    fold_of_row = np.repeat(np.arange(6), 2)
-    part_of_fold = parts_of_folds(6, 2)
-    assert part_of_fold.tolist() == [0, 0, 0, 1, 1, 1]
-    for fold in range(6):
-        # The model that judged a row was fitted to the rows outside of its part.
-        clean = [
-            row
-            for row, own in enumerate(fold_of_row)
-            if own != fold and part_of_fold[own] == part_of_fold[fold]
-        ]
-        assert rows_to_learn_from(fold, fold_of_row, part_of_fold).tolist() == clean
-        assert len(rows_to_learn_from(fold, fold_of_row, None)) == 10
-
-
-@pytest.mark.parametrize(("n_folds", "n_parts"), [(4, 2), (5, 2), (7, 3), (9, 3)])
-def test_parts_hold_two_folds_or_more(n_folds, n_parts):
-    part = parts_of_folds(n_folds, n_parts)
-    assert np.all(np.diff(part) >= 0)
-    sizes = np.bincount(part)
-    assert len(sizes) == n_parts and sizes.min() >= 2 and sizes.max() - sizes.min() <= 1
-
-
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
@@ -203,21 +179,6 @@ def test_a_failure_in_a_nested_fit_is_named_too(tmp_path, cv, judged):
     )
     with pytest.warns(UserWarning, match=re.escape(said)):
         model.out_of_fold_probabilities()
-
-
-def test_an_error_in_a_nested_fit_names_member_and_fold(tmp_path, monkeypatch):
-    members = [("film", film()), ("rare", Logged(str(tmp_path / "log")))]
-    model = DuplicateClassifier(members, features=None, cv=3).fit(PAIRS, Y)
-
-    def fail(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(Logged, "fit", fail)
-    with pytest.raises(MemoryError) as caught:
-        model.out_of_fold_probabilities()
-    (note,) = caught.value.__notes__
-    assert "member 'rare' failed in nested fit 1 of 3, which judges fold 1 and fold 2" in note
-    assert "Finished: film, 3 of 3 nested fits; rare, 0 of 3 nested fits; kept nowhere" in note
 
 
 class Counted(TransformerMixin, BaseEstimator):
@@ -574,21 +535,13 @@ def test_an_interrupted_network_goes_on_from_its_last_steps(tiny_model, tmp_path
     assert np.array_equal(model.predict_proba(NEW), expected.predict_proba(NEW))
 
 
-def test_empty_texts_are_judged(neural):
-    model = neural.fit(PAIRS, Y)
-    for text in ("", " ", "?!"):
-        found = model.predict_proba([(text, "how do i learn chess"), (text, text), ("a", text)])
-        assert np.isfinite(found).all() and ((found >= 0) & (found <= 1)).all()
-
-
 def words():
     return make_pipeline(WordDifferences(), LogisticRegression(C=0.1, solver="liblinear"))
 
 
-@pytest.mark.parametrize("final", [None, LogisticRegression()])
-def test_a_pruned_classifier_is_the_one_fitted_with_those_members(final):
+def test_a_pruned_classifier_is_the_one_fitted_with_those_members():
     members = [("film", film()), ("words", words()), ("letters", Counted())]
-    options = {"cv": 3, "neighbourhood": 3, "final_estimator": final}
+    options = {"cv": 2, "neighbourhood": 3, "final_estimator": LogisticRegression()}
     model = DuplicateClassifier(members, **options).fit(PAIRS, Y)
     before = model.predict_proba(NEW), dict(vars(model))
     for kept in (["words"], ["film", "letters"]):
