@@ -10,39 +10,18 @@ import zipfile
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
-import estimators
 from estimators import (
     FILM,
-    ContextModel,
-    ContextRegressor,
-    CrossEncoderRegressor,
     DisjointPairsKFold,
-    DuplicateFinder,
-    LexicalFeatures,
-    MiniBatchFILM,
-    PairTeacher,
-    PairwiseKNNClassifier,
     RCMDRegressor,
-    SentenceEncoder,
-    SurrogateRegressor,
-    TokenEncoder,
-    TokenFILM,
-    TokenMatchingRegressor,
-    TokenWeights,
-    TripletNetwork,
-    WordDifferences,
     fast_duplicates,
-    few_label_duplicates,
     load_model,
     read_metadata,
     save_model,
@@ -50,8 +29,6 @@ from estimators import (
 from estimators.persistence.registry import find_savable, savable
 from film.datasets import make_question_pairs
 from tests.estimators.forged_models import members_of, write_members
-from tests.estimators.tiny_documents import tiny_documents
-from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES
 from tests.golden.outcome import outcome
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -92,172 +69,10 @@ def test_models_saved_before_load_and_predict_the_same(name, monkeypatch):
 
 
 DATA = make_question_pairs(80, random_state=0)
-TEXTS = sorted({text for pair in DATA.pairs.tolist() for text in pair})
-GROUPS = np.arange(len(TEXTS)) % 10
-SHORT = [text for pair in PAIRS for text in pair]
 NEW = [("how do I learn chess", "what is the best way to learn chess?"), ("a cat", "the old dog")]
 X = np.random.default_rng(0).normal(size=(60, 3))
-# Fitted from the folder of the tiny model, and what must come back to the bit.
-CONTEXTS = {
-    **{"reader": "lstm", "width": 8, "n_contexts": 6},
-    **{"discriminator_epochs": 1, "generator": None, "device": "cpu", "random_state": 0},
-}
 
-
-def saved_contexts(folder: Path) -> str:
-    """Save a model of contexts in a folder, for a regressor that reads it."""
-    ContextModel(**CONTEXTS).fit(tiny_documents()).save(folder / "contexts")
-    return str(folder / "contexts")
-
-
-CASES: dict[str, tuple[Any, Any]] = {
-    "DisjointPairsKFold": (
-        lambda tiny: DisjointPairsKFold(3, random_state=1),
-        lambda model: [test for _, test in model.split(DATA.pairs, DATA.y)],
-    ),
-    "DuplicateClassifier": (
-        lambda tiny: fast_duplicates(d=5, rank=20, cv=2).fit(DATA.pairs, DATA.y),
-        lambda model: model.predict_proba(DATA.pairs[:9].tolist() + NEW),
-    ),
-    "DuplicateFinder": (
-        lambda tiny: DuplicateFinder().fit(TEXTS),
-        lambda model: [model.find(threshold=0.3).scores, model.find(threshold=0.3).rows()],
-    ),
-    "FILM": (
-        lambda tiny: make_pipeline(TfidfVectorizer(), FILM(d=5, rank=20)).fit(TEXTS, GROUPS),
-        lambda model: model.transform(SHORT),
-    ),
-    "MiniBatchFILM": (
-        lambda tiny: MiniBatchFILM(d=2, rank=3, random_state=0).partial_fit(X, np.arange(60) % 3),
-        lambda model: [model.transform(X), model.loss_curve_],
-    ),
-    "LexicalFeatures": (
-        lambda tiny: LexicalFeatures().fit(DATA.pairs),
-        lambda model: model.transform(NEW),
-    ),
-    "PairwiseKNNClassifier": (
-        lambda tiny: PairwiseKNNClassifier(
-            make_pipeline(TfidfVectorizer(), FILM(d=5, rank=20)), k=3, cv=2
-        ).fit(DATA.pairs, DATA.y),
-        lambda model: model.predict_proba(NEW),
-    ),
-    "RCMDRegressor": (
-        lambda tiny: RCMDRegressor(
-            tiny, max_length=MAX_TOKENS, epochs=1, train_batch_size=2, random_state=0, device="cpu"
-        ).fit(PAIRS, SCORES),
-        lambda model: model.predict(PAIRS),
-    ),
-    "SentenceEncoder": (
-        lambda tiny: SentenceEncoder(tiny, max_length=MAX_TOKENS, device="cpu").fit(SHORT),
-        lambda model: model.transform(SHORT),
-    ),
-    "TokenEncoder": (
-        lambda tiny: TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu").fit(SHORT),
-        lambda model: model.transform(SHORT).values,
-    ),
-    "ContextModel": (
-        lambda tiny: ContextModel(**CONTEXTS).fit(tiny_documents()),
-        lambda model: [model.transform(SHORT), model.loss_curve_],
-    ),
-    "ContextRegressor": (
-        lambda tiny: ContextRegressor(saved_contexts(tiny.parent)).fit(PAIRS, SCORES),
-        lambda model: [model.predict(PAIRS)],
-    ),
-    "CrossEncoderRegressor": (
-        lambda tiny: CrossEncoderRegressor(
-            tiny, train_batch_size=2, max_length=MAX_TOKENS, train_max_length=32, device="cpu"
-        ).fit(PAIRS, SCORES),
-        lambda model: [model.predict(PAIRS), model.loss_curve_, *model.head_.values()],
-    ),
-    "SurrogateRegressor": (
-        lambda tiny: SurrogateRegressor(
-            tiny, score_range=(0, 5), train_batch_size=2, max_length=MAX_TOKENS, device="cpu"
-        ).fit(PAIRS, SCORES),
-        lambda model: [*model.transform(SHORT), model.predict(PAIRS), model.loss_curve_],
-    ),
-    "PairTeacher": (
-        lambda tiny: PairTeacher(
-            make_pipeline(LexicalFeatures(), LogisticRegression()),
-            embedder=TfidfVectorizer(),
-            n_neighbors=2,
-            random_state=0,
-        ).fit(DATA.pairs, DATA.y),
-        lambda model: [model.pairs_.astype(str), model.scores_, model.folds_],
-    ),
-    "TokenFILM": (
-        lambda tiny: TokenFILM(
-            TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu"), d=4, random_state=0
-        ).fit(PAIRS, [1, 0, 1, 0][: len(PAIRS)]),
-        lambda model: model.transform(SHORT).values,
-    ),
-    "TripletNetwork": (
-        lambda tiny: TripletNetwork(
-            TokenEncoder(tiny, max_length=MAX_TOKENS, device="cpu"),
-            length=8,
-            channels=(2, 2, 2),
-            width=4,
-            random_state=0,
-        ).fit(SHORT, np.arange(len(SHORT)) % 2),
-        lambda model: model.transform(SHORT),
-    ),
-    "TokenMatchingRegressor": (
-        lambda tiny: TokenMatchingRegressor(
-            tiny,
-            max_length=MAX_TOKENS,
-            device="cpu",
-            weights=TokenWeights(tiny, steps=2, random_state=0, device="cpu").fit(SHORT),
-        ).fit(PAIRS, SCORES),
-        lambda model: model.predict(PAIRS),
-    ),
-    "TokenWeights": (
-        lambda tiny: TokenWeights(tiny, steps=2, random_state=0, device="cpu").fit(SHORT),
-        lambda model: [model.token_weights_, model.loss_curve_, model.strongest(3)],
-    ),
-    "WordDifferences": (
-        lambda tiny: WordDifferences().fit(DATA.pairs),
-        lambda model: model.transform(NEW).toarray(),
-    ),
-    "few_label_duplicates": (
-        lambda tiny: few_label_duplicates(DATA.pairs, rank=10, cv=2).fit(
-            DATA.pairs[:60], DATA.y[:60]
-        ),
-        lambda model: model.predict_proba(NEW),
-    ),
-}
-ON_TORCH = ("Context", "Cross", "RCMD", "Sentence", "Surrogate", "Token", "Triplet")
-NEEDS_TORCH = {name for name in CASES if name.startswith(ON_TORCH)}
 quiet = pytest.mark.filterwarnings("ignore:rank=.* were reduced:UserWarning")
-
-
-def test_13_every_public_estimator_is_tested():
-    public = {
-        name
-        for name in estimators.__all__
-        if hasattr(getattr(estimators, name), "get_params") or name.endswith("KFold")
-    }
-    assert public <= CASES.keys()
-
-
-@quiet
-@pytest.mark.filterwarnings("ignore:max_length=8 cut 1 of 8 texts:UserWarning")
-@pytest.mark.filterwarnings("ignore:the corpus has no word of 4 of 8 texts:UserWarning")
-@pytest.mark.filterwarnings("ignore:lbfgs failed to converge:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", CASES)
-def test_13_every_public_estimator_comes_back_fitted(name, tmp_path, request):
-    tiny = None
-    if name in NEEDS_TORCH:
-        pytest.importorskip("transformers", reason="needs the extra neural")
-        from tests.estimators.tiny_model import make_tiny_model
-
-        tiny = make_tiny_model(tmp_path / "tiny")
-    fit, results = CASES[name]
-    model = fit(tiny)
-    path = tmp_path / "model.film"
-    save_model(model, path)
-    again = load_model(path)
-    assert type(again) is type(model)
-    for found, expected in zip(results(again), results(model), strict=True):
-        np.testing.assert_array_equal(found, expected)
 
 
 @quiet
