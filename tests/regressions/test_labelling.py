@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import click
@@ -347,20 +346,6 @@ def test_03_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
     with held._lock, pytest.raises(Exception, match="locked by another session"):
         other.add(("a", "b"), "1")
     other.add(("a", "b"), "1")
-
-
-def test_03_many_threads_write_one_file(labels):
-    def work(name):
-        answers = Answers(str(labels))
-        for number in range(10):
-            answers.add((f"{name} {number}", "other"), "0")
-
-    threads = [threading.Thread(target=work, args=[name]) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(keys(labels))) == 40
 
 
 def test_18_a_session_says_what_it_kept(table, labels):

@@ -104,6 +104,7 @@ def test_06_the_closed_form_reaches_the_descents_objective_and_never_rises(margi
 
 
 @pytest.mark.skipif(not DATA, reason="set FILM_DATA to the folder of public data sets")
+@pytest.mark.slow
 def test_06_the_objective_on_quora_at_half_of_the_rank():
     problem = question_problem(8000, 200, quora=True)
     eigen = solve(*problem, 100, margin=0.2, max_iter=50, tol=1e-2)
@@ -117,8 +118,8 @@ def test_06_the_objective_on_quora_at_half_of_the_rank():
     assert 0.99 * eigen.objective <= eigen.lower_bound
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("d", [1, 2, 4, 20])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("d", [1, 4, 20])
 def test_06_convergence_is_claimed_only_where_more_rounds_gain_little(seed, d):
     problem = noisy_problem(seed)
     for margin in (0.05, 0.2, 1.0):
@@ -178,15 +179,13 @@ def groups(n=60, D=30):
     return rng.standard_normal((4, D))[labels] + rng.standard_normal((n, D)), labels
 
 
-def unsorted(kind, duplicated=False):
-    """A sparse matrix whose rows hold their entries in no order, perhaps in two parts."""
+def unsorted(kind):
+    """A sparse matrix whose rows hold their entries in no order, and in two parts."""
     rng = np.random.default_rng(0)
     dense = groups()[0] * (rng.random((60, 30)) < 0.4)
     rows, columns = np.nonzero(dense)
     values = dense[rows, columns]
-    if duplicated:
-        rows, columns = np.tile(rows, 2), np.tile(columns, 2)
-        values = np.tile(values / 2, 2)
+    rows, columns, values = np.tile(rows, 2), np.tile(columns, 2), np.tile(values / 2, 2)
     major, minor = (rows, columns) if kind.__name__.startswith("csr") else (columns, rows)
     order = np.lexsort((rng.random(len(major)), major))
     counts = np.bincount(major, minlength=60 if major is rows else 30)
@@ -215,11 +214,10 @@ USES = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("duplicated", [False, True])
-@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("solver", [*SOLVERS, "minibatch"])
 @pytest.mark.parametrize("use", list(USES))
-def test_10_the_callers_sparse_matrix_stays_as_it_was(use, solver, kind, duplicated):
+def test_10_the_callers_sparse_matrix_stays_as_it_was(use, solver, kind):
     if use == "partial_fit" and solver != "minibatch":
         pytest.skip("batches are MiniBatchFILM's")
     settings = {"d": 3, "rank": 8, "max_iter": 2, "random_state": 0}
@@ -227,7 +225,7 @@ def test_10_the_callers_sparse_matrix_stays_as_it_was(use, solver, kind, duplica
     y = groups()[1]
     if use in ("transform", "score"):
         metric.fit(groups()[0], y)
-    X = unsorted(kind, duplicated)
+    X = unsorted(kind)
     before = X.indices.copy(), X.indptr.copy(), X.data.copy()
     USES[use](metric, X, y)
     for kept, now in zip(before, (X.indices, X.indptr, X.data), strict=True):
