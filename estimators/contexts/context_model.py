@@ -53,7 +53,7 @@ from film.threads import FIRST_USE
 FORMAT = 2
 SEED = "seed.json"
 NOT_SAVED = {"folder", "device", "random_state", "encoder"}
-"""Parameters that a folder does not keep: they belong to a machine, to the fit, or are models."""
+"""Parameters that a folder does not store: they depend on machine or fit, or are models."""
 SAVED = {
     "digest": "_digest",
     "seed": "_seed",
@@ -73,75 +73,75 @@ CHOICES = {
 }
 STRATEGIES = ("two-step", "discriminator", "random")
 CONTEXTS_TRIED = 8
-"""Candidates per wanted context from which a diverse set is chosen; more where these do not do."""
+"""Candidates per wanted context for a diverse set; more are tried if these do not suffice."""
 RANKED_PER_WANTED = 3
-"""Contexts that Eq. 3 puts in order per wanted one, so that it has some to choose from."""
+"""Contexts that Eq. 3 ranks per wanted context."""
 
 
 @savable
 class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
 
-    Two sentences mean the same where the same contexts can hold them. `fit` cuts documents into
-    sentences and learns, from scratch and without labels, to tell whether a sentence belongs
-    between two others: the discriminator (Section 3.2.1). On request it also trains a generator of
-    sentences from those around them (Section 3.2.2). `transform` scores texts in one fixed set of
-    contexts (Eq. 3): vectors for a cosine, `FILM` or a stack. `contexts_of` chooses contexts for
-    each text, as `ContextRegressor` needs them (Section 3.3).
+    Two sentences have a similar meaning if they fit into the same contexts. `fit` splits documents
+    into sentences. From scratch and without labels, it trains a discriminator, which predicts
+    whether a sentence belongs between two others (Section 3.2.1), and optionally a generator, which
+    generates a sentence from its neighbours (Section 3.2.2). `transform` scores texts in one fixed
+    set of contexts (Eq. 3); use these vectors with the cosine, in `FILM` or in a stack.
+    `contexts_of` chooses contexts for each text (Section 3.3); `ContextRegressor` uses it.
 
     Parameters
     ----------
     folder : str or path-like, default=None
-        Folder of your own for the corpus, tables and networks. What is there is not made again:
-        `fit` goes on after an interruption, and models that differ in some parts share the others.
-        It holds one corpus. None: a temporary folder that is removed with the model.
+        Folder for the corpus, tables and networks, to be used by nothing else. Finished parts are
+        not made again: `fit` continues after an interruption, and models that differ in some parts
+        share the others. A folder has one corpus. None: a temporary folder that is removed with the
+        model.
     sides : int, default=1
         Sentences of a context on each side.
     encoder : transformer, default=None
         Maps texts to fixed vectors, such as `SentenceEncoder`. None: vectors of the spelling of
-        words, weighed by TF-IDF (`film.contexts.spelling_states`), from scratch.
+        words, weighted by TF-IDF (`film.contexts.spelling_states`), from scratch.
     reader : {"fixed", "maps", "lstm"}, default="fixed"
-        What the discriminator learns. "fixed": how alike a sentence and its neighbours are in the
-        fixed vectors, two numbers. "maps": three matrices over the fixed vectors. "lstm": also to
-        read tokens, by a BiLSTM, as in the paper.
+        What the discriminator learns. "fixed": two numbers that weight the similarity of a sentence
+        and its neighbours in the fixed vectors. "maps": three matrices over the fixed vectors.
+        "lstm": also a BiLSTM over tokens, as in the paper.
     lexical : bool, default=True
-        Whether "lstm" also compares the fixed vectors. False: tokens alone, as in the paper, which
+        Whether "lstm" also compares the fixed vectors. False: only tokens, as in the paper; this
         takes a far larger corpus.
     width : int, default=300
         Width of word vectors, of the BiLSTM in each direction, and of the interaction.
     interaction : {"bilinear", "concatenation"}, default="bilinear"
-        How a sentence meets a context: "concatenation" is Eq. 1, which ranks contexts the same for
-        every sentence.
+        How sentence and context are combined. "concatenation" is Eq. 1, which ranks contexts in the
+        same order for every sentence.
     discriminator_epochs : float, default=2
-        Passes over the corpus; "fixed" uses some batches alone.
+        Passes over the corpus; "fixed" uses only some batches.
     discriminator_seconds : float, default=None
-        Most seconds of training. The result then depends on the machine's speed.
+        Maximum seconds of training. The result then depends on the machine's speed.
     generator : {"tiny", "small", "base", "large"}, 5 ints or None, default=None
-        Size of the Transformer that generates a sentence from those around it (Section 3.2.2): a
+        Size of the Transformer that generates a sentence from its neighbours (Section 3.2.2): a
         name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. One network learns all
-        three tasks, from the nearest sentence on each side. None: scores are the discriminator's
-        alone, which is some thousand times as fast, and better where the corpus has only millions
-        of words.
+        three tasks, from the nearest sentence on each side. None: only the discriminator scores,
+        which is some thousand times as fast, and better if the corpus has only millions of words.
     generator_epochs : float, default=1
         Passes over the corpus.
     generator_seconds : float, default=None
-        Most seconds of training, as those of the discriminator.
+        Maximum seconds of training, as for the discriminator.
     n_contexts : int, default=500
-        Contexts of a sentence, and of the fixed set.
+        Number of contexts of a sentence, and of the fixed set.
     prior : {"corpus", "training"}, default="corpus"
-        What the first term of Eq. 3 takes for granted. "corpus": one context of all n is the true
-        one, -log(1 + n exp(-z)) for the logit z. "training": as many are true as false, as in
-        training, -log(1 + exp(-z)): Eq. 1, as in the paper. The order of contexts is the same.
+        Prior probability in the first term of Eq. 3. "corpus": one of all n contexts is true,
+        -log(1 + n exp(-z)) for the logit z. "training": one of two is true, as in training,
+        -log(1 + exp(-z)), which is Eq. 1 in the paper. The order of contexts is the same.
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
-        λ of Eq. 3: discriminator, sentence given context, left and right given the rest. Those of
-        terms that the model does not have count as 0.
+        λ of Eq. 3: discriminator, sentence given context, left and right given the rest. The
+        weights of terms that the model does not have are ignored.
     diverse : bool, default=True
-        Whether a chunk of 10 sentences gives at most one context to a set, and left sentences of a
-        set share less than half of their words.
+        Whether a set contains at most one context per chunk of 10 sentences, and left sentences
+        that share less than half of their words.
     device : str, default=None
-        "cpu", "cuda", ...; None: a GPU where there is one.
+        "cpu", "cuda", ...; None: a GPU if there is one.
     random_state : int, RandomState or None, default=None
-        Seeds all that is random. With None and a ``folder``, the seed of the first `fit` there.
+        Seed. With None and a ``folder``, the seed of the first `fit` there.
     verbose : int, default=0
         Whether to show progress.
 
@@ -150,29 +150,30 @@ class ContextModel(TransformerMixin, BaseEstimator):
     contexts_ : ndarray of int64, shape (n_contexts,)
         The fixed set: rows of centre sentences in the corpus.
     encoder_ : estimator or None
-        ``encoder``, fitted.
+        The fitted ``encoder``.
     loss_curve_ : list of float
         Loss of the discriminator in each step.
     scores_ : list of (int, float)
-        Steps and held-out loss of the discriminator; nothing learned costs log 2.
+        Steps and held-out loss of the discriminator; a model that learned nothing has log 2.
     generator_loss_curve_ : list of float
-        Loss of the generator in each step, in nats per token; empty without one.
+        Loss of the generator in each step, in nats per token; empty without a generator.
     generator_scores_ : list of (int, float)
         Steps and held-out loss of the generator.
     perplexities_ : dict of str to float
-        Per token of held-out documents: "sentence", "left" and "right", each given the two others,
-        and "unigram", of sentences by the frequency of tokens alone. Empty without a generator or
-        held-out documents, which are 2 % of the corpus.
+        Perplexities per token of held-out documents, which are 2 % of the corpus: "sentence",
+        "left" and "right", each given the two others, and "unigram", of sentences by token
+        frequencies alone. Empty without a generator or held-out documents.
     is_complete_ : bool
-        False where Ctrl-C ended a training.
+        False if Ctrl-C ended a training.
     corpus_ : SentenceCorpus
         Sentences, documents and chunks.
     vocabulary_ : str
-        The tokenizer, as JSON of the package tokenizers.
+        The tokenizer, as JSON of the package `tokenizers`.
     discriminator_ : torch.nn.Module
         `film.contexts.Interaction` over fixed vectors, or `film.contexts.Discriminator`.
     generators_ : list of torch.nn.Module
-        `film.contexts.Generator` of sentences, lefts and rights, one network thrice; empty without.
+        `film.contexts.Generator` of sentences, left sides and right sides: the same network three
+        times. Empty without a generator.
 
     See Also
     --------
@@ -182,12 +183,12 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A context is named by the row of its centre sentence. Vectors of all contexts are on disk in
-    half precision, so that ranking them for a sentence is one product: 2 q n operations for n
-    sentences of the corpus and q = 514, or the width of other vectors and 2.
+    A context is identified by the row of its centre sentence. Vectors of all contexts are on disk
+    in half precision, so one product ranks them for a sentence. It takes 2 q n operations for n
+    sentences of the corpus, with q = 514, or 2 more than the width of other vectors.
 
-    Training is the same for the same seed on one CPU. With ``folder=None`` a copy (pickle,
-    `save_model`) carries all its files; with a folder it names the folder, which has to stay.
+    The same seed gives the same training on one CPU. With ``folder=None``, a copy (pickle,
+    `save_model`) contains all files; otherwise it refers to the folder, which must stay.
 
     References
     ----------
@@ -272,17 +273,17 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If documents or a parameter are wrong, before any work; if the corpus has fewer
-            contexts than ``n_contexts``, before training.
+            If documents or a parameter are invalid (raised before any work), or if the corpus has
+            fewer contexts than ``n_contexts`` (raised before training).
         FileExistsError
             If ``folder`` holds another corpus or other files.
         OSError
-            If the folder cannot be written; finished parts stay, and another `fit` goes on.
+            If the folder cannot be written; finished parts stay, and another `fit` continues.
 
         Warns
         -----
         UserWarning
-            If Ctrl-C ended a training; what it has learned is kept, and `fit` goes on.
+            If Ctrl-C ended a training; its best state is kept, and `fit` goes on to the next part.
         """
         import torch
 
@@ -309,7 +310,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of float32, shape (n, n_contexts)
-            Log-probabilities, weighed and added: at most 0, the greater, the better the text fits.
+            Weighted sums of log-probabilities, at most 0; the higher, the better the text fits.
 
         Raises
         ------
@@ -332,17 +333,17 @@ class ContextModel(TransformerMixin, BaseEstimator):
         texts : iterable of str
             Sentences.
         n_contexts : int, default=None
-            Contexts of each; None: the parameter.
+            Number of contexts per text; None: the parameter.
         strategy : {"two-step", "discriminator", "random"}, default="two-step"
             "two-step": the discriminator ranks the contexts of 20,000 retrieved chunks, then all
-            others; where there is a generator, Eq. 3 puts the first in order, three for each that
-            is wanted. "discriminator": the same, of all chunks. "random": drawn by text and seed.
+            others; with a generator, Eq. 3 then ranks the first, three times as many as wanted.
+            "discriminator": the same over all chunks. "random": contexts drawn by text and seed.
 
         Returns
         -------
         contexts : list of ndarray of int64
-            Rows of centre sentences, the best first. Contexts in which the text itself stands are
-            left out. Fewer than wanted where a small corpus has no more that differ.
+            Rows of centre sentences, best first, without contexts that contain the text itself.
+            There are fewer than wanted if a small corpus has too few different contexts.
 
         Raises
         ------
@@ -352,8 +353,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            Once, with their number, where the corpus has no word of a text, which gets the
-            contexts of ``contexts_``.
+            Once, with the number of texts of which the corpus has no word; they get the contexts
+            of ``contexts_``.
         """
         space = self._space()
         different, codes = _unique(check_texts(texts, encodable=True))
@@ -383,35 +384,35 @@ class ContextModel(TransformerMixin, BaseEstimator):
         if unknown:
             warnings.warn(
                 f"the corpus has no word of {len(unknown)} of {len(different)} texts, such as "
-                f"{unknown[0][:60]!r}: they get contexts of the fixed set, which say little of "
-                "them; fit on documents of their language and subject",
+                f"{unknown[0][:60]!r}: they get contexts of the fixed set, so their scores mean "
+                "little; fit on documents of their language and subject",
                 UserWarning,
                 stacklevel=2,
             )
         return [found[code].copy() for code in codes]
 
     def terms(self, texts: Any, contexts: Any) -> Any:
-        """Return the terms of Eq. 3 of texts in contexts, before they are weighed.
+        """Return the unweighted terms of Eq. 3 of texts in contexts.
 
         Parameters
         ----------
         texts : iterable of str
             Sentences.
         contexts : array-like of int, shape (n_contexts,), or list of n such
-            Contexts of all texts, or of each.
+            One set of contexts for all texts, or one per text.
 
         Returns
         -------
         terms : ndarray of float32, shape (n, n_contexts, 4), or list of (n_contexts_i, 4)
-            log p(y = 1 | s, c) by the parameter ``prior``, and the mean
-            log-probabilities per token of the sentence, of its left and of its right; 0 for terms
-            that the model does not have, and for all of generators where ``weights`` give them
-            none. A list where texts have different numbers of contexts.
+            log p(y = 1 | s, c) with the parameter ``prior``, and the mean log-probabilities per
+            token of the sentence, its left side and its right side. Terms that the model does not
+            have are 0, and so are the generators' terms if all their ``weights`` are 0. A list if
+            texts have different numbers of contexts.
 
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, or a row is no context.
+            If a text is missing, or a row is not a context.
         """
         space = self._space()
         texts = check_texts(texts, encodable=True)
@@ -423,7 +424,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return np.stack(found) if same else found
 
     def levels(self, texts: Any) -> np.ndarray:
-        """Return how well each text fits any context: its mean first term over ``contexts_``.
+        """Return the mean first term of each text over ``contexts_``: how well it fits in general.
 
         Parameters
         ----------
@@ -445,7 +446,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return space.log_fit(space.read(different), self.contexts_).mean(axis=1)[codes]
 
     def reference_terms(self, contexts: Any) -> np.ndarray:
-        """Return how much better sentences of the corpus fit some contexts than any.
+        """Return how much better sentences of the corpus fit given contexts than others.
 
         Parameters
         ----------
@@ -455,13 +456,13 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Returns
         -------
         terms : ndarray of float32, shape (R, n_contexts)
-            log p(y = 1 | s, c) less the level of s, of R = 500 sentences, or as many as there are,
-            always the same: what `film.contexts.whiten_scores` compares contexts by.
+            log p(y = 1 | s, c) minus the level of s, for R = 500 fixed sentences (fewer if the
+            corpus has fewer): the reference of `film.contexts.whiten_scores`.
 
         Raises
         ------
         ValueError
-            If a row is no context.
+            If a row is not a context.
         """
         space = self._space()
         (rows,) = _checked_contexts(contexts, 1)
@@ -478,12 +479,12 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         rows : array-like of int, shape (n,)
-            Contexts, by the rows of their centres.
+            Rows of the contexts' centres.
 
         Returns
         -------
         texts : list of (str, str)
-            Left and right of each; several sentences of a side are joined.
+            Left and right side of each; several sentences of a side are joined.
         """
         space = self._space()
         sides = np.arange(1, self._sides + 1)
@@ -494,7 +495,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return names of the columns of `transform`: the rows of their contexts.
+        """Return the names of the columns of `transform`, which are the rows of their contexts.
 
         Parameters
         ----------
@@ -504,24 +505,24 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str objects, shape (n_contexts,)
-            Such as "context1234".
+            Names such as "context1234".
         """
         check_is_fitted(self, "contexts_")
         return np.array([f"context{row}" for row in self.contexts_], dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model into a folder: safetensors, arrays and JSON, no code.
+        """Save the fitted model to a folder, as safetensors, arrays and JSON without code.
 
         Parameters
         ----------
         path : str or path-like
-            A new folder, which gets copies of all parts; or ``folder`` itself, which holds them.
+            A new folder, which gets copies of all parts; or ``folder`` itself.
 
         Raises
         ------
         FileExistsError, ValueError, OSError
-            If something else is there, a parameter cannot be written as JSON, or the folder
-            cannot be written; nothing stays then.
+            If the folder holds other files, a parameter cannot be written as JSON, or the folder
+            cannot be written; then nothing is left behind.
         """
         self._space()
         root, target = self._place, Path(path).expanduser().absolute()
@@ -563,7 +564,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         path : str or path-like
             The folder.
         **params
-            Parameters to change, such as ``device``, or ``encoder`` where the model has one.
+            Parameters to change, such as ``device``, or ``encoder`` if the model has one.
 
         Returns
         -------
@@ -573,8 +574,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Raises
         ------
         FileNotFoundError, ValueError
-            If nothing was saved there, or it is damaged or of another class or version, or there
-            is no such parameter.
+            If there is no saved model, it is damaged or has another class or version, or a
+            parameter does not exist.
         """
         root = Path(path).expanduser().absolute()
         file = root / CONTEXT_MODEL
@@ -643,7 +644,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return state
 
     def carry_files(self) -> None:
-        """Hold the files of ``folder`` in the model itself, which then needs no folder.
+        """Put the files of ``folder`` into the model itself, which then needs no folder.
 
         Raises
         ------
@@ -658,14 +659,14 @@ class ContextModel(TransformerMixin, BaseEstimator):
             vars(self).pop(name, None)
 
     def _packed(self) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-        """Names that the parts have in a copy, also a corpus from elsewhere, and their files."""
+        """Return the parts' names in a copy, an external corpus included, and their files."""
         names = self._parts | {CORPUS: CORPUS}
         folders = {names[kind]: folder for kind, folder in self._parts.items()}
         return names, packed_files(self._place, folders)
 
     @property
     def _place(self) -> Path:
-        """Folder of the parts; files of a copy are written to a new one when first used."""
+        """Folder of the parts; on first use, the files of a copy are written to a new folder."""
         with FIRST_USE:
             if "_files" in vars(self) and "_scratch" not in vars(self):
                 scratch = ScratchFolder()
@@ -677,9 +678,9 @@ class ContextModel(TransformerMixin, BaseEstimator):
             if part_path(place, self._parts["discriminator"]).is_dir():
                 return place
         raise FileNotFoundError(
-            f"the folder {[*given, self._root][0]} of this ContextModel is missing or lacks "
-            f"{self._parts['discriminator']}; where it was moved, give its place by "
-            "set_params(folder=...), else fit again"
+            f"the folder {[*given, self._root][0]} of this ContextModel is missing or has no "
+            f"{self._parts['discriminator']}; if you moved it, call set_params(folder=...), "
+            "otherwise fit again"
         )
 
     def _space(self) -> ContextSpace:
@@ -698,7 +699,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
                     prior=self.prior,
                 )
             elif self._opened.prior != self.prior:
-                # A copy of this model may share what is open.
+                # A copy of this model may share open files.
                 self._opened = copy.copy(self._opened)
                 self._opened.prior = check_choice("prior", self.prior, CHOICES["prior"])
             return self._opened
@@ -729,8 +730,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
             found[1:] = 0
         if not found.any():
             raise ValueError(
-                f"weights={self.weights!r} leave no term that the model has: without a generator "
-                "there is the first alone"
+                f"weights={self.weights!r} give no weight to any term of the model: without a "
+                "generator, it has only the first term"
             )
         return found
 
@@ -752,7 +753,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
             try:
                 size_of(self.generator)
             except (TypeError, ValueError) as error:
-                raise ValueError(f"generator={self.generator!r} is no size: {error}") from None
+                raise ValueError(f"generator={self.generator!r} is not a size: {error}") from None
         if self.encoder is not None:
             cloned("encoder", self.encoder)
             if not hasattr(self.encoder, "transform"):
@@ -764,7 +765,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
                 )
         if self.reader == "fixed" and self.interaction == "concatenation":
             raise ValueError(
-                "interaction='concatenation' learns maps, and reader='fixed' has none; take "
+                "interaction='concatenation' learns maps, but reader='fixed' has no maps; use "
                 "reader='maps' or 'lstm'"
             )
         self._weights(None)
@@ -773,15 +774,15 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
 
 def check_weights(weights: Any) -> np.ndarray:
-    """Return λ of Eq. 3 as four numbers, none below 0 and not all of them 0."""
+    """Return λ of Eq. 3 as four numbers, at least 0 and not all 0."""
     try:
         found = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"weights={weights!r} must be 4 numbers, the λ of Eq. 3") from None
     if found.shape != (4,) or not np.isfinite(found).all() or (found < 0).any() or not found.any():
         raise ValueError(
-            f"weights={weights!r} must be 4 finite numbers, the λ of Eq. 3, none below 0 and not "
-            "all of them 0"
+            f"weights={weights!r} must be 4 finite numbers, the λ of Eq. 3, at least 0 and not "
+            "all 0"
         )
     return found
 
@@ -798,7 +799,7 @@ def _first_of(places: np.ndarray, size: int) -> np.ndarray:
 
 
 def _unique(texts: list[str]) -> tuple[list[str], np.ndarray]:
-    """Different texts in order, and the number of each text among them."""
+    """Return the different texts in order, and the position of each text among them."""
     numbers: dict[str, int] = {}
     codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.intp)
     return list(numbers), codes
@@ -823,7 +824,7 @@ def _checked_contexts(contexts: Any, n: int) -> list[np.ndarray]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a parameter as JSON holds it, or raise ValueError where it cannot."""
+    """Return a parameter as a JSON value, or raise ValueError if that is impossible."""
     value = np.asarray(value).tolist() if isinstance(value, (np.ndarray, np.generic)) else value
     try:
         return json.loads(json.dumps(value, allow_nan=False))

@@ -1,4 +1,4 @@
-"""Contexts for sentences: retrieval, ranking, a diverse set, and the terms of their scores."""
+"""Choose contexts for sentences (retrieval, ranking, diversity), and score sentences in them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from film.contexts import (
 from film.unpacking import check_sparse
 
 N_RETRIEVED = 20_000
-"""Chunks that retrieval by TF-IDF leaves to the discriminator."""
+"""Number of chunks that TF-IDF retrieves for the discriminator."""
 SENTENCES_AT_ONCE = 32
-"""Sentences whose logits in all contexts of the corpus are held at once."""
+"""Sentences whose logits in all contexts are in memory at once."""
 N_REFERENCE = 500
-"""Sentences of the corpus by whose scores contexts are compared."""
+"""Number of fixed sentences whose scores compare contexts."""
 
 
 class Sentences(NamedTuple):
@@ -59,7 +59,7 @@ class Sentences(NamedTuple):
 
 
 class ContextSpace:
-    """The parts of a fitted model of contexts, opened.
+    """The opened parts of a fitted `ContextModel`.
 
     Parameters
     ----------
@@ -68,20 +68,20 @@ class ContextSpace:
     parts : dict of str to str
         Names of the parts by kind.
     digest : str
-        From `digest_of`, as of the fit.
+        Result of `digest_of` at the fit.
     sides : int
         Sentences of a context on each side.
     encoder : transformer or None
-        Fitted; None where spelling or the network alone gives states.
+        Fitted; None if states come from spelling or from the network alone.
     device : str
-        Where networks run.
+        Device of the networks.
     prior : {"corpus", "training"}
         As in `ContextModel`.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If a part is missing, damaged, outside of the folder or of another fit.
+        If a part is missing, damaged, outside the folder, or from another fit.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ContextSpace:
         device: str,
         prior: str,
     ) -> None:
-        # A corpus that was given may be elsewhere.
+        # A corpus that the user passed may be in another folder.
         at = {kind: root / name if kind == CORPUS else part_path(root, name)
               for kind, name in parts.items()}  # fmt: skip
         self.corpus = SentenceCorpus(at[CORPUS], verify=False)
@@ -110,7 +110,7 @@ class ContextSpace:
         self.table, self.tokenizer = open_vocabulary(at["vocabulary"])
         self.max_length = int(read_part(at["vocabulary"])["made_of"]["max_length"])
         self.network = open_discriminator(at["discriminator"], device)
-        # What gives the fixed vectors, if there are any.
+        # The encoder of the fixed vectors, if there are any.
         self.encoder = open_spelling(at["spelling"]) if "spelling" in at else encoder
         # One network for all three tasks.
         generates = "generator" in at
@@ -140,12 +140,12 @@ class ContextSpace:
         return Sentences(texts, ids, lengths, vectors)
 
     def place(self, rows: Any) -> np.ndarray:
-        """Return the places among the contexts of the rows of their centres.
+        """Return the positions of contexts, given the rows of their centres.
 
         Raises
         ------
         ValueError
-            If a row is no centre of a context.
+            If a row is not the centre of a context.
         """
         rows = np.asarray(rows, dtype=np.int64)
         found = np.minimum(np.searchsorted(self.centres, rows), len(self.centres) - 1)
@@ -160,8 +160,8 @@ class ContextSpace:
     def log_fit(self, sentences: Sentences, rows: np.ndarray) -> np.ndarray:
         """Return log p(y = 1 | s, c) of all sentences in all contexts, (n, m) float32.
 
-        By the prior one context of all n is the true one, -log(1 + n exp(-z)) for the logit z, or
-        one of two, as in training, which is Eq. 1.
+        The prior says that one of all n contexts is true, -log(1 + n exp(-z)) for the logit z, or
+        one of two, as in training (Eq. 1).
         """
         n_false = len(self.centres) if self.prior == "corpus" else 1
         vectors = np.asarray(self.contexts[self.place(rows)], dtype=np.float64)
@@ -170,7 +170,7 @@ class ContextSpace:
 
     @functools.cached_property
     def reference(self) -> Sentences:
-        """Sentences of the corpus, always the same, by whose scores contexts are compared."""
+        """Fixed sentences of the corpus; their scores compare contexts."""
         n = min(N_REFERENCE, len(self.centres))
         rows = np.random.default_rng(0).choice(self.centres, n, replace=False)
         return self.read(self.corpus.texts(np.sort(rows)))
@@ -187,7 +187,7 @@ class ContextSpace:
         rows : list of n ndarrays of int
             Contexts of each, by the rows of their centres.
         generates : bool, default=True
-            Whether terms of generators are wanted; 0 otherwise.
+            Whether to compute the terms of generators; otherwise they are 0.
         """
         found: list[Any] = [None] * len(rows)
         sharing: dict[bytes, list[int]] = {}
@@ -204,7 +204,7 @@ class ContextSpace:
         return found
 
     def _generation_terms(self, sentences: Sentences, rows: np.ndarray) -> np.ndarray:
-        # The fixed set is asked for again and again.
+        # The fixed set is used many times.
         key, contexts = self._encoded
         if key != rows.tobytes():
             sides = (self.table.padded(rows + step) for step in (-1, 1))
@@ -225,14 +225,14 @@ class ContextSpace:
         strategy : {"two-step", "discriminator", "random"}
             As in `ContextModel.contexts_of`.
         seed : int
-            Of random contexts.
+            Seed of random contexts.
 
         Yields
         ------
         first : callable
-            Maps a number to the places of so many contexts, best first.
+            Maps a number n to the positions of the n best contexts, best first.
         is_known : bool
-            Whether the corpus has a word of the sentence.
+            Whether the corpus contains a word of the sentence.
         """
         for start in range(0, len(sentences.texts), SENTENCES_AT_ONCE):
             stop = min(start + SENTENCES_AT_ONCE, len(sentences.texts))
@@ -255,7 +255,7 @@ class ContextSpace:
                 yield first_of, len(chunks) > 0
 
     def _retrieved(self, texts: list[str]) -> list[np.ndarray]:
-        """Chunks that share words or bigrams with each text, those of the greatest products."""
+        """Return the chunks with the largest TF-IDF products with each text."""
         queries = sp.csr_array(sp.csr_array(hashed_counts(texts)).multiply(self.idf[np.newaxis]))
         chunks, products = nearest_rows(queries, self.points, N_RETRIEVED)
         return [row[values > 0] for row, values in zip(chunks, products, strict=True)]
@@ -263,7 +263,7 @@ class ContextSpace:
     def by_score(
         self, sentence: Sentences, places: np.ndarray, excluded: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """Return places of contexts of one sentence in order of Eq. 3, without those excluded."""
+        """Sort the contexts of one sentence by Eq. 3, without excluded ones; return positions."""
         places = places[~np.isin(self.centres[places], excluded)]
         if not len(places):
             return places
@@ -271,13 +271,13 @@ class ContextSpace:
         return places[np.lexsort((places, -combine_terms(terms, weights)))]
 
     def own_places(self, texts: list[str]) -> list[np.ndarray]:
-        """Return the rows of the contexts in which each text stands, in the middle or at a side."""
+        """Return the rows of the contexts that contain each text, as centre or on a side."""
         return [own_places(rows, self.sides) for rows in self.corpus.rows_of(texts)]
 
     def select(
         self, places: np.ndarray, size: int, excluded: np.ndarray, diverse: bool
     ) -> np.ndarray:
-        """Choose from ranked contexts, diverse ones or the first; returns places."""
+        """Choose diverse contexts or the first from ranked contexts; return positions."""
         rows = self.centres[places]
         if not diverse:
             return places[~np.isin(rows, excluded)][:size]

@@ -33,63 +33,62 @@ from film.pairs import row_cosines
 from film.tokens import transport_plan
 
 TEXTS_AT_ONCE = 65_536
-"""Different texts whose vectors are held at once: 100 MB at width 384."""
+"""Different texts whose vectors are in memory at once: 100 MB at width 384."""
 PAIRS_AT_ONCE = 8192
 
 
 @savable
 class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TokenRegressor):
-    """Learn the similarity of texts as the cosine of one vector each, and explain it by tokens.
+    """Learn one vector per text whose cosines are similarities, and explain them by tokens.
 
-    Each text goes through the same transformers model alone, and its vector is the mean of its
-    token vectors, special tokens included. This is the surrogate of Sun et al., "Sentence
+    The same transformers model encodes each text on its own. The text's vector is the mean of its
+    token vectors, including special tokens. This is the surrogate of Sun et al., "Sentence
     Similarity Based on Contexts" (2022, Section 3.4), which learns the scores of a slower model,
     and the network of Reimers and Gurevych, "Sentence-BERT" (2019), with its other objectives.
 
     Parameters
     ----------
     model : str or path-like, default=None
-        Name of a model on the Hugging Face hub or a local folder, such as one that
-        `make_encoder` made or `save` wrote; None is the packaged all-MiniLM-L6-v2 (extra
-        ``minilm``).
+        Name of a model on the Hugging Face hub, or a local folder, such as one from
+        `make_encoder` or `save`; None is the packaged all-MiniLM-L6-v2 (extra ``minilm``).
     objective : {"l2", "regression", "binary", "contrastive", "nli", "triplet"}, default="l2"
-        What is learned from. "l2": the cosine itself, by squared error. "regression": scores of
-        pairs in any unit, by their order, large differences more. "binary": two labels.
-        "contrastive": rows of two or three columns, as in `RCMDRegressor`. "nli": whether the first
-        text of a pair entails the second, contradicts it, or neither, by a linear layer on both
-        vectors and their absolute difference, which is dropped after training. "triplet": three
-        columns, the cosine of the second to exceed that of the third by 0.2.
+        What to learn. "l2": cosines, by squared error. "regression": the order of scores in any
+        unit; large differences count more. "binary": two labels. "contrastive": rows of two or
+        three columns, as in `RCMDRegressor`. "nli": whether the first text of a pair entails the
+        second, contradicts it, or neither, with a linear layer on both vectors and their absolute
+        difference, which is dropped after training. "triplet": rows of three columns; the cosine of
+        the first and second text should exceed that of the first and third by 0.2.
     score_range : tuple of (float, float), default=None
-        For "l2": scores of y that stand for the cosines 0 and 1, such as (0, 5) for STS. None: y
-        holds cosines, from -1 to 1.
+        For "l2": values of y that mean the cosines 0 and 1, such as (0, 5) for STS. None: y
+        contains cosines, from -1 to 1.
     epochs : float, default=1
-        Passes of training over the rows. 0: the model is used as it is.
+        Passes over the training rows. 0: no training.
     learning_rate : float, default=5e-5
-        Of the first step; it falls linearly to 0.
+        Initial learning rate; it falls linearly to 0.
     train_batch_size : int, default=64
-        Rows of a batch.
+        Rows per batch.
     train_max_length : int, default=64
-        Most tokens per text in training.
+        Maximum number of tokens per text in training.
     checkpoint, random_state
         As in `RCMDRegressor`.
     max_length, batch_size, device, dtype, cache
-        As in `TokenEncoder`. Training keeps weights in float32. The cache holds vectors of texts.
+        As in `TokenEncoder`. Training uses float32 weights. The cache stores vectors of texts.
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     encoder_ : TokenEncoder
-        Gives the token vectors.
+        Encoder of the tokens.
     slope_, intercept_ : float
-        Line from similarity to y, by least squares, or to log-odds for labels; 1 and 0 without y
-        and for "nli". Fitted on ``eval_set`` where that has y, and on 10,000 rows, evenly by y, of
-        more.
+        Least squares line from similarity to y, or to log-odds for labels; 1 and 0 without y and
+        for "nli". Fitted on ``eval_set`` if it has y. Of more than 10,000 rows, 10,000 are used,
+        evenly by y.
     classes_ : ndarray of shape (2,)
-        For "binary", the label of other pairs and that of duplicates; `predict` is the probability
-        of the second.
+        For "binary", the label of non-duplicates and the label of duplicates; `predict` returns the
+        probability of the second.
     token_weights_ : None
-        All tokens weigh alike.
+        All tokens have equal weights.
     loss_curve_ : list of float
         Loss of each step.
     scores_ : list of (int, float)
@@ -103,12 +102,12 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
 
     Notes
     -----
-    Time is that of encoding each different text once: a vector can be kept, so that n texts make
-    n² similarities for n encodings. Batches hold texts of like length. `explain` splits the cosine
-    of means over pairs of tokens: the share of tokens x_i and y_j is their product over the lengths
-    of texts and means, and all shares sum to the cosine.
+    Each different text is encoded once, so n² similarities of n texts cost n encodings. Batches
+    contain texts of similar length. `explain` divides the cosine of means among pairs of tokens:
+    the share of tokens x_i and y_j is their inner product, divided by the numbers of tokens and
+    the norms of the means. All shares sum to the cosine.
 
-    ``SentenceEncoder(folder)`` of the saved folder gives the vectors of `transform`.
+    ``SentenceEncoder(folder)`` with the saved folder returns the vectors of `transform`.
 
     Examples
     --------
@@ -170,9 +169,9 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
             Texts; three columns for "triplet", and two or three for "contrastive".
         y : array-like, shape (n_rows,), default=None
             Scores; two labels for "binary"; for "nli" 0, 1, 2 or "entailment", "neutral",
-            "contradiction". None for "contrastive" and "triplet", and where nothing is trained.
+            "contradiction". None for "contrastive" and "triplet", and without training.
         eval_set : tuple of (rows, y), default=None
-            Rows and y that `score` takes, to choose the best weights by. Through scikit-learn's
+            Rows and y for `score`, by which the best weights are chosen. With scikit-learn's
             metadata routing: ``set_fit_request(eval_set=True)``.
 
         Returns
@@ -183,11 +182,11 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y does not fit rows and ``objective``, is constant, or for "l2"
-            lies outside its range, two texts of a triplet are identical, ``checkpoint`` is of
-            another run or damaged, or a parameter is wrong; before any work.
+            If a text is missing, y does not fit the rows and ``objective``, is constant, or for
+            "l2" is out of range, two texts of a triplet are identical, ``checkpoint`` belongs to
+            another run or is damaged, or a parameter is invalid; raised before any work.
         FileNotFoundError, ImportError
-            If the model, or a package for it, is not there.
+            If the model, or a package for it, is missing.
         MemoryError
             If the GPU has too little memory.
 
@@ -207,7 +206,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         if self.epochs:
             encoder.set_params(dtype="float32", cache=None)
         encoder.fit(rows[0])
-        # What a failing fit has learned must not stand beside what an earlier one left.
+        # Results of a failing fit must not mix with those of an earlier fit.
         losses, scores = [], []
         if self.epochs:
             check_tokens(encoder, rows, special_tokens=True)
@@ -239,13 +238,13 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         Returns
         -------
         vectors : ndarray of float32, shape (n, h)
-            In the order of the texts, not of length 1. Texts of like length are encoded together;
-            a text alone has the same vector, to 1e-5.
+            In the order of the texts, not normalised. Texts of similar length are encoded together;
+            a single text has the same vector, to 1e-5.
 
         Raises
         ------
         TypeError, ValueError
-            If a text is missing or no str.
+            If a text is missing or not a str.
 
         Warns
         -----
@@ -258,14 +257,14 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         return vectors
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model into a new folder: safetensors and JSON, no code.
+        """Save the fitted model to a new folder, as safetensors and JSON without code.
 
-        The folder is a model of transformers too: `SentenceEncoder` and `AutoModel` read it.
+        The folder is also a transformers model: `SentenceEncoder` and `AutoModel` can read it.
 
         Parameters
         ----------
         path : str or path-like
-            A folder that is not there, or empty.
+            A folder that does not exist or is empty.
 
         Raises
         ------
@@ -289,7 +288,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         Returns
         -------
         model : SurrogateRegressor
-            Fitted. Its ``model`` is the folder, so that another `fit` continues from its weights.
+            Fitted. Its ``model`` is the folder, so another `fit` continues from its weights.
 
         Raises
         ------
@@ -302,14 +301,14 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model from the folder that `save` wrote; the network is never asked.
+        """Load a fitted model from the folder that `save` wrote, without network access.
 
         Parameters
         ----------
         path : str or path-like
             The folder.
         **params
-            As in `from_pretrained`, whose errors it raises.
+            As in `from_pretrained`, which has the same errors.
 
         Returns
         -------
@@ -330,7 +329,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         Returns
         -------
         address : str
-            Of the commit.
+            Address of the commit.
         """
         return push_saved(self, repo_id, private=private, token=token)
 

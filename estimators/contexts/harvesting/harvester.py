@@ -1,4 +1,4 @@
-"""Scores for pairs of sentences of any corpus: the labels that a surrogate learns from."""
+"""Score pairs of sentences of any corpus, as training data of a surrogate."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from film.contexts import nearest_rows
 from film.text import normalize_text, text_hash
 
 _LEAST = 4
-"""Sentences that a harvest needs: those of one group."""
+"""Least number of sentences of a harvest: one group."""
 _ENCODED_AT_ONCE = 1000
 _TOLERANCE = 1e-3
-"""Scores of one pair by one model differ by less, whatever computes them."""
+"""Bound on differences between scores of one pair by one model on different machines."""
 
 
 class Harvest(NamedTuple):
@@ -48,7 +48,7 @@ class Harvest(NamedTuple):
     n_pairs : int
         Pairs in the file.
     n_new : int
-        Pairs that this call has scored.
+        Pairs that this call scored.
     stopped : {"done", "time", "no more pairs"}
         Why it ended.
     """
@@ -71,38 +71,38 @@ def harvest(
     random_state: Any = None,
     verbose: int = 0,
 ) -> Harvest:
-    """Score pairs of sentences across the whole range of similarity, into a file.
+    """Score pairs of sentences over the whole range of similarity, and write them to a file.
 
-    Random pairs alone are all far apart, and would teach a constant. So half of the pairs are of
-    neighbours at several distances.
+    Random pairs alone are all far apart, so a model would only learn a constant. So half of the
+    pairs are neighbours at several distances.
 
     Parameters
     ----------
     model : ContextRegressor
         Fitted, or any other regressor of pairs with a ``similarity``.
     sentences : array-like of str
-        Sentences to pair. Those that read alike count once; those without words are left out.
+        Sentences to pair. Sentences that are equal after normalisation count once; sentences
+        without words are left out.
     path : str or path-like
-        CSV file with the columns text1, text2, score and split; a JSON file of that name and
-        ".json" is written too. A file that an earlier call began is continued: a run that was
-        stopped, by a full disk or otherwise, ends with the same rows as one that was not (on one
-        machine).
+        CSV file with the columns text1, text2, score and split. A JSON file with the same name and
+        ".json" at its end is written too. If the file exists, it is continued. On one machine, an
+        interrupted and continued run writes the same rows as an uninterrupted run.
     n_pairs : int
-        Pairs wanted in the file; later calls may want more.
+        Total pairs in the file; later calls may ask for more.
     seconds : float, default=None
-        Time after which no further chunk of some 300 pairs is begun. None: no limit.
+        Time after which no new chunk of some 300 pairs starts. None: no limit.
     near : float, default=0.5
-        Share of the pairs that are neighbours, from 0 to 1; the others are random.
+        Share of neighbours among the pairs, from 0 to 1; the others are random.
     encoder : "model", transformer or None, default="model"
-        What gives vectors of sentences, whose neighbours by cosine take turns with those by TF-IDF
-        of words and pairs of words. "model": the scores of the discriminator of a
-        `ContextRegressor` in its model's fixed contexts; with any other model as None. A
-        transformer: fitted, such as a surrogate of an earlier harvest. None: TF-IDF alone.
+        Source of vectors of sentences. Neighbours by their cosine alternate with neighbours by
+        TF-IDF of words and bigrams. "model": for a `ContextRegressor`, its discriminator's scores
+        in the fixed contexts; for any other model, as None. A fitted transformer, such as a
+        surrogate of an earlier harvest. None: only TF-IDF.
     exclude : collection of str, default=()
         Hashes (`film.text.text_hash`) of sentences that must not be used, such as those of test
-        sets: `film.datasets.read_excluded`.
+        sets (`film.datasets.read_excluded`).
     random_state : int, RandomState or None, default=None
-        Seeds the choice of pairs. None: that of the file, where there is one.
+        Seeds the choice of pairs. None: the seed of the file, if it exists.
     verbose : int, default=0
         Whether to show progress.
 
@@ -114,13 +114,13 @@ def harvest(
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong, fewer than four sentences are left, or the file was begun with
-        other sentences, settings, another encoder or model; before any work.
+        If an argument is invalid, fewer than four sentences are left, or the file was begun with
+        other sentences or settings, or with another encoder or model; raised before any work.
     FileExistsError
-        If `path` is a file that no harvest has written.
+        If `path` is not a file of a harvest.
     OSError
-        If the file cannot be written, as on a full disk. What was finished is kept: the same call
-        continues.
+        If the file cannot be written, for example on a full disk. Finished rows are kept, and the
+        same call continues.
 
     Warns
     -----
@@ -134,18 +134,17 @@ def harvest(
 
     Notes
     -----
-    Of the pairs, 1 % each are dev and test, the others train. No sentence is in two of them, so
-    that no pair, and no half of a pair, leaks from one to another: 1 % of the sentences, and of
-    some hundred at least 24, belong to dev, and as many to test. Of fewer than 24 sentences none
-    are held out.
+    1 % of the pairs are dev and 1 % test; the others are train. No sentence is in two splits, so
+    nothing leaks between them. 1 % of the sentences belong to dev and 1 % to test, but of some
+    hundred sentences at least 24 each. Below 24 sentences, no sentence is held out.
 
-    Sentences are drawn in groups: one, and three of its neighbours, of the ranks 1 to 3, 2 to 20
-    and 20 to 300, uniform in the logarithm, and not beyond a tenth of all. A chunk is 24 groups;
-    pairs of neighbours come from within them, random ones from between them, so that each
-    sentence's contexts are chosen once for some six pairs. The plan depends on sentences and seed
-    alone.
+    Sentences are drawn in groups: one sentence and three of its neighbours, of ranks 1 to 3, 2 to
+    20 and 20 to 300. Ranks are uniform in the logarithm, and at most a tenth of all sentences. A
+    chunk has 24 groups. Pairs of neighbours come from one group, random pairs from two groups, so
+    each sentence's contexts are chosen once for some six pairs. The plan depends only on the
+    sentences and the seed.
 
-    Rows are written by chunk. Ctrl-C, or a kill, loses the current chunk and nothing else.
+    Rows are written chunk by chunk. Ctrl-C or a kill loses only the current chunk.
 
     Examples
     --------
@@ -204,7 +203,7 @@ def _score(
     until: float,
     verbose: int,
 ) -> str:
-    """Score chunk after chunk, past those that the file holds; returns why it stopped."""
+    """Score the chunks that are not in the file; return why it stopped."""
     from tqdm.auto import tqdm
 
     kept = np.column_stack([done.pairs, done.splits])
@@ -216,7 +215,7 @@ def _score(
             n_here = min(len(kept), len(rows))
             if not np.array_equal(table[:n_here], kept[:n_here]):
                 raise ValueError(
-                    "path was begun with another encoder, which finds other neighbours; give that "
+                    "path was begun with another encoder, which finds other neighbours; use that "
                     "encoder, or another path"
                 )
             kept, table = kept[n_here:], table[n_here:]
@@ -238,7 +237,7 @@ def _score(
 
 
 def _check_model(model: Any, done: HarvestedPairs) -> None:
-    """Raise where another model has scored the rows of the file."""
+    """Raise an error if another model scored the rows of the file."""
     if not len(done.pairs):
         return
     again = np.asarray(model.similarity(done.pairs[:2]))
@@ -250,7 +249,7 @@ def _check_model(model: Any, done: HarvestedPairs) -> None:
 
 
 def _usable(sentences: Any, exclude: Collection[str]) -> list[str]:
-    """Sentences that have words, read differently and are not excluded, in their order."""
+    """Return the different sentences that have words and are not excluded, in order."""
     if isinstance(exclude, str) or not isinstance(exclude, Collection):
         raise TypeError(
             f"exclude is {type(exclude).__name__}; give a set of hashes, as read_excluded does"
@@ -263,8 +262,8 @@ def _usable(sentences: Any, exclude: Collection[str]) -> list[str]:
             different.setdefault(normalize_text(text), text)
     if len(different) < _LEAST:
         raise ValueError(
-            f"sentences has {len(different)} different ones with words that are not excluded, of "
-            f"{len(given)}; give at least {_LEAST}, and some thousand to learn from"
+            f"only {len(different)} of {len(given)} sentences are usable (different, with words, "
+            f"not excluded); give at least {_LEAST}, and some thousand to learn from"
         )
     return list(different.values())
 
@@ -272,7 +271,7 @@ def _usable(sentences: Any, exclude: Collection[str]) -> list[str]:
 def _measures(
     texts: list[str], encoder: Any
 ) -> list[Callable[[NDArray[np.intp]], NDArray[np.intp]]]:
-    """Nearest sentences by TF-IDF, and by the encoder where there is one."""
+    """Return searches for nearest sentences by TF-IDF, and by the encoder if there is one."""
     tfidf: Any = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
     words = tfidf.fit_transform(as_texts(texts))
     by_word = words.tocsc()
@@ -292,7 +291,7 @@ def _measures(
 
 
 def _own_encoder(model: Any) -> Any:
-    """Give a model of contexts that scores by its discriminator alone, which is fast."""
+    """Return a model of contexts that scores only with its discriminator, which is fast."""
     contexts: Any = getattr(model, "context_model_", None)
     if not hasattr(contexts, "transform"):
         return None
@@ -300,7 +299,7 @@ def _own_encoder(model: Any) -> Any:
 
 
 def _vectors(texts: list[str], encoder: Any) -> Any:
-    """Vectors of length 1, less their mean: scores in contexts are all negative."""
+    """Subtract the mean of vectors and scale them to length 1: scores are all negative."""
     blocks = []
     for start in range(0, len(texts), _ENCODED_AT_ONCE):
         block = texts[start : start + _ENCODED_AT_ONCE]

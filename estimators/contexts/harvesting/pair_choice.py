@@ -17,15 +17,15 @@ BANDS = ((1, 3), (2, 20), (20, 300))
 FARTHEST = BANDS[-1][1]
 _GROUP = 1 + len(BANDS)
 _GROUPS = 24
-"""Groups of a chunk: their sentences meet in some 300 pairs, so that each is prepared once."""
+"""Groups per chunk. Their sentences form some 300 pairs, so each sentence is prepared once."""
 _GROUPS_HELD_OUT = 2
 """Groups of a chunk from dev or test."""
 _LEAST_HELD_OUT = 6
-"""Groups of dev and of test, where there are sentences enough."""
+"""Groups of dev and of test, if there are enough sentences."""
 _LEAST_SENTENCES = 24
-"""Sentences for each group that is held out."""
+"""Sentences per held-out group."""
 _MOST_EMPTY = 50
-"""Chunks without a new pair after which there seem to be no more."""
+"""Number of chunks without a new pair after which the search ends."""
 
 Nearest = Callable[[NDArray[np.intp]], NDArray[np.intp]]
 """Rows to the rows of their `FARTHEST` nearest sentences, nearest first, shape (q, FARTHEST)."""
@@ -40,18 +40,18 @@ class Chosen(NamedTuple):
 
 
 class PairChoice:
-    """Plan of a harvest: the same for the same sentences, seed and shares, whatever the scores.
+    """Plan of a harvest, which depends on sentences, seed and shares, but not on scores.
 
     Parameters
     ----------
     n_sentences : int
-        Sentences, named by their rows.
+        Number of sentences, which are identified by their rows.
     nearest : list of callable
-        Measures of distance, which take turns.
+        Searches for nearest sentences, used in turn.
     near : float
         Share of pairs of neighbours.
     seed : int
-        Seeds everything.
+        Seed.
     """
 
     def __init__(self, n_sentences: int, nearest: list[Nearest], near: float, seed: int) -> None:
@@ -67,7 +67,7 @@ class PairChoice:
                 self._split[group] = split
 
     def chunks(self) -> Iterator[list[Chosen]]:
-        """Yield chunks of pairs, no pair twice, until there seem to be no more."""
+        """Yield chunks of different pairs, until no new pairs are found."""
         seen: set[tuple[int, int]] = set()
         counts, n_empty = [0] * len(SPLITS), 0
         for number in count():

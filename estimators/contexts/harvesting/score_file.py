@@ -1,4 +1,4 @@
-"""Scored pairs on disk: a CSV file that grows, and a note of how far it is."""
+"""Scored pairs on disk: a growing CSV file, and a JSON note of its progress."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ class HarvestedPairs(NamedTuple):
 
 
 class ScoreFile:
-    """A file of scored pairs that is open for more; a context manager.
+    """A file of scored pairs, open for appending; a context manager.
 
-    What a killed process, or a full disk, has left of an unfinished `append` is cut off.
+    Rows of an `append` that a kill or a full disk interrupted are removed.
 
     Parameters
     ----------
     path : str or path-like
         The CSV file.
     settings : dict
-        What the harvest depends on, as JSON; a file is continued with the same alone.
+        Settings of the harvest, as JSON; a file is continued only with the same settings.
 
     Raises
     ------
     FileExistsError, ValueError, OSError
-        If the file is of something else, of other settings or damaged, or is being written.
+        If the file is not of a harvest, has other settings, is damaged, or is being written.
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
@@ -100,24 +100,24 @@ class ScoreFile:
         self.n_rows, self._size = note["rows"], note["bytes"]
         if not self.path.is_file() or self.path.stat().st_size < self._size:
             raise ValueError(
-                f"{self.path} is shorter than {_note_of(self.path).name} says: bring it back, or "
-                "remove both and begin again"
+                f"{self.path} is shorter than {_note_of(self.path).name} says: restore it, or "
+                "delete both and start again"
             )
         os.truncate(self.path, self._size)
 
     def __exit__(self, *_: object) -> None:
-        # Others find a new file, since `filelock` tells one that is gone.
+        # Other processes find a new file, since `filelock` notices a deleted one.
         with suppress(OSError):
             os.unlink(self._lock.lock_file)
         self._lock.release()
 
     def append(self, rows: Iterable[tuple[str, str, float, str]]) -> None:
-        """Write rows so that they stay whatever comes.
+        """Write rows so that no later failure loses them.
 
         Raises
         ------
         OSError
-            If they cannot be written; those before are kept.
+            If they cannot be written; earlier rows are kept.
         """
         buffer = io.StringIO(newline="")
         writer = csv.writer(buffer, lineterminator="\n")
@@ -145,7 +145,7 @@ class ScoreFile:
 
 
 def read_note(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Read the note of a file of scored pairs; None where there is no note."""
+    """Read the note of a file of scored pairs; None if there is no note."""
     note = _note_of(Path(path).expanduser())
     if not note.is_file():
         return None
@@ -163,7 +163,7 @@ def read_note(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def read_harvest(path: str | os.PathLike[str]) -> HarvestedPairs:
-    r"""Read scored pairs that `harvest` has written, whether it is done or not.
+    r"""Read the scored pairs of a finished or unfinished `harvest`.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def read_harvest(path: str | os.PathLike[str]) -> HarvestedPairs:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is no such file, or damaged.
+        If the file is not from `harvest`, or is damaged.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def read_harvest(path: str | os.PathLike[str]) -> HarvestedPairs:
             raise ValueError("a score is not finite")
     except (ValueError, csv.Error) as error:
         raise ValueError(
-            f"{place} is no file of harvested pairs, or is damaged: {error}; harvest again"
+            f"{place} is not a file of harvested pairs, or is damaged: {error}; harvest again"
         ) from error
     table = np.empty((len(rows), len(COLUMNS)), dtype=object)
     table[:] = rows or table

@@ -1,1 +1,1 @@
-"""Similarity of sentences by their contexts: what the papers call Origin."""
+"""Similarity of sentences by their contexts, called Origin in the paper."""

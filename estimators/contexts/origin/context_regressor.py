@@ -1,4 +1,4 @@
-"""Similarity of sentences by the contexts that can hold them (Origin)."""
+"""Similarity of sentences by the contexts that they fit into (Origin)."""
 
 from __future__ import annotations
 
@@ -44,71 +44,70 @@ CENTRES = ("raw", "contexts", "reference", "whitened")
 METHODS = ("contexts_of", "terms", "levels", "reference_terms", "context_texts")
 """Methods that a model of contexts has."""
 LEAST_WORDS = 5
-"""Words of a reference sentence that is taken from the corpus."""
+"""Least number of words of a reference sentence from the corpus."""
 
 
 @savable
 class ContextRegressor(RegressorMixin, BaseEstimator):
-    """Judge pairs by how alike two sentences fit the same contexts, and explain why.
+    """Compare two sentences by how well they fit the same contexts, and explain why.
 
-    A `ContextModel` has learned which sentence can stand between which others. It chooses contexts
-    for each sentence; both sentences of a pair are scored in the contexts of both, and the cosine
-    of the two vectors of scores is their similarity. Nothing is learned from labels. This is
-    *Origin* of Sun et al., "Sentence similarity based on contexts" (2022), Eq. 4.
+    A `ContextModel` has learned which sentences fit between which others. It chooses contexts for
+    each sentence and scores both sentences of a pair in the contexts of both. The cosine of the two
+    vectors of scores is their similarity. Labels are not needed. This is *Origin* of Sun et al.,
+    "Sentence similarity based on contexts" (2022), Eq. 4.
 
     Parameters
     ----------
     context_model : ContextModel, str or path-like
-        Fitted, or the folder of one; it is used as it is, never fitted again: a clone of this
-        regressor keeps it fitted, so that cross-validation trains nothing. It may stand in a
+        A fitted model, or its folder. It is never fitted again, and a clone of this regressor keeps
+        it fitted, so cross-validation trains nothing. You may pass it in a
         `sklearn.frozen.FrozenEstimator`.
     n_contexts : int, default=None
-        Contexts per sentence, |C_s|. None: that of the model.
+        Contexts per sentence, |C_s|. None: the model's number.
     centre : {"raw", "contexts", "reference", "whitened"}, default="whitened"
-        What is taken from the scores before the cosine. Log-probabilities are all negative, so that
-        raw cosines crowd at 1. "raw": nothing, which is Eq. 4 as printed. "contexts": each
+        What to subtract from the scores before the cosine. Log-probabilities are all negative, so
+        all raw cosines are close to 1. "raw": nothing, as Eq. 4 is printed. "contexts": each
         sentence's mean over the contexts. "reference": the mean of the reference sentences in each
-        context. "whitened": each sentence's mean over the fixed set, the mean of 500 sentences of
-        the corpus in each context, and what the other contexts say already
-        (`film.contexts.whiten_scores`); of what generators say "reference", then "contexts".
+        context. "whitened": for the discriminator's term, each sentence's mean over the fixed set
+        and the mean of 500 sentences of the corpus in each context; the result is whitened
+        (`film.contexts.whiten_scores`). For the generators' terms, as "reference", then
+        "contexts".
     reference : int or array-like of str, default=8
-        For "reference", and for "whitened" where generators have a weight: sentences of the kind
-        that will be judged, or how many to take from the corpus. Each is scored in the contexts of
-        every text, beside the text and its partner, so that 8 of them cost some five times the
-        time.
+        Reference sentences, which should be like the sentences to be compared, or a number of
+        sentences to take from the corpus. Used for "reference", and for "whitened" if generators
+        have a weight. Each reference sentence is scored in the contexts of every text, so 8 of them
+        take about five times as long.
     weights : array-like of float, shape (4,), default=None
-        λ of Eq. 3, by which contexts are chosen and sentences are scored in them. None: those of
-        the model.
+        λ of Eq. 3, for choosing contexts and for scoring sentences. None: the model's weights.
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     context_model_ : ContextModel
-        The model, read from its folder where that was given. Where ``weights`` are given, a copy
-        that has them and shares the rest.
+        The fitted model. With ``weights``, a copy that has these weights and shares the rest.
     weights_ : ndarray of float64, shape (4,)
         λ of Eq. 3.
     reference_ : list of str
-        The reference sentences; empty where none are used.
+        The reference sentences; empty if they are not used.
     slope_, intercept_ : float
-        Least squares line from similarity to the y of `fit`; 1 and 0 without y. Fitted on 10,000
-        pairs, evenly by y, of more.
+        Least squares line from similarity to the y of `fit`; 1 and 0 without y. Of more than 10,000
+        pairs, 10,000 are used, evenly by y.
 
     See Also
     --------
     ContextModel : Learns from documents.
-    harvest : Scores many pairs, for a model that is faster.
+    harvest : Scores many pairs, to train a faster model.
 
     Notes
     -----
-    A pair costs 4 |C_s| scorings of a sentence in a context, by three generators and the
-    discriminator, and the choice of contexts for each sentence; a sentence in many pairs is given
-    contexts once. Pairs go through in blocks, and contexts of a sentence are kept for as long as a
-    later pair needs them: some 24 bytes per context.
+    For a pair, sentences are scored 4 |C_s| times in a context, by the discriminator and three
+    generators. Contexts are chosen once for each sentence, also if it is in many pairs. Pairs are
+    scored in blocks, and the contexts of a sentence are kept as long as a later pair needs them,
+    with some 24 bytes per context.
 
-    A text without any letter or digit has the similarity 0 to all but itself. A sentence for which
-    there is no context, such as one of unknown words, is judged in the contexts of the other alone.
+    A text without letters and digits has the similarity 0 to all other texts. If a sentence has no
+    context, for example because its words are unknown, only the contexts of the other are used.
 
     Examples
     --------
@@ -156,7 +155,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         ------
         TypeError, ValueError
             If a text is missing, y does not fit the pairs, holds NaN or is constant, or a parameter
-            is wrong; before any work.
+            is invalid; raised before any work.
         NotFittedError
             If ``context_model`` is not fitted.
         FileNotFoundError
@@ -192,8 +191,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         similarity : ndarray of float64, shape (n_pairs,)
-            From -1 to 1, the greater, the closer; 1 for two equal texts, and 0 where a text has no
-            words or there is no context for either.
+            From -1 to 1, higher is closer; 1 for two equal texts, and 0 if a text has no words or
+            neither text has a context.
 
         Raises
         ------
@@ -203,8 +202,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            Once where there is no context for either text of a pair, or the corpus has no word of
-            a text.
+            Once if there is no context for either text of a pair, or the corpus contains no word
+            of a text.
         """
         check_is_fitted(self, "context_model_")
         pairs = check_pairs(pairs, encodable=True)
@@ -236,12 +235,12 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         y : array-like of float, shape (n_pairs,)
             Similarities in any unit, or labels.
         sample_weight : None
-            Not taken: ranks have no weights.
+            Must be None: ranks have no weights.
 
         Returns
         -------
         score : float
-            From -1 to 1, not times 100.
+            From -1 to 1.
 
         Raises
         ------
@@ -253,21 +252,21 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
             raise ValueError("sample_weight has no meaning for a rank correlation; leave it out")
         pairs = check_pairs(pairs, encodable=True)
         if y is None:
-            raise ValueError("y of pairs is None; give one per pair")
+            raise ValueError("y of pairs is None; give one value per pair")
         targets = check_pair_scores(y, len(pairs))
         found: Any = spearmanr(self.predict(pairs), targets)
         return float(found.statistic)
 
     def explain(self, pairs: Any, *, keep: int = KEPT_CONTEXTS) -> list[ContextExplanation]:
-        """Say what every context contributes to the similarity, and which scores made that.
+        """Return the contribution of each context to the similarity, and the scores behind it.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
         keep : int, default=50
-            Most contexts kept per pair, those that contribute most in absolute value;
-            `ContextExplanation.rest` is the sum of the others.
+            Maximum number of contexts per pair. Those with the largest contributions in absolute
+            value are kept; `ContextExplanation.rest` is the sum of the others.
 
         Returns
         -------
@@ -286,7 +285,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
     def __sklearn_clone__(self) -> Any:
         twin: Any = super().__sklearn_clone__()  # type: ignore[misc]
         if _is_fitted(self.context_model):
-            # What it has learned is shared; parameters that are set on the copy stay with it.
+            # The copy shares what was learned; parameters set on it do not change the original.
             twin.context_model = shared_copy(self.context_model)
         return twin
 
@@ -296,7 +295,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         return tags
 
     def _checked_reference(self, model: Any, weights: NDArray[np.float64]) -> list[str]:
-        """Return the reference sentences, none where the centre needs none."""
+        """Return the reference sentences, or an empty list if the centre needs none."""
         generates = bool(weights[1:].any()) and getattr(model, "generators_", None) != []
         uses = self.centre == "reference" or (self.centre == "whitened" and generates)
         if self.reference is None or isinstance(self.reference, (Integral, Real)):
@@ -348,7 +347,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
     def _shares(
         self, model: Any, weights: NDArray[np.float64], terms: PairTerms
     ) -> NDArray[np.float64]:
-        """Shares of the contexts in the cosine, which they sum to."""
+        """Return the shares of contexts, which sum to the cosine."""
         both = np.stack([terms.terms1, terms.terms2]).astype(np.float64)
         if not both.any(axis=(1, 2)).all():
             return np.zeros(len(terms.contexts))
@@ -393,19 +392,19 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
 
 
 def corpus_sentences(corpus: Any, n: int) -> list[str]:
-    """Choose sentences of some words, spread evenly over a corpus; fewer where it has fewer.
+    """Choose up to n sentences of several words, spread evenly over a corpus.
 
     Parameters
     ----------
     corpus : SentenceCorpus
         Sentences of documents.
     n : int
-        How many.
+        Maximum number of sentences.
 
     Returns
     -------
     sentences : list of str
-        Different ones.
+        Different sentences.
     """
     rows, found = corpus.centres(), {}
     for start in np.linspace(0, len(rows), n, endpoint=False).astype(int).tolist():
@@ -426,7 +425,7 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _checked_model(model: Any) -> Any:
-    """Return the fitted model of contexts, from its folder or its wrapper where it is in one."""
+    """Return the fitted model of contexts, loaded from its folder or unwrapped if needed."""
     if isinstance(model, (str, os.PathLike)):
         return ContextModel.load(model)
     found = model.estimator if isinstance(model, FrozenEstimator) else model

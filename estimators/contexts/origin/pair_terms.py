@@ -1,4 +1,4 @@
-"""Terms of Eq. 3 of both sentences of each pair, over the contexts of both, in blocks of pairs."""
+"""Terms of Eq. 3 for both sentences of each pair in the contexts of both, in blocks of pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = 64
 
 
 class PairTerms(NamedTuple):
-    """Terms of one pair, its texts in alphabetical order."""
+    """Terms of one pair, with its texts in alphabetical order."""
 
     contexts: NDArray[np.int64]
     """C_s1 + C_s2 as rows of the corpus, shape (m,)."""
@@ -34,7 +34,7 @@ class PairTerms(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """Contexts of a text, its own terms in them, and the mean of those of the reference."""
+    """Contexts of a text, its own terms in them, and the mean terms of the reference."""
 
     contexts: NDArray[np.int64]
     terms: NDArray[np.float32]
@@ -54,26 +54,26 @@ def terms_of_pairs(
     Parameters
     ----------
     model : ContextModel
-        Or anything with its ``contexts_of``, ``levels`` and ``terms``.
+        Or any object with its ``contexts_of``, ``levels`` and ``terms``.
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
     n_contexts : int or None
-        How many contexts of each text to use; None is as many as the model chooses.
+        Number of contexts of each text; None: the model's number.
     reference : list of str
-        Texts whose mean terms are wanted too; empty where they are not.
+        Texts whose mean terms are also computed; may be empty.
     advance : callable
         Called with 1 for each pair.
 
     Yields
     ------
     terms : PairTerms
-        One per pair, in their order. A text without words has terms of shape (m, 4) that are 0.
+        One per pair, in their order. For a text without words, terms of shape (m, 4) are 0.
 
     Notes
     -----
-    The contexts of a text, and its own terms in them, are computed once, and kept for as long as
-    a pair still needs them. A block is scored in one call, which holds each text with its
-    contexts and all texts that are compared with it, so that the model can share work.
+    The contexts of a text and its own terms in them are computed once, and kept as long as a pair
+    needs them. Each block is scored in one call, in which each text comes with its contexts and all
+    texts to be compared with it, so the model can share work.
     """
     # In alphabetical order, so that the order of a pair changes no sum, not even by its rounding.
     ordered = [tuple(sorted(map(str, pair))) for pair in pairs.tolist()]
@@ -115,20 +115,20 @@ def terms_of_pairs(
 
 
 def whitened_terms(model: Any, terms: PairTerms) -> NDArray[np.float64]:
-    """Terms of both texts of a pair, centred, without what contexts repeat of each other.
+    """Return the centred and whitened terms of both texts of a pair.
 
     Parameters
     ----------
     model : ContextModel
-        Or anything with its ``reference_terms``.
+        Or any object with its ``reference_terms``.
     terms : PairTerms
-        In m contexts.
+        Terms in m contexts.
 
     Returns
     -------
     whitened : ndarray of float64, shape (2, m, 4)
-        To be weighed by λ as terms are. Contexts are compared by the first term of reference
-        sentences. Terms of generators are 0 where there is no centre for them.
+        To be weighted by λ, like terms. Contexts are compared by the first term of reference
+        sentences. Terms of generators are 0 if they have no centre.
     """
     both = np.stack([terms.terms1, terms.terms2]).astype(np.float64)
     reference = np.asarray(model.reference_terms(terms.contexts), dtype=np.float64)
@@ -144,14 +144,14 @@ def whitened_terms(model: Any, terms: PairTerms) -> NDArray[np.float64]:
 
 
 def has_words(text: str) -> bool:
-    """Whether a text has a letter or a number, as every text of a context has."""
+    """Return whether a text has a letter or a number."""
     return any(character.isalnum() for character in text)
 
 
 def shared_copy(model: Any) -> Any:
-    """Copy a fitted estimator, so that parameters can be set; what is learned or open is shared.
+    """Copy a fitted estimator so that parameters can be set; learned and open objects are shared.
 
-    `copy.copy` would do as pickles do, which carry the files of a model.
+    `copy.copy` would copy the files of a model, like a pickle.
     """
     twin = object.__new__(type(model))
     vars(twin).update(vars(model))

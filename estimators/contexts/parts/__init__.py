@@ -1,1 +1,1 @@
-"""Parts of a model of contexts: their folders, their training, and what is checked before."""
+"""Parts of a model of contexts: their folders and their training."""

@@ -1,4 +1,4 @@
-"""The parts of a model of contexts, made one after the other, each from those before it."""
+"""Build the parts of a model of contexts, each from earlier parts."""
 
 from __future__ import annotations
 
@@ -43,32 +43,32 @@ from film.contexts import (
 CORPUS = "corpus"
 VOCABULARY_SIZE = 8000
 MAX_LENGTH = 48
-"""Tokens of a sentence that are read."""
+"""Maximum number of tokens per sentence; longer sentences are cut."""
 SPELLING_WIDTH = 512
-"""Width of the vectors of spelling: cosines are off by some 1/√512."""
+"""Width of the vectors of spelling; the error of cosines is about 1/√512."""
 LEARNING_RATE, GENERATOR_LEARNING_RATE = 1e-3, 3e-3
 HELD_OUT = 0.02
-"""Share of the corpus, as whole documents, by which training is evaluated."""
+"""Share of the corpus, in whole documents, held out to evaluate training."""
 N_FREQUENT = 1000
-"""Tokens that a generator tells apart in one step; rare ones in two, which is faster."""
+"""Tokens that a generator predicts in one step; rare tokens take two steps, which is faster."""
 ROWS_OF_BLOCK = 8192
 
 
 class PartBuilder:
-    """Makes the parts of a `ContextModel` in a folder, or finds them made.
+    """Make the parts of a `ContextModel` in a folder, except parts that exist.
 
     Parameters
     ----------
     model : ContextModel
         With valid parameters.
     documents : callable, SentenceCorpus or path of one
-        What `check_documents` returned, or a corpus.
+        Result of `check_documents`, or a corpus.
     root : Path
         Folder of the model.
     device : str
-        Where networks are trained.
+        Device for training networks.
     seed : int
-        Seeds everything.
+        Seed.
     """
 
     def __init__(self, model: Any, documents: Any, root: Path, device: str, seed: int) -> None:
@@ -167,13 +167,13 @@ class PartBuilder:
         return part.name
 
     def retrieval(self) -> str:
-        """Weigh words and bigrams of all chunks by TF-IDF; return the part's name."""
+        """Compute TF-IDF of words and bigrams of all chunks; return the part's name."""
         part = self._part("retrieval", n_features=N_FEATURES)
         if not part.is_complete():
             with progress_bar(self.verbose, "retrieval"):
                 counts = hashed_counts(self.corpus.chunk_texts())
                 weigher = TfidfTransformer().fit(counts)
-                # A column of no chunk would have the greatest weight.
+                # A column without a chunk would have the largest weight.
                 idf = np.where(counts.getnnz(axis=0) > 0, weigher.idf_, 0).astype(np.float32)
                 points: Any = weigher.transform(counts, copy=False)
             kinds = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
@@ -182,7 +182,7 @@ class PartBuilder:
         return part.name
 
     def spelling(self) -> str:
-        """Weigh character n-grams by the sentences of the corpus; return the part's name."""
+        """Compute weights of character n-grams from the corpus; return the part's name."""
         part = self._part("spelling", seed=self.seed)
         if not part.is_complete():
             frequencies = np.zeros(N_RUNS, dtype=np.int64)
@@ -280,7 +280,7 @@ class PartBuilder:
         )
 
     def _blocks(self, title: str, n: int) -> Iterator[np.ndarray]:
-        """Yield rows from 0 to n in blocks, and show how far they are."""
+        """Yield rows from 0 to n in blocks, and show progress."""
         with progress_bar(self.verbose, title) as advance:
             for start in range(0, n, ROWS_OF_BLOCK):
                 stop = min(start + ROWS_OF_BLOCK, n)
@@ -290,7 +290,7 @@ class PartBuilder:
 
 
 def digest_of(corpus: SentenceCorpus, root: Path, parts: dict[str, str]) -> str:
-    """Name a fitted model by its corpus and weights."""
+    """Return a digest of a fitted model's corpus and weights."""
     weights = {k: read_part(root / name)["weights"] for k, name in parts.items() if k != CORPUS}
     text = json.dumps([corpus.digest, weights], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -357,7 +357,7 @@ def write_rows(path: Path, n: int, blocks: Iterable[np.ndarray]) -> None:
 def discriminator_of(
     said: dict[str, Any], device: str, *, vectors: Any = None, seed: int = 0
 ) -> Any:
-    """Return an untrained discriminator by what its part is made of."""
+    """Return an untrained discriminator with the settings of its part."""
     import torch
 
     from film.contexts import Discriminator, Interaction
@@ -383,10 +383,10 @@ def open_discriminator(folder: Path, device: str) -> Any:
 
 
 def start_vectors(table: Any, n_tokens: int, size: int, seed: int) -> np.ndarray:
-    """Return word vectors of the corpus to start from, small random ones where it has none."""
+    """Return word vectors of the corpus; small random vectors for words without one."""
     found = word_vectors(table.values, table.starts, n_tokens, size, random_state=seed)
     rng = np.random.default_rng(seed)
-    # Entries of the size that networks start from.
+    # Entries are as large as the initial values of networks.
     found = found * 0.1 * np.sqrt(size)
     empty = ~found.any(axis=1)
     found[empty] = rng.normal(scale=0.1, size=(int(empty.sum()), size))
@@ -394,7 +394,7 @@ def start_vectors(table: Any, n_tokens: int, size: int, seed: int) -> np.ndarray
 
 
 def generator_of(said: dict[str, Any], device: str, *, counts: Any = None, seed: int = 0) -> Any:
-    """Return an untrained generator by what its part is made of."""
+    """Return an untrained generator with the settings of its part."""
     import torch
 
     from film.contexts import Generator, Size
@@ -422,9 +422,9 @@ def open_generator(folder: Path, device: str) -> Any:
 def split_centres(
     centres: np.ndarray, documents: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Hold out whole documents with a share `HELD_OUT` of the centres or more.
+    """Hold out whole documents with at least a share `HELD_OUT` of the centres.
 
-    The last document is never held out, so of one document alone nothing is.
+    The last document is never held out, so a single document is used for training.
     """
     of_centre = documents[centres]
     numbers, counts = np.unique(of_centre, return_counts=True)

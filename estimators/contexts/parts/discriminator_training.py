@@ -1,4 +1,4 @@
-"""Training of the discriminator: which sentences meet in a batch, and what it costs."""
+"""Training of the discriminator: its batches and its loss."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.special import expit
 from estimators.contexts.parts.network_training import Learned
 
 BATCH_SIZE = 192
-"""Sentences in their contexts that meet in a step, all with all."""
+"""Sentences and contexts per step; each sentence is compared with each context."""
 RUN, RUNS_OF_DOCUMENT = 8, 3
-"""A batch takes runs of so many neighbouring centres, whose sentences serve as left, centre and
-right ones, and so many runs of one document, which are each other's negatives."""
+"""Neighbouring centres per run, whose sentences also serve as left and right sentences, and runs
+of one document per batch, which are each other's negatives."""
 MOST_HELD_OUT = 2048
-"""Most held-out centres by which training is evaluated: some seconds each time."""
+"""Maximum number of held-out centres of an evaluation, which takes some seconds."""
 BATCHES_OF_GAIN = 50
-"""Batches by which two numbers are fitted."""
+"""Batches used to fit the two numbers."""
 
 
 def sentence_states(network: Any, tokens: Any, fixed: Any) -> Any:
@@ -30,9 +30,9 @@ def sentence_states(network: Any, tokens: Any, fixed: Any) -> Any:
     network : torch.nn.Module
         A `Discriminator`, or an `Interaction` over fixed vectors alone.
     tokens : tuple (ids, lengths) or None
-        Tokens of the sentences, where the network reads them.
+        Tokens of the sentences, if the network reads tokens.
     fixed : ndarray of float, shape (n, n_fixed), or None
-        Fixed vectors of the sentences; they stand behind what the network reads.
+        Fixed vectors of the sentences, appended to the network's states.
     """
     import torch
 
@@ -46,18 +46,18 @@ def sentence_states(network: Any, tokens: Any, fixed: Any) -> Any:
 
 
 class DiscriminatorTask:
-    """Batches and loss of a discriminator, as `train_network` takes them.
+    """Batches and loss of a discriminator, for `train_network`.
 
     Parameters
     ----------
     network : torch.nn.Module
         A `Discriminator`, or an `Interaction` over fixed vectors alone.
     table : IdTable or None
-        Tokens of all sentences of the corpus, where the network reads them.
+        Tokens of all sentences of the corpus, if the network reads tokens.
     fixed : ndarray of float, shape (n_sentences, n_fixed), or None
         Fixed vectors of all sentences.
     documents, codes : ndarray of int64, shape (n_sentences,)
-        Document of each sentence, and a number that is equal for sentences that read alike.
+        Document of each sentence, and a number that is the same for equal sentences.
     centres : ndarray of int
         Rows of the sentences to learn from.
     sides : int
@@ -90,7 +90,7 @@ class DiscriminatorTask:
     def encoded(self, rows: np.ndarray) -> tuple[Any, Any]:
         """Return the vectors of centres and of their contexts, two tensors of shape (n, q).
 
-        Those of a context are the mean over its sides of those of its sentences.
+        The vector of a context is the mean over its sides of the vectors of its sentences.
         """
         around = rows[:, np.newaxis] + np.arange(-self.sides, self.sides + 1)
         needed, place = np.unique(around, return_inverse=True)
@@ -133,15 +133,16 @@ class DiscriminatorTask:
         return fit_loss(*self.logits(rows))
 
     def held_out_loss(self) -> float:
-        """Return the mean loss of batches that are always the same."""
+        """Return the mean loss of fixed batches."""
         batches = self.batches(0)[: max(1, MOST_HELD_OUT // BATCH_SIZE)]
         return float(np.mean([float(self.loss(rows)) for rows in batches]))
 
 
 def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> Learned:
-    """Set gain and bias, all that the default `Interaction` has, to those of the least loss.
+    """Set gain and bias, the only parameters of the default `Interaction`, to the least loss.
 
-    The gain is at least 1: sentences that are alike fit together, whatever a small corpus says.
+    The gain is at least 1, since similar sentences fit together even if a small corpus does not
+    show it.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> L
     Returns
     -------
     learned : Learned
-        One step; none, and both numbers as they were, where there is nothing to tell apart.
+        One step; without any negatives there is no step, and both numbers stay.
     """
     import torch
 
@@ -189,23 +190,23 @@ def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> L
 
 
 def run_order(documents: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Order centres so that short runs of neighbours, and runs of one document, stay together.
+    """Order centres so that runs of neighbours and of centres of one document stay together.
 
     Parameters
     ----------
     documents : ndarray of int, shape (n,)
-        Document of each centre; those of one document follow each other.
+        Document of each centre; centres of one document are consecutive.
     rng : numpy.random.Generator
         Source of randomness.
 
     Returns
     -------
     order : ndarray of int, shape (n,)
-        Places of the centres.
+        Positions of the centres.
     """
     groups = []
     for document in np.split(np.arange(len(documents)), np.flatnonzero(np.diff(documents)) + 1):
-        # Runs of a document begin at another place each time, so that all neighbours meet.
+        # Runs of a document start at a random position, so all neighbours meet over time.
         cuts = np.arange(rng.integers(1, RUN + 1), len(document), RUN)
         runs = np.split(document, cuts)
         shuffled = [runs[place] for place in rng.permutation(len(runs))]

@@ -9,17 +9,17 @@ import numpy as np
 from film.contexts import END, IdTable, unigram_log_likelihood
 
 PLACES = ("left", "sentence", "right")
-"""Names of what is generated, in the order of places."""
+"""Names of the generated sentences, in the order of places."""
 BATCH_SIZE = 48
-"""Contexts of a step."""
+"""Contexts per step."""
 BATCHES_OF_POOL = 50
-"""Sentences of like length are in one batch: so many batches are sorted by length together."""
+"""Number of batches that are sorted by length together, so that padding is short."""
 MOST_HELD_OUT = 2048
-"""Most held-out centres by which training is evaluated and perplexity measured."""
+"""Maximum number of held-out centres for evaluation and perplexity."""
 
 
 class GeneratorTask:
-    """Batches and loss of a generator, as `train_network` takes them.
+    """Batches and loss of a generator, for `train_network`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class GeneratorTask:
         rng = np.random.default_rng([self.seed, 2, epoch])
         rows = self.centres[rng.permutation(len(self.centres))]
         n_batches = -(-len(rows) // BATCH_SIZE)
-        # Of contexts of like length the longest sentence counts, as all are padded to it.
+        # Contexts are sorted by their longest sentence, since all others are padded to it.
         longest = np.max([self.lengths[rows + step] for step in (-1, 0, 1)], axis=0)
         pool = np.arange(len(rows)) // (BATCH_SIZE * BATCHES_OF_POOL)
         batches = np.array_split(rows[np.lexsort((longest, pool))], n_batches)
@@ -53,7 +53,7 @@ class GeneratorTask:
         return self.network.loss([self.table.padded(rows + step) for step in (-1, 0, 1)], places)
 
     def held_out_loss(self) -> float:
-        """Return the mean loss of batches that are always the same."""
+        """Return the mean loss of fixed batches."""
         return float(np.mean([float(self.loss(rows)) for rows in self._evaluated()]))
 
     def perplexities(self, counts: np.ndarray) -> dict[str, float]:
@@ -62,12 +62,12 @@ class GeneratorTask:
         Parameters
         ----------
         counts : ndarray of int, shape (n_tokens,)
-            Tokens in the sentences that were learned from.
+            Token counts of the training sentences.
 
         Returns
         -------
         perplexities : dict of str to float
-            By the names in `PLACES`, and "unigram" for the sentences by frequencies alone.
+            By the names in `PLACES`, and "unigram" for sentences by token frequencies alone.
         """
         import torch
 

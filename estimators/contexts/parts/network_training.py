@@ -1,4 +1,4 @@
-"""The loop that trains a network of contexts, from its first step or from where it was stopped."""
+"""The loop that trains a network of contexts, from the start or after an interruption."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
 from film.datasets import atomic_writer
 
 LARGEST_GRADIENT = 1.0
-"""Norm to which the gradient of a step is cut."""
+"""Norm to which gradients are clipped."""
 N_EVALUATIONS = 10
-"""Evaluations of a run, spread evenly over it."""
+"""Number of evaluations, spread evenly over a run."""
 SECONDS_BETWEEN = 60.0
-"""After so many seconds a run keeps its state."""
+"""Seconds between two saves of the state."""
 WARM_UP = 0.02
-"""Share of a run in which its learning rate rises."""
+"""Share of a run with a rising learning rate."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Plan:
     epochs : float
         Passes over the batches.
     learning_rate : float
-        The highest; it rises at first and then falls linearly to 0.
+        Peak learning rate, after a linear warm-up; it then falls linearly to 0.
     max_seconds : float or None
-        Most seconds of training; the learning rate then falls with the time.
+        Maximum seconds of training; the learning rate then falls with time.
     seed : int
         Seeds dropout.
     """
@@ -56,7 +56,7 @@ class Learned(NamedTuple):
     scores : list of (int, float)
         Steps and held-out loss of each evaluation.
     is_complete : bool
-        False where Ctrl-C ended it.
+        False if Ctrl-C ended it.
     """
 
     losses: list[float]
@@ -75,12 +75,12 @@ def train_network(
     verbose: int,
     title: str,
 ) -> Learned:
-    """Train a network in place by Adam, and leave it with the weights of the best evaluation.
+    """Train a network in place with Adam, and keep the weights of the best evaluation.
 
     Parameters
     ----------
     network : torch.nn.Module
-        Those of its parameters that require a gradient are trained.
+        Parameters that require a gradient are trained.
     batches : callable
         Maps the number of an epoch to its batches.
     loss : callable
@@ -90,7 +90,7 @@ def train_network(
     evaluate : callable or None
         Returns the held-out loss.
     state_file : Path or None
-        Where the state of the run is kept each minute, and from where it goes on.
+        File to which the state is saved each minute, and from which a run continues.
     verbose : int
         Whether to show progress.
     title : str
@@ -109,7 +109,7 @@ def train_network(
     Warns
     -----
     UserWarning
-        If Ctrl-C ended it.
+        If Ctrl-C ended the training.
     """
     import torch
     from tqdm.auto import tqdm
@@ -121,7 +121,7 @@ def train_network(
     devices = [p.device for p in network.parameters() if p.device.type != "cpu"][:1]
     epoch, rows = -1, []
     try:
-        # The caller's random state is left alone.
+        # The caller's random state does not change.
         with (
             torch.random.fork_rng(devices=devices),
             tqdm(total=run.total, initial=run.step, desc=title, disable=not verbose) as bar,
@@ -144,8 +144,8 @@ def train_network(
     except KeyboardInterrupt:
         is_complete = False
         warnings.warn(
-            f"training of the {title} was interrupted after step {run.step} of {run.total}; what "
-            "it has learned is kept, and another fit in the same folder goes on",
+            f"training of the {title} was interrupted after step {run.step} of {run.total}; its "
+            "best weights are kept, and another fit in the same folder continues",
             UserWarning,
             stacklevel=5,
         )
@@ -177,7 +177,7 @@ class _Run:
 
     @property
     def progress(self) -> float:
-        """Share of the run that is done, by steps or by time, whichever is more."""
+        """Finished share of the run, by steps or by time, whichever is larger."""
         by_steps = self.step / self.total if self.total else 1.0
         return max(by_steps, self.seconds / (self.plan.max_seconds or np.inf))
 

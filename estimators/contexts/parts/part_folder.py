@@ -1,4 +1,4 @@
-"""The folder of a model of contexts: parts, each named by what it is made of."""
+"""The folder of a model of contexts; each part is named by a hash of its settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[\w-]+(\.[\w-]+)*(/[\w-]+(\.[\w-]+)*)*", re.ASCII)
 
 
 class ScratchFolder:
-    """A new folder that is removed when nothing refers to this object any more, or Python ends.
+    """A new folder, removed when this object is no longer used or Python ends.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class ScratchFolder:
 
 
 class PartFolder:
-    """One part of a model: arrays and JSON in a folder named by what the part is made of.
+    """One part of a model: arrays and JSON in a folder named by a hash of its settings.
 
-    The JSON is written last: a part without it is not finished.
+    The JSON is written last, so a part without it is unfinished.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PartFolder:
     kind : str
         First half of the name.
     made_of : dict
-        Everything that the part depends on, as JSON; its hash is the other half.
+        Everything that the part depends on, as JSON; its hash is the second half of the name.
     """
 
     def __init__(self, root: Path, kind: str, made_of: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class PartFolder:
         self.run_file = self.folder / RUN
 
     def is_complete(self) -> bool:
-        """Whether the part is finished; makes its folder otherwise."""
+        """Return whether the part is finished; if not, create its folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return (self.folder / PART).is_file() and read_part(self.folder)["is_complete"]
 
@@ -77,7 +77,7 @@ class PartFolder:
         arrays : dict of str to ndarray, default=None
             Arrays to keep.
         is_complete : bool, default=True
-            False for an interrupted training: the part can be used, and the next fit goes on.
+            False for an interrupted training: the part is usable, and the next fit continues.
         """
         digest = None
         if arrays is not None:
@@ -115,7 +115,7 @@ def read_part(folder: Path) -> dict[str, Any]:
     Raises
     ------
     FileNotFoundError, ValueError
-        If the part is missing, damaged or of another version.
+        If the part is missing, damaged, or from another version.
     """
     path = folder / PART
     if not path.is_file():
@@ -137,7 +137,7 @@ def read_weights(folder: Path) -> dict[str, np.ndarray]:
     Raises
     ------
     FileNotFoundError, ValueError
-        If they are missing, or not those that were written.
+        If they are missing or have changed.
     """
     from safetensors.numpy import load
 
@@ -148,7 +148,7 @@ def read_weights(folder: Path) -> dict[str, np.ndarray]:
 
 
 def open_array(path: Path) -> np.ndarray:
-    """Memory-map an array; ValueError where it is damaged."""
+    """Memory-map an array; raise ValueError if it is damaged."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -156,7 +156,7 @@ def open_array(path: Path) -> np.ndarray:
 
 
 def packed_files(root: Path, folders: dict[str, str]) -> dict[str, np.ndarray]:
-    """Return the bytes of all files of some folders of ``root``, by the names they shall have."""
+    """Return the bytes of all files of some folders of ``root``, by their new names."""
     found = {}
     for new, folder in folders.items():
         for path in sorted((root / folder).rglob("*")):
@@ -167,10 +167,10 @@ def packed_files(root: Path, folders: dict[str, str]) -> dict[str, np.ndarray]:
 
 
 def unpack_files(root: Path, files: dict[str, np.ndarray]) -> None:
-    """Write the files that `packed_files` returned; ValueError where a name leaves ``root``."""
+    """Write the files of `packed_files`; raise ValueError if a name leaves ``root``."""
     for name, data in files.items():
         if not _NAME.fullmatch(name):
-            raise ValueError(f"the model holds a file {name!r}, which is no name of a part's")
+            raise ValueError(f"the model contains a file {name!r}, which does not belong to a part")
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(np.asarray(data, dtype=np.uint8).tobytes())

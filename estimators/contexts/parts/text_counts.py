@@ -1,4 +1,4 @@
-"""Counts of words, and of runs of characters in words, in hashed columns."""
+"""Counts of words and of character n-grams ("runs"), in hashed columns."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from estimators.inputs import word_gram_counts
 from film.contexts import N_RUNS
 
 N_FEATURES = 2**20
-"""Columns over which words and bigrams are spread: a table of their names would be far larger than
-all else that retrieval needs."""
+"""Number of hash values of words and bigrams; a table of their names would need far more memory
+than the rest of retrieval."""
 N_GRAMS = 2, 5
-"""Lengths of runs, the marks of the ends of a word included."""
+"""Lengths of runs, including the marks of a word's ends."""
 _WORD = re.compile(r"\w+")
 
 
@@ -35,9 +35,9 @@ def hashed_counts(texts: Iterable[str]) -> Any:
 
 
 def run_counts(texts: Iterable[str]) -> sp.csr_array:
-    """Count the runs of 2 to 5 characters in the words of texts.
+    """Count the character n-grams of length 2 to 5 in the words of texts.
 
-    Words are lower case; punctuation is left out. A word's ends are characters too.
+    Words are lower-cased, without punctuation. The start and end of a word count as characters.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def run_counts(texts: Iterable[str]) -> sp.csr_array:
     Returns
     -------
     counts : csr array of float32, shape (n, N_RUNS)
-        Runs are spread over columns by their hash.
+        The column of a run is its hash.
 
     Examples
     --------

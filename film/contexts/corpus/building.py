@@ -45,19 +45,19 @@ def write_corpus(
 ) -> SentenceCorpus:
     """Split documents into sentences and chunks, and write them to a folder.
 
-    One document is in memory at a time. A build that was interrupted starts anew when it is called
-    again. A corpus that is finished is compared with the documents and opened.
+    One document is in memory at a time. After an interruption, the next call starts again. A
+    finished corpus is compared with the documents and opened.
 
     Parameters
     ----------
     folder : path
-        Made when it does not exist; else it must be empty or hold a corpus.
+        Created if it does not exist; otherwise it must be empty or hold a corpus.
     documents : iterable of (name, text) or of str
-        Documents, such as `read_documents` yields; a text alone is named by its place.
+        Documents, such as `read_documents` yields; a text without a name gets its number.
     chunk_length : int, default=10
-        Sentences of a chunk, at least 1.
+        Sentences per chunk, at least 1.
     markdown : bool, default=True
-        Whether documents are Markdown. Those whose names end in ``.txt`` or ``.text`` never are.
+        Whether documents are Markdown. Names that end in ``.txt`` or ``.text`` are plain text.
     language : str, default="en"
         Language of the rules that find the ends of sentences.
     max_characters : int, default=500
@@ -73,12 +73,12 @@ def write_corpus(
     Raises
     ------
     FileExistsError
-        When the folder holds other files, or a finished corpus of other documents or settings.
+        If the folder holds other files, or a finished corpus of other documents or settings.
     OSError
-        When writing fails, as on a full disk.
+        If writing fails, for example on a full disk.
     TypeError, ValueError
-        When a document is neither a text nor a pair of name and text, or a parameter is wrong.
-        When no document holds a sentence.
+        If a document is neither a text nor a pair of name and text, a parameter is invalid, or no
+        document contains a sentence.
 
     See Also
     --------
@@ -178,7 +178,7 @@ def _compare(
     settings: dict[str, Any],
     advance: Callable[[int], Any] | None,
 ) -> None:
-    """Raise unless a finished corpus is that of these documents and settings."""
+    """Raise an error if a finished corpus has other documents or settings."""
     record, remedy = read_record(folder, verify=True), "remove the folder or give another one"
     for key, value in settings.items():
         if record[key] != value:
@@ -208,7 +208,7 @@ def document_hash(name: str, text: str) -> str:
 
 
 def _named(documents: Iterable[tuple[str, str] | str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) for what was given."""
+    """Yield the name and text of each document."""
     for k, document in enumerate(documents, start=1):
         pair: Any = (f"document {k}", document) if isinstance(document, str) else document
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2

@@ -44,7 +44,7 @@ def markdown_paragraphs(text: str) -> Iterator[str]:
         ) from error
     front = _FRONT_MATTER.match(text)
     text = _FOOTNOTE.sub("", text[front.end() :] if front else text)
-    # Books indent verse, so that indented lines are no code.
+    # Books indent verse, so indented lines are not code.
     tokens: Any = MarkdownIt("commonmark").enable("table").disable("code").parse(text)
     lines = text.split("\n")
     ended: Any = [*tokens, None]
@@ -63,12 +63,12 @@ def _is_closed(fence: Any, lines: list[str]) -> bool:
 
 
 def _is_prose(token: Any, inside: Any) -> bool:
-    """Whether a heading is a longer paragraph above a rule, so that no prose is lost."""
+    """Return whether a parsed heading is really a paragraph above a rule, which is prose."""
     return token.type == "heading_open" and token.markup in "-=" and "\n" in inside.content
 
 
 def _shown(token: Any) -> str:
-    """Return what a reader sees of a piece of a paragraph."""
+    """Return the visible text of a piece of a paragraph."""
     if token.type in ("softbreak", "hardbreak") or token.content.lower().startswith("<br"):
         return " "
     return token.content if token.type in ("text", "text_special", "code_inline") else ""

@@ -32,29 +32,29 @@ def read_documents(
     Parameters
     ----------
     paths : path or iterable of paths
-        Files and folders, each file a document. In a folder and its subfolders these are the
-        files whose names end in ``.md``, ``.markdown``, ``.txt`` or ``.text``, also with ``.gz``
-        after it, in the order of their names; hidden ones are passed over. A file that is named
-        itself may have any name.
+        Files and folders; each file is a document. From a folder and its subfolders, files are read
+        in the order of their names if the names end in ``.md``, ``.markdown``, ``.txt`` or
+        ``.text``, optionally followed by ``.gz``; hidden files are skipped. A file that you pass
+        yourself may have any name.
     encoding : str, default="utf-8"
-        How files without a byte order mark are encoded.
+        Encoding of files without a byte order mark.
     errors : {"strict", "replace"}, default="strict"
-        Whether bytes that are not in `encoding` raise, or are replaced by U+FFFD.
+        Whether bytes that are invalid in `encoding` raise an error, or are replaced by U+FFFD.
 
     Yields
     ------
     name : str
-        The path inside the given folder, with ``/`` between its parts; the name of a given file.
+        The path inside the given folder, with ``/`` as separator; the name of a given file.
     text : str
         The whole document, decoded.
 
     Raises
     ------
     FileNotFoundError
-        When a path does not exist; before the first document is read.
+        If a path does not exist; raised before the first document is read.
     ValueError
-        When no file is there to be read, bytes are no text in `encoding`, a compressed file is
-        damaged or unpacks to more than `size_limit` bytes, or `encoding` is unknown.
+        If there is no file to read, bytes are invalid in `encoding`, a compressed file is damaged
+        or unpacks to more than `size_limit` bytes, or `encoding` is unknown.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def read_documents(
 
 
 def is_plain(name: str) -> bool:
-    """Say whether a document of this name is plain text whatever its text looks like.
+    """Return whether a name is that of a plain text, which is never read as Markdown.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def is_plain(name: str) -> bool:
     Returns
     -------
     plain : bool
-        Whether it ends in ``.txt`` or ``.text``, perhaps with ``.gz`` after it.
+        Whether it ends in ``.txt`` or ``.text``, optionally followed by ``.gz``.
     """
     return name.lower().removesuffix(".gz").endswith(_PLAIN)
 

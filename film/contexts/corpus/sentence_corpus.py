@@ -33,30 +33,31 @@ FILES = (JOURNAL, TEXTS, *ROWS)
 
 
 class SentenceCorpus:
-    """Sentences of documents, in order, read from a folder without loading it.
+    """Sentences of documents, in order, read from a folder without loading all of it.
 
-    A sentence is named by its row, from 0. Rows of a document follow one another, and so do those
-    of a chunk, which is `chunk_length` consecutive sentences of one document (its last chunk may
-    be shorter). A context is named by the row of its centre: with one sentence a side, row i has
-    the left sentence i − 1 and the right sentence i + 1, where all three are of one document.
+    A sentence is identified by its row, from 0. The rows of a document are consecutive, and so are
+    those of a chunk. A chunk has `chunk_length` sentences of one document (its last chunk may be
+    shorter). A context is identified by the row of its centre: with one sentence on each side, the
+    context of row i has the left sentence i − 1 and the right sentence i + 1, if all three belong
+    to one document.
 
     Parameters
     ----------
     folder : path
-        What `write_corpus` made.
+        Folder written by `write_corpus`.
     verify : bool, default=True
-        Whether to compare every byte with the digest. Sizes are always compared.
+        Whether to compare every byte with the digest. Sizes are always checked.
 
     Attributes
     ----------
     n_sentences, n_documents, n_chunks : int
         Counts; documents without a sentence count too.
     chunk_length : int
-        Sentences of a whole chunk.
+        Sentences of a full chunk.
     digest : str
-        64 hexadecimal digits that name the content: equal for equal documents and settings.
+        64 hexadecimal digits that identify the content: equal for equal documents and settings.
     codes : ndarray of int64, shape (n_sentences,)
-        Hashes of the sentences, equal where they read alike (`film.text.normalize_text`).
+        Hashes of the sentences, equal if the sentences are equal after `film.text.normalize_text`.
     documents, chunks : ndarray of int32, shape (n_sentences,)
         The document and the chunk of each row, both ascending from 0; memory-mapped, read-only.
     names : list of str
@@ -67,10 +68,9 @@ class SentenceCorpus:
     Raises
     ------
     FileNotFoundError
-        When the folder or one of its files is missing, or its building was not finished.
+        If the folder or one of its files is missing, or was not finished.
     ValueError
-        When a file has another size or content than when it was written, or the folder is of
-        another format.
+        If a file has changed since it was written, or the folder has another format.
 
     See Also
     --------
@@ -78,7 +78,7 @@ class SentenceCorpus:
 
     Notes
     -----
-    A corpus is pickled as its path. Unpickling compares sizes and digest with those it had.
+    A corpus is pickled as its path. Unpickling checks that sizes and digest are unchanged.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class SentenceCorpus:
         Raises
         ------
         IndexError
-            When a row is not in the corpus.
+            If a row is not in the corpus.
         """
         wanted = np.asarray(rows, dtype=np.int64 if np.size(rows) == 0 else None)
         if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
@@ -154,12 +154,12 @@ class SentenceCorpus:
         return list(map(self._slice, self._starts[wanted].tolist(), ends))
 
     def iterate_texts(self, block: int = 65_536) -> Iterator[str]:
-        """Yield all sentences in order, holding a block of them in memory.
+        """Yield all sentences in order, with one block of them in memory.
 
         Parameters
         ----------
         block : int, default=65536
-            Sentences that are decoded at once.
+            Sentences decoded at once.
 
         Yields
         ------
@@ -176,7 +176,7 @@ class SentenceCorpus:
         Returns
         -------
         starts : ndarray of int64, shape (n_chunks + 1,)
-            Chunk j holds the rows from ``starts[j]`` to before ``starts[j + 1]``.
+            Chunk j holds the rows from ``starts[j]`` to ``starts[j + 1] - 1``.
         """
         first = np.flatnonzero(np.diff(self.chunks, prepend=-1))
         return np.append(first, self.n_sentences)
@@ -204,12 +204,12 @@ class SentenceCorpus:
         -------
         rows : ndarray of int64
             Ascending rows with at least `sides` sentences of their document before and after
-            them. Documents of fewer than 2 `sides` + 1 sentences have none.
+            them. Documents with fewer than 2 `sides` + 1 sentences have no centre.
 
         Raises
         ------
         ValueError
-            When `sides` is below 1.
+            If `sides` is below 1.
         """
         if sides < 1:
             raise ValueError(f"sides must be at least 1, got {sides!r}")
@@ -217,9 +217,9 @@ class SentenceCorpus:
         return np.flatnonzero(same) + sides
 
     def rows_of(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """Return where each text stands in the corpus as a sentence of its own.
+        """Return the rows of the sentences that are equal to each text.
 
-        Letter case, punctuation and white space make no difference (`film.text.normalize_text`).
+        Letter case, punctuation and white space are ignored (`film.text.normalize_text`).
 
         Parameters
         ----------
@@ -229,11 +229,11 @@ class SentenceCorpus:
         Returns
         -------
         rows : list of ndarray of int64
-            Ascending rows per text, often none. A text without letters and numbers has none.
+            Ascending rows per text, often empty; always empty without letters and numbers.
 
         Notes
         -----
-        The first call sorts the hashes of all sentences, O(n log n); others are binary searches.
+        The first call sorts the hashes of all sentences, O(n log n); later calls use binary search.
         """
         if self._by_code is None:
             order = np.argsort(self.codes, kind="stable")

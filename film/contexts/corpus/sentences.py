@@ -1,4 +1,4 @@
-"""Sentences of a document: its prose without the marks of layout, split."""
+"""Split a document into sentences, without its markup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from film.contexts.corpus.markdown import markdown_paragraphs
 
 MAX_CHARACTERS = 500
-"""Characters of the longest sentence that is not cut."""
+"""Maximum length of a sentence in characters."""
 
 _BLANK = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -22,11 +22,11 @@ _CUTS = (re.compile(r"[;:]\s|--|[—–]"), re.compile(r",\s"), re.compile(r"\s"
 
 
 def plain_text(text: str, markdown: bool = True) -> str:
-    r"""Reduce a document to its paragraphs of prose, parted by blank lines.
+    r"""Reduce a document to its paragraphs of prose, separated by blank lines.
 
-    Lines of a paragraph are joined and runs of white space become one space. Paragraphs without
-    a letter or number, such as ``* * *``, are dropped, and so are characters that nobody sees:
-    byte order marks, soft hyphens, control characters.
+    Lines of a paragraph are joined, and white space becomes single spaces. Paragraphs without a
+    letter or number, such as ``* * *``, are dropped, and so are invisible characters: byte order
+    marks, soft hyphens, control characters.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def plain_text(text: str, markdown: bool = True) -> str:
         A document, with any line ends.
     markdown : bool, default=True
         Whether to read Markdown: front matter, headings, rules, tables, blocks of code, HTML
-        comments, images and link definitions are dropped; marks of emphasis, quotes, lists,
-        links, footnotes and HTML tags are removed and their text stays; entities are resolved.
-        Otherwise only blank lines part paragraphs.
+        comments, images and link definitions are dropped; the marks of emphasis, quotes, lists,
+        links, footnotes and HTML tags are removed and their text is kept; entities are resolved.
+        Otherwise only blank lines separate paragraphs.
 
     Returns
     -------
@@ -50,9 +50,9 @@ def plain_text(text: str, markdown: bool = True) -> str:
 
     Notes
     -----
-    Indented lines are prose, not code, since books indent verse; a line of dashes under more
-    than one line of text is a rule, not a heading; a fence that is never closed is dropped
-    alone. Linear in the length of `text`.
+    Indented lines are prose, not code, since books indent verse. A line of dashes below more than
+    one line of text is a rule, not a heading. If a code fence is never closed, only the fence is
+    dropped. Time is linear in the length of `text`.
 
     Examples
     --------
@@ -76,39 +76,40 @@ def split_sentences(
 ) -> list[str]:
     r"""Split prose into its sentences.
 
-    The rules of `sentencex` for about 300 languages find the ends, without a model. They hold a
-    quotation together, however long; here quotation marks are hidden from them, so that each
-    sentence of a speech is one, and what follows a quoted exclamation or question in lower case
-    (``"Why?" she asked.``) stays with it.
+    The rules of `sentencex` for about 300 languages find the ends, without a model. These rules
+    never split a quotation, so quotation marks are hidden from them: a long speech is split into
+    its sentences. A lower-case continuation after a quoted exclamation or question
+    (``"Why?" she asked.``) belongs to the same sentence.
 
     Parameters
     ----------
     text : str
-        Paragraphs parted by blank lines, as `plain_text` returns. A sentence never reaches over
-        a blank line.
+        Paragraphs separated by blank lines, as `plain_text` returns. No sentence crosses a blank
+        line.
     language : str, default="en"
-        ISO 639 code. Codes that `sentencex` does not know get the rules of a related language
-        or of English.
+        ISO 639 code. For codes unknown to `sentencex`, the rules of a related language or of
+        English are used.
     max_characters : int, default=500
-        Longer sentences are cut, nothing is dropped: at the last semicolon, colon or dash of
-        the second half that fits, else at a comma, else between words, else inside a word.
+        Longer sentences are cut into pieces of at most this length: at the last semicolon, colon
+        or dash in the second half of a piece, else at a comma, else between words, else inside a
+        word.
 
     Returns
     -------
     sentences : list of str
-        In order, without white space at the ends, each with at least one letter or number. What
-        has none, such as a lone dash, is part of its neighbour in the paragraph.
+        In order, stripped, each with at least one letter or number. A fragment without either,
+        such as a single dash, is joined to its neighbour in the paragraph.
 
     Raises
     ------
     ImportError
         When `sentencex` is not installed.
     ValueError
-        When `max_characters` is below 20.
+        If `max_characters` is below 20.
 
     Notes
     -----
-    Linear in the length of `text`.
+    Time is linear in the length of `text`.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def _says_something(text: str) -> bool:
 
 
 def _parts(paragraph: str, segments: list[str]) -> Iterator[str]:
-    """Yield what the segments of the masked paragraph cover in it."""
+    """Yield the parts of a paragraph that the segments of its masked copy cover."""
     start = place = 0
     for segment in segments[:-1]:
         place += len(segment)
@@ -158,7 +159,7 @@ def _parts(paragraph: str, segments: list[str]) -> Iterator[str]:
 
 
 def _joined(parts: Iterator[str]) -> Iterator[str]:
-    """Yield sentences, each fragment that is none joined to its neighbour."""
+    """Yield sentences; fragments without a letter or number are joined to their neighbours."""
     held: list[str] = []
     speaks = False
     for part in map(str.strip, parts):

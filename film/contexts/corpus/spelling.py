@@ -1,4 +1,4 @@
-"""Sentences by how their words are spelled: runs of characters, weighed and projected."""
+"""Vectors of sentences from character n-grams ("runs"), weighted and projected."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 N_RUNS = 2**18
-"""Columns over which runs of characters are spread."""
+"""Number of hash values of character n-grams."""
 ENTRIES = 8
-"""Entries of a run's vector that are not 0: more would cost time and change little."""
+"""Nonzero entries of a run's vector; more entries take time and change little."""
 
 
 def run_weights(frequencies: ArrayLike, n_sentences: int) -> np.ndarray:
-    """Weigh runs by their rarity, log(n / (1 + frequency)); at least 0.
+    """Return the weights of runs by their rarity, log(n / (1 + frequency)), at least 0.
 
     Parameters
     ----------
     frequencies : array-like of int, shape (N_RUNS,)
-        Sentences that hold each run.
+        Number of sentences that contain each run.
     n_sentences : int
-        Their number n.
+        Number n of all sentences.
 
     Returns
     -------
@@ -34,9 +34,10 @@ def run_weights(frequencies: ArrayLike, n_sentences: int) -> np.ndarray:
 
 
 def run_vectors(size: int, random_state: int = 0) -> sp.csr_array:
-    """Draw a random vector for each run: a few entries of 1 or -1.
+    """Draw a sparse random vector for each run, with a few entries of 1 or -1.
 
-    Products of sums of them are, on average, products of counts (Li, Hastie and Church, 2006).
+    Inner products of sums of these vectors approximate inner products of counts (Li, Hastie and
+    Church, 2006).
 
     Parameters
     ----------
@@ -60,12 +61,12 @@ def run_vectors(size: int, random_state: int = 0) -> sp.csr_array:
 
 
 def spelling_states(counts: Any, weights: ArrayLike, vectors: sp.csr_array) -> np.ndarray:
-    """Vectors of texts whose cosine is about that of TF-IDF over runs of characters.
+    """Return vectors of texts whose cosines approximate those of TF-IDF over character n-grams.
 
     Parameters
     ----------
     counts : sparse array of float32, shape (n, N_RUNS)
-        How often each text holds each run.
+        How often each run occurs in each text.
     weights : array-like of float, shape (N_RUNS,)
         From `run_weights`.
     vectors : csr array, shape (N_RUNS, size)
@@ -74,7 +75,7 @@ def spelling_states(counts: Any, weights: ArrayLike, vectors: sp.csr_array) -> n
     Returns
     -------
     states : ndarray of float32, shape (n, size)
-        Of length 1; zeros for a text without a run, or whose runs all texts have.
+        Rows of length 1; zeros for a text without a run of positive weight.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Vectors of tokens from counts of what stands near them."""
+"""Vectors of tokens from counts of their neighbours."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from film.metric import truncated_svd
 
 
 def cooccurrences(values: Any, starts: Any, n_words: int, window: int = 5) -> sp.csr_array:
-    """Count how often two words stand near each other in one sentence.
+    """Count how often two words occur near each other in one sentence.
 
     Parameters
     ----------
     values : array-like of int, shape (N,)
         Words of all sentences, one after the other.
     starts : array-like of int, shape (n + 1,)
-        Place of each sentence's first word, then N.
+        Position of each sentence's first word, then N.
     n_words : int
         Size of the vocabulary.
     window : int, default=5
-        A neighbour that is k words away counts 1/k, up to this k.
+        Largest distance of a neighbour. A neighbour at distance k counts 1/k.
 
     Returns
     -------
     counts : csr array of float64, shape (n_words, n_words)
-        Symmetric. Costs O(N window) time.
+        Symmetric. The time is O(N window).
 
     Examples
     --------
@@ -52,9 +52,9 @@ def word_vectors(
 ) -> np.ndarray:
     """Learn a vector for each word from a corpus, without a network.
 
-    The singular value decomposition U diag(σ) Vᵀ of positive pointwise mutual information,
-    max(0, log p(w, w') / (p(w) p'(w'))) with p' ∝ count^0.75; vectors are the rows of U diag(√σ),
-    brought to length 1 (Levy, Goldberg and Dagan, 2015).
+    Vectors come from the singular value decomposition U diag(σ) Vᵀ of positive pointwise mutual
+    information, max(0, log p(w, w') / (p(w) p'(w'))) with p' ∝ count^0.75: they are the rows of
+    U diag(√σ), scaled to length 1 (Levy, Goldberg and Dagan, 2015).
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ def word_vectors(
     Returns
     -------
     vectors : ndarray of float32, shape (n_words, size)
-        Rows of length 1; zero for words that have no neighbour. Last columns are zero where the
-        information has a lower rank.
+        Rows of length 1; zero for words without a neighbour. The last columns are zero if the
+        matrix has a rank below ``size``.
 
     Notes
     -----
-    8 million words with a vocabulary of 16,000 take a minute or two on two cores.
+    8 million words with a vocabulary of 16,000 take one to two minutes on two cores.
 
     Examples
     --------
@@ -97,6 +97,6 @@ def word_vectors(
     rank = len(found.singular_values)
     vectors[:, :rank] = found.left * np.sqrt(found.singular_values)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    # What the decomposition leaves of a word that it does not hold is rounding.
+    # Words that the decomposition does not cover keep only rounding errors.
     held = norms > 1e-4 * norms.max()
     return np.where(held, vectors / np.where(held, norms, 1), 0).astype(np.float32)
