@@ -1,4 +1,4 @@
-"""What each input of a model adds to its output: on the way from a baseline, or by being there."""
+"""Contributions of inputs to a model's output: Shapley values and leave-one-out effects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 BATCH_ROWS = 20_000
-"""Rows given to the model at once."""
+"""Rows that the model computes at once."""
 N_ORDERS = 16
 """Orders of the groups: half of them random, the others these from behind."""
 
@@ -20,38 +20,38 @@ def shapley_effects(
     baseline: ArrayLike,
     groups: Sequence[Sequence[int]],
 ) -> NDArray[np.float64]:
-    """Share the change of a model's output from a baseline to each row out among groups of inputs.
+    """Divide the change of a model's output from a baseline to each row among groups of inputs.
 
-    With f the model, x a row, b the baseline and π an order of the groups, the effect of group g is
-    the mean over orders of ``f(x on g and the groups before it, b elsewhere) − f(x on the groups
-    before it, b elsewhere)``. Over all orders this is the Shapley value.
+    With f the model, x a row and b the baseline, groups of inputs change from b to x one by one, in
+    some order. The effect of a group is the mean over orders of the change of f at its step. The
+    mean over all orders is the Shapley value.
 
     Parameters
     ----------
     model : callable
-        (m, n_inputs) → (m,), row by row.
+        Maps (m, n_inputs) to (m,), row by row.
     inputs : array-like of float, shape (n, n_inputs)
         Rows to explain.
     baseline : array-like of float, shape (n_inputs,)
-        The point where all start.
+        The starting point of all rows.
     groups : sequence of sequences of int
-        Columns of each group; together each column once.
+        Columns of each group; each column is in one group.
 
     Returns
     -------
     effects : ndarray of float64, shape (n, n_groups)
-        Sums over groups are ``model(inputs) − model(baseline)``, whatever the orders. A group whose
-        inputs are as in the baseline has effect 0.
+        Sums over groups are exactly ``model(inputs) − model(baseline)``. A group whose inputs equal
+        the baseline has effect 0.
 
     Raises
     ------
     ValueError
-        If groups do not hold each column once.
+        If groups do not contain each column once.
 
     Notes
     -----
-    `N_ORDERS` orders, the same for all rows, so that a row's effects do not depend on the others:
-    ``N_ORDERS (n_groups − 1) + 1`` rows for the model per row of the inputs.
+    All rows use the same `N_ORDERS` orders, so a row's effects do not depend on other rows. For
+    each row of the inputs, the model computes ``N_ORDERS (n_groups − 1) + 1`` rows.
 
     References
     ----------
@@ -79,7 +79,7 @@ def shapley_effects(
     rng = np.random.default_rng(0)
     orders = [rng.permutation(len(groups)) for _ in range(N_ORDERS // 2)]
     orders += [order[::-1] for order in orders]
-    # Place of each group in an order; after step s the groups at places up to s have their values.
+    # Position of each group in an order; after step s, groups at positions up to s have changed.
     places = np.array([np.argsort(order) for order in orders])
     steps = np.arange(len(groups) - 1)
     changed = (places[:, None, :] <= steps[:, None]).reshape(-1, len(groups))[:, group_of]
@@ -102,16 +102,16 @@ def shapley_effects(
 def left_out_contributions(
     whole: float, without1: ArrayLike, without2: ArrayLike, without_both: ArrayLike
 ) -> NDArray[np.float64]:
-    """Share the score of a pair of texts out by what it is with words left out.
+    """Divide the score of a pair among words, from its scores with words left out.
 
-    With f(I, J) the score of the first text without the words I and the second without the words J,
-    two words contribute what the score loses with both of them less than with each alone, the
-    second difference
+    f(I, J) is the score of the first text without the words I and the second without the words J.
+    The contribution of two words is the second difference
 
-        c_ij = f(∅, ∅) − f({i}, ∅) − f(∅, {j}) + f({i}, {j}).
+        c_ij = f(∅, ∅) − f({i}, ∅) − f(∅, {j}) + f({i}, {j}),
 
-    Row and column 0 stand for the rest, so that the contributions of a word sum to what leaving it
-    out costs, f(∅, ∅) − f({i}, ∅), and all contributions to f(∅, ∅).
+    the loss without each word, summed, minus the loss without both. Row and column 0 belong to the
+    rest. They make the contributions of a word sum to the loss without it, f(∅, ∅) − f({i}, ∅), and
+    all contributions sum to f(∅, ∅).
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ def left_out_contributions(
     without1, without2 : array-like of float, shapes (t1,) and (t2,)
         f({i}, ∅) and f(∅, {j}).
     without_both : array-like of float, shape (t1, t2)
-        f({i}, {j}); NaN where it was not asked, and c_ij is 0.
+        f({i}, {j}); NaN if it is unknown, which makes c_ij 0.
 
     Returns
     -------
     contributions : ndarray of float64, shape (t1 + 1, t2 + 1)
-        c_ij behind row and column 0.
+        Row and column 0, then c_ij.
 
     Examples
     --------

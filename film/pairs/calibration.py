@@ -1,4 +1,4 @@
-"""Calibration of probabilities in bins of equal mass."""
+"""Calibration of probabilities in bins of equal size."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from film.pairs.checks import (
 )
 
 DRAWS = 1000
-"""Draws behind `calibration_band`."""
+"""Draws of `calibration_band`."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Bins of a reliability diagram, by increasing probability; all arrays have one entry per bin.
+    """Bins of a reliability diagram, by increasing probability; arrays have one entry per bin.
 
     Attributes
     ----------
     mean_probability : ndarray of float64
         Mean p of the bin's rows.
     observed_rate : ndarray of float64
-        Share of them whose outcome was 1.
+        Share of rows with outcome 1.
     counts : ndarray of int64
         Rows in the bin, at least 1.
     """
@@ -40,12 +40,11 @@ class ReliabilityCurve:
 
 
 def reliability_curve(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> ReliabilityCurve:
-    """Compare probabilities with observed rates, in bins of as equal mass as ties allow.
+    """Compare probabilities with observed rates, in bins of nearly equal size.
 
-    Rows of equal p are one group and stay together. A group goes to the bin in which its middle
-    rank falls, ``⌊n_bins (before + size / 2) / n⌋``, so that neither the order of rows nor the
-    order among ties has a say. Without ties, bins differ by one row at most; with heavy ties some
-    stay empty and are left out.
+    Rows with equal p stay together in one group. The bin of a group is that of its middle rank,
+    ``⌊n_bins (before + size / 2) / n⌋``, so the order of rows has no effect. Without ties, the
+    sizes of bins differ by at most one row; with many ties, some bins are empty and left out.
 
     Parameters
     ----------
@@ -54,12 +53,12 @@ def reliability_curve(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> Reliabili
     p : array-like of float, shape (n,)
         Probability of outcome 1, in [0, 1].
     n_bins : int, default=15
-        Most bins, at least 1.
+        Maximum number of bins, at least 1.
 
     Returns
     -------
     curve : ReliabilityCurve
-        One entry per bin that holds rows.
+        One entry per non-empty bin.
 
     Raises
     ------
@@ -87,11 +86,10 @@ def reliability_curve(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> Reliabili
 
 
 def calibration_error(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> float:
-    """Measure how far probabilities lie from observed rates: expected calibration error.
+    """Measure how far probabilities are from observed rates: the expected calibration error.
 
-    ``Σ_b n_b / n · |mean p in b − share of positives in b|`` over bins of equal mass (Nixon et
-    al., "Measuring calibration in deep learning", 2019, there with equal-mass bins as adaptive
-    calibration error).
+    ``Σ_b n_b / n · |mean p in b − share of positives in b|`` over bins of equal size (the adaptive
+    calibration error of Nixon et al., "Measuring calibration in deep learning", 2019).
 
     Parameters
     ----------
@@ -101,7 +99,7 @@ def calibration_error(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> float:
     Returns
     -------
     error : float
-        From 0 to 1, in units of probability; less is better.
+        From 0 to 1, in units of probability; lower is better.
 
     Raises
     ------
@@ -110,12 +108,11 @@ def calibration_error(y: ArrayLike, p: ArrayLike, n_bins: int = 15) -> float:
 
     Notes
     -----
-    The estimate is biased upward: |·| of a noisy difference is positive even where the
-    probabilities are perfect. A perfectly calibrated model with n rows shows about
-    ``√(2 n_bins v / (π n))``, v the mean of p(1 − p).
-    So compare errors only at the same n and n_bins, and look at `calibration_interval`, which
-    subtracts most of the bias. Within a bin, errors of opposite sign cancel, which is a bias
-    downward, larger with fewer bins.
+    The estimate is biased upward, since |·| of a noisy difference is positive even for perfect
+    probabilities. With n rows, a perfectly calibrated model has an error of about
+    ``√(2 n_bins v / (π n))``, with v the mean of p(1 − p). So compare errors only at the same n and
+    n_bins, and use `calibration_interval`, which subtracts most of the bias. Within a bin, errors
+    of opposite sign cancel; this biases the estimate downward, more so with fewer bins.
 
     O(n log n).
 
@@ -140,10 +137,11 @@ def calibration_interval(
 ) -> tuple[float, float]:
     """Bootstrap interval of the calibration error.
 
-    Rows are drawn again with replacement, and bins made anew from each draw. With θ the error on
-    the rows and q_α quantiles of the drawn errors, the interval is ``[2θ − q_{(1+c)/2},
-    2θ − q_{(1−c)/2}]``, the basic bootstrap interval (Davison and Hinkley, *Bootstrap Methods and
-    their Application*, 1997, section 5.2), cut at 0 and 1 and widened to hold θ.
+    Rows are drawn with replacement, and each draw is binned again. With θ the error of the rows,
+    q_α the quantiles of the draws' errors and c the confidence, the interval is
+    ``[2θ − q_{(1+c)/2}, 2θ − q_{(1−c)/2}]``, the basic bootstrap interval (Davison and Hinkley,
+    *Bootstrap Methods and their Application*, 1997, section 5.2). It is cut at 0 and 1 and widened
+    to contain θ.
 
     Parameters
     ----------
@@ -152,7 +150,7 @@ def calibration_interval(
     n_boot : int, default=1000
         Draws, at least 1.
     confidence : float in (0, 1), default=0.95
-        Share of such intervals that should hold the true error.
+        Share of such intervals that should contain the true error.
     random_state : int, Generator or None, default=None
         Seeds the draws.
 
@@ -170,12 +168,12 @@ def calibration_interval(
 
     Notes
     -----
-    A draw adds its own noise to the noise in the rows, so drawn errors lie above θ about as θ lies
-    above the truth: the plain quantiles are biased upward twice, and for a well calibrated
-    model may exclude even θ. Reflecting them at θ takes the bias off once, and intervals of
-    thousands of rows hold the truth nearly as often as they promise. Where the truth is 0, the
-    edge of what is possible, the low end is 0 in about half of them and small in the rest:
-    read it as "small", not as proof of an error.
+    A draw adds noise to the noise of the rows, so the draws' errors exceed θ by about as much as θ
+    exceeds the true error. Plain quantiles are therefore biased twice; for a well calibrated model
+    they may exclude even θ. Reflection at θ removes the bias once. With thousands of rows, the
+    intervals contain the true error nearly as often as ``confidence``. If the true error is 0, the
+    low end is 0 in about half of the intervals and small in the others; a small low end is no proof
+    of an error.
 
     O(n log n + n_boot n).
 
@@ -215,21 +213,21 @@ def calibration_band(
     confidence: float = 0.95,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[float, float]:
-    """Band in which the calibration error of a perfectly calibrated model lies at this n.
+    """Return the band of calibration errors of a perfectly calibrated model with these rows.
 
-    Without groups, outcomes are drawn from the probabilities, each row by itself, and the band
-    holds the middle share of the errors of these draws. With groups, rows of one group depend on
-    each other, as pairs that share questions do: each draw turns the sign of the residuals y − p
-    of whole groups at random, the wild cluster bootstrap (Cameron, Gelbach and Miller,
-    "Bootstrap-based improvements for inference with clustered errors", 2008), under the
+    Without groups, outcomes are drawn from the probabilities, independently for each row, and the
+    band contains the middle share of the draws' errors. With groups, rows of one group may depend
+    on each other, like pairs that share questions. Each draw then flips the signs of the residuals
+    y − p of whole groups at random. This is the wild cluster bootstrap (Cameron, Gelbach and
+    Miller, "Bootstrap-based improvements for inference with clustered errors", 2008), under the
     hypothesis that residuals have mean 0 in every bin.
 
     Parameters
     ----------
     y, p, n_bins : array-like of shape (n,), array-like of float, shape (n,), int
-        As in `reliability_curve`. Without groups y is checked and has no effect.
+        As in `reliability_curve`. Without groups, y is checked but has no effect.
     groups : array-like of shape (n,), default=None
-        Rows of one group have equal entries. None takes rows for independent.
+        Rows of one group have equal entries. None: rows are independent.
     confidence : float in (0, 1), default=0.95
         Share of a perfect model's errors inside the band.
     random_state : int, Generator or None, default=None
@@ -238,22 +236,22 @@ def calibration_band(
     Returns
     -------
     low, high : float
-        An error inside is no evidence against the calibration.
+        An error inside the band is no evidence of bad calibration.
 
     Raises
     ------
     TypeError, ValueError
-        As in `calibration_error`; if confidence is no number in (0, 1), or groups do
-        not have one entry per row.
+        As in `calibration_error`; if confidence is not in (0, 1), or groups do not have one entry
+        per row.
 
     See Also
     --------
-    calibration_interval : Where the error of this model lies, given these rows.
+    calibration_interval : Interval of this model's error.
 
     Notes
     -----
-    Turned signs keep what dependence there is within a group, whatever its form, and need many
-    groups; a few that hold most rows make the band wide. O(n log n + `DRAWS` n).
+    Flipped signs keep any dependence within a group. They need many groups; if a few groups have
+    most rows, the band is wide. O(n log n + `DRAWS` n).
 
     Examples
     --------
@@ -317,9 +315,9 @@ def _binned(
     positives: NDArray[np.int64],
     n_bins: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows, positives and sum of p of each bin that holds rows."""
+    """Rows, positives and sum of p of each non-empty bin."""
     after = np.cumsum(counts)
-    # Twice the middle rank, in integers: a float would move a group that lies on an edge.
+    # Twice the middle rank, in integers: rounding would move a group at an edge.
     bins = n_bins * (2 * after - counts) // (2 * after[-1])
     rows, ones, sums = (
         np.bincount(bins, weights=weights, minlength=n_bins).astype(np.float64)

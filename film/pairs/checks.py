@@ -1,4 +1,4 @@
-"""Checks of outcomes, probabilities and options, shared by all that judges pairs."""
+"""Checks of outcomes, probabilities and options."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ def binary_labels(y: ArrayLike) -> NDArray[np.bool_]:
     Parameters
     ----------
     y : array-like of shape (n,)
-        Outcomes; integers, floats and booleans will do.
+        Outcomes, as integers, floats or booleans.
 
     Returns
     -------
     outcome : ndarray of bool, shape (n,)
-        True where y is 1.
+        True if y is 1.
 
     Raises
     ------
     ValueError
-        If y is empty, not one-dimensional, or holds anything but 0 and 1; the row is named.
+        If y is empty, not one-dimensional, or contains a value other than 0 and 1; the error names
+        the row.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def binary_labels(y: ArrayLike) -> NDArray[np.bool_]:
 
 
 def both_classes(y: ArrayLike) -> NDArray[np.bool_]:
-    """Read outcomes as `binary_labels` does, and raise ValueError unless both occur."""
+    """Read outcomes like `binary_labels`, and raise ValueError unless both classes occur."""
     outcome = binary_labels(y)
     if outcome.all() or not outcome.any():
         raise ValueError(
@@ -70,7 +71,7 @@ def checked_probabilities(p: ArrayLike) -> NDArray[np.floating[Any]]:
         raise ValueError(f"p must hold numbers in [0, 1], got dtype {array.dtype}: convert it.")
     if array.dtype.kind != "f":
         array = array.astype(np.float64)
-    # Not "outside the range": NaN compares false with everything and must not pass.
+    # Not "outside the range": NaN compares false with all values and must not pass.
     bad = ~((array >= 0) & (array <= 1))
     if bad.any():
         row = int(bad.argmax())
@@ -91,7 +92,7 @@ def check_length(name: str, array: NDArray[Any], n: int) -> None:
 
 
 def check_share(name: str, value: float, example: float = 0.95) -> float:
-    """Give a share that lies strictly between 0 and 1, or raise TypeError or ValueError."""
+    """Return a share strictly between 0 and 1, or raise TypeError or ValueError."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {value!r}: give for instance {example}.")
     if not 0 < value < 1:
@@ -102,7 +103,7 @@ def check_share(name: str, value: float, example: float = 0.95) -> float:
 
 
 def check_at_least_one(name: str, value: int) -> int:
-    """Give a positive integer, or raise TypeError or ValueError."""
+    """Return a positive integer, or raise TypeError or ValueError."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got {value!r}: convert it with int().")
     if value < 1:

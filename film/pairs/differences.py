@@ -1,4 +1,4 @@
-"""What two texts share and what only one of them has, feature by feature."""
+"""Shared and unshared features of two texts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import scipy.sparse as sp
 def shared_and_unshared(first: Any, second: Any) -> sp.csr_array:
     """Split the features of each pair into the shared and the unshared part.
 
-    A linear model over the two halves learns what a cosine cannot: a common "India" means little,
-    an "India" on one side only means that the questions differ.
+    A linear model over the two halves learns more than a cosine. For example, a shared "India"
+    means little, but an "India" in only one text means that the questions differ.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def shared_and_unshared(first: Any, second: Any) -> sp.csr_array:
     Returns
     -------
     features : csr_array of shape (n, 2 D)
-        ``[min(x, x′) | |x − x′|]``. Swapping x and x′ changes nothing; the sum of both texts is
-        ``2 min + |x − x′|``.
+        ``[min(x, x′) | |x − x′|]``. Swapping x and x′ changes nothing; x + x′ is
+        ``2 min(x, x′) + |x − x′|``.
 
     Raises
     ------
@@ -47,5 +47,5 @@ def shared_and_unshared(first: Any, second: Any) -> sp.csr_array:
             "features on both sides"
         )
     shared = x.minimum(z)
-    # Not abs(x - z), which wraps round where counts are unsigned.
+    # Not abs(x - z), which wraps around for unsigned counts.
     return sp.csr_array(sp.hstack([shared, x.maximum(z) - shared], format="csr"))

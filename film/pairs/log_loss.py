@@ -1,4 +1,4 @@
-"""The cost of probabilities."""
+"""Log loss of probabilities."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from film.pairs.checks import binary_labels, check_length, checked_probabilities
 
 
 def binary_log_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Mean cost, in nats, of probabilities p of outcomes y.
+    """Return the mean log loss, in nats, of probabilities p for outcomes y.
 
     ``−Σ w (y ln p + (1 − y) ln(1 − p)) / Σ w``, the cross-entropy of the FILM paper's figure 4.
 
@@ -18,15 +18,15 @@ def binary_log_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None
     y : array-like of shape (n,)
         Outcomes, 0 and 1 or booleans.
     p : array-like of float, shape (n,)
-        Probability of outcome 1, in [0, 1]. As in scikit-learn, p is kept one machine epsilon of
-        its dtype away from 0 and 1, so that a confident mistake costs 36 nats and not infinity.
+        Probability of outcome 1, in [0, 1]. As in scikit-learn, p is clipped to one machine epsilon
+        of its dtype from 0 and 1, so a confident mistake costs 36 nats instead of infinity.
     weights : array-like of float, shape (n,), optional
-        Weight of each row, not negative, for instance from `prior_weights`; 1 each by default.
+        Non-negative weight of each row, for example from `prior_weights`; 1 by default.
 
     Returns
     -------
     loss : float
-        Not negative; less is better.
+        At least 0; lower is better.
 
     Raises
     ------

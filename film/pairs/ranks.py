@@ -1,4 +1,4 @@
-"""Exact neighbour ranks of listed pairs, and the Pairwise kNN rule they answer for every k."""
+"""Exact neighbour ranks of pairs, and the Pairwise kNN rule for every k."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from film.pairs.neighbours.rank_search import RankSearch
 from film.pairs.shift.priors import shift_prior
 
 INFINITE_RANK = int(np.iinfo(np.int64).max)
-"""Rank where one of the two points is a zero row: never among the nearest k, for any k."""
+"""Rank of a pair with a zero row, which is not among the k nearest for any k."""
 
 Mode = Literal["both", "either"]
 
@@ -36,11 +36,11 @@ def neighbour_ranks(
     k_max: int | None = None,
     device: str | None = None,
 ) -> NDArray[np.int64]:
-    """Count, for each listed pair and from both its sides, the points that stand in between.
+    """Count, for each side of each pair, the points closer to it than its partner.
 
-    rank(x → x′) is the number of corpus points strictly closer to x by cosine than x′ is, with x
-    and x′ themselves left out by index (section 3.3 of the FILM paper looks for x′ among the k
-    nearest neighbours of x; that is rank < k, for every k at once).
+    rank(x → x′) is the number of corpus points strictly closer to x by cosine than x′ is, without x
+    and x′ themselves. x′ is among the k nearest neighbours of x if the rank is below k (section 3.3
+    of the FILM paper), so one rank decides for every k.
 
     Parameters
     ----------
@@ -49,55 +49,53 @@ def neighbour_ranks(
     pairs : array-like of int, shape (n_pairs, 2)
         Row indices of x and x′; ``n_pairs`` may be 0.
     corpus : array-like of int, shape (m,), optional
-        Row indices of the points that are counted, without repeats; all rows when None. x and x′
-        need not be among them.
+        Row indices of the points to count, without repeats; all rows if None. x and x′ need not be
+        among them.
     k_max : int, optional
-        At least 1. Ranks of k_max and more are given as k_max: enough for the rule at every
-        k ≤ k_max, and much sooner known, see Notes. None counts them all.
+        At least 1. Higher ranks are returned as k_max, which suffices for the rule at every
+        k ≤ k_max and is much faster (see Notes). None: no limit.
     device : str, optional
-        A device of torch such as "cuda", which multiplies all products without bounds and gives
-        the same ranks; None for NumPy. It holds the corpus in float32 and 0.5 GB of tiles.
+        A torch device such as "cuda", which computes all products without bounds and gives the
+        same ranks; None for NumPy. Its memory holds the corpus in float32 and 0.5 GB of tiles.
 
     Returns
     -------
     ranks : ndarray of int64, shape (n_pairs, 2)
         Columns rank(x → x′) and rank(x′ → x). A zero row has no direction: it is never counted,
-        and a pair with one has rank `INFINITE_RANK` (k_max where it is given). A pair of one index
-        with itself has rank 0, zero row or not.
+        and a pair with a zero row has rank `INFINITE_RANK`, or k_max if given. A pair of an index
+        with itself has rank 0, even for a zero row.
 
     Raises
     ------
     TypeError
         If points is sparse or not numeric, or pairs or corpus do not hold integers.
     ValueError
-        If a shape is wrong, points hold NaN or infinity, an index is out of range, corpus is
-        empty or repeats an index, k_max < 1, or device is unknown
-        to torch.
+        If a shape is wrong, points contain NaN or infinity, an index is out of range, corpus is
+        empty or repeats an index, k_max < 1, or device is unknown to torch.
 
     Notes
     -----
-    Blocks of cosines are multiplied in float32. A product of unit rows is off by at most
-    ``γ = (d + 4)u / (1 − (d + 4)u)``, u = 2⁻²⁴, in whatever order it is summed (Higham, *Accuracy
-    and Stability of Numerical Algorithms*, 2002, section 3.1; Σ|xᵢzᵢ| ≤ 1). What is farther than γ
-    from the threshold is decided; the rest is computed again in float64, summed along a fixed
-    tree, so that neither blocks nor the order of pairs can change the answer.
+    Blocks of cosines are computed in float32. The error of a product of unit rows is at most
+    ``γ = (d + 4)u / (1 − (d + 4)u)``, u = 2⁻²⁴, for any order of summation (Higham, *Accuracy and
+    Stability of Numerical Algorithms*, 2002, section 3.1; Σ|xᵢzᵢ| ≤ 1). Cosines within γ of the
+    threshold are computed again in float64 and summed along a fixed tree, so neither blocks nor the
+    order of pairs change the result.
 
-    In float64, two cosines that differ by no more than ``2(log₂ d + 3)ε``, the most by which
-    rounding can part two equal ones, are a tie and not "strictly closer": 4e-15 at d = 100. Hence
-    copies and multiples of x′ never count.
+    In float64, two cosines tie if they differ by at most ``2(log₂ d + 3)ε``, the largest rounding
+    difference of two equal cosines (4e-15 at d = 100). So copies and multiples of x′ never count.
 
-    With k_max the answer is that of ``numpy.minimum(neighbour_ranks(...), k_max)``, exactly: what
-    is not counted is proven not to matter. The corpus is parted into cells around centres. Each
-    query first counts the cells around its own; a pair with k_max closer points there is done.
-    For the others, a cell is skipped where the angles of query, centre and the cell's farthest
-    point prove every point of it too far; so is a query of a cell where Cauchy and Schwarz do, from
-    a quarter of the coordinates and what is known along the centre. Both bounds allow for the error
-    of float32. A text in many pairs is scanned once for all of them.
+    With k_max, the result is exactly ``numpy.minimum(neighbour_ranks(...), k_max)``: only points
+    that provably do not matter are skipped. The corpus is divided into cells around centres. Each
+    query first counts the cells around its own; a pair with k_max closer points there is done. For
+    other pairs, a cell is skipped if the angles between query, centre and the cell's farthest
+    point show that all of its points are too far. A query also skips a cell if the Cauchy-Schwarz
+    inequality shows this, from a quarter of the coordinates and the component along the centre.
+    Both bounds allow for the error of float32. A text in many pairs is scanned once.
 
-    O(q m d) time at worst, for q distinct queries and m distinct directions in the corpus; with
-    k_max and points that cluster a small share of it. Memory beside the input O(m d) float32 and
-    the blocks. Points with the same direction to the bit are multiplied once, however many they
-    are. Blocks of queries run in threads, one a core.
+    The time is at most O(q m d) for q distinct queries and m distinct directions in the corpus;
+    with k_max and clustered points, it is a small share of this. Memory in addition to the input is
+    O(m d) float32 and the blocks. Points with exactly the same direction are computed once. Blocks
+    of queries run in threads, one per core.
 
     Examples
     --------
@@ -129,7 +127,7 @@ def neighbour_ranks(
     source, goal = direction[origin], direction[target]
     ranks = np.zeros(len(origin), dtype=np.int64)
     ranks[((source < 0) | (goal < 0)) & (origin != target)] = INFINITE_RANK
-    # Between copies of one point stands nothing, so they need no search.
+    # No point is closer to a point than its copy, so copies need no search.
     searched = np.flatnonzero((source >= 0) & (goal >= 0) & (source != goal))
     if len(searched):
         counted = direction[members]
@@ -138,7 +136,7 @@ def neighbour_ranks(
         tasks = keys // n, keys % n
         search = RankSearch(array, copies, *tasks, k_max, whole=device is not None)
         closer = search.closer_points() if device is None else closer_on_device(search, device)
-        # Copies of x stand in front of x′ as long as x does; x itself is left out.
+        # Copies of x are closer than x′, like x itself, which is left out.
         others = copies[source[searched]] - in_corpus[origin[searched]]
         ranks[searched] = closer[task_of] + others * search.self_is_closer()[task_of]
     ranks = ranks if k_max is None else np.minimum(ranks, k_max)
@@ -146,20 +144,20 @@ def neighbour_ranks(
 
 
 def effective_ranks(ranks: ArrayLike, mode: Mode = "both") -> NDArray[np.int64]:
-    """Reduce both ranks of a pair to the one that decides the rule, for every k.
+    """Reduce both ranks of a pair to the rank that decides the rule at every k.
 
     Parameters
     ----------
     ranks : array-like of int, shape (n, 2)
         From `neighbour_ranks`.
     mode : {"both", "either"}, default="both"
-        "both" takes the larger rank (x and x′ must each be near the other: the paper's rule),
-        "either" the smaller.
+        "both" takes the larger rank, so each text must be near the other (the paper's rule);
+        "either" takes the smaller.
 
     Returns
     -------
     effective : ndarray of int64, shape (n,)
-        The pair is similar at k exactly when this is below k. Swapping x and x′ changes nothing.
+        A pair is similar at k if this is below k. Swapping x and x′ changes nothing.
 
     Raises
     ------
@@ -184,24 +182,24 @@ def effective_ranks(ranks: ArrayLike, mode: Mode = "both") -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Rates:
-    """What the Pairwise kNN rule does at each k; all arrays have shape (len(ks),).
+    """Results of the Pairwise kNN rule at each k; all arrays have shape (len(ks),).
 
     Attributes
     ----------
     ks : ndarray of int64
         The values of k.
     true_positives, false_positives, true_negatives, false_negatives : ndarray of int64
-        Counts of the rule's decisions; "positive" is a duplicate.
+        Counts of the rule's decisions; "positive" means duplicate.
     tpr, tnr, fpr, fnr : ndarray of float64
-        Shares of the true duplicates (tpr, fnr) and of the others (tnr, fpr) that were called
-        duplicates (tpr, fpr) or not: figure 4 of the FILM paper.
+        True positive, true negative, false positive and false negative rate (figure 4 of the FILM
+        paper).
     accuracy : ndarray of float64
-        Share of right decisions.
+        Share of correct decisions.
     inside_rate, outside_rate : ndarray of float64
         Share of duplicates among pairs inside k and outside k, smoothed as
-        ``(count + 1) / (total + 2)`` (Laplace's rule), hence never 0 or 1.
+        ``(count + 1) / (total + 2)`` (Laplace's rule), so never 0 or 1.
     log_loss : ndarray of float64
-        Cost in nats of answering inside_rate or outside_rate on these same pairs.
+        Log loss, in nats, of inside_rate and outside_rate as probabilities of these pairs.
     """
 
     ks: NDArray[np.int64]
@@ -219,9 +217,9 @@ class Rates:
     log_loss: NDArray[np.float64]
 
     def log_loss_at(self, prior: float) -> NDArray[np.float64]:
-        """Cost on a population with another share of duplicates.
+        """Return the log loss on a population with another share of duplicates.
 
-        Rows are reweighted to the prior and both rates shifted to it by Bayes' rule.
+        Rows are reweighted to the prior, and Bayes' rule shifts both rates to it.
 
         Parameters
         ----------
@@ -231,7 +229,7 @@ class Rates:
         Returns
         -------
         log_loss : ndarray of float64, shape (len(ks),)
-            In nats; at the data's own prior it is ``log_loss``.
+            In nats; equal to the attribute ``log_loss`` at the prior of the data.
 
         Raises
         ------
@@ -249,7 +247,7 @@ class Rates:
 
 
 def rates_over_k(effective: ArrayLike, y: ArrayLike, ks: ArrayLike) -> Rates:
-    """Judge the Pairwise kNN rule at many k from one array of ranks.
+    """Evaluate the Pairwise kNN rule at many k from one array of ranks.
 
     Parameters
     ----------
@@ -270,8 +268,7 @@ def rates_over_k(effective: ArrayLike, y: ArrayLike, ks: ArrayLike) -> Rates:
     TypeError
         If the ranks or ks do not hold integers.
     ValueError
-        If lengths differ, a rank is negative, some k < 1, or y is not binary or holds one class
-        only.
+        If lengths differ, a rank is negative, some k < 1, y is not binary, or y has only one class.
 
     Notes
     -----

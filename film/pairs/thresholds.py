@@ -1,4 +1,4 @@
-"""Precision, recall and F1 by threshold, with intervals, and a threshold for a precision."""
+"""Precision, recall and F1 by threshold, with intervals, and thresholds for a precision."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCurve:
-    """What calling pairs duplicates from each threshold on would do; thresholds ascend.
+    """Precision, recall and F1 at ascending thresholds.
 
     Attributes
     ----------
     thresholds : ndarray of float64, shape (m,)
-        A pair is called a duplicate when its score is at least the threshold.
+        A pair is selected as a duplicate if its score is at least the threshold.
     precision, recall, f1 : ndarray of float64, shape (m,)
-        Share of duplicates among the pairs called so, share of the duplicates that are called so,
-        and the harmonic mean of both. Precision is NaN where no pair is called a duplicate.
+        Share of duplicates among selected pairs, share of selected pairs among duplicates, and
+        their harmonic mean. Precision is NaN if no pair is selected.
     precision_interval, recall_interval, f1_interval : ndarray of float64, shape (m, 2)
         Low and high end of their confidence intervals.
     selected : ndarray of int64, shape (m,)
-        Pairs called duplicates.
+        Number of selected pairs.
     confidence : float
-        Of each interval.
+        Confidence of each interval.
     """
 
     thresholds: Floats
@@ -58,32 +58,33 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Measure precision, recall and F1 at many thresholds, each with a confidence interval.
 
-    Each figure is a ratio ``R = Σ wᵢaᵢ / Σ wᵢbᵢ``: with yᵢ the outcome and cᵢ whether row i is
-    called positive, a = c·y and b = c for precision, b = y for recall, and a = 2·c·y, b = c + y
-    for F1. Its variance is that of a ratio over groups (Taylor linearisation, groups independent):
-    ``v = g/(g − 1) · Σ_groups (Σ_{i in group} wᵢ (aᵢ − R bᵢ))² / (Σ wᵢbᵢ)²``, g the number of
-    groups that take part. The interval is Wilson's at an effective number of rows ``m / d``: Kish's
-    ``m = (Σ wᵢbᵢ)² / Σ (wᵢbᵢ)²``, and the design effect ``d = v (m − 1) / (R (1 − R))``, at least
-    1; at R = 0 and 1, where v is 0, it is Kish's over groups. Dean and Pagano, *Evaluating
-    confidence interval methods for binomial proportions in clustered surveys* (2015), compare such
-    intervals. With neither groups nor weights, those of precision and recall are Wilson's.
+    Each figure is a ratio ``R = Σ wᵢaᵢ / Σ wᵢbᵢ``. With yᵢ the outcome and cᵢ whether row i is
+    selected, a = c·y and b = c for precision, a = c·y and b = y for recall, and a = 2·c·y and
+    b = c + y for F1. Its variance is that of a ratio over independent groups (Taylor
+    linearisation), ``v = g/(g − 1) · Σ_groups (Σ_{i in group} wᵢ (aᵢ − R bᵢ))² / (Σ wᵢbᵢ)²``, with
+    g the number of groups in the ratio. The interval is Wilson's with an effective number of rows
+    ``m / d``, with Kish's ``m = (Σ wᵢbᵢ)² / Σ (wᵢbᵢ)²`` and the design effect
+    ``d = v (m − 1) / (R (1 − R))``, at least 1. At R = 0 and 1, where v is 0, the effective number
+    is Kish's over groups. Dean and Pagano, *Evaluating confidence interval methods for binomial
+    proportions in clustered surveys* (2015), compare such intervals. Without groups and weights,
+    the intervals of precision and recall are Wilson's.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        Outcomes, 0 and 1 or booleans; both have to occur.
+        Outcomes, 0 and 1 or booleans; both must occur.
     scores : array-like of float, shape (n,)
-        Finite; probabilities or similarities, greater for duplicates.
+        Finite probabilities or similarities, higher for duplicates.
     thresholds : array-like of float, shape (m,), optional
-        In any order; every distinct score when None.
+        In any order; all distinct scores if None.
     groups : array-like of shape (n,), optional
-        Rows that are not independent, such as pairs joined by shared questions, have one value.
-        None makes each row a group.
+        Dependent rows, such as pairs linked by shared questions, have the same value. None: each
+        row is a group.
     weights : array-like of float, shape (n,), optional
-        Positive row weights, for instance `film.pairs.prior_weights`, which give the figures of
-        a population with another share of duplicates. They are taken as known.
+        Positive row weights, for example `film.pairs.prior_weights`, which give the figures of
+        a population with another share of duplicates. They are treated as exact.
     confidence : float in (0, 1), default=0.95
-        Of each interval, both sides together.
+        Confidence of each two-sided interval.
 
     Returns
     -------
@@ -93,16 +94,16 @@ def threshold_curve(
     Raises
     ------
     TypeError
-        If confidence is no number.
+        If confidence is not a number.
     ValueError
-        If y is not binary or holds one class only, lengths differ, a score, threshold or weight
-        is not finite, a weight is not positive, or confidence lies outside (0, 1).
+        If y is not binary or has only one class, lengths differ, a score, threshold or weight is
+        not finite, a weight is not positive, or confidence is outside (0, 1).
 
     Notes
     -----
-    O(n log n) time for all thresholds together, O(n) memory. An interval holds at one threshold,
-    chosen before the rows were seen, not at all of them at once; `threshold_for_precision` tells
-    what choosing does.
+    O(n log n) time for all thresholds together, O(n) memory. An interval is valid for one
+    threshold that was chosen before the rows were seen, not for all thresholds at once; see
+    `threshold_for_precision` for chosen thresholds.
 
     Examples
     --------
@@ -159,34 +160,32 @@ def threshold_curve(
 
 
 def threshold_for_precision(curve: ThresholdCurve, precision: float) -> int | None:
-    """Choose the lowest threshold whose precision is at least the wanted one, with confidence.
-
-    That is the lowest one whose interval of precision lies above the wanted value.
+    """Choose the lowest threshold whose interval of precision is above a wanted value.
 
     Parameters
     ----------
     curve : ThresholdCurve
-        From `threshold_curve`, with every distinct score or a finer grid than matters.
+        From `threshold_curve`, with all distinct scores or a fine grid.
     precision : float in (0, 1)
         Wanted precision.
 
     Returns
     -------
     index : int or None
-        Place in ``curve.thresholds``; None where no interval lies above the wanted precision.
+        Position in ``curve.thresholds``; None if no interval is above the wanted precision.
 
     Raises
     ------
     TypeError, ValueError
-        If precision is no number in (0, 1).
+        If precision is not a number in (0, 1).
 
     Notes
     -----
-    Choosing where many intervals are seen could pick one that errs upward. In simulations of
-    calibrated scores the true precision at the chosen threshold falls short about as often as
-    ``confidence`` allows; at the lowest threshold whose measured precision reaches the wanted one
-    it falls short more often than not. The price is a stricter threshold, or none, where rows are
-    few.
+    A choice among many intervals could favour one that is too high by chance. In simulations with
+    calibrated scores, the true precision at the chosen threshold is too low about as often as
+    ``confidence`` allows. At the lowest threshold whose measured precision is the wanted value,
+    it is too low more often than not. With few rows, the chosen threshold is strict, or there is
+    none.
 
     Examples
     --------
@@ -212,10 +211,10 @@ def _ratios(
     heads: NDArray[np.intp],
     confidence: float,
 ) -> tuple[Floats, Floats]:
-    """Ratios of sums over the heads of the rows, and their intervals.
+    """Return ratios of sums over the first rows ("heads"), and their intervals.
 
-    Row i brings ``start`` to the denominator from the beginning, and ``numerator`` and
-    ``denominator`` once it is in the head.
+    Row i always adds ``start`` to the denominator; once it is in the head, it adds ``numerator``
+    and ``denominator``.
     """
     begun = np.bincount(group, weights=start)
     above = _before(numerator, group)
@@ -235,7 +234,7 @@ def _ratios(
         by_rows, by_groups = bottom**2 / row_squares, bottom**2 / below_squares
         between = ratio * (1 - ratio)
         design = np.maximum(variance * (by_rows - 1) / between, 1.0)
-        # At 0 and 1 rounding leaves a variance that means nothing.
+        # At 0 and 1, only rounding errors remain of the variance.
         effective = np.where(between <= 1e-12, by_groups, by_rows / design)
         effective = np.where(n_groups > 1, effective, 1.0)
     return ratio, _wilson(ratio, effective, confidence)

@@ -1,1 +1,1 @@
-"""Features of a pair of texts that are read off their words and letters."""
+"""Features of pairs of texts from their words and letters."""

@@ -1,4 +1,4 @@
-"""Sequences of tokens as numbers, each read once, however many pairs it is in."""
+"""Sequences of tokens as numbers; each sequence is read once, even if it is in many pairs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class CodedTokens:
     vocabulary : list of str
         Tokens by their number.
     codes : ndarray of int64, shape (n_tokens,)
-        The tokens of all sequences, one after the other.
+        The tokens of all sequences, concatenated.
     edges : ndarray of int64, shape (n + 1,)
-        Where each sequence begins, and the end.
+        Start of each sequence, and the end.
     """
 
     vocabulary: list[str]
@@ -36,28 +36,28 @@ class CodedTokens:
 
     @property
     def sizes(self) -> Integers:
-        """How many tokens each sequence has, (n,)."""
+        """Number of tokens of each sequence, (n,)."""
         return np.diff(self.edges)
 
     def tokens(self, number: int) -> list[str]:
-        """Spell out a sequence."""
+        """Return the tokens of a sequence."""
         return [
             self.vocabulary[code]
             for code in self.codes[self.edges[number] : self.edges[number + 1]]
         ]
 
     def marks(self, holds: Callable[[str], bool]) -> NDArray[np.bool_]:
-        """Tell of each token of the vocabulary whether something holds."""
+        """Return, for each token of the vocabulary, whether a condition holds."""
         return np.fromiter(map(holds, self.vocabulary), dtype=bool, count=len(self.vocabulary))
 
     def letters(self) -> Integers:
-        """How many letters the tokens of each sequence have together, (n,)."""
+        """Total number of letters of each sequence, (n,)."""
         lengths = np.fromiter(map(len, self.vocabulary), np.int64, count=len(self.vocabulary))
         before = np.append(0, np.cumsum(lengths[self.codes]))
         return np.diff(before[self.edges])
 
     def counts(self, kept: NDArray[np.bool_], places: Any = None) -> sp.csr_array:
-        """Count kept tokens, (n, n_vocabulary), at some places of `codes` or at all."""
+        """Count kept tokens, (n, n_vocabulary), at some or all positions of `codes`."""
         chosen = kept[self.codes] if places is None else kept[self.codes] & places
         rows = np.repeat(np.arange(len(self.edges) - 1), self.sizes)[chosen]
         shape = len(self.edges) - 1, len(self.vocabulary)
@@ -65,17 +65,17 @@ class CodedTokens:
         return sp.coo_array(entries, shape=shape).tocsr()
 
     def sets(self, kept: NDArray[np.bool_], places: Any = None) -> sp.csr_array:
-        """Say by ones which kept tokens occur, (n, n_vocabulary)."""
+        """Mark the kept tokens that occur with 1, (n, n_vocabulary)."""
         found = self.counts(kept, places)
         found.data[:] = 1.0
         return found
 
     def common_starts(self, left: Integers, right: Integers) -> Integers:
-        """Count the tokens that pairs of sequences begin with alike."""
+        """Count the tokens of the common start of pairs of sequences."""
         return self._alike(left, right, self.edges[:-1], 1)
 
     def common_ends(self, left: Integers, right: Integers) -> Integers:
-        """Count the tokens that pairs of sequences end with alike."""
+        """Count the tokens of the common end of pairs of sequences."""
         return self._alike(left, right, self.edges[1:] - 1, -1)
 
     def _alike(self, left: Integers, right: Integers, begin: Integers, step: int) -> Integers:
@@ -96,13 +96,13 @@ class CodedTokens:
 def coded(first: Tokens, second: Tokens) -> tuple[CodedTokens, Integers, Integers]:
     """Code tokens and sequences as numbers: return the table with both numbers of each pair.
 
-    Sequences that are one object are read once.
+    A sequence object that occurs in many pairs is read once.
     """
     check_sides(first, second)
     both = [*first, *second]
     ids = np.fromiter(map(id, both), dtype=np.int64, count=len(both))
     _, at, which = np.unique(ids, return_index=True, return_inverse=True)
-    # Numbers in the order in which sequences first occur: where they lie in memory tells nothing.
+    # Sequences are numbered in the order of their first occurrence, not by address in memory.
     order = np.argsort(at)
     left, right = np.split(np.argsort(order)[which], [len(first)])
     sequences = [both[place] for place in at[order]]
@@ -116,7 +116,7 @@ def coded(first: Tokens, second: Tokens) -> tuple[CodedTokens, Integers, Integer
 
 
 def shared(matrix: Any, left: Integers, right: Integers) -> NDArray[np.float64]:
-    """Count what the two rows of each pair have in common: the sum of the lesser entries."""
+    """Count what the two rows of each pair share: the sum of the smaller entries."""
     found = np.empty(len(left))
     for start in range(0, len(left), _BLOCK_PAIRS):
         block = slice(start, start + _BLOCK_PAIRS)
@@ -126,14 +126,14 @@ def shared(matrix: Any, left: Integers, right: Integers) -> NDArray[np.float64]:
 
 
 def cut(sequences: Sequence[Any], size: int) -> list[Any]:
-    """Give the first so many tokens or letters of each sequence; most are no longer."""
+    """Cut each sequence to a number of tokens or letters."""
     if max(map(len, sequences), default=0) <= size:
         return list(sequences)
     return [sequence[:size] for sequence in sequences]
 
 
 def check_sides(first: Sequence[Any], second: Sequence[Any]) -> None:
-    """Raise ValueError unless there are both texts of each pair."""
+    """Raise ValueError unless both sides have the same number of texts."""
     if len(first) != len(second):
         shorter, longer = sorted([(len(first), "first"), (len(second), "second")])
         raise ValueError(

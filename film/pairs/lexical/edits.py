@@ -1,4 +1,4 @@
-"""Edit distances of the letters of two texts."""
+"""Edit distances between the letters of two texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from film.pairs.lexical.coded_tokens import check_sides, cut
 from film.threads import usable_cores
 
 EDIT_CHARACTERS = 1000
-"""Edit distances look at this many characters of a text; their cost grows with the square."""
+"""Number of compared characters per text; the time grows with its square."""
 
 EDIT_NAMES = (
     "edit similarity",
@@ -24,7 +24,7 @@ EDIT_NAMES = (
 
 
 def edit_features(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """Compare letters by edit distances, as the library RapidFuzz defines them.
+    """Compare letters by edit distances, as defined by the library RapidFuzz.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 _BLOCK_PAIRS = 2**14
-"""Pairs whose rows are held at once: some 100 MB."""
+"""Pairs whose rows are in memory at once: some 100 MB."""
 
 OVERLAP_NAMES = (
     "words shared",
@@ -28,7 +28,7 @@ OVERLAP_NAMES = (
 
 
 def row_cosines(first: Any, second: Any) -> np.ndarray:
-    """Cosine of each row of one matrix with the same row of another.
+    """Return the cosine of each row of one matrix with the same row of another.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def row_cosines(first: Any, second: Any) -> np.ndarray:
     Returns
     -------
     cosines : ndarray of float64, shape (n,)
-        0 where a row is zero.
+        0 if a row is zero.
 
     Examples
     --------
@@ -51,12 +51,12 @@ def row_cosines(first: Any, second: Any) -> np.ndarray:
 
 
 def pair_cosines(rows: Any, pairs: np.ndarray) -> np.ndarray:
-    """Cosine of the two rows of each pair, to the bit as `row_cosines` has it.
+    """Return the cosine of the two rows of each pair, to the bit equal to `row_cosines`.
 
     Parameters
     ----------
     rows : sparse matrix or ndarray of shape (n, D)
-        Of any length.
+        Rows of any length.
     pairs : ndarray of int, shape (m, 2)
         Numbers of rows.
 
@@ -67,7 +67,7 @@ def pair_cosines(rows: Any, pairs: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    The length of a row is found once, however many pairs it is in. O(nnz) of the rows of a pair.
+    The norm of each row is computed once. The time is O(nnz) of the rows of a pair.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _row_sums(first: Any, second: Any) -> np.ndarray:
 
 
 def overlap_features(rows: Any, pairs: np.ndarray, rarity: np.ndarray) -> np.ndarray:
-    """Count shared and unshared words of the two texts of each pair, plainly and by their rarity.
+    """Count shared and unshared words of the two texts of each pair, with and without rarity.
 
     Parameters
     ----------
@@ -117,12 +117,11 @@ def overlap_features(rows: Any, pairs: np.ndarray, rarity: np.ndarray) -> np.nda
     Returns
     -------
     features : ndarray of float64, shape (m, 12)
-        Columns `OVERLAP_NAMES`. Swapping the texts changes nothing. Shares are 0 where there is
-        nothing to share.
+        Columns `OVERLAP_NAMES`. Swapping the texts changes nothing. Shares of nothing are 0.
 
     Notes
     -----
-    O(nnz) of the rows of a pair.
+    The time is O(nnz) of the rows of a pair.
 
     Examples
     --------

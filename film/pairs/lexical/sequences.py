@@ -52,7 +52,7 @@ def sequence_features(
 
     Notes
     -----
-    O(number of words); a sequence that is one object in many pairs is read once. Negation and
+    The time is O(number of words); a sequence object in many pairs is read once. Negation and
     question words are English.
 
     Examples
@@ -102,7 +102,7 @@ def _has_digit(token: str) -> bool:
 
 
 def _first_among(table: CodedTokens, words: Collection[str]) -> np.ndarray:
-    """Name each sequence's first token where that is among some words, else -1."""
+    """Return each sequence's first token if it is one of some words, else -1."""
     found = np.full(len(table.sizes), -1, dtype=np.int64)
     written = np.flatnonzero(table.sizes)
     first = table.codes[table.edges[written]]

@@ -1,4 +1,4 @@
-"""What is small and decides: symbols, what a negation negates, slips of the pen."""
+"""Small but decisive differences: symbols, negated words, spelling mistakes."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ NEGATIONS = frozenset(
     "didn won wouldn couldn shouldn haven hasn hadn ain dont doesnt didnt isnt arent wont cant "
     "couldnt shouldnt wouldnt".split()
 )
-"""Words that turn a sentence round; "don t" is what normalisation leaves of "don't"."""
+"""Words that negate a sentence; normalisation turns "don't" into "don t"."""
 
 SPELLING_LETTERS = 5
-"""Words as long may be one word misspelled; shorter ones a letter apart are other words."""
+"""Least length of a misspelled word; shorter words that differ in a letter are other words."""
 
 SIGN_NAMES = ("symbols unshared", "negated words unshared", "token edits", "spelled alike")
 
 
 def sign_features(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> np.ndarray:
-    """Compare what is small and decisive: symbols, what a negation negates, order of tokens.
+    """Compare small but decisive details: symbols, negated words, order of tokens.
 
     Parameters
     ----------
     first, second : sequence of n sequences of str
-        Tokens of the two texts of each pair, in order, as `film.text.token_text` has them.
+        Tokens of the two texts of each pair, in order, as from `film.text.token_text`.
 
     Returns
     -------
     features : ndarray of float64, shape (n, 4)
         Columns `SIGN_NAMES`. Swapping the texts changes nothing.
 
-        Unshared symbols are tokens of one text alone that hold a sign, such as "c++", "-5", "%"
-        and emoji, with how often. Unshared negated words are those that follow a negation
-        in one text only: "dogs" and "cats" in "cats, not dogs" and "dogs, not cats". Token edits
-        are insertions and deletions that turn one sequence of tokens into the other. The last
-        column is 1 for `spelled_alike`.
+        Unshared symbols count tokens with a sign, such as "c++", "-5", "%" and emoji, that only one
+        text has. Unshared negated words count words that follow a negation in only one text:
+        "dogs" and "cats" in "cats, not dogs" and "dogs, not cats". Token edits are the insertions
+        and deletions that turn one sequence of tokens into the other. The last column is 1 for
+        `spelled_alike`.
 
     Notes
     -----
-    O(Σ L²/64) for texts of L tokens, of which the first `EDIT_CHARACTERS` are compared in order.
+    The time is O(Σ L²/64) for texts of L tokens; the first `EDIT_CHARACTERS` are compared in order.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def sign_features(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]
 def are_spelled_alike(
     first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]
 ) -> NDArray[np.bool_]:
-    """Tell of many pairs at once whether they are `spelled_alike`.
+    """Return which of many pairs are `spelled_alike`.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ def are_spelled_alike(
     Returns
     -------
     alike : ndarray of bool, shape (n,)
-        As `spelled_alike` says of each pair.
+        The result of `spelled_alike` for each pair.
 
     Notes
     -----
-    O(number of tokens); a sequence that is one object in many pairs is read once.
+    The time is O(number of tokens); a sequence object in many pairs is read once.
 
     Examples
     --------
@@ -102,25 +102,26 @@ def are_spelled_alike(
 
 
 def spelled_alike(x: Sequence[str], z: Sequence[str]) -> bool:
-    """Whether two sequences of tokens are most likely one, with a slip of the pen in one of them.
+    """Return whether two sequences of tokens are most likely equal except for a spelling mistake.
 
-    So they are where one has another space between the same letters, or where all tokens are the
-    same but one: a word of `SPELLING_LETTERS` letters or more that keeps its first letter and has
-    one letter added, dropped, replaced or swapped with the next. Numbers and symbols are equal.
+    This is the case if they have the same letters with different spaces, or if all tokens but one
+    are equal. The different token is a word of at least `SPELLING_LETTERS` letters with the same
+    first letter and one letter added, dropped, replaced or swapped with the next. Numbers and
+    symbols must be equal.
 
     Parameters
     ----------
     x, z : sequence of str
-        Tokens of two texts, in order, as `film.text.token_text` has them.
+        Tokens of two texts, in order, as from `film.text.token_text`.
 
     Returns
     -------
     alike : bool
-        True for equal sequences; False where there is no token.
+        True for equal sequences; False without tokens.
 
     Notes
     -----
-    Names can differ so and mean another thing. O(L) for L tokens.
+    Different names can also differ in this way. The time is O(L) for L tokens.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def _has_sign(token: str) -> bool:
 
 
 def _negated(table: CodedTokens) -> sp.csr_array:
-    """Words right after a negation; "t" is what "don't" leaves, and "not" may follow it."""
+    """Return the words after a negation; "don't" leaves the token "t", which "not" may follow."""
     negations = table.marks(NEGATIONS.__contains__)
     follows = np.zeros(len(table.codes), dtype=bool)
     follows[1:] = negations[table.codes[:-1]]
@@ -163,7 +164,7 @@ def _negated(table: CodedTokens) -> sp.csr_array:
 
 
 def _alike(table: CodedTokens, left: Integers, right: Integers) -> NDArray[np.bool_]:
-    """Ask `spelled_alike` where the counts of tokens and letters leave it open."""
+    """Call `spelled_alike` for pairs that the counts of tokens and letters do not decide."""
     sizes, letters = table.sizes, table.letters()
     changed = sizes[left] - table.common_starts(left, right) - table.common_ends(left, right)
     one_word = (sizes[left] == sizes[right]) & (changed <= 1)

@@ -1,1 +1,1 @@
-"""Searches over the corpus under the ranks and neighbourhoods of pairs."""
+"""Searches of the corpus for ranks and neighbourhoods of pairs."""

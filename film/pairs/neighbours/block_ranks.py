@@ -1,4 +1,4 @@
-"""Exact neighbour ranks where the corpus stands in row blocks on disk."""
+"""Exact neighbour ranks in a corpus of row blocks on disk."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ def block_ranks(
     n_jobs: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> NDArray[np.int64]:
-    """Count the ranks of `neighbour_ranks` over a corpus in blocks on disk.
+    """Count the ranks of `neighbour_ranks` in a corpus of blocks on disk.
 
-    A rank is a number of points, and so the sum of the numbers in each block. Each comparison is a
-    function of three rows alone, whatever block they stand in: the ranks are exactly those of the
-    same points in memory.
+    A rank is a number of points, so it is the sum of the numbers in all blocks. Each comparison
+    depends only on three rows, not on their blocks, so the ranks equal those in memory exactly.
 
     Parameters
     ----------
@@ -41,16 +40,16 @@ def block_ranks(
     pairs : array-like of int, shape (n_pairs, 2)
         Row numbers of x and x′.
     k_max : int, optional
-        Ranks of k_max and more are given as k_max.
+        Higher ranks are returned as k_max.
     keep : path, optional
-        Folder that keeps what is counted until all is, as in `film.corpus.sum_blocks`.
+        Folder for finished counts, as in `film.corpus.sum_blocks`.
     n_jobs, progress
         As for `film.corpus.sum_blocks`.
 
     Returns
     -------
     ranks : ndarray of int64, shape (n_pairs, 2)
-        Those of ``neighbour_ranks(points.to_memory(), pairs)``.
+        Equal to ``neighbour_ranks(points.to_memory(), pairs)``.
 
     Raises
     ------
@@ -59,7 +58,8 @@ def block_ranks(
 
     Notes
     -----
-    Memory of each process: the different rows that pairs name, mapped from one file, and a block.
+    Each process needs memory for the different rows of the pairs, mapped from one file, and for one
+    block.
 
     Examples
     --------

@@ -13,16 +13,17 @@ _LEADING = 4
 
 
 def principal_axes(points: Floats, rows: Integers) -> NDArray[np.float64]:
-    """Principal axes of some of the rows as columns, the greatest share of their squares first."""
+    """Principal axes of some of the rows as columns, by decreasing variance."""
     size = min(len(rows), _AXES_ROWS)
     sample = exact_units(points, rows[np.linspace(0, len(rows) - 1, size).astype(int)])
     return np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
 
 
 def turned_units(points: Floats, rows: Integers, axes: Floats) -> NDArray[np.float32]:
-    """Turn unit vectors of rows to the axes, in float32.
+    """Rotate unit vectors of rows to the axes, in float32.
 
-    Turned in float64, they lose less than the two units of rounding that `product_bound` spares.
+    They are rotated in float64, so they lose less than the two rounding units that `product_bound`
+    allows.
     """
     turned = np.empty((len(rows), points.shape[1]), dtype=np.float32)
     for chunk in chunks(len(rows), points.shape[1]):
@@ -33,9 +34,9 @@ def turned_units(points: Floats, rows: Integers, axes: Floats) -> NDArray[np.flo
 class Leads:
     """Bounds of the cosines with rows of known cells, from their first p coordinates.
 
-    Write x = (x₁, x₂) and z = (z₁, z₂), the first p coordinates and the others, and c₂ for the
-    direction of the centre's others. The parts of x₂ and z₂ along c₂ are known, those across it
-    are bounded by Cauchy and Schwarz:
+    Let x = (x₁, x₂) and z = (z₁, z₂), with the first p coordinates and the others, and let c₂ be
+    the direction of the centre's other coordinates. The components of x₂ and z₂ along c₂ are known;
+    the Cauchy-Schwarz inequality bounds the product of the rest:
 
         x·z ≤ x₁·z₁ + (x₂·c₂)(z₂·c₂) + ‖x₂ − (x₂·c₂)c₂‖ ‖z₂ − (z₂·c₂)c₂‖,
 
@@ -59,16 +60,16 @@ class Leads:
             leads[:, self.width + 1] = self.across(np.einsum("ij,ij->i", others, others), along)
 
     def across(self, squares: Floats, along: Floats) -> Floats:
-        """Length of what stands across the centre, none too small for the rounding of both."""
+        """Length of the component across the centre, rounded up enough for both."""
         return np.sqrt(np.maximum(squares - along * along, 0) + self.slack)
 
     def bounds_of(self, rows: Floats) -> LeadBounds:
-        """Hold unit rows ready as queries."""
+        """Prepare unit rows as queries."""
         return LeadBounds(self, rows)
 
 
 class LeadBounds:
-    """Queries beside the rows of `Leads`."""
+    """Queries for the rows of `Leads`."""
 
     def __init__(self, leads: Leads, rows: Floats) -> None:
         self.parent = leads
@@ -82,9 +83,9 @@ class LeadBounds:
         return self.parent.tails[cells] @ self.others.T
 
     def most(self, places: slice, queries: Integers, along: Floats) -> Floats:
-        """Bound the greatest cosine of each query with some rows of one cell.
+        """Bound the largest cosine of each query with some rows of one cell.
 
-        ``along`` is the row of `along` that is the cell's.
+        ``along`` is the cell's row of `along`.
         """
         parent = self.parent
         taken, part = self.leads[queries], along[queries]

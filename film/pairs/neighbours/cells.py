@@ -1,4 +1,4 @@
-"""A corpus of directions parted into cells, so that a whole cell can be proven far from a point."""
+"""Divide a corpus of directions into cells; bounds show when a whole cell is far from a point."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Cells:
     reach: NDArray[np.float64]
 
     def queries(self, rows: Floats, thresholds: Floats) -> NDArray[np.float32]:
-        """Put unit rows and their thresholds, cosines, side by side for `may_hold`."""
+        """Join unit rows and their threshold cosines for `may_hold`."""
         width = rows.shape[1]
         queries = np.empty((len(rows), width + 2), dtype=np.float32)
         cosine = np.clip(thresholds, 0.0, 1.0)
@@ -53,12 +53,12 @@ class Cells:
         return queries
 
     def may_hold(self, queries: Floats, cells: slice) -> NDArray[np.bool_]:
-        """Tell which cells may hold a point closer to a row than its threshold.
+        """Return which cells may contain a point closer to a row than its threshold.
 
-        Let θ be the angle between x and a centre, ρ the greatest angle between that centre and a
-        point z of its cell, and t = cos α the threshold. Angles obey the triangle inequality, so
-        z is closer to x than t only if θ < ρ + α: if x·c > t cos ρ − sin α sin ρ. Both sides are
-        one product of rows of d + 2 numbers.
+        Let θ be the angle between x and a centre c, ρ the largest angle between c and a point z of
+        its cell, and t = cos α the threshold. By the triangle inequality of angles, z is closer to
+        x than t only if θ < ρ + α, that is, x·c > t cos ρ − sin α sin ρ. One product of rows of
+        d + 2 numbers computes both sides.
         """
         width = queries.shape[1]
         reach = self.reach[cells]
@@ -74,9 +74,9 @@ class Cells:
 
 
 def part(rows: Floats, n_queries: int) -> Cells:
-    """Part rows of unit length into cells, as many as so many queries are worth.
+    """Divide rows of unit length into cells; more queries make more cells worthwhile.
 
-    Where the centres lie decides how much of the corpus can be skipped, and nothing else.
+    The centres decide only how much of the corpus can be skipped.
     """
     n_cells = min(len(rows) // _ROWS_PER_CELL, n_queries // _QUERIES_PER_CELL)
     if n_cells < 2:
@@ -94,7 +94,7 @@ def part(rows: Floats, n_queries: int) -> Cells:
 
 
 def nearest(rows: Floats, centres: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Give each row's nearest centre, and the float32 cosine with it."""
+    """Return each row's nearest centre, and the float32 cosine with it."""
     label = np.empty(len(rows), dtype=np.int64)
     cosine = np.empty(len(rows), dtype=np.float32)
 
@@ -109,6 +109,6 @@ def nearest(rows: Floats, centres: Floats) -> tuple[NDArray[np.int64], Floats]:
 
 
 def threaded(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
-    """Map over items by as many threads as there are cores, each with BLAS in one thread."""
+    """Map over items with one thread per core, each with single-threaded BLAS."""
     with one_blas_thread(), ThreadPoolExecutor(usable_cores()) as pool:
         return list(pool.map(work, items))

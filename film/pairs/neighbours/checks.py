@@ -1,4 +1,4 @@
-"""Checks of points and of the rows that a search counts."""
+"""Checks of points and of corpus rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from film.pairs.neighbours.cosines import Floats, Integers
 
 
 def checked_points(points: ArrayLike) -> Floats:
-    """Give points as an array of float32 or float64, or raise where a row is none."""
+    """Return points as an array of float32 or float64, or raise an error for an invalid row."""
     array = np.asarray(points)
     if array.dtype.kind not in "fiub":
         raise TypeError(
@@ -35,7 +35,7 @@ def checked_points(points: ArrayLike) -> Floats:
 
 
 def checked_corpus(corpus: ArrayLike | None, n: int) -> Integers:
-    """Give the rows that are counted, all of n where ``corpus`` is None."""
+    """Return the rows to count; all n rows if ``corpus`` is None."""
     if corpus is None:
         return np.arange(n)
     array = checked_integers("corpus", corpus, below=n)

@@ -1,4 +1,4 @@
-"""Unit rows, cosines and directions, exact or within a proven bound of it."""
+"""Unit rows, cosines and directions, exact or with proven error bounds."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _CHUNK_NUMBERS = 2**19
 
 
 def product_bound(d: int) -> float:
-    """Largest error of a float32 product of two unit rows of length d, summed in any order."""
+    """Return the largest error of a float32 product of two unit rows of length d."""
     share = (d + 4) * float(np.finfo(np.float32).eps) / 2
     return share / (1 - share)
 
 
 def tie_width(d: int) -> float:
-    """Largest gap that float64 rounding can leave between two equal cosines of length d."""
+    """Return the largest float64 rounding difference of two equal cosines of length d."""
     return 2 * (float(np.ceil(np.log2(d))) + 3) * float(np.finfo(np.float64).eps)
 
 
 def tree_sums(terms: Floats) -> Floats:
-    """Sum each row by halves, in place; the order depends on the row's length alone."""
+    """Sum each row by halves, in place; the order depends only on the row's length."""
     width = terms.shape[1]
     while width > 1:
         half = width // 2
@@ -37,7 +37,7 @@ def tree_sums(terms: Floats) -> Floats:
 
 
 def exact_units(points: Floats, rows: Integers) -> NDArray[np.float64]:
-    """Rows as float64 unit vectors, each a function of its row alone; zero rows stay zero."""
+    """Return rows as float64 unit vectors, each computed on its own; zero rows stay zero."""
     units = points[rows].astype(np.float64, copy=False)
     largest = np.maximum(units.max(axis=1), -units.min(axis=1))
     extreme = np.flatnonzero((largest > 2.0**400) | ((largest < 2.0**-400) & (largest > 0)))
@@ -50,7 +50,7 @@ def exact_units(points: Floats, rows: Integers) -> NDArray[np.float64]:
 
 
 def exact_cosines(points: Floats, left: Integers, right: Integers) -> NDArray[np.float64]:
-    """Cosines of listed rows in float64; left may be one row for all."""
+    """Return cosines of listed rows in float64; left may be one row for all."""
     cosines = np.empty(len(right))
     for part in chunks(len(right), points.shape[1]):
         terms = exact_units(points, right[part])
@@ -62,7 +62,7 @@ def exact_cosines(points: Floats, left: Integers, right: Integers) -> NDArray[np
 def directions(points: Floats, rows: Integers) -> Integers:
     """Map rows to the first row with the same float64 direction; zero rows and others to -1.
 
-    A collision of hashes only leaves two copies apart, which costs time and changes no count.
+    After a collision of hashes, two copies are searched separately; this only costs time.
     """
     d = points.shape[1]
     odd = np.random.default_rng(0).integers(2**63, size=d, dtype=np.uint64) * 2 + 1
@@ -90,11 +90,11 @@ def directions(points: Floats, rows: Integers) -> Integers:
 
 
 def chunk_rows(d: int) -> int:
-    """How many rows of d numbers are worked on at once."""
+    """Return the number of rows of d numbers per chunk."""
     return max(1, _CHUNK_NUMBERS // max(1, d))
 
 
 def chunks(n: int, d: int) -> Iterator[slice]:
-    """Part n rows of d numbers into slices of bounded size."""
+    """Divide n rows of d numbers into slices of bounded size."""
     size = chunk_rows(d)
     return (slice(start, start + size) for start in range(0, n, size))

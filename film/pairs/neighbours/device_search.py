@@ -1,4 +1,4 @@
-"""The counts under `film.pairs.ranks` by products of torch, on a GPU."""
+"""Counts of closer points for `film.pairs.ranks`, computed by torch on a GPU."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BLOCK_QUERIES = 2**16
 
 
 def closer_on_device(search: RankSearch, device: str) -> NDArray[np.int64]:
-    """Count, per task, what `RankSearch.closer_points` does, and give the same numbers.
+    """Count, per task, the same numbers as `RankSearch.closer_points`.
 
-    Every product is multiplied: a GPU does that sooner than it sorts out what to leave.
+    All products are computed: on a GPU, this is faster than finding out which to skip.
     """
     import torch
 
@@ -37,14 +37,14 @@ def closer_on_device(search: RankSearch, device: str) -> NDArray[np.int64]:
 
 
 class DeviceBlock(Block):
-    """The counts of the tasks of some queries, whose tiles stay on a device."""
+    """The counts of the tasks of some queries, with tiles on a device."""
 
     def __init__(self, search: RankSearch, first: int, last: int, corpus: Any) -> None:
         super().__init__(search, first, last)
         self.corpus = corpus
 
     def count(self) -> NDArray[np.int64]:
-        """Count all of the corpus."""
+        """Count over the whole corpus."""
         for first in range(0, len(self.query), _DEVICE_TASKS):
             tasks = np.arange(first, min(first + _DEVICE_TASKS, len(self.query)))
             rows = self._sent(self.rows[self.query[tasks]])
@@ -72,7 +72,7 @@ class DeviceBlock(Block):
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.corpus.device)
 
     def _leave_out(self, cosines: Any, start: int, tasks: Integers) -> None:
-        """Take each task's own direction and its goal's out of a tile."""
+        """Remove each task's own direction and its goal's from a tile."""
         for places in (self.own_place[tasks], self.goal_place[tasks]):
             at = places - start
             inside = np.flatnonzero((at >= 0) & (at < len(cosines)))

@@ -1,4 +1,4 @@
-"""What the texts around a pair say of it: how dense they lie, and which both sides share."""
+"""Neighbourhoods of pairs: how dense they are, and which neighbours both texts share."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ NEIGHBOURHOOD_NAMES = (
 """Columns of `neighbourhood_features`."""
 
 _BLOCK_BYTES = max(32, 256 // usable_cores()) * 2**20
-"""Products of queries with all members that one thread holds."""
+"""Products of queries with members in the memory of one thread."""
 _NOBODY = -1
 _STRIDE = 32
 _BLOCK_PAIRS = 2**15
 _BLOCK_ROWS = 2**15
-"""Candidates of queries, at the least, whose exact cosines are computed in one go."""
+"""Least number of candidates whose exact cosines are computed at once."""
 
 
 def nearest_neighbours(
     points: ArrayLike, queries: ArrayLike, k: int, corpus: ArrayLike | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Find, for each query, the k corpus points of the greatest cosine, itself left out by index.
+    """Find, for each query, the k other corpus points with the largest cosines.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ def nearest_neighbours(
     k : int
         At least 1.
     corpus : array-like of int, shape (m,), optional
-        Row indices of the points that may be neighbours, without repeats; all rows when None.
+        Row indices of the possible neighbours, without repeats; all rows if None.
 
     Returns
     -------
     neighbours : ndarray of int64, shape (q, k)
-        Row indices, the nearest first, of equally near ones the first row; -1 where there are
-        fewer. A zero row has no direction: it has no neighbours and is nobody's.
+        Row indices, nearest first, and lower row first among equals; -1 if there are fewer
+        neighbours. A zero row has no direction: it has no neighbours and is never a neighbour.
     cosines : ndarray of float64, shape (q, k)
-        Of query and neighbour; 0 beside -1.
+        Cosine of query and neighbour; 0 for the neighbour -1.
 
     Raises
     ------
@@ -75,10 +75,10 @@ def nearest_neighbours(
 
     Notes
     -----
-    Blocks of cosines are multiplied in float32; what may be among the nearest within the error of
-    such a product is computed again in float64, in a fixed order. So the answer to a query depends
-    on no other query, and on no block. O(q m d) time; memory beside the input O(m d) float32 and
-    a block for each core: blocks of queries run in threads.
+    Blocks of cosines are computed in float32. Points that may be among the nearest, within the
+    error of float32, are computed again in float64, in a fixed order. So the result of a query does
+    not depend on other queries or on blocks. The time is O(q m d). Blocks of queries run in
+    threads; memory in addition to the input is O(m d) float32 and one block per core.
 
     Examples
     --------
@@ -137,9 +137,9 @@ def nearest_neighbours(
 
 
 def _candidates(query: int, near: Floats, members: Integers, k: int, width: int) -> Integers:
-    """Give those of ``members`` that may be among the k nearest, from float32 cosines of them all.
+    """Return the ``members`` that may be among the k nearest, from all float32 cosines.
 
-    ``width`` is that of the points.
+    ``width`` is the width of the points.
     """
     own = np.searchsorted(members, query)
     if own < len(members) and members[own] == query:
@@ -152,7 +152,7 @@ def _candidates(query: int, near: Floats, members: Integers, k: int, width: int)
 
 
 def _least(some: Floats, k: int, width: int) -> np.float32:
-    """Give what the k greatest of some float32 cosines reach, whatever the error of the product."""
+    """Return a lower bound of the k largest exact cosines, from float32 cosines."""
     infinity = np.float32(np.inf)
     if k >= len(some):
         return -infinity
@@ -165,19 +165,19 @@ def _least(some: Floats, k: int, width: int) -> np.float32:
 def neighbourhood_features(
     points: ArrayLike, pairs: ArrayLike, corpus: ArrayLike | None = None, *, k: int = 10
 ) -> NDArray[np.float64]:
-    """Describe the texts around both sides of each pair, from points of the texts alone.
+    """Describe the neighbourhoods of both texts of each pair, without labels.
 
-    With N(x) the k corpus points nearest to x, x and its partner x′ left out by index, and r(x)
-    their mean cosine with x, the columns are
+    N(x) are the k corpus points nearest to x, without x and its partner x′, and r(x) is their mean
+    cosine with x. The columns are
 
-    - the smaller and the greater of r(x) and r(x′), the density of the neighbourhood;
+    - the smaller and the larger of r(x) and r(x′), the density of the neighbourhood;
     - 2 cos(x, x′) − r(x) − r(x′), the cosine with local scaling (CSLS, Equation 3 of Conneau,
       Lample, Ranzato, Denoyer and Jégou, *Word translation without parallel data*, 2018);
-    - the smaller and the greater of cos(x, x′) − max cos(x, N(x)) and the same of x′: how far the
-      partner is ahead of the nearest other text;
-    - the size of N(x) ∩ N(x′) over that of N(x) ∪ N(x′), the share of common neighbours.
+    - the smaller and the larger of cos(x, x′) − max cos(x, N(x)) and the same for x′: how much
+      closer the partner is than the nearest other text;
+    - |N(x) ∩ N(x′)| / |N(x) ∪ N(x′)|, the share of common neighbours.
 
-    Nothing depends on which pairs are listed, nor on the order within a pair.
+    The features of a pair depend neither on the other pairs nor on the order of its texts.
 
     Parameters
     ----------
@@ -186,16 +186,15 @@ def neighbourhood_features(
     pairs : array-like of int, shape (n_pairs, 2)
         Row indices of x and x′.
     corpus : array-like of int, shape (m,), optional
-        Row indices of the points that may be neighbours; all rows when None. x and x′ need not be
-        among them.
+        Row indices of the possible neighbours; all rows if None. x and x′ need not be among them.
     k : int, default=10
         At least 1.
 
     Returns
     -------
     features : ndarray of float64, shape (n_pairs, 6)
-        Columns `NEIGHBOURHOOD_NAMES`. Where a side has no neighbour its density is 0, and so is
-        the cosine of its nearest one; where neither has any, the share is 0.
+        Columns `NEIGHBOURHOOD_NAMES`. A text without neighbours has density 0 and nearest cosine 0;
+        if neither text has a neighbour, the share is 0.
 
     Raises
     ------
@@ -217,7 +216,7 @@ def neighbourhood_features(
 def ranks_and_neighbourhoods(
     points: ArrayLike, pairs: ArrayLike, corpus: ArrayLike | None = None, *, k: int = 10
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Count ranks up to k and describe the neighbourhoods of pairs, by one search for both.
+    """Count ranks up to k and describe the neighbourhoods of pairs in one search.
 
     Parameters
     ----------
@@ -227,9 +226,9 @@ def ranks_and_neighbourhoods(
     Returns
     -------
     ranks : ndarray of int64, shape (n_pairs, 2)
-        Those of `neighbour_ranks`, and k where they are greater.
+        Ranks as in `neighbour_ranks`, at most k.
     features : ndarray of float64, shape (n_pairs, 6)
-        Those of `neighbourhood_features`.
+        As in `neighbourhood_features`.
 
     Raises
     ------
@@ -286,7 +285,7 @@ def ranks_and_neighbourhoods(
 
 @dataclass(frozen=True)
 class _Side:
-    """What one text of each pair has around it, its partner left out: arrays of shape (n,)."""
+    """Neighbourhood of one text of each pair, without its partner: arrays of shape (n,)."""
 
     neighbours: Integers  # (n, k + 1), nobody where there are fewer
     count: Integers

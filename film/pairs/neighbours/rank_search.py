@@ -1,4 +1,4 @@
-"""The search under `film.pairs.ranks`: how many corpus rows beat a threshold, counted exactly."""
+"""The search of `film.pairs.ranks`: exact counts of corpus rows that beat a threshold."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _GROUP_CELLS = 32
 
 
 class RankSearch:
-    """Counts of closer points for tasks (origin, goal), two different directions each.
+    """Counts of closer points for tasks (origin, goal) of two different directions.
 
-    ``points`` are rows, those named below not zero; ``copies`` counts the corpus points that share
-    each row's direction, at the row that stands for it (else 0); ``origin`` and ``goal`` are rows
-    that stand for their directions, sorted by origin. Counts of ``k_max`` and more may be any such
-    number. ``whole`` leaves the corpus in one cell.
+    ``points`` are rows; the rows used below are not zero. One row represents all rows of the same
+    direction; ``copies`` counts, at this row, the corpus points with its direction (0 at other
+    rows). ``origin`` and ``goal`` are such rows, sorted by origin. Counts above ``k_max`` may be
+    any number of at least ``k_max``. ``whole`` puts the whole corpus into one cell.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class RankSearch:
         self.owners = _owners(self.near)
 
     def _near_cells(self) -> NDArray[np.int64]:
-        """Name the cells whose centres are nearest to each centre, its own first."""
+        """Return the cells with the nearest centres to each centre, its own first."""
         centres = self.cells.centres
         # So many rows that whoever has k_max closer points has most likely seen them there.
         size = 0 if self.k_max is None else max(_NEAR_CELLS, self.k_max // _CLOSER_PER_CELL)
@@ -112,7 +112,7 @@ class RankSearch:
         return np.argsort(-cosines, axis=1, kind="stable")[:, :size]
 
     def closer_points(self) -> NDArray[np.int64]:
-        """Count, per task, points closer to the origin than its goal, copies of both left out."""
+        """Count, per task, points closer to the origin than its goal, without copies of both."""
         n = len(self.queries)
         size = min(_BLOCK_QUERIES, max(_LEAST_QUERIES, -(-n // (2 * usable_cores()))))
         starts = range(0, n, size)
@@ -122,7 +122,7 @@ class RankSearch:
         return closer
 
     def self_is_closer(self) -> NDArray[np.bool_]:
-        """Whether each origin's own direction beats its goal's, short of a tie."""
+        """Return whether each origin is closer to itself than to its goal, beyond a tie."""
         return exact_cosines(self.points, self.origin, self.origin) > self.threshold
 
 
@@ -144,7 +144,7 @@ class Block:
         self.n_doubts = 0
 
     def count(self) -> NDArray[np.int64]:
-        """Count the near cells of each query, and then whatever may be closer elsewhere."""
+        """Count in the near cells of each query, then in all cells that may have closer points."""
         for rank in range(self.search.near.shape[1]):
             self._scan_near(rank)
         self._settle()
@@ -153,12 +153,12 @@ class Block:
         return self.closer
 
     def _open(self) -> Integers:
-        """Tasks that have not been counted up to k_max."""
+        """Tasks with counts below k_max."""
         k_max = self.search.k_max
         return np.arange(len(self.closer)) if k_max is None else np.flatnonzero(self.closer < k_max)
 
     def _scan_near(self, rank: int) -> None:
-        """Count the cell of each query that is its own cell's neighbour of this rank."""
+        """Count, for each query, in the cell that has this rank among its cell's neighbours."""
         search = self.search
         tasks = self._open()
         if len(tasks) == 0:
@@ -174,7 +174,7 @@ class Block:
                     self._count_tile(cosines, places.start, near, asked)
 
     def _scan_rest(self) -> None:
-        """Count every cell that no bound excludes, for the tasks that are still open."""
+        """Count in all cells that no bound excludes, for the open tasks."""
         search, tasks = self.search, self._open()
         if len(tasks) == 0:
             return
@@ -199,7 +199,7 @@ class Block:
                 )
 
     def _scan_cell(self, cell: int, asking: Integers, asked: _Asked, along: Floats | None) -> None:
-        """Count one cell for the queries that may have closer points in it."""
+        """Count in one cell for the queries that may have closer points in it."""
         search = self.search
         for at in _slices(0, len(asking)):
             for places in _strips(search.edges[cell], search.edges[cell + 1]):
@@ -224,9 +224,9 @@ class Block:
                 self._count_tile(cosines, places.start, cell, tasks)
 
     def _count_tile(self, cosines: Floats, start: int, cell: int, tasks: Integers) -> None:
-        """Add what one tile surely holds, and put aside what float32 cannot tell.
+        """Add the certain counts of one tile, and put aside points that float32 cannot decide.
 
-        Rows of the tile are places in the corpus from ``start`` on, columns are tasks.
+        Rows of the tile are positions in the corpus from ``start`` on, columns are tasks.
         """
         for places in (self.own_place[tasks], self.goal_place[tasks]):
             # A tie by definition; left in, it would send every task on to float64.
@@ -250,14 +250,14 @@ class Block:
             self._put_aside(tasks[doubtful[task]], start + place)
 
     def _put_aside(self, tasks: Integers, places: Integers) -> None:
-        """Keep doubtful tasks and places for float64, and decide them before they are many."""
+        """Keep doubtful tasks and positions for float64, and decide them when they are many."""
         self.doubts.append((tasks, places))
         self.n_doubts += len(tasks)
         if self.n_doubts > chunk_rows(self.units.shape[1]):
             self._settle()
 
     def _settle(self) -> None:
-        """Decide the doubtful in float64, in the tree's order."""
+        """Decide doubtful points in float64, in the order of the tree."""
         if not self.doubts:
             return
         search = self.search
@@ -276,7 +276,7 @@ class Block:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Open tasks by query: ``edges`` part them, the other fields are what a query must beat."""
+    """Open tasks by query: ``edges`` separate them, the other fields are their thresholds."""
 
     tasks: Integers
     queries: Integers
@@ -307,18 +307,18 @@ def _column_counts(flags: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 def _slices(start: int, stop: int) -> list[slice]:
-    """Part the columns of tiles so that a tile stays in cache."""
+    """Divide the columns of tiles so that a tile stays in cache."""
     size = _TILE_BYTES // (4 * _TILE_ROWS)
     return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
 
 
 def _strips(start: int, stop: int) -> list[slice]:
-    """Part the rows of tiles so that their counts fit in a byte."""
+    """Divide the rows of tiles so that their counts fit in a byte."""
     return [slice(at, min(at + _TILE_ROWS, stop)) for at in range(start, stop, _TILE_ROWS)]
 
 
 def _ranges(start: Integers, stop: Integers) -> tuple[Integers, Integers]:
-    """Concatenate ranges: which of them each number is of, and the number."""
+    """Concatenate ranges; return the range of each number, and the numbers."""
     size = stop - start
     which = np.repeat(np.arange(len(size)), size)
     before = np.cumsum(size) - size
@@ -326,7 +326,7 @@ def _ranges(start: Integers, stop: Integers) -> tuple[Integers, Integers]:
 
 
 def _owners(near: Integers) -> list[list[int]]:
-    """Name, for each cell, the cells that it is near to."""
+    """Return, for each cell, the cells to which it is near."""
     owners: list[list[int]] = [[] for _ in range(len(near))]
     for owner, cells in enumerate(near.tolist()):
         for cell in cells:
