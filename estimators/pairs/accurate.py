@@ -1,4 +1,4 @@
-"""The accurate duplicate classifier: every method of this package, each where it is worth it."""
+"""The accurate duplicate classifier, which combines all methods of this package that help."""
 
 from __future__ import annotations
 
@@ -36,35 +36,36 @@ def accurate_duplicates(
     random_state: int = 0,
     **params: Any,
 ) -> DuplicateClassifier:
-    """Make the classifier that judges best, at the price of training a transformers model.
+    """Make the most accurate classifier, which trains a transformers model.
 
     Parameters
     ----------
     encoder : str or path-like, default=None
-        Name on the Hugging Face hub, or local folder, of the transformers model that members stand
-        on; None is the packaged all-MiniLM-L6-v2, which saw Quora's duplicates in its training.
-        "none" is no encoder: the members are those of words and characters alone, and ``epochs``
-        and those below that are of the encoder have no effect.
+        Name on the Hugging Face hub, or local folder, of the members' transformers model; None is
+        the packaged all-MiniLM-L6-v2, which was trained on Quora's duplicates. "none": no encoder,
+        only the members on words and characters; ``epochs`` and the parameters of the encoder have
+        no effect.
     epochs : float, default=1
-        Passes of training of the member "rcmd" over the pairs, by question-disjoint halves and then
-        whole: ``2 * epochs`` passes in all. 0 leaves that member out, and nothing trains on a GPU.
+        Passes over the pairs to train the member "rcmd", first on question-disjoint halves and then
+        on all pairs: ``2 * epochs`` passes in total. 0 leaves this member out; then nothing trains
+        on a GPU.
     d, rank : int
-        Of `FILM` on the TF-IDF of words and of characters; ``d`` is at most ``rank``.
+        Parameters of `FILM` on the TF-IDF of words and of characters; ``d`` is at most ``rank``.
     neighbourhood : int, "auto" or None, default="auto"
         As in `DuplicateClassifier`.
     max_length : int, default=128
-        Most tokens of a text that the encoder reads, at most as many as it takes; in training it
-        reads 32.
+        Maximum number of tokens that the encoder reads of a text, up to the encoder's own limit; in
+        training it reads 32.
     device : str, default=None
-        Of the encoder: "cpu", "cuda"; None chooses.
+        Device of the encoder: "cpu", "cuda"; None chooses.
     dtype : {"float32", "float16", "bfloat16"}, default=None
-        Precision inside the encoder, of members that it is trained for too. "bfloat16" is faster
-        where the processor or GPU has instructions for it, for about the same judgement. None is
-        float32.
+        Precision inside the encoder, also in training. "bfloat16" is faster if the processor or GPU
+        has instructions for it, and about as accurate. None is float32.
     cache : path-like, default=None
-        Folder of your own for encodings of texts, which another fit or prediction reads again.
+        Folder to cache encodings of texts for later fits and predictions, to be used by nothing
+        else.
     random_state : int, default=0
-        Seeds everything.
+        Seed.
     **params : dict
         Further parameters of `DuplicateClassifier`, such as ``corpus``, ``prior``, ``memory``,
         ``verbose``.
@@ -74,29 +75,28 @@ def accurate_duplicates(
     classifier : DuplicateClassifier
         Not fitted yet. Its members are
 
-        - "film": `FILM` on the TF-IDF of words, "characters": on that of character n-grams,
+        - "film": `FILM` on the TF-IDF of words,
+        - "characters": `FILM` on the TF-IDF of character n-grams,
         - "words": `WordDifferences`,
         - "cosine": plain cosine of the encoder's sentence vectors,
-        - "rcmd": `RCMDRegressor` trained on the labels, with two folds of its own.
+        - "rcmd": `RCMDRegressor` trained on the labels, with only two folds.
 
     Raises
     ------
     TypeError, ValueError
-        If ``encoder`` is no name or path, ``epochs`` no number from 0 on, ``d``, ``rank`` or
-        ``max_length`` no number from 1 on, or ``dtype`` none of those.
+        If ``encoder`` is not a name or path, ``epochs`` is below 0, ``d``, ``rank`` or
+        ``max_length`` is below 1, or ``dtype`` is unknown.
 
     See Also
     --------
-    fast_duplicates : Some minutes, and no encoder.
-    DuplicateClassifier.pruned : Of the fitted classifier, ``pruned(["film", "characters",
-        "words"])`` judges 10,000 pairs in seconds.
+    fast_duplicates : Takes some minutes and needs no encoder.
+    DuplicateClassifier.pruned : After the fit, ``pruned(["film", "characters", "words"])`` scores
+        10,000 pairs in seconds.
 
     Notes
     -----
-    Further members, such as `FILM` on the encoder's vectors, untrained token matching or untrained
-    RCMD, add nothing in question-disjoint folds of Quora's training pairs. Give ``memory``: a
-    fit that was interrupted goes on from the last finished fold, and within the training of
-    "rcmd" from the last fifty steps.
+    Pass ``memory``: an interrupted fit then continues after the last finished fold, and the
+    training of "rcmd" continues from the last fifty steps.
 
     Examples
     --------

@@ -81,68 +81,67 @@ STEPS = {"features": 1, "near copies": 1, "final model": 3, "training texts": 4}
 
 
 def _no_stage(*_: Any) -> None:
-    """Take the place of what moves a bar."""
+    """Replace the function that moves a progress bar."""
 
 
 @savable
 class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
-    """Judge pairs of texts by several members and lexical features, as one calibrated probability.
+    """Predict the calibrated probability that two texts are duplicates, from stacked members.
 
-    Each member is fitted on question-disjoint folds and judges held-out pairs only; a final model
-    learns from its judgements and from lexical features how likely a duplicate is.
+    Each member is fitted on question-disjoint folds and scores only held-out pairs. A final model
+    learns the probability of a duplicate from these scores and from lexical features.
 
     Parameters
     ----------
     members : list of (str, estimator)
-        Named members. One that is a classifier or regressor is fitted as ``fit(pairs, y)`` and
-        gives one number per pair: log-odds, or its prediction. Any other is an embedder, texts →
-        dense vectors, fitted as ``fit(texts, triplets)`` on triplets mined from the labels; it
-        gives the cosine of a pair and both neighbour ranks. One that learns nothing (a plain
-        `SentenceEncoder`, untrained `RCMDRegressor`, `TokenMatchingRegressor`, `FrozenEstimator`)
-        is fitted once, without labels. Members that begin with the same `SentenceEncoder` share its
-        vectors.
+        Named members. A classifier or regressor is fitted as ``fit(pairs, y)`` and computes one
+        number per pair: log-odds, or its prediction. Any other member is an embedder that maps
+        texts to dense vectors. It is fitted as ``fit(texts, triplets)`` on triplets mined from the
+        labels, and its columns are the cosine of a pair and both neighbour ranks. A member that
+        learns nothing (a plain `SentenceEncoder`, untrained `RCMDRegressor`,
+        `TokenMatchingRegressor`, `FrozenEstimator`) is fitted once, without labels. Members that
+        begin with the same `SentenceEncoder` share its vectors.
     final_estimator : classifier, default=None
-        Has `predict_proba`, and no ``class_weight`` or ``priors`` of its own. None is gradient
-        boosting that minimises log loss from 2,000 pairs on, and below a logistic regression on
-        standardised features.
+        Must have `predict_proba`, and neither ``class_weight`` nor ``priors``. None: gradient
+        boosting that minimises log loss from 2,000 pairs on, and a logistic regression on
+        standardised features below.
     features : {"lexical"}, transformer or None, default="lexical"
-        Pairs → dense features beside the members'. It sees no labels. "lexical" is
-        `LexicalFeatures`.
+        Maps pairs to further dense features, without labels. "lexical" is `LexicalFeatures`.
     cv : int or splitter, default=5
         Question-disjoint folds; each pair is in one test fold. A splitter whose folds share
-        questions is refused, unless it is an `AllowSharedQuestions`.
+        questions raises an error, unless it is an `AllowSharedQuestions`.
     member_cv : dict of str to int, default=None
-        By the name of a member that is expensive to train, a number of folds of its own, from 2 on
-        and the same for all: it is fitted that often, and once to all pairs, instead of ``cv + 1``
-        times. Its folds are parts of two folds of ``cv`` or more, so still share no question.
+        Number of folds, by name, for members that are expensive to train: at least 2, and the same
+        for all. Such a member is fitted once per fold and once on all pairs, instead of ``cv + 1``
+        times. Each of its folds is a union of at least two folds of ``cv``, so folds share no
+        question.
     neighbourhood : int or "auto", default=None
-        Adds to each embedder's columns `film.pairs.neighbourhood_features` of so many nearest texts
-        of the corpus: how dense texts lie, and which both sides share. Ranks are then counted up
-        to this number alone, by the same search. None adds none; "auto" adds those of 20 texts from
-        2,000 pairs on.
+        Adds `film.pairs.neighbourhood_features` of this number of nearest texts to each embedder's
+        columns: how dense the neighbourhoods are, and how many neighbours the two texts share. The
+        same search then counts ranks up to this number. None adds nothing; "auto" uses 20 texts
+        from 2,000 pairs on.
     prior : float, default=None
-        Share of duplicates where predictions are made: probabilities are shifted to it by Bayes'
-        rule, from `train_prior_`. None keeps that.
+        Share of duplicates among the pairs to be scored. Bayes' rule shifts probabilities from
+        `train_prior_` to it. None: no shift.
     corpus : iterable of str, default=None
-        What ranks run over. None is *inductive* mode: texts of the training pairs, so that a
-        prediction depends on nothing but its own pair. With texts it is *collection* mode: these
-        texts, the ones to be judged among them, are known though unlabelled, and belong to the
-        corpus as those of the training pairs do.
+        Texts among which ranks are counted, in addition to the training texts. None is *inductive*
+        mode: a prediction depends only on its own pair. Texts are *collection* mode: include the
+        texts to be scored, without labels.
     memory : str or joblib.Memory, default=None
-        Where to cache fitted members and their judgements. It must be a folder of your own. After
-        an interruption, a fit with the same folder continues from the last finished fold, and in a
-        member that trains a network from the last ``eval_steps`` steps.
+        Folder to cache fitted members and their scores, to be used by nothing else. After an
+        interruption, a fit with the same folder continues after the last finished fold; a member
+        that trains a network continues from its last ``eval_steps`` steps.
     random_state : int, default=0
         Seeds mining, folds and the default final model.
     verbose : int, default=0
-        Whether to show progress, and that of members of this package below it.
+        Whether to show progress, also of members from this package.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         Labels, sorted.
     duplicate_class_ : label
-        The one of duplicates.
+        Label of duplicates.
     members_ : list of (str, estimator)
         Members fitted on all pairs.
     final_estimator_ : classifier
@@ -152,36 +151,36 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     feature_names_out_ : list of str
         Names of the final model's inputs, "member: column" first.
     out_of_fold_ : ndarray of float64, shape (n_pairs, n_features)
-        What the final model learned from.
+        Training inputs of the final model.
     train_prior_ : float
-        Share of duplicates that the final model's probabilities hold at: that of the training
-        pairs, weighted by the ``sample_weight`` that it learned with.
+        Share of duplicates for which the final model's probabilities are calibrated: the share in
+        the training pairs, weighted by the ``sample_weight`` of the final model.
     typical_ : ndarray of float64, shape (n_features,)
-        Median of every input, which `explain` compares with.
+        Median of every input, the baseline of `explain`.
     untrained_share_ : float
         Share of untrained similarity in the log-odds: 0, unless `adapt` set another.
     familiarity_limit_ : float
         Familiarity that fewer than 5 % of pairs like those of the fit have or fall below.
     prior_ : float
-        Share of duplicates that the probabilities are for.
+        Share of duplicates for which the probabilities are calibrated.
 
     See Also
     --------
-    fast_duplicates : A good choice of members that needs no GPU.
+    fast_duplicates : Good members that need no GPU.
     DuplicateFinder : Duplicates of a whole corpus.
 
     Notes
     -----
-    Costs ``cv + 1`` fits of every member that learns, with ``member_cv`` fewer. Texts meet an
-    encoder that learns nothing once. A ``neighbourhood`` is sooner known than ranks without an end.
+    Every member that learns is fitted ``cv + 1`` times, or fewer with ``member_cv``. A frozen
+    encoder reads each text once. ``neighbourhood`` is faster than ranks without a limit.
 
-    A note on the error of a member that fails names it, what is finished and where that is kept.
+    If a member fails, a note on its error names it, the finished parts, and their folder.
 
-    The default final models learn from near copies too: texts of the training pairs beside
-    themselves with a typo or another punctuation mark, labelled as duplicates, a hundredth of the
-    weight of the training pairs. The boosted trees never lower a probability when a member's
-    similarity rises, nor raise it when one text more holds a number, a symbol or a negation that
-    the other lacks.
+    The default final models also learn from near copies: pairs of a training text and the same text
+    with a typo or another punctuation mark, labelled as duplicates. Together they have a hundredth
+    of the weight of the training pairs. If a member's similarity rises, the boosted trees never
+    lower the probability; if one text has more numbers, symbols or negations that the other does
+    not have, they never raise it.
 
     Examples
     --------
@@ -221,22 +220,21 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, pairs: Any, y: Any, similar: Any = None, **fit_params: Any) -> Any:
-        """Fit the members out of fold, then the final model on their judgements.
+        """Fit the members out of fold, then the final model on their scores.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts; order within a pair does not matter.
         y : array-like of shape (n_pairs,)
-            Two classes: numbers, of which the greater means duplicates, or words such as
-            "match" and "nonmatch" (`estimators.inputs.duplicate_class`).
+            Two classes: numbers, the larger for duplicates, or words such as "match" and
+            "nonmatch" (`estimators.inputs.duplicate_class`).
         similar : array-like of str, shape (n_similar, 2), default=None
-            More pairs known to be duplicates. They train embedders and nothing else. Out of fold,
-            those linked to a held-out question are left out.
+            Further known duplicates, which train only embedders. Out of fold, pairs linked to a
+            held-out question are left out.
         **fit_params : dict
-            With metadata routing on, what members and final model request. Without, only
-            ``sample_weight``, which goes to the final model. A pair of weight 0 is left out, as if
-            it were not given.
+            With metadata routing, the metadata that members and final model request. Otherwise only
+            ``sample_weight``, for the final model. A pair with weight 0 is left out.
 
         Returns
         -------
@@ -246,12 +244,12 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y has one class only, a parameter is wrong, folds share
-            questions, weights leave a class without any, no triplet can be mined, a member's
-            transformers model takes fewer tokens than are to be read, or its files are not those of
-            the fits that ``memory`` keeps; before any work.
+            If a text is missing, y has only one class, a parameter is invalid, folds share
+            questions, a class has no weight, no triplet can be mined, ``max_length`` is too large
+            for a member's transformers model, or the model's files differ from those of the fits in
+            ``memory``; raised before any work.
         FileNotFoundError, ImportError
-            If a member's transformers model is not there; before any work.
+            If a member's transformers model is missing; raised before any work.
         """
         members = checked_members(self.members, set(super().get_params(deep=False)))
         own_folds = check_member_cv(self.member_cv, members)
@@ -331,7 +329,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
         encodings : Encodings, default=None
-            What encoders that learn nothing have given already, and where more of it is kept.
+            Cache of vectors by frozen encoders; new vectors are added.
 
         Returns
         -------
@@ -348,10 +346,10 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Probability that pairs are duplicates.
 
-        Copies, texts that differ in case, white space and Unicode form alone
-        (`film.text.copy_key`), have 1 − 10⁻⁶ at any prior. Texts of the same words, numbers and
-        symbols (`film.text.token_text`) have 0.99 or more, and texts that differ by one slip of the
-        pen (`film.pairs.spelled_alike`) 0.95 or more before the shift to the prior.
+        Some probabilities are fixed. Copies, which differ only in case, white space and Unicode
+        form (`film.text.copy_key`), have 1 − 10⁻⁶ at any prior. Texts with the same words, numbers
+        and symbols (`film.text.token_text`) have at least 0.99. Texts that differ by one spelling
+        mistake (`film.pairs.spelled_alike`) have at least 0.95 before the shift to the prior.
 
         Parameters
         ----------
@@ -385,7 +383,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         inputs : ndarray of shape (n_pairs, n_features)
             From `inputs`.
         pairs : array-like of str, shape (n_pairs, 2), default=None
-            Their texts, which make copies certain. None leaves that to the final model.
+            Their texts, for the fixed probabilities of copies. None: the final model decides.
 
         Returns
         -------
@@ -402,7 +400,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self._columns(apply_floors(p, same, self._at_prior))
 
     def predict(self, pairs: Any) -> np.ndarray:
-        """Call pairs duplicates whose probability, at the prior, is above one half.
+        """Predict duplicates: pairs with a probability above one half at the prior.
 
         Parameters
         ----------
@@ -417,7 +415,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self._label_where(duplicate_column(self.predict_proba(pairs), self) > 0.5)
 
     def explain(self, pairs: Any) -> list[Any]:
-        """Explain by members and features, and word by word where a member can.
+        """Explain pairs by members and features, and by words if a member can.
 
         Parameters
         ----------
@@ -431,7 +429,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
         See Also
         --------
-        estimators.inspection.Verdict : What an explanation holds.
+        estimators.inspection.Verdict : Content of an explanation.
         """
         # Slow to load, and not needed for scores.
         from estimators.inspection import explain_verdicts
@@ -455,7 +453,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     @property
     def prior_(self) -> float:
-        """Share of duplicates that the probabilities are made for."""
+        """Share of duplicates for which the probabilities are calibrated."""
         check_is_fitted(self)
         return self.train_prior_ if self.prior is None else float(self.prior)
 
@@ -496,36 +494,36 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self._record.knows(check_pairs(pairs))
 
     def out_of_fold_probabilities(self) -> np.ndarray:
-        """Probabilities of the training pairs by models that did not see their labels.
+        """Return probabilities of the training pairs by models that did not see their labels.
 
-        A final model judges each fold that was fitted to the others, and so were the members that
-        it learned from; texts that are the same count as in `predict_proba`. They show what the
-        fitted model does on new pairs.
+        Each fold is scored by a final model fitted on the other folds, as are the members from
+        which it learns. Copies are treated as in `predict_proba`. The probabilities show how good
+        the fitted model is on new pairs.
 
         Returns
         -------
         probabilities : ndarray of float64, shape (n_pairs,)
-            Of a duplicate, in the order of the training pairs, at the prior `prior_`.
+            Probabilities of duplicates, in the order of the training pairs, at the prior `prior_`.
 
         Raises
         ------
         ValueError
-            If its folds hold too few pairs.
+            If its folds have too few pairs.
 
         Warns
         -----
         UserWarning
-            If the folds are too small for members to be fitted without two of them: the final
-            models then learn from `out_of_fold_`, which saw a little of the labels they judge.
+            If the folds are too small to fit members without two of them. The final models then
+            learn from `out_of_fold_`, which depends a little on the labels of the scored fold.
 
         Notes
         -----
-        The first call fits every member cv (cv − 1) / 2 times to what two folds leave, with the
-        default about as long as `fit` took, and the final model once per fold. Until then the
-        model keeps its training pairs, also when it is saved. Members that learn nothing, and
-        those with a number of folds in ``member_cv``, are not fitted again: with the latter, a
-        final model judges a fold by the other folds of its part alone, 1 / ``member_cv`` of the
-        pairs, and so a little worse than the fitted one.
+        The first call fits every member cv (cv − 1) / 2 times, each time without two folds, and the
+        final model once per fold. With the default, this takes about as long as `fit`. Until then,
+        the model keeps its training pairs, also when it is saved. Frozen members and members in
+        ``member_cv`` are not fitted again. With ``member_cv``, the final model for a fold learns
+        only from the other folds of the same union, 1 / ``member_cv`` of the pairs, so it is a
+        little worse than the fitted model.
         """
         check_is_fitted(self)
         self._check_prior()
@@ -574,29 +572,29 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     def threshold_curve(
         self, *, prior: float | None = None, confidence: float = 0.95
     ) -> ThresholdCurve:
-        """Precision, recall and F1 by threshold, on the training pairs out of fold.
+        """Return precision, recall and F1 by threshold, on the training pairs out of fold.
 
         Parameters
         ----------
         prior : float, default=None
-            Share of duplicates among the pairs that will be judged: probabilities are shifted and
-            pairs weighted to it. None is `prior_`.
+            Share of duplicates among the pairs to be scored: probabilities are shifted and pairs
+            weighted to it. None is `prior_`.
         confidence : float, default=0.95
-            Of each interval.
+            Confidence of each interval.
 
         Returns
         -------
         curve : ThresholdCurve
-            At every distinct probability. Pairs that shared questions link count as dependent.
+            At every distinct probability. Pairs linked by shared questions count as dependent.
 
         Raises
         ------
         TypeError, ValueError
-            As in `out_of_fold_probabilities`, or if a parameter is no number or out of range.
+            As in `out_of_fold_probabilities`, or if a parameter is not a number or out of range.
 
         See Also
         --------
-        film.pairs.threshold_curve : How the intervals are made.
+        film.pairs.threshold_curve : Definition of the intervals.
         """
         p = self.out_of_fold_probabilities()
         share = self.prior_ if prior is None else prior
@@ -605,7 +603,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     def threshold_for(
         self, precision: float, *, prior: float | None = None, confidence: float = 0.95
     ) -> float:
-        """Lowest probability from which on pairs are duplicates with a wanted precision.
+        """Return the lowest threshold that reaches a precision, with confidence.
 
         Parameters
         ----------
@@ -617,19 +615,19 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         threshold : float
-            For probabilities at the prior. The low end of its precision's interval, out of fold,
-            is at least ``precision``.
+            Threshold for probabilities at the prior. The low end of its precision's interval, out
+            of fold, is at least ``precision``.
 
         Raises
         ------
         TypeError, ValueError
-            If no threshold is known to reach the precision, or as in `threshold_curve`.
+            If no threshold reaches the precision with this confidence, or as in `threshold_curve`.
 
         Notes
         -----
-        It holds for pairs that are drawn as the training pairs were, up to their share of
-        duplicates. Candidates of a search for duplicates are all near each other: where the
-        training pairs are not, those that are no duplicates are harder than it knows.
+        The threshold holds for pairs drawn like the training pairs, except for their share of
+        duplicates. Candidates of a search for duplicates are all similar, so non-duplicates among
+        them may be harder than those among the training pairs; the precision is then lower.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Whether the encoders of members can be read, on the devices that they name, before any work."""
+"""Check the encoders and devices of members before any work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimators.inputs import check_integer
 
 
 def check_devices(members: list[tuple[str, Any]]) -> None:
-    """Raise ValueError where a member asks for a device that is not here; before any work."""
+    """Raise ValueError if a member needs a device that does not exist."""
     asked = {
         (name, parameter): value
         for name, member in members
@@ -32,21 +32,21 @@ def check_devices(members: list[tuple[str, Any]]) -> None:
 
 
 def check_encoders(named: list[tuple[str, Any]], memory: Any) -> None:
-    """Raise where the transformers model of an estimator cannot be read so, or changed since.
+    """Raise an error if a transformers model of an estimator cannot be read, or has changed.
 
     Parameters
     ----------
     named : list of (str, estimator)
-        Embedders and predictors, with what errors call them.
+        Embedders and predictors, with their names in errors.
     memory : joblib.Memory
-        Keeps fits by parameters, so by the name of a folder and not by what is in it. It keeps the
-        digest of each model's files too, from the first fit on.
+        Cache of fits by parameters, which include the name of a model's folder but not its content.
+        So it also keeps the digest of each model's files, from the first fit on.
 
     Raises
     ------
     FileNotFoundError, ImportError, TypeError, ValueError
-        With the name, where a model is not there or damaged, or takes fewer tokens than are to be
-        read; before any work.
+        If a model is missing or damaged, or reads fewer tokens than ``max_length``; the error has
+        the name.
     """
     first_digest = memory.cache(_first_digest, ignore=["digest"])
     checked = set()
@@ -78,7 +78,7 @@ def check_encoders(named: list[tuple[str, Any]], memory: Any) -> None:
 def _models_in(member: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield names and folders of the transformers models that a member reads, with token limits.
 
-    What can be fitted, such as a `TokenFILM`, has a model of its own.
+    A fittable model, such as a `TokenFILM`, has its own transformers model.
     """
     for part in [member, *member.get_params(deep=True).values()]:
         if type(part).__module__.partition(".")[0] != "estimators":
@@ -93,22 +93,22 @@ def _models_in(member: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
 def _check_lengths(
     folder: Path, times: tuple[tuple[int, int], ...], lengths: tuple[tuple[str, Any], ...]
 ) -> None:
-    """Check the lengths of texts once, as long as the model's files stay as they are."""
+    """Check the lengths of texts once, as long as the model's files do not change."""
     check_lengths(folder, dict(lengths))
 
 
 def _times(folder: Path, weights: list[Path]) -> tuple[tuple[int, int], ...]:
-    """Give when the files of a model changed, and their sizes."""
+    """Return the modification times and sizes of a model's files."""
     found = [path.stat() for path in (*sorted(folder.iterdir()), *weights)]
     return tuple((of.st_mtime_ns, of.st_size) for of in found)
 
 
 @lru_cache(maxsize=16)
 def _digest(folder: Path, weights: tuple[Path, ...], times: tuple[tuple[int, int], ...]) -> str:
-    """Name a model by its content; a search that fits a hundred times reads it once."""
+    """Return the digest of a model's files; a search that fits many times reads them once."""
     return model_digest(folder, list(weights))
 
 
 def _first_digest(model: str, digest: str) -> str:
-    """Give the digest, for a cache that knows a model by its name."""
+    """Return the digest, for a cache that identifies a model by its name."""
     return digest

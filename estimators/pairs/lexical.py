@@ -39,7 +39,7 @@ from film.pairs import (
 from film.text import token_text
 
 N_HASHES = 2**20
-"""Columns of hashed n-grams; two n-grams of one pair of questions rarely meet in one."""
+"""Columns of hashed n-grams; two n-grams of a pair rarely share a column."""
 
 COSINE_NAMES = ("word cosine", "word and bigram cosine", "character cosine")
 
@@ -48,22 +48,22 @@ COSINE_NAMES = ("word cosine", "word and bigram cosine", "character cosine")
 class LexicalFeatures(TransformerMixin, BaseEstimator):
     """Overlaps, edits, numbers, symbols, negation and lengths of a pair, as 39 named features.
 
-    Nothing is learned from labels: `fit` counts how rare words are. A word that it did not see is
-    as rare as the rarest that it saw. Stop words, negation and question words are English; on
-    other languages those few features carry little and the rest work.
+    Labels are not needed: `fit` counts how rare words are. An unknown word is as rare as the rarest
+    known word. Stop words, negation and question words are English. In other languages, these few
+    features say little; the others work.
 
     Attributes
     ----------
     words_ : TfidfVectorizer
         Fitted on the tokens (`film.text.token_text`) of the unique texts.
     bigrams_, characters_ : Pipeline
-        Hashed n-grams of words and characters, weighted by how rare they are.
+        Hashed n-grams of words and characters, weighted by rarity.
     n_features_out_ : int
         Number of features.
 
     See Also
     --------
-    WordDifferences : Which words are shared, for a linear model to learn from.
+    WordDifferences : Shared and unshared words, as features of a linear model.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         return np.column_stack(features)
 
     def _open_words(self, texts: Any) -> tuple[Any, np.ndarray]:
-        """TF-IDF rows that keep words of no training text, and the rarity of every column."""
+        """Return TF-IDF rows that include unknown words, and the rarity of every column."""
         known = self.words_.vocabulary_
         unknown = sorted({word for text in texts for word in text.split()} - known.keys())
         vocabulary = known | {word: len(known) + i for i, word in enumerate(unknown)}
@@ -156,7 +156,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         return counts, rarity
 
     def character_vectors(self, texts: Any) -> Any:
-        """Read texts as hashed n-grams of characters, weighted by how rare they are.
+        """Return hashed character n-grams of texts, weighted by rarity.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ def _read(texts: Any) -> Any:
 
 
 def _hashed(**params: Any) -> Pipeline:
-    """N-grams of an open vocabulary: those that no training text has are the rarest."""
+    """Return hashed n-grams with rarity; n-grams of no training text are the rarest."""
     single: Any = np.float32
     no_norm: Any = None
     counts = HashingVectorizer(

@@ -1,4 +1,4 @@
-"""Training pairs as numbers of unique texts, with what may be learned from some of them."""
+"""Training pairs as numbers of unique texts, with folds, groups and triplets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COUNTS = ("texts", "questions")
 
 
 def digest(*parts: Any) -> str:
-    """Name what can be written as JSON by its content."""
+    """Return the digest of a JSON value."""
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
@@ -46,7 +46,7 @@ def checked_problem(
     n_random: int = 5,
     count: str = "texts",
 ) -> tuple[np.ndarray, Any, PairProblem]:
-    """Check what `fit` is given: both classes, that of duplicates, and the problem."""
+    """Check the arguments of `fit`; return both classes, the duplicate class, and the problem."""
     pairs = check_pairs(pairs, fits=True)
     y = check_pair_labels(y, len(pairs))
     further = pairs[:0] if similar is None else check_pairs(similar, name="similar")
@@ -68,11 +68,11 @@ def _part(name: str, position: int, doc: str) -> Any:
 class PairProblem:
     """Training pairs as numbers of unique texts.
 
-    Caches know it by its key. Numbering texts costs far more than the key, and where the caches
-    answer, as for most candidates of a search over k, it never happens.
+    Caches identify it by its key. Numbering texts takes far longer than the key; if all results are
+    cached, as for most candidates of a search over k, texts are never numbered.
 
-    Texts share a number where `film.text.token_text` reads them alike. Groups, which keep folds
-    apart, go by the wider `film.text.normalize_text`.
+    Texts that are equal after `film.text.token_text` have the same number. Groups, which keep folds
+    apart, use the coarser `film.text.normalize_text`.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class PairProblem:
             )
         index = TextIndex("token_text")
         # Sorted, so that order within pairs changes neither numbers nor which spelling is kept.
-        # A text of no words has the zero vector: the "nothing" that one-sided negatives name.
+        # A text without words has the zero vector, the zero point of one-sided negatives.
         null = int(index.add(sorted({"", *pairs.flat, *similar.flat}))[0])
         codes, more = index.add_pairs(pairs), index.add_pairs(similar)
         asked = np.unique(index.add(sorted(set(corpus)))) if corpus else None
@@ -140,19 +140,19 @@ class PairProblem:
 
     @cached_property
     def sentences(self) -> np.ndarray:
-        """Number of the sentence that each text is, by the wider `normalize_text`."""
+        """Number of each text's sentence, by the coarser `normalize_text`."""
         return TextIndex().add(self.texts)
 
     def placed(self, pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
-        """Give the texts of other pairs that are new, and numbers of all, the new ones last."""
+        """Return the new texts of other pairs, and the numbers of all, with new texts last."""
         return place_pairs([token_text(text) for text in self.texts], pairs)
 
     def or_same(self, before: PairProblem | None) -> PairProblem:
-        """Give an earlier problem where it is this one, for its texts have numbers."""
+        """Return an earlier problem if it is equal, since its texts have numbers."""
         return before if before is not None and getattr(before, "key", "") == self.key else self
 
     def folds(self, splitter: Any) -> list[Fold]:
-        """Rows of training and test of each fold, checked to share no sentence."""
+        """Return training and test rows of each fold, which share no sentence."""
         sentences = self.sentences
         first = dict(zip(sentences[::-1].tolist(), self.texts[::-1], strict=True))
         return question_folds(
@@ -160,7 +160,7 @@ class PairProblem:
         )
 
     def supervision(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give some of the pairs, with the similar ones that no other pair is linked to."""
+        """Return some of the pairs, and the similar pairs that are linked to no other pair."""
         held_out = np.setdiff1d(np.arange(len(self.codes)), rows)
         foreign = self.groups[self.codes[held_out, 0]]
         # Folds are disjoint over the pairs, but further similar pairs may link two of them.
@@ -169,7 +169,7 @@ class PairProblem:
         return pairs, np.append(self.labels[rows], np.ones(int(free.sum()), dtype=int))
 
     def triplets(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the texts of some pairs, and triplets of positions among them."""
+        """Return the numbers of the texts of some pairs, and triplets of positions among them."""
         pairs, labels = self.supervision(rows)
         used, local = np.unique(np.append(pairs.ravel(), self.null), return_inverse=True)
         worded = self._has_words(pairs)
@@ -189,7 +189,7 @@ class PairProblem:
         return used, triplets
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
-        """Numbers of the texts that ranks count, where some of the pairs are the known ones."""
+        """Return the numbers of the texts that ranks count, given the known pairs."""
         pairs, labels = self.supervision(rows)
         texts = np.unique(pairs) if self.corpus is None else self.corpus
         if self.count == "texts":
@@ -199,10 +199,10 @@ class PairProblem:
         return texts[np.unique(clusters, return_index=True)[1]]
 
     def _has_words(self, pairs: np.ndarray) -> np.ndarray:
-        """Pairs that carry information: all texts without words are one, and duplicates of none."""
+        """Return which pairs have words in both texts; only these carry information."""
         return (pairs != self.null).all(axis=1)
 
 
 def folds_of(key: str, splitter: Any, problem: PairProblem) -> list[Fold]:
-    """Folds of a problem, for a cache that knows it by its key."""
+    """Return the folds of a problem, for a cache that identifies it by its key."""
     return problem.folds(splitter)

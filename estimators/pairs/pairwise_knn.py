@@ -39,7 +39,7 @@ from film.pairs import Rates, effective_ranks, rates_over_k
 
 MODES = ("both", "either")
 COPIES = 0.7
-"""Cosine of copies in the default space, chosen out of fold inside Quora's train file."""
+"""Cosine of copies in the default space, chosen out of fold on Quora's train file."""
 # Ranks are counted up to a power of two past k, this one at least, so that many k share a search.
 _LEAST_COUNT = 64
 # Out-of-fold ranks are there to choose k by, and so are counted farther.
@@ -51,58 +51,57 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     """Classify pairs of texts by their neighbour ranks in a learned space.
 
     rank(x → x′) counts the unique texts of a corpus that are strictly closer to x than x′ is. A
-    pair is a duplicate when its rank is below ``k`` from both sides. One rank answers every k.
+    pair is a duplicate if both ranks are below ``k``. The same ranks decide for every k.
 
     Parameters
     ----------
     embedder : estimator, default=None
-        Texts → dense vectors. It is fitted as ``embedder.fit(texts, triplets)`` on the unique
+        Maps texts to dense vectors. It is fitted as ``embedder.fit(texts, triplets)`` on the unique
         texts of the pairs and triplets mined from their labels, so a pipeline that ends in `FILM`
-        learns from them. None is FILM of 30 directions over TF-IDF of character trigrams.
+        learns from them. None is `FILM` with 30 dimensions over TF-IDF of character trigrams.
     k : int, default=36
         Neighbourhood size; the paper's choice.
     mode : {"both", "either"}, default="both"
-        Whether both ranks have to be below k, as in the paper, or one is enough.
+        Whether both ranks must be below k, as in the paper, or only one.
     corpus : iterable of str, default=None
-        None is *inductive* mode: ranks run over the fitted texts of one fold's training pairs,
-        and a prediction depends on nothing but its own pair. With texts it is *collection* mode:
-        these texts, the ones to be judged among them, are known though unlabelled, and belong to
-        the corpus as all fitted texts do.
+        None is *inductive* mode: ranks count the fitted texts of one fold's training pairs, and a
+        prediction depends only on its own pair. Texts are *collection* mode: ranks count these
+        texts and all fitted texts; include the texts to be classified, without labels.
     cv : int or splitter, default=5
-        Question-disjoint folds by which the two rates are measured out of fold; each pair is in
-        one test fold. A splitter whose folds share questions is refused, unless it is an
+        Question-disjoint folds to measure the two rates out of fold; each pair is in one test fold.
+        A splitter whose folds share questions raises an error, unless it is an
         `AllowSharedQuestions`.
     count : {"texts", "questions"}, default="texts"
-        What ranks count: unique texts, as in the paper, or questions, where the texts of a
-        cluster of known duplicates count once, so that a question with many copies does not push
-        a new copy out of its neighbourhood.
+        What ranks count: unique texts, as in the paper, or questions. A question is a cluster of
+        known duplicates, which counts once, so many copies of a question do not push a new copy out
+        of its neighbourhood.
     copies : float, "auto" or None, default="auto"
-        Cosine in the embedder's space, from 0 to 1, above which texts of the corpus are copies that
-        count once (`film.corpus.leaders`). Nobody lists all copies of a question; uncounted, they
+        Cosine in the embedder's space, from 0 to 1, above which texts of the corpus are copies and
+        count once (`film.corpus.leaders`). Otherwise, copies of a question that are not labelled
         push each other out of its neighbourhood. None counts every text, as in the paper. "auto" is
-        0.7 in the default space and None in others, whose cosines mean something else.
+        0.7 in the default space, and None in other spaces, whose cosines have another meaning.
     n_random : int, default=5
         Random dissimilar texts per anchor, in mining.
     memory : str or joblib.Memory, default=None
-        Where to cache embeddings and ranks, by texts and parameters of the embedder but not by
-        ``k`` or ``mode``: a search over k then costs one fit. It must be a folder of your own.
+        Folder to cache embeddings and ranks, to be used by nothing else. ``k`` and ``mode`` do not
+        affect the cache, so a search over k costs one fit.
     random_state : int, default=0
-        Seeds mining and folds. Fixed by default, so that the candidates of a search share fits.
+        Seeds mining and folds. Fixed by default, so the candidates of a search share fits.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         Labels, sorted.
     duplicate_class_ : label
-        The one of duplicates.
+        Label of duplicates.
     embedder_ : estimator
         Fitted embedder.
     out_of_fold_ranks_ : ndarray of int64, shape (n_pairs, 2)
-        Ranks of the training pairs under embedders that saw none of their questions, counted up to
-        1024, or a power of two past k where that is more: enough to choose among smaller k.
+        Ranks of the training pairs by embedders that saw none of their questions, up to 1024, or up
+        to a power of two above k if that is larger; enough to choose a smaller k.
     inside_rate_, outside_rate_ : float
         Share of duplicates among out-of-fold pairs inside and outside k, smoothed by Laplace's
-        rule: what `predict_proba` answers.
+        rule. `predict_proba` returns these rates.
 
     See Also
     --------
@@ -111,10 +110,10 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    A rank grows with the corpus that it counts, so the two rates hold for corpora of one size.
-    They are measured over the training texts of folds, a share 1 - 1/cv of all, and predictions
-    count as many: those of the first fold. Clusters of known duplicates (``count="questions"``)
-    are likewise those of its pairs. With a ``corpus``, every text counts in both.
+    Ranks grow with the corpus, so the two rates hold for one size of corpus. They are measured with
+    the training texts of folds, a share 1 - 1/cv of all. So predictions count as many texts, those
+    of the first fold, with the clusters of known duplicates in its pairs (``count="questions"``).
+    With a ``corpus``, all texts count in both.
 
     References
     ----------
@@ -166,12 +165,12 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         pairs : array-like of str, shape (n_pairs, 2)
             Texts; order within a pair does not matter.
         y : array-like of shape (n_pairs,)
-            Two classes: numbers, of which the greater means duplicates, or words such as
-            "match" and "nonmatch" (`estimators.inputs.duplicate_class`).
+            Two classes: numbers, the larger for duplicates, or words such as "match" and
+            "nonmatch" (`estimators.inputs.duplicate_class`).
         similar : array-like of str, shape (n_similar, 2), default=None
-            More pairs known to be duplicates. They train the embedder and nothing else: the two
-            rates and their prior come from ``pairs``. Out of fold, those linked to a held-out
-            question are left out; in a cross-validation around this estimator that is up to you.
+            Further known duplicates, which train only the embedder; the two rates and their prior
+            come from ``pairs``. Out of fold, pairs linked to a held-out question are left out. If
+            you cross-validate this estimator, leave them out yourself.
 
         Returns
         -------
@@ -181,14 +180,14 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is missing, y has one class only, a parameter is out of range, folds share
-            questions, or no triplet can be mined; before any work.
+            If a text is missing, y has only one class, a parameter is out of range, folds share
+            questions, or no triplet can be mined; raised before any work.
 
         Notes
         -----
-        Costs cv + 1 fits of the embedder, and O(n_pairs · corpus · d) for ranks at worst; see
-        `film.pairs.neighbour_ranks` for what ``k_max`` spares. The fits are a map run by joblib:
-        ``with joblib.parallel_config(n_jobs=2):`` makes two at a time.
+        The embedder is fitted cv + 1 times. Ranks take at most O(n_pairs · corpus · d); see
+        ``k_max`` in `film.pairs.neighbour_ranks`. joblib runs the fits:
+        ``with joblib.parallel_config(n_jobs=2):`` runs two at a time.
         """
         labels, problem, embedder, (out_of_fold, counted), fitted = self._cross_fitted(
             pairs, y, similar, whole=True, n_folds=None
@@ -211,28 +210,28 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     def fit_out_of_fold(
         self, pairs: Any, y: Any, similar: Any = None, *, n_folds: int | None = None
     ) -> np.ndarray:
-        """Rank training pairs by embedders that saw none of their questions, and no more.
+        """Return only the out-of-fold ranks of training pairs, without the last fit.
 
-        These are the `out_of_fold_ranks_` of a `fit`, which costs one fit of the embedder more:
-        enough to choose k, or parameters of the embedder. The estimator stays as it is.
+        These are the `out_of_fold_ranks_` of `fit`, which fits the embedder once more. They suffice
+        to choose k or parameters of the embedder. The estimator does not change.
 
         Parameters
         ----------
         pairs, y, similar : array-like
             As in `fit`.
         n_folds : int, default=None
-            Fit only the first of the folds, so many or all: each costs a fit of the embedder.
+            Number of folds to fit, from the first on; None: all. Each costs a fit of the embedder.
 
         Returns
         -------
         ranks : ndarray of int64, shape (n_pairs, 2)
-            rank(x → x′) and rank(x′ → x), counted as far as `out_of_fold_ranks_`; -1 for the
-            pairs of folds that were not fitted.
+            rank(x → x′) and rank(x′ → x), with the limit of `out_of_fold_ranks_`; -1 for pairs of
+            folds that were not fitted.
 
         Raises
         ------
         TypeError, ValueError
-            As in `fit`, and if ``n_folds`` is no integer from 1 on.
+            As in `fit`, and if ``n_folds`` is not a positive integer.
         """
         if n_folds is not None:
             check_integer("n_folds", n_folds, 1)
@@ -249,7 +248,7 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     @property
     def embedder_(self) -> Any:
-        """Fitted embedder, read from the cache where there is one."""
+        """Fitted embedder, read from the cache if there is one."""
         check_is_fitted(self)
         return self._fitted.get()
 
@@ -264,8 +263,9 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ranks : ndarray of int64, shape (n_pairs, 2)
-            rank(x → x′) and rank(x′ → x). A text without any known word is no text's neighbour:
-            `film.pairs.ranks.INFINITE_RANK`. Texts that read alike after normalisation have rank 0.
+            rank(x → x′) and rank(x′ → x). A text without a known word is never a neighbour; its
+            rank is `film.pairs.ranks.INFINITE_RANK`. Texts that are equal after normalisation have
+            rank 0.
         """
         return self._ranks(pairs, None)
 
@@ -305,13 +305,13 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_pairs,)
-            `duplicate_class_` where the ranks are below k, else the other of `classes_`.
+            `duplicate_class_` if the ranks are below k, otherwise the other class.
         """
         check_is_fitted(self)
         return self._label_where(self._inside(pairs))
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
-        """Share of duplicates that training showed inside or outside k.
+        """Return the share of duplicates inside or outside k, measured out of fold.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self._columns(duplicate)
 
     def k_curve(self, pairs: Any, y: Any, ks: Any = range(1, 56)) -> Rates:
-        """All rates of the rule for every k at once (paper, figure 4).
+        """Return all rates of the rule for every k (paper, figure 4).
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         rates : Rates
-            Arrays over ks. Its inside and outside rates are those of the given pairs.
+            Arrays over ks. Inside and outside rates are measured on the given pairs.
         """
         ks = list(ks)
         ranks = effective_ranks(self._ranks(pairs, _count_past(max(ks, default=1))), self.mode)
@@ -349,7 +349,7 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return rates_over_k(ranks, labels, ks)
 
     def _cross_fitted(self, pairs: Any, y: Any, similar: Any, whole: bool, n_folds: Any) -> Any:
-        """Check everything, rank pairs out of fold, and as a whole fit an embedder to all pairs."""
+        """Check everything, rank pairs out of fold, and optionally fit an embedder on all pairs."""
         k_max = max(_OUT_OF_FOLD_COUNT, _count_past(check_integer("k", self.k, 1)))
         check_choice("mode", self.mode, MODES)
         copies = self._counted_copies()
@@ -384,5 +384,5 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
 
 def _count_past(k: Any) -> int:
-    """Give the power of two that ranks are counted up to where k is asked."""
+    """Return the power of two above k up to which ranks are counted."""
     return max(_LEAST_COUNT, 1 << (int(k) - 1).bit_length() if k > 0 else 0)

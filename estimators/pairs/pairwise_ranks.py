@@ -1,4 +1,4 @@
-"""Neighbour ranks of the pairs of a problem in learned spaces; caches know them by their keys."""
+"""Neighbour ranks of pairs in learned spaces, with cache keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def out_of_fold_ranks(
     folds: list[Fold],
     fitted: list[Any],
 ) -> np.ndarray:
-    """Rank the pairs of each fold by the embedder that was fitted to the others; -1 without."""
+    """Rank the pairs of each fold by an embedder fitted on the other folds; -1 for other pairs."""
     ranks = np.full(problem.codes.shape, -1, dtype=np.int64)
     for (train, test), own in zip(folds, fitted, strict=False):
         points = embed(own.get(), problem.texts)
@@ -40,7 +40,7 @@ def counted_texts(
     problem: PairProblem,
     points: np.ndarray,
 ) -> np.ndarray:
-    """Numbers of the texts that ranks count: one of those that are closer than ``copies``."""
+    """Return the numbers of the texts that ranks count: one of each group of ``copies``."""
     counted = problem.counted(rows)
     return counted if copies is None else counted[leaders(points[counted], copies)]
 

@@ -1,4 +1,4 @@
-"""Duplicate classifiers with their members chosen: for many labels, and for a few hundred."""
+"""Duplicate classifiers with chosen members: for many labels, and for a few hundred."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ def fast_duplicates(
     Parameters
     ----------
     d, rank : int
-        Of `FILM`, on the TF-IDF of words; ``d`` is at most ``rank``.
+        Parameters of `FILM` on the TF-IDF of words; ``d`` is at most ``rank``.
     neighbourhood : int, "auto" or None, default="auto"
-        As in `DuplicateClassifier`. It says most in collection mode, and nothing of use where few
-        pairs are labelled.
+        As in `DuplicateClassifier`. It helps most in collection mode, and not with few labels.
     random_state : int, default=0
-        Seeds everything.
+        Seed.
     **params : dict
         Further parameters of `DuplicateClassifier`, such as ``corpus``, ``prior``, ``cv``,
         ``memory``, ``verbose``.
@@ -137,7 +136,7 @@ def few_label_duplicates(
     svd = TruncatedSVD(min(rank, n_words - 1), random_state=random_state)
     latent = Pipeline([("tfidf", vectorizer), ("svd", svd)]).fit(texts)
     trees = ExtraTreesClassifier(300, min_samples_leaf=3, random_state=random_state)
-    # A frozen estimator wants a y in its fit, and a pipeline hands it one, None among them.
+    # The fit of a frozen estimator requires y, and a pipeline passes one, even None.
     lexical = Pipeline([("lexical", FrozenEstimator(LexicalFeatures().fit(pairs)))])
     return DuplicateClassifier(
         [("latent", FrozenEstimator(latent))],

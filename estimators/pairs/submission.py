@@ -1,4 +1,4 @@
-"""Predictions of many pairs, and the file that Kaggle's question pairs competition asks for."""
+"""Predictions of many pairs, and the submission file of Kaggle's question pairs competition."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from film.datasets import atomic_writer, write_submission
 from film.pairs import shift_prior
 
 BLOCK = 20_000
-"""Most pairs that a model sees at once: it bounds the memory and changes no probability."""
+"""Maximum number of pairs per call of the model; it bounds memory and changes no probability."""
 
 
 def duplicate_probabilities(
     model: Any, pairs: Any, *, advance: Callable[[int], Any] | None = None
 ) -> NDArray[np.float64]:
-    """Probability that pairs are duplicates, `BLOCK` pairs at a time.
+    """Return probabilities of duplicates, computed `BLOCK` pairs at a time.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def duplicate_probabilities(
     Raises
     ------
     TypeError, ValueError
-        If a text is missing; before any work.
+        If a text is missing; raised before any work.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def probabilities_and_familiarities(
     *,
     advance: Callable[[int], Any] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probability and familiarity of pairs, `BLOCK` at a time, each text of a block encoded once.
+    """Return probability and familiarity of pairs; each text of a block is encoded once.
 
     Parameters
     ----------
@@ -84,15 +84,15 @@ def probabilities_and_familiarities(
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
     encodings : Encodings, default=None
-        What `DuplicateClassifier.adapt` encoded of the pairs. The first block takes it, and no
-        later one, since it grows with the texts.
+        Vectors that `DuplicateClassifier.adapt` encoded. Only the first block uses them, since they
+        grow with the texts.
     advance : callable, optional
         As for `duplicate_probabilities`.
 
     Returns
     -------
     probabilities, familiarities : ndarrays of float64, shape (n_pairs,)
-        As `duplicate_probabilities` and `DuplicateClassifier.familiarity` give them.
+        As from `duplicate_probabilities` and `DuplicateClassifier.familiarity`.
 
     Warns
     -----
@@ -124,7 +124,7 @@ def write_predictions(
     prior_from: float | None = None,
     advance: Callable[[int], Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Judge pairs and write the submission, ``test_id,is_duplicate``, whole or not at all.
+    """Score pairs and write the submission, ``test_id,is_duplicate``, completely or not at all.
 
     Parameters
     ----------
@@ -133,14 +133,14 @@ def write_predictions(
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
     ids : array-like of shape (n_pairs,)
-        Names of the pairs.
+        Ids of the pairs.
     path : str, path-like or text stream
-        The CSV file to make or to replace.
+        The CSV file to create or replace.
     prior : float in (0, 1), optional
-        Share of duplicates among the pairs, 0.1746 in Kaggle's test set; probabilities are
-        shifted to it by Bayes' rule. None leaves them as the model gives them.
+        Share of duplicates among the pairs, 0.1746 in Kaggle's test set; Bayes' rule shifts
+        probabilities to it. None: no shift.
     prior_from : float in (0, 1), optional
-        Prior that the model's probabilities hold at. None is its ``prior_``.
+        Prior of the model's probabilities. None is its ``prior_``.
     advance : callable, optional
         As for `duplicate_probabilities`.
 
@@ -152,9 +152,9 @@ def write_predictions(
     Raises
     ------
     TypeError, ValueError
-        If a text is missing, a prior lies outside (0, 1), or there is not one id per pair.
+        If a text is missing, a prior is outside (0, 1), or there is not one id per pair.
     OSError
-        When the file cannot be written, as in `film.datasets.atomic_writer`.
+        If the file cannot be written, as in `film.datasets.atomic_writer`.
 
     Examples
     --------
@@ -181,26 +181,26 @@ def write_predictions(
 
 
 def keep_pairs(rows: Iterable[tuple[Any, str, str]], folder: str | os.PathLike[str]) -> RowBlocks:
-    """Keep named pairs in blocks on disk, `BLOCK` pairs each, for `write_kept_predictions`.
+    """Write pairs with ids to blocks on disk, `BLOCK` pairs each, for `write_kept_predictions`.
 
     Parameters
     ----------
     rows : iterable of (id, text, text)
         A stream; one block is in memory at a time. Ids are texts or numbers.
     folder : path
-        As in `film.corpus.write_blocks`, which goes on with a folder that was left unfinished.
+        As in `film.corpus.write_blocks`, which continues an unfinished folder.
 
     Returns
     -------
     pairs : RowBlocks
-        A text of JSON per pair.
+        One JSON text per pair.
     """
     made_by = {"what": "named pairs"}
     return write_blocks(folder, cut_rows(map(json.dumps, rows), BLOCK), made_by=made_by)
 
 
 def kept_texts(pairs: RowBlocks) -> list[str]:
-    """Texts of pairs on disk that `DuplicateClassifier.adapt` would look at, were it given all.
+    """Return the texts of pairs on disk that `DuplicateClassifier.adapt` would use of all texts.
 
     Parameters
     ----------
@@ -237,25 +237,25 @@ def write_kept_predictions(
     n_jobs: int | None = None,
     advance: Callable[[int], Any] | None = None,
 ) -> float:
-    """Judge pairs in blocks on disk and write the submission, from where a killed run stopped.
+    """Score pairs in blocks on disk and write the submission; a killed run continues.
 
     Parameters
     ----------
     model : classifier of pairs
-        As for `duplicate_probabilities`; picklable where several processes share the work.
+        As for `duplicate_probabilities`; picklable if several processes share the work.
     pairs : RowBlocks
         From `keep_pairs`.
     path, prior, prior_from
         As for `write_predictions`.
     keep : path
-        Folder of the blocks that are judged.
+        Folder of the scored blocks.
     model_digest : str
-        Tells the model from others, for instance the hash of its file: blocks that another model
-        judged are not mixed in.
+        Identifies the model, for example by the hash of its file, so that blocks scored by another
+        model are not mixed in.
     n_jobs : int, default=None
-        Processes, as joblib counts them; None takes those of `joblib.parallel_config`, else one.
+        Processes, as in joblib; None uses `joblib.parallel_config`, otherwise one.
     advance : callable, optional
-        Called with the number of pairs that are judged since the last call.
+        Called with the number of pairs scored since the last call.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def write_kept_predictions(
     FileExistsError, BlockingIOError, OSError
         As in `film.corpus.write_blocks`.
     ValueError
-        If a prior lies outside (0, 1).
+        If a prior is outside (0, 1).
 
     Examples
     --------
@@ -335,7 +335,7 @@ def _judged(read: Callable[[], Any], rows: list[str], start: int) -> NDArray[np.
 def _shift(
     model: Any, prior: float | None, prior_from: float | None
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """Shift of probabilities to a prior; wrong priors are refused at once."""
+    """Return a function that shifts probabilities to a prior; raise for invalid priors."""
     if prior is None:
         return lambda probabilities: probabilities
     start: Any = model.prior_ if prior_from is None else prior_from

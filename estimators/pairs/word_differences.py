@@ -1,4 +1,4 @@
-"""Pairs of texts as the words they share and the words only one of them has."""
+"""Features of pairs: words in both texts, and words in only one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from film.text import token_text
 class WordDifferences(TransformerMixin, BaseEstimator):
     """Turn pairs into sparse features "in both texts" and "in one text only".
 
-    A logistic regression on them learns which words matter when they are missing on one side,
-    something that no similarity of the two texts can tell.
+    A logistic regression on these features learns which words matter if only one text has them; no
+    similarity of the two texts shows this.
 
     Parameters
     ----------
     vectorizer : estimator, default=None
-        Texts → sparse non-negative features. None counts words and bigrams of normalised text,
-        present or not; of more than 1000 texts, those that occur in at least two.
+        Maps texts to sparse non-negative features. None: whether words and bigrams of normalised
+        text are present; with more than 1000 texts, only those in at least two texts.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         Returns
         -------
         features : csr_array of shape (n_pairs, 2 D)
-            First what is in both texts, then what is in one only.
+            First the features in both texts, then those in only one.
         """
         check_is_fitted(self)
         pairs = check_pairs(pairs)
@@ -121,7 +121,7 @@ class WordDifferences(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str, shape (2 D,)
-            The vectoriser's, with "both: " and "one: " before.
+            Names of the vectoriser, with the prefixes "both: " and "one: ".
         """
         check_is_fitted(self)
         names = self.vectorizer_.get_feature_names_out()

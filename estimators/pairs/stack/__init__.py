@@ -1,1 +1,1 @@
-"""Parts of the stack under `DuplicateClassifier`."""
+"""Parts of the stack of `DuplicateClassifier`."""

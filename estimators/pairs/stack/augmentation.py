@@ -1,4 +1,4 @@
-"""More duplicates for a final model to learn from: texts beside themselves, with a small edit."""
+"""Further duplicates to train a final model: pairs of a text and its edited copy."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from estimators.inputs import as_texts
 from film.text import token_text
 
 WEIGHT = 0.01
-"""Weight of all near copies together, as a share of that of the training pairs."""
+"""Total weight of near copies, as a share of the weight of the training pairs."""
 
 FEWEST, MOST = 20, 1000
 
 
 def near_copies(texts: list[str], random_state: int) -> NDArray[np.object_]:
-    """Make pairs of a text and the same with one small edit, in turns of five kinds.
+    """Make pairs of a text and its copy with one small edit, in turns of five kinds.
 
-    The kinds are: another end of the sentence, a letter doubled, two letters swapped, a letter
-    dropped (each in a word of five letters or more, never in a number), and another end where
-    every letter is replaced, so that no word is known.
+    The kinds are: another end of the sentence; a letter doubled, two letters swapped, or a letter
+    dropped, each in a word of at least five letters and never in a number; and another end of the
+    sentence where all letters are replaced, so that no word is known.
 
-    ``texts`` are sorted, each once. Of n texts come n / 10 pairs, within `FEWEST` and `MOST`; the
-    same texts and seed give the same pairs.
+    ``texts`` are sorted and unique. From n texts come n / 10 pairs, between `FEWEST` and `MOST`;
+    the same texts and seed give the same pairs.
     """
     rng = np.random.default_rng(random_state)
     written = [text for text in texts if token_text(text)]
@@ -70,11 +70,11 @@ def _next_letter(letter: str) -> str:
 def with_near_copies(
     inputs: NDArray[np.float64], labels: NDArray[Any], near: NDArray[np.float64], weights: Any
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
-    """Add near copies as a few more duplicates to what a final model learns from.
+    """Add near copies as further duplicates to the training rows of a final model.
 
-    They stand where training pairs hardly ever are, so that elsewhere probabilities stay as they
-    were. All near copies together have `WEIGHT` of the weight of the others, which is 1 each where
-    ``weights`` is None.
+    They lie where training pairs are rare, so other probabilities hardly change. All near copies
+    together have a share `WEIGHT` of the weight of the other rows, which is 1 each if ``weights``
+    is None.
     """
     rows = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
     extra = np.full(len(near), WEIGHT * rows.sum() / max(len(near), 1))

@@ -1,4 +1,4 @@
-"""Members and final models that did not see what they judge."""
+"""Cross-fitting: members and final models score pairs that they did not see."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from estimators.pairs.stack.member_folds import MemberPlan, is_frozen
 from film.pairs import shift_prior
 
 NETWORK_STEPS = 10
-"""Steps of a progress bar that a fit of a network counts for: it takes so much longer."""
+"""Steps of a progress bar for the fit of a network, which takes much longer than others."""
 
 
 def fit_members(
@@ -35,12 +35,12 @@ def fit_members(
     advance: Advance | None,
     verbose: int,
 ) -> tuple[NDArray[np.float64], list[tuple[str, Any]], dict[str, member_columns.Collection]]:
-    """Judge each fold by members fitted to the others, and fit them to all pairs.
+    """Score each fold by members fitted on the other folds, and fit members on all pairs.
 
     Clones of members are fitted, each with its ``fit_params``; ``cache`` is `joblib.Memory.cache`.
-    ``advance`` is moved by `count_steps` in all; with ``verbose`` members show their own progress.
-    Gives the columns of all members out of fold, the members fitted to all pairs, and of embedders
-    the texts that ranks count.
+    ``advance`` moves by `count_steps` in total; with ``verbose``, members show their own progress.
+    Returns the out-of-fold columns of all members, the members fitted on all pairs, and, for
+    embedders, the texts that ranks count.
     """
     fit_member = cached_fit(cache)
     judge = cache(_fit_on_fold, ignore=["problem", "fit_member", "encodings", "verbose"])
@@ -109,21 +109,21 @@ def fit_members(
 
 
 def count_steps(plans: list[MemberPlan]) -> int:
-    """Give by how many steps `fit_members` advances."""
+    """Return the number of steps of `fit_members`."""
     return sum(
         _steps(plan.member) * (1 if plan.is_frozen else len(plan.folds) + 1) for plan in plans
     )
 
 
 def _steps(member: Any) -> int:
-    """Give the steps of a progress bar that one fit of a member counts for."""
+    """Return the steps of the progress bar for one fit of a member."""
     params = member.get_params(deep=True)
     trains = any(value for name, value in params.items() if name.rpartition("__")[2] == "epochs")
     return NETWORK_STEPS if trains and not is_frozen(member) else 1
 
 
 def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:
-    """Say which member failed where, what is kept, and how to go on."""
+    """Return which member failed where, what is kept, and how to continue."""
     kept = _location_of(cache)
     done = "; ".join(finished) or "nothing"
     where = (
@@ -250,7 +250,7 @@ def nested_inputs(
 
 
 def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> Iterator[Any]:
-    """Yield rows to fit to, and what to judge then: its fold, its rows, the fold held out."""
+    """Yield training rows, and the rows to score with their fold and the held-out fold."""
     rows_of = [np.flatnonzero(fold_of_row == fold) for fold in range(n_folds)]
     if n_folds > 2:
         for i, j in combinations(range(n_folds), 2):
@@ -267,10 +267,10 @@ def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> It
 def rows_to_learn_from(
     fold: int, fold_of_row: NDArray[Any], part_of_fold: NDArray[Any] | None
 ) -> NDArray[np.intp]:
-    """Give the rows whose inputs no label of a fold has reached: those of other folds.
+    """Return the rows of other folds whose inputs do not depend on labels of a fold.
 
-    Where members have folds of their own, which are parts of several folds, a row of another part
-    was judged by members that saw the fold; rows of the same part were not.
+    If members have their own folds, each a union of several folds, rows of another union were
+    scored by members that saw the fold; rows of the same union were not.
     """
     others = fold_of_row != fold
     if part_of_fold is not None:
@@ -288,10 +288,10 @@ def cross_fitted_probabilities(
     prior: float,
     routing: bool,
 ) -> NDArray[np.float64]:
-    """Judge each fold by a clone of the final model, fitted to the other folds.
+    """Score each fold by a clone of the final model, fitted on the other folds.
 
-    ``inputs`` are those of `nested_inputs`, ``fit_params`` those of ``final.fit`` on all pairs, as
-    metadata routing gives them where ``routing``; what has one entry per pair is taken apart.
+    ``inputs`` come from `nested_inputs`. ``fit_params`` are those of ``final.fit`` on all pairs,
+    from metadata routing if ``routing``; parameters with one entry per pair are split by folds.
     Probabilities are at ``prior``.
     """
     n = len(labels)

@@ -1,4 +1,4 @@
-"""Vectors by frozen encoders, so that members that begin with the same one share its work."""
+"""Vectors by frozen encoders, shared by members that begin with the same encoder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHANGES_NO_VECTOR = ("batch_size", "cache", "device", "verbose")
 
 
 def frozen_start(member: Any) -> tuple[Any, Any]:
-    """Part an embedder into the frozen encoder that it begins with and the rest, each may be None.
+    """Split an embedder into its frozen first encoder and the rest; each may be None.
 
     The rest of a pipeline keeps its steps, fitted or not.
     """
@@ -30,18 +30,18 @@ def frozen_start(member: Any) -> tuple[Any, Any]:
 class Encodings:
     """Vectors of texts by frozen encoders, each text encoded once by each of them.
 
-    They are kept as long as this object is: the length of a fit, or of calls that predict.
+    They are kept as long as this object: for one fit or one prediction.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[dict[str, int], list[np.ndarray]]] = {}
 
     def __reduce__(self) -> Any:
-        # Processes and caches begin with none.
+        # Other processes and caches start empty.
         return Encodings, ()
 
     def vectors(self, encoder: Any, texts: list[str]) -> np.ndarray:
-        """Give the (n, h) vectors of texts by an encoder, fitted if need be."""
+        """Return the (n, h) vectors of texts by an encoder, which is fitted if necessary."""
         kept = {
             name: value
             for name, value in encoder.get_params(deep=False).items()
@@ -64,7 +64,7 @@ class Encodings:
         return blocks[0][[places[text] for text in texts]]
 
     def embed(self, fitted: Any, texts: list[str]) -> np.ndarray:
-        """Give dense vectors of texts by a fitted embedder, (n, d)."""
+        """Return dense vectors of texts by a fitted embedder, (n, d)."""
         encoder, rest = frozen_start(fitted)
         if encoder is None:
             points = transformed_by_words(fitted, as_texts(texts))
@@ -94,6 +94,6 @@ class Encodings:
             return embedder.fit(as_texts(texts), triplets)
         encoder.fit(texts[:1])
         if rest is not None:
-            # The steps are those of the embedder itself, which is fitted by this.
+            # The steps are those of the embedder itself, which this fits.
             rest.fit(self.vectors(encoder, texts), triplets)
         return embedder

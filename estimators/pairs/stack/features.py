@@ -1,4 +1,4 @@
-"""The features of pairs that stand beside the members of a stack."""
+"""Features of pairs in addition to the members of a stack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimators.pairs.lexical import LexicalFeatures
 
 
 def checked_features(features: Any) -> Any:
-    """Give the unfitted transformer that the parameter ``features`` stands for, None for None."""
+    """Return the unfitted transformer of the parameter ``features``, None for None."""
     if isinstance(features, str):
         check_choice("features", features, ("lexical",))
         return LexicalFeatures()
@@ -21,7 +21,7 @@ def checked_features(features: Any) -> Any:
 
 
 def with_corpus(pairs: np.ndarray, corpus: list[str]) -> np.ndarray:
-    """Add known texts to pairs, each as a pair with itself, so that features know rare words."""
+    """Add known texts to pairs, each paired with itself, so that features count their words."""
     known = as_texts(corpus)
     return np.vstack([pairs, np.column_stack([known, known])])
 
@@ -40,7 +40,7 @@ def dense_features(fitted: Any, pairs: np.ndarray) -> np.ndarray:
 
 
 def names_of_features(fitted: Any, n: int) -> list[str]:
-    """Name n features, by their numbers where the transformer has no names."""
+    """Return names of n features; numbers if the transformer has no names."""
     try:
         return [str(name) for name in fitted.get_feature_names_out()] if n else []
     except AttributeError:  # also of a pipeline, when one of its steps names nothing

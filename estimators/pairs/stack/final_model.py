@@ -1,4 +1,4 @@
-"""The final model of a stack: the default ones, weights of rows, and the prior it learned at."""
+"""The final model of a stack: the default models, weights of rows, and the prior."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN_PRIORS = ("class_weight", "class_prior", "priors")
 _GRIDS = ("param_grid", "param_distributions")
 
 NEIGHBOURS = 20
-"""Texts of a neighbourhood, unless another number is asked for."""
+"""Default number of texts of a neighbourhood."""
 
 DIFFERENCES = frozenset(
     (
@@ -36,11 +36,11 @@ DIFFERENCES = frozenset(
         "negated words unshared",
     )
 )
-"""Features of which more can only lower a probability of boosted trees."""
+"""Features that can only lower the probability of boosted trees."""
 
 
 def checked_neighbourhood(neighbourhood: Any, n_pairs: int) -> int | None:
-    """Give the number of neighbours, None for none; "auto" is none where few pairs are labelled."""
+    """Return the number of neighbours or None; "auto" is None with few labelled pairs."""
     if isinstance(neighbourhood, str):
         check_choice("neighbourhood", neighbourhood, ("auto",))
         return NEIGHBOURS if n_pairs >= BOOSTING_PAIRS else None
@@ -48,7 +48,7 @@ def checked_neighbourhood(neighbourhood: Any, n_pairs: int) -> int | None:
 
 
 def checked_final(final: Any, n_pairs: int, random_state: int) -> Any:
-    """Give an unfitted copy of the final model; None is the default for so many pairs."""
+    """Return an unfitted copy of the final model; None is the default for this many pairs."""
     if final is not None:
         if not (hasattr(final, "predict_proba") and is_classifier(final)):
             raise TypeError(
@@ -75,7 +75,7 @@ def checked_final(final: Any, n_pairs: int, random_state: int) -> Any:
 
 
 def _check_own_prior(final: Any) -> None:
-    """Raise ValueError where a final model would give probabilities at a prior of its own."""
+    """Raise ValueError if a final model would change the prior of its probabilities."""
     for name, value in final.get_params(deep=True).items():
         parameter = name.rpartition("__")[2]
         searched = str(value) if parameter in _GRIDS else ""
@@ -89,7 +89,7 @@ def _check_own_prior(final: Any) -> None:
 
 
 def make_logistic() -> Any:
-    """Give the final model of few pairs: strongly regularised, on standardised inputs."""
+    """Return the final model for few pairs: strongly regularised, on standardised inputs."""
     scaler, model = StandardScaler(), LogisticRegression(C=0.05, max_iter=1000)
     if sklearn.get_config().get("enable_metadata_routing"):
         scaler.set_fit_request(sample_weight=False)
@@ -98,7 +98,7 @@ def make_logistic() -> Any:
 
 
 def weight_parameter(final: Any) -> str:
-    """Name the argument of ``final.fit`` that takes the weights of rows."""
+    """Return the argument of ``final.fit`` for the weights of rows."""
     inside = isinstance(final, Pipeline) and not sklearn.get_config()["enable_metadata_routing"]
     return f"{final.steps[-1][0]}__sample_weight" if inside else "sample_weight"
 
@@ -106,11 +106,10 @@ def weight_parameter(final: Any) -> str:
 def fit_default(
     final: Any, names: list[str], inputs: np.ndarray, labels: np.ndarray, weights: np.ndarray
 ) -> None:
-    """Fit a default final model with weights of rows, boosted trees monotone where they should.
+    """Fit a default final model with weights of rows; boosted trees have monotone inputs.
 
-    Similarities of members raise a probability. Of the lexical features, only those that name a
-    difference in meaning lower it: inside training data, order on overlaps and edits as well costs
-    accuracy.
+    Similarities of members can only raise a probability. Lexical features that show a difference in
+    meaning can only lower it. Overlaps and edits are not monotone, since this costs accuracy.
     """
     if isinstance(final, HistGradientBoostingClassifier):
         ends = tuple(f": {column}" for column in (EMBEDDER_COLUMNS[0], *PREDICTOR_COLUMNS))
@@ -128,9 +127,9 @@ def fit_final(
     copies: np.ndarray | None,
     fit_params: dict[str, Any],
 ) -> Any:
-    """Fit a final model: a default one, which learns from inputs of near copies, or one of others.
+    """Fit a default final model, which also learns from near copies, or the user's model.
 
-    ``copies`` is None for the latter.
+    ``copies`` is None for the user's model.
     """
     if copies is None:
         return final.fit(inputs, labels, **fit_params)
@@ -140,7 +139,7 @@ def fit_final(
 
 
 def reaching_weights(final: Any, fit_params: dict[str, Any]) -> Any:
-    """Give the row weights that reach the model at the end of a pipeline, None if none do.
+    """Return the row weights that reach the model at the end of a pipeline, or None.
 
     ``fit_params`` are those of ``final.fit``: "sample_weight", as "step__sample_weight" for a
     pipeline unless metadata routing is on.
@@ -159,16 +158,16 @@ def reaching_weights(final: Any, fit_params: dict[str, Any]) -> Any:
 
 
 def prior_of(labels: NDArray[Any], weights: Any = None) -> float:
-    """Return the weighted share of duplicates, at which the probabilities of a model hold.
+    """Return the weighted share of duplicates, for which a model's probabilities hold.
 
-    ``weights`` come from `reaching_weights`. `checked_final` refuses models that would move their
-    probabilities to another share.
+    ``weights`` come from `reaching_weights`. `checked_final` raises an error for models that change
+    the prior.
     """
     return float(np.average(labels, weights=weights))
 
 
 def check_weights(weights: Any, labels: NDArray[Any]) -> None:
-    """Raise ValueError unless row weights are finite, not negative, and some in both classes."""
+    """Raise ValueError unless row weights are finite, at least 0, and positive in both classes."""
     if weights is None:
         return
     rows = np.asarray(weights, dtype=np.float64)

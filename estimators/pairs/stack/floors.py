@@ -1,4 +1,4 @@
-"""Least probabilities of texts that are nearly or wholly the same by their spelling."""
+"""Least probabilities of texts with nearly or exactly the same spelling."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SAME_TOKENS = 0.99
 """Least probability of pairs with the same tokens (`film.text.token_text`), at any prior."""
 
 SPELLED_ALIKE = 0.95
-"""Least probability, before any shift of the prior, of pairs that differ by one slip of the pen.
+"""Least probability, before any shift of the prior, of pairs that differ by a spelling mistake.
 
-About so many of them are duplicates in Quora's training set.
+About this share of them are duplicates in Quora's training set.
 """
 
 
 class Sameness(Enum):
-    """How far two texts are the same by their spelling."""
+    """Degree to which two texts have the same spelling."""
 
     OTHER = ""
     SPELLED_ALIKE = "the texts differ by one slip of the pen (a letter of one word, or a space)"

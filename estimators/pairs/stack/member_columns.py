@@ -1,4 +1,4 @@
-"""Columns that fitted members compute for pairs: inputs of the final model."""
+"""Columns of fitted members for pairs, the inputs of the final model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def columns_out_of_fold(
     known = _known_codes(problem)
     points = encodings.embed(fitted, [problem.texts[code] for code in known])
     if problem.asked is not None:
-        # The corpus is the same for every fold, and so is the one search.
+        # The corpus is the same for every fold, so one search suffices.
         folds = [(np.empty(0, dtype=int), np.arange(len(problem.pairs)))]
     columns: Any = None
     for train, test in folds:
@@ -89,7 +89,7 @@ def final_inputs(
 
 @savable
 class Collection:
-    """Texts that ranks count, as points of one fitted embedder."""
+    """Texts that ranks count, as vectors of one fitted embedder."""
 
     def __init__(self, texts: list[str], points: np.ndarray, counted: np.ndarray) -> None:
         self.texts = texts  # as `token_text` gives them
@@ -117,8 +117,8 @@ def make_collection(
 ) -> Collection:
     """Embed the texts that ranks count at prediction.
 
-    In inductive mode ``rows`` are the training rows of one fold: a corpus as large, and as free of
-    a new question's cluster mates, as those that out-of-fold ranks ran over.
+    In inductive mode, ``rows`` are the training rows of one fold. So the corpus is as large as in
+    training, and also contains no duplicates of a new question.
     """
     inductive = problem.asked is None
     known = np.unique(problem.codes[rows]) if inductive else _known_codes(problem)
@@ -131,8 +131,8 @@ def make_collection(
 
 
 def _known_codes(problem: PairProblem) -> np.ndarray:
-    """Numbers of the texts of the pairs and of the corpus; further duplicates are left out."""
-    # Only training questions have further duplicates: counted, their ranks would differ in kind.
+    """Return the numbers of the texts of pairs and corpus, without further duplicates."""
+    # Only training questions have further duplicates; counting them would bias ranks.
     asked = [] if problem.asked is None else [problem.asked]
     return np.unique(np.concatenate([problem.codes.ravel(), *asked]))
 
@@ -169,9 +169,9 @@ def _embedder_columns(
 def _predictor_column(fitted: Any, pairs: np.ndarray) -> np.ndarray:
     """Compute the column of a pair predictor, the mean over both orders of a pair.
 
-    Regressors with a `similarity` score both orders alike but for rounding, unless their plan is
-    one-sided; they predict once, with the texts of a pair in alphabetical order. Pipelines that
-    begin with features of unordered pairs predict once too.
+    Regressors with a `similarity` have equal scores for both orders, up to rounding, unless their
+    plan is one-sided. They predict once, with the texts of a pair in alphabetical order. Pipelines
+    that begin with features of unordered pairs also predict once.
     """
     if isinstance(fitted, Pipeline) and isinstance(fitted.steps[0][1], ORDERLESS):
         return _predictions(fitted, pairs)[:, None]

@@ -1,4 +1,4 @@
-"""How each member of a stack is fitted: anew for each fold, for a few parts of folds, or once."""
+"""Folds of each member of a stack: all folds, a few unions of folds, or a single fit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from estimators.encoders import SentenceEncoder
 from estimators.inputs import Fold, check_integer
 
 LEAST_FOLDS = 2
-"""Folds of the stack in each part, so that a final model may learn from one to judge another."""
+"""Least number of folds per part, so that a final model can learn from one and score another."""
 
 
 @dataclass(frozen=True)
 class MemberPlan:
-    """A member with the folds that it is fitted for.
+    """A member with its folds.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class MemberPlan:
     folds : list of (ndarray, ndarray)
         Rows of training and test.
     is_frozen : bool
-        Whether it learns nothing, so that one fit serves every fold.
+        Whether it learns nothing, so that one fit serves all folds.
     has_own_folds : bool
-        Whether its folds are parts of several folds of the stack.
+        Whether each of its folds is a union of several folds of the stack.
     """
 
     name: str
@@ -43,11 +43,11 @@ class MemberPlan:
 
 
 def is_frozen(member: Any) -> bool:
-    """Whether a member's results depend neither on labels nor on the texts that it is fitted to.
+    """Return whether a member's results depend neither on labels nor on its training texts.
 
-    Frozen are a `sklearn.frozen.FrozenEstimator`, a `SentenceEncoder` that does not whiten, token
-    matching and an `RCMDRegressor` without training, unless they count words or learn a map of
-    tokens (`TokenFILM`), and pipelines of frozen steps alone.
+    Frozen members are: a `sklearn.frozen.FrozenEstimator`; a `SentenceEncoder` without whitening;
+    token matching and an untrained `RCMDRegressor`, unless they count words or learn a map of
+    tokens (`TokenFILM`); and pipelines of frozen steps.
     """
     # Imported here: token regressors import the explanations, which scoring does not need.
     from estimators.tokens import RCMDRegressor, TokenMatchingRegressor
@@ -68,7 +68,7 @@ def is_frozen(member: Any) -> bool:
 
 
 def check_member_cv(member_cv: Any, members: list[tuple[str, Any]]) -> dict[str, int]:
-    """Give the number of parts of each member that has one, or raise where it cannot have."""
+    """Return the checked number of folds of each member that has its own."""
     if member_cv is None:
         return {}
     if not isinstance(member_cv, Mapping):
@@ -94,9 +94,9 @@ def check_member_cv(member_cv: Any, members: list[tuple[str, Any]]) -> dict[str,
 
 
 def parts_of_folds(n_folds: int, n_parts: int) -> NDArray[np.intp]:
-    """Give the part of each fold: neighbouring folds go together, evenly.
+    """Return the union ("part") of each fold: consecutive folds, evenly divided.
 
-    Raises ValueError unless each part holds `LEAST_FOLDS`.
+    Raises ValueError unless each part has `LEAST_FOLDS` folds.
     """
     if n_folds < LEAST_FOLDS * n_parts:
         raise ValueError(
@@ -109,10 +109,10 @@ def parts_of_folds(n_folds: int, n_parts: int) -> NDArray[np.intp]:
 def make_plans(
     members: list[tuple[str, Any]], parts: dict[str, int], folds: Sequence[Fold]
 ) -> list[MemberPlan]:
-    """Say of each member for which folds it is fitted.
+    """Return each member with its folds.
 
-    Those with a number of parts are fitted to the folds outside of each part and judge its folds,
-    so that no judgement is by a model that saw the questions of its pair.
+    For each of its parts, a member with its own folds is fitted on the folds outside and scores the
+    folds inside, so no pair is scored by a model trained on its questions.
     """
     plans = []
     for name, member in members:

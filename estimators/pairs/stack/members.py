@@ -21,7 +21,7 @@ PREDICTOR_COLUMNS = ("verdict",)
 
 
 def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]:
-    """Give unfitted copies of named members; names must differ from those of parameters."""
+    """Return unfitted copies of named members; names must differ from those of parameters."""
     example = 'give a list such as [("film", make_pipeline(TfidfVectorizer(), FILM()))]'
     if not isinstance(members, list) or not members:
         raise TypeError(f"members={members!r} is no list of (name, estimator): {example}")
@@ -51,12 +51,12 @@ def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]
 
 
 def is_predictor(member: Any) -> bool:
-    """Whether a member judges pairs itself; else it gives vectors of texts."""
+    """Return whether a member predicts pairs; otherwise it embeds texts."""
     return is_classifier(member) or is_regressor(member)
 
 
 def columns_of(member: Any, neighbourhood: int | None) -> tuple[str, ...]:
-    """Names of a member's columns; of an embedder those of so many neighbours among them."""
+    """Return names of a member's columns, for an embedder with those of its neighbourhood."""
     if is_predictor(member):
         return PREDICTOR_COLUMNS
     return EMBEDDER_COLUMNS if neighbourhood is None else EMBEDDER_COLUMNS + NEIGHBOURHOOD_NAMES
@@ -65,7 +65,7 @@ def columns_of(member: Any, neighbourhood: int | None) -> tuple[str, ...]:
 def with_columns(
     members: list[tuple[str, Any]], neighbourhood: int | None
 ) -> list[tuple[str, Any, list[int]]]:
-    """Give each named member with the numbers of its columns among the final model's inputs."""
+    """Return each named member with the numbers of its columns in the final model's inputs."""
     counts = [len(columns_of(member, neighbourhood)) for _, member in members]
     stops = np.cumsum(counts).tolist()
     return [
@@ -84,7 +84,8 @@ def fit_embedder(
 ) -> Any:
     """Fit a clone on the texts of some pairs and triplets mined from their labels.
 
-    ``key`` names the problem for a cache that ignores ``problem``, ``encodings`` and ``verbose``.
+    ``key`` identifies the problem for a cache that ignores ``problem``, ``encodings`` and
+    ``verbose``.
     """
     used, triplets = problem.triplets(rows)
     texts = [problem.texts[code] for code in used]
@@ -94,7 +95,7 @@ def fit_embedder(
 
 
 def embed(fitted: Any, texts: list[str]) -> np.ndarray:
-    """Give dense vectors of texts by a fitted embedder, (n, d)."""
+    """Return dense vectors of texts by a fitted embedder, (n, d)."""
     return Encodings().embed(fitted, texts)
 
 
@@ -108,11 +109,11 @@ def fit_member(
     verbose: int = 0,
     runs: Path | None = None,
 ) -> Any:
-    """Fit a clone to some of the pairs; one that learns nothing is given no labels.
+    """Fit a clone on some of the pairs; a frozen member gets no labels.
 
-    A member that can keep its run does so in a folder of its own below ``runs`` until it has ended.
-    ``key`` names the problem for a cache that ignores ``problem``, ``encodings``, ``verbose`` and
-    ``runs``.
+    A member with checkpoints keeps them in its own folder below ``runs`` until its fit ends.
+    ``key`` identifies the problem for a cache that ignores ``problem``, ``encodings``, ``verbose``
+    and ``runs``.
     """
     if not is_predictor(member):
         return fit_embedder(member, key, rows, problem, encodings, verbose)
@@ -133,7 +134,7 @@ def fit_member(
 
 
 def _place_of_run(member: Any, key: str, rows: np.ndarray, runs: Path | None) -> Path | None:
-    """Give the folder in which a fit keeps its run, one for each."""
+    """Return the folder for the checkpoints of a fit."""
     if not hasattr(member, "checkpoint"):
         return None
     if member.checkpoint is not None:
@@ -142,14 +143,14 @@ def _place_of_run(member: Any, key: str, rows: np.ndarray, runs: Path | None) ->
 
 
 def named_members(members: Any) -> list[tuple[str, Any]]:
-    """Give members, none of them where the list is so wrong that `fit` has to say so."""
+    """Return members, or an empty list if the list is invalid, so that `fit` raises the error."""
     found = members if isinstance(members, list) else []
     pairs = all(isinstance(entry, tuple) and len(entry) == 2 for entry in found)
     return found if pairs else []
 
 
 def params_of_members(members: Any) -> dict[str, Any]:
-    """Give members by name, and their parameters as "name__parameter"."""
+    """Return members by name, and their parameters as "name__parameter"."""
     params: dict[str, Any] = {}
     for name, member in named_members(members):
         params[name] = member
@@ -159,12 +160,12 @@ def params_of_members(members: Any) -> dict[str, Any]:
 
 
 def members_replaced(members: Any, by_name: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Give a new list of members, some of them replaced."""
+    """Return a new list of members, with some of them replaced."""
     return [(name, by_name.get(name, member)) for name, member in members]
 
 
 def take_rows(value: Any, rows: np.ndarray, n: int) -> Any:
-    """Slice what has one entry per pair; pass on the rest whole."""
+    """Slice parameters with one entry per pair; return others unchanged."""
     if value is None or np.ndim(value) == 0 or len(value) != n:
         return value
     return np.asarray(value)[rows]
@@ -173,7 +174,7 @@ def take_rows(value: Any, rows: np.ndarray, n: int) -> Any:
 def member_diagram(members: list[tuple[str, Any]], final: Any) -> Any:
     """Describe members and final model to scikit-learn's HTML diagram.
 
-    The one place that reaches past scikit-learn's public names: the diagram's hook has none.
+    This is the only use of a private name of scikit-learn: the diagram has no public hook.
     """
     try:
         from sklearn.utils._repr_html.estimator import _VisualBlock

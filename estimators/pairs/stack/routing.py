@@ -1,4 +1,4 @@
-"""Metadata of `DuplicateClassifier.fit`, and who receives it."""
+"""Metadata routing of `DuplicateClassifier.fit`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from estimators.pairs.stack.members import is_predictor
 
 
 def metadata_router(owner: Any, members: list[tuple[str, Any]], final: Any) -> MetadataRouter:
-    """Say who asks for metadata in `fit`: the members that judge pairs, and the final model."""
+    """Return who may request metadata in `fit`: members that predict pairs, and the final model."""
     router = MetadataRouter(owner=owner).add_self_request(owner)
     mapping = MethodMapping().add(caller="fit", callee="fit")
     for name, member in members:
         if is_predictor(member):
             router.add(**{name: member}, method_mapping=mapping)
     if final is None:
-        # Both defaults take weights, and nobody could ask for them in their name.
+        # Both default models take weights, but users cannot set a request on them.
         final = MetadataRequest(owner="final_estimator")
         final.fit.add_request(param="sample_weight", alias=True)
     return router.add(final_estimator=final, method_mapping=mapping)
@@ -35,7 +35,7 @@ def metadata_router(owner: Any, members: list[tuple[str, Any]], final: Any) -> M
 def routed_metadata(
     owner: Any, names: list[str], final: Any, fit_params: dict[str, Any], n_pairs: int
 ) -> dict[str, dict[str, Any]]:
-    """Give the metadata of each member and of "final_estimator", or raise where nobody asks."""
+    """Return the metadata of each member and of "final_estimator"; raise if nobody requests it."""
     routed: dict[str, dict[str, Any]] = {name: {} for name in [*names, "final_estimator"]}
     if sklearn.get_config().get("enable_metadata_routing"):
         if fit_params:
@@ -61,10 +61,10 @@ def routed_metadata(
 
 
 def weighted_rows(fit_params: dict[str, Any], reaching: Any, n_pairs: int) -> np.ndarray:
-    """Rows that train: all but those of weight 0, which is as if they were not there.
+    """Return the training rows: all rows except those with weight 0.
 
-    ``reaching`` are the weights that the final model learns with. Where it learns with none, those
-    of ``fit_params``, which members ask for, tell.
+    ``reaching`` are the weights of the final model. If it has none, the weights in ``fit_params``,
+    which members request, decide.
     """
     weights = fit_params.get("sample_weight") if reaching is None else reaching
     if weights is None:

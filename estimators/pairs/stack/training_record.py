@@ -1,4 +1,4 @@
-"""What a fitted stack keeps of its training pairs, and what it measures on them."""
+"""The record of training pairs in a fitted stack, and figures measured on them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class TrainingRecord:
     folds : sequence of (ndarray, ndarray)
         Rows of training and test.
     own_folds : dict of str to int
-        Numbers of folds of the members that have their own.
+        Numbers of folds of members with their own folds.
     fit_params : dict of str to dict
         Metadata of each member's `fit`.
 
     Attributes
     ----------
     training : tuple of (PairProblem, dict) or None
-        What members are fitted to again for probabilities out of fold; None once these are known.
+        Data to fit members again for out-of-fold probabilities; None once these are known.
     probabilities : ndarray of float64, shape (n_pairs,), or None
-        Out of fold, at the prior of training.
+        Out-of-fold probabilities at the prior of training.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TrainingRecord:
         self.probabilities: np.ndarray | None = None
 
     def pruned(self, own_folds: dict[str, int]) -> TrainingRecord:
-        """Return a copy for fewer members, of which some have folds of their own."""
+        """Return a copy for fewer members, some of which have their own folds."""
         less = copy.copy(self)
         less.own_folds, less.probabilities = own_folds, None
         less.part_of_fold = self.part_of_fold if own_folds else None
@@ -79,7 +79,7 @@ class TrainingRecord:
         return [SAMENESSES[code] for code in self.same]
 
     def threshold_curve(self, p: np.ndarray, share: float, confidence: float) -> ThresholdCurve:
-        """Measure thresholds of probabilities out of fold, both at a share of duplicates."""
+        """Measure thresholds of out-of-fold probabilities at a share of duplicates."""
         weights = prior_weights(self.labels, share)
         return threshold_curve(
             self.labels, p, groups=self.linked, weights=weights, confidence=confidence
