@@ -1,4 +1,4 @@
-"""From scored pairs of unique texts to pairs, groups and matches of rows."""
+"""Turn scored pairs of unique texts into pairs, groups and matches of rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from film.text import copy_key
 def find_pairs(
     rows: CorpusRows, scores: PairScores, wanted: Wanted, cannot: np.ndarray, verbose: int
 ) -> DuplicatePairs:
-    """List the best pairs of rows, but those of texts that are known to differ in meaning."""
+    """List the best pairs of rows, except pairs of texts that are known to differ in meaning."""
     found = scores.of_wanted(wanted, cannot, verbose)
-    # Of a million texts most candidates are too far, and all that follows is made of what is left.
+    # With a million texts, most candidates are too far; all further work uses only the rest.
     free = ~are_among(found.pairs, cannot) & (found.scores >= wanted.lowest)
     first_rows, copies = rows.first_and_copies()
     pairs = np.concatenate(
@@ -55,11 +55,11 @@ def match_rows(
     n_neighbors: int,
     verbose: int,
 ) -> DuplicatePairs:
-    """List the best pairs of a new row, given by texts, ids and blocks, with one of the corpus."""
+    """List the best pairs of new rows, given by texts, ids and blocks, with rows of the corpus."""
     texts, names, blocks = new
     spelt, inside, unit_of = distinct_texts(texts, blocks)
     found, kind = scores.of_matches(spelt, inside, n_neighbors, wanted, verbose)
-    # Each has at least one pair of rows, so that the best of them have the best of those.
+    # Each has at least one pair of rows, so the best pairs of texts have the best pairs of rows.
     best = np.flatnonzero(found.scores >= wanted.bar(found.scores))
     place, both = rows_of_pairs(found.pairs[best], unit_of, rows.codes)
     sides = [(names, as_texts(texts)), (rows.ids, rows.texts)]
@@ -121,10 +121,10 @@ def group_rows(
 def nearest_rows(
     rows: CorpusRows, scores: PairScores, text: str, k: int, n_neighbors: int, verbose: int
 ) -> Matches:
-    """List the k rows nearest to a text, copies of one text among them."""
+    """List the k rows nearest to a text; copies of one text count as several rows."""
     near, values, kind = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0, dtype=object)
     if copy_key(text):
-        # Scores order texts otherwise than the lookup does, so more of them are looked up.
+        # Scores and lookup order texts differently, so more texts are looked up.
         width = max(2 * k, n_neighbors)
         found, kind = scores.of_matches([text], None, width, Wanted(0), verbose)
         near, values = found.pairs[:, 1], found.scores
@@ -150,7 +150,7 @@ def _ranked(
     sides: list[tuple[np.ndarray, np.ndarray]],
     provenance: dict[str, Any],
 ) -> DuplicatePairs:
-    """Keep the best pairs, of equal ones copies first; sides are ids and texts of each end."""
+    """Keep the best pairs, with copies first among equals; sides are ids and texts of each end."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0], kind != "copy", -values))
     kept = order[values[order] >= wanted.lowest][: wanted.most]
     pairs = pairs[kept]
@@ -178,7 +178,7 @@ def _described(
     rows: CorpusRows,
     first_rows: np.ndarray,
 ) -> tuple[list[DuplicateGroup], np.ndarray]:
-    """Describe the groups that merges of rows make, the best-scored first, and label the rows."""
+    """Describe the groups made by merges of rows, best score first, and label the rows."""
     codes = rows.codes
     n_rows = len(codes)
     label = cut(merges, n_rows, -np.inf)
@@ -187,7 +187,7 @@ def _described(
     member = list(range(n_rows))
     for a, _, link in merges.tolist():
         member.append(member[int(a)])
-        # Links fall, so the last one is the group's lowest.
+        # Links decrease, so the last one is the group's lowest.
         score[label[member[-1]]] = link
     weakest = weakest_links(pairs, scores, label[first_rows]) if len(pairs) else None
     order = np.lexsort((-size, -score))

@@ -1,4 +1,4 @@
-"""More candidates where the last ones are still good enough."""
+"""Search more candidates for texts whose last candidates still have good scores."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 MOST_GROWN = 200_000
-"""Neighbours looked up besides the first candidates of all texts: a second or two."""
+"""Maximum number of further neighbours to search: a second or two."""
 
 SLACK = 0.05
-"""What a score may lack to count as good, since candidates are not looked up by their scores."""
+"""Tolerance for good scores, since candidates are not searched by their scores."""
 
 Answers = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which pairs an answer lists.
+    """Which pairs to list.
 
     Attributes
     ----------
     lowest : float
         Lowest score.
     most : int or None
-        Number of pairs, the best.
+        Maximum number of pairs; the best are listed.
     """
 
     lowest: float
@@ -33,11 +33,11 @@ class Wanted:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is asked of a pair but to be a candidate."""
+        """Whether all candidate pairs are listed."""
         return self.lowest == 0 and self.most is None
 
     def bar(self, scores: np.ndarray) -> float:
-        """Give the score from which on a pair is listed, as far as these scores tell."""
+        """Return the lowest score of a listed pair, given these scores."""
         if self.most is None or len(scores) < self.most:
             return self.lowest
         place = len(scores) - self.most
@@ -46,19 +46,19 @@ class Wanted:
 
 @dataclass
 class Scored:
-    """Candidate pairs with what is known of them.
+    """Candidate pairs with their scores.
 
     Attributes
     ----------
     pairs : ndarray of int, shape (m, 2)
         Each pair once, the lower number first.
     answers : tuple of two ndarrays of shape (m,)
-        Score of each pair, in float64, and whether the similarity cannot tell the two apart: False
-        where a classifier judges.
+        Score of each pair, in float64, and whether the similarity cannot distinguish the two texts
+        (False with a classifier).
     prior : float or None
-        Share of duplicates that probabilities hold at.
+        Share of duplicates for which probabilities hold.
     n_cut : int
-        Points whose candidates stopped growing at `MOST_GROWN`.
+        Number of points whose candidates stopped growing at `MOST_GROWN`.
     """
 
     pairs: np.ndarray
@@ -80,22 +80,22 @@ class Scored:
         *,
         left_out: np.ndarray,
     ) -> None:
-        """Double the candidates of points while one of the last half of them is good.
+        """Double the candidates of points while one of their last half is good.
 
-        Good ones have a score, but for `SLACK`, as those that are listed.
+        A candidate is good if its score is at most `SLACK` below that of listed pairs.
 
         Parameters
         ----------
         near : ndarray of int, shape (n, width)
-            Candidates of each point, the nearest first, −1 where there are no more.
+            Candidates of each point, nearest first; −1 if there are no more.
         wanted : Wanted
-            What is listed.
+            Which pairs to list.
         look_up : callable
-            Numbers of points, and a width → their candidates, as ``near``.
+            Maps numbers of points and a width to their candidates, like ``near``.
         ask : callable
-            Pairs → answers.
+            Maps pairs to answers.
         left_out : ndarray of int, shape (l, 2)
-            Pairs that are not listed.
+            Pairs that are never listed.
         """
         rows, n_looked_up = np.arange(len(near)), 0
         while near.shape[1] and len(rows):
@@ -107,7 +107,7 @@ class Scored:
             n_good = (is_good & (last >= 0)).sum(axis=1) * (near[:, -1] >= 0)
             width = 2 * near.shape[1]
             fits = (MOST_GROWN - n_looked_up) // width
-            # Those with the most good ones among their last come first.
+            # Points with the most good candidates among their last come first.
             order = np.argsort(-n_good, kind="stable")[: np.count_nonzero(n_good)]
             self.n_cut += len(order[fits:])
             rows = rows[np.sort(order[:fits])]
@@ -123,7 +123,7 @@ class Scored:
 
 
 def distinct_pairs(rows: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Pair points with those near them, −1 for none: each pair once, the lower number first."""
+    """Pair points with their neighbours (−1: none); each pair once, the lower number first."""
     pairs = _pairs(rows, near)[near.ravel() >= 0]
     _, first = np.unique(_keys(pairs), return_index=True)
     return pairs[first]
@@ -134,12 +134,12 @@ def _pairs(rows: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def _keys(pairs: np.ndarray) -> np.ndarray:
-    """One number for each pair of numbers from −1 to 2³¹ − 2."""
+    """Return one number for each pair of numbers from −1 to 2³¹ − 2."""
     return (pairs[:, 0].astype(np.int64) << 32) + pairs[:, 1] + 1
 
 
 def _are_among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """As `numpy.isin`, which is several times slower where most keys come once."""
+    """Like `numpy.isin`, which is several times slower if most keys occur once."""
     if not len(others):
         return np.zeros(len(keys), dtype=bool)
     others = np.sort(others)

@@ -1,9 +1,9 @@
-"""The last part of a descent on FILM's objective: a quasi-Newton method on a factor of the map.
+"""Finish a descent on FILM's objective: a quasi-Newton method on a factor of the map.
 
-Rounds of `film.metric.solver` move along a few directions, and end in narrow valleys. L-BFGS on a
-factor B of the map M = B Bᵀ goes on from where they end. The objective is convex in M where its
-rank has no limit, so that factors of enough columns have one minimum; fewer columns leave several
-valleys, and starts at random find how many.
+Rounds of `film.metric.solver` move along a few directions, and end in narrow valleys. From there,
+L-BFGS continues on a factor B of the map M = B Bᵀ. Without a limit on the rank, the objective is
+convex in M, so factors with enough columns have one minimum. With fewer columns there are several
+local minima, which random starts find.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ def polish(
     max_steps: int,
     told: Callable[[float], None],
 ) -> FactorRound:
-    """Go from a factor to a local minimum, by L-BFGS on ever less smoothed forms of the objective.
+    """Find a local minimum from a factor, by L-BFGS on less and less smoothed objectives.
 
     Parameters
     ----------
     anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
         v_i and a_i.
     unit : float
-        What the pulls are divided by.
+        Divisor of the pulls.
     S_all : ndarray of shape (r, r)
         Symmetric part of Σ a_i v_iᵀ / unit.
     start : ndarray of shape (r, d)
-        Factor of the map to begin with.
+        Factor of the first map.
     margin : float
         m > 0, in the same units.
     accuracy : float
-        How far above the minimum the objective may end, about.
+        Approximate distance of the final objective from the minimum.
     n_near : int
-        Anchors that a step multiplies, those nearest to their hinge. The others keep their
-        activity until the hinge is centred anew, which shows what they missed.
+        Number of anchors that each step computes: those nearest to their hinge. The others keep
+        their activity until the hinge is centred again.
     max_steps : int
-        Most steps, at least 1.
+        Maximum number of steps, at least 1.
     told : callable
         Called with the objective after each step.
 
     Returns
     -------
     polished : FactorRound
-        The map, and what is known there. A step costs O(n_near r d + r² d), and centring O(m r d +
-        c r²), c the anchors that are near or change their activity.
+        The map and its figures. A step costs O(n_near r d + r² d), and centring O(m r d + c r²),
+        with c the anchors that are near or change their activity.
     """
     dtype = anchors.dtype
     reached = 0.0
@@ -144,9 +144,9 @@ def polish(
 def _centred_hinge(
     x: np.ndarray, width: float, centre: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give max over λ in [0, 1] of λx − w/2 (λ − λ₀)², below max(0, x), and that λ.
+    """Return max over λ in [0, 1] of λx − w/2 (λ − λ₀)², a bound below max(0, x), and this λ.
 
-    With λ₀ the activity at the minimum it has the minimum of the hinge itself, whatever its width.
+    If λ₀ is the activity at the minimum, the minimum is that of the hinge itself, for any width w.
     """
     activity = np.clip(x / width + centre, 0.0, 1.0)
     return activity * x - width / 2 * np.square(activity - centre), activity

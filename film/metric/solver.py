@@ -1,17 +1,17 @@
 """Full-batch FILM: alternate between the activity of anchors and the best (P, s) for it.
 
-With activity fixed, f2 is a lower bound of what FILM minimises, so switching whole sets of anchors
-on and off makes the iteration jump between two maps. Activities λ ∈ [0, 1] that move only part of
-the way are the dual variables of
+With fixed activity, f2 is only a lower bound of the objective. Switching whole sets of anchors on
+and off makes the iteration jump between two maps. So activities λ ∈ [0, 1] move only part of the
+way. They are the dual variables of
 
     min over M = P diag(s) Pᵀ of  Σ_i max(0, m − ⟨M, a_i v_iᵀ⟩) + ½ ‖M‖².
 
-"eigen" moves the map towards the closed form for the mean of its activities, as far as the
-objective itself falls (`film.metric.factor`). "cayley" is the paper's descent, with activities
-moved by the step that is best for the dual of full rank; the map kept is the one of the lowest
-objective. Both begin with the same margin, and both measure convergence by a lower bound of the
-objective. Where their rounds stall above it, L-BFGS goes on from the best map and from maps drawn
-at random (`film.metric.polish`), until the lowest objective is met eight times.
+"eigen" moves the map towards the closed form for its mean activities, as far as the objective
+itself falls (`film.metric.factor`). "cayley" is the paper's descent; the step of its activities is
+the best for the dual of full rank, and the map with the lowest objective is kept. Both start with
+the same margin and measure convergence by a lower bound of the objective. If their rounds stall
+above it, L-BFGS continues from the best map and from random maps (`film.metric.polish`), until
+eight maps reach the lowest objective.
 """
 
 from __future__ import annotations
@@ -62,22 +62,21 @@ class Solution:
     Attributes
     ----------
     P : ndarray of shape (r, d)
-        Orthonormal columns, by decreasing weight, largest entry of each positive.
+        Orthonormal columns, by decreasing weight; the largest entry of each is positive.
     s : ndarray of shape (d,)
-        Weights ≥ 0 in units of the first, all-active map's largest.
+        Weights ≥ 0, in units of the largest weight of the first map, which has all anchors active.
     objective : float
-        Lowest true objective met by a map other than zero, in the same units.
+        Lowest true objective of all nonzero maps found, in the same units.
     lower_bound : float
-        No map of d dimensions has a lower objective: the largest `film.metric.rank_bound` met.
+        No map of d dimensions has a lower objective: the largest `film.metric.rank_bound` found.
     n_iter : int
-        Rounds done.
+        Number of rounds.
     reason : StopReason
         Why the rounds ended.
     loss_curve, gradient_norms, active_shares : ndarray of shape (n_iter,)
-        Lowest true objective up to each round, which never rises; norm of the gradient; and share
-        of active anchors. The gradient is that of the smoothed objective at the round's map with
-        respect to P diag(√s) for "eigen" and polished maps, and ‖F(P)‖ of f2 where the round began
-        for "cayley".
+        Lowest true objective up to each round, norm of the gradient, and share of active anchors.
+        For "eigen" and polished maps, the gradient is that of the smoothed objective with respect
+        to P diag(√s). For "cayley", it is F(P) of f2 at the start of the round.
     """
 
     P: np.ndarray
@@ -109,27 +108,27 @@ def solve(
     Parameters
     ----------
     anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
-        v_i and a_i of the points that have triplets.
+        v_i and a_i of the points with triplets.
     second_moment : ndarray of shape (r,)
-        Mean of v² over all points, a coordinate; coordinates are uncorrelated.
+        Mean of v² over all points, per coordinate; coordinates are uncorrelated.
     d : int
         Dimensions to learn, 1 … r.
     margin : float
-        Margin relative to the mean of ‖y‖² under the closed-form map of full activity. Frozen
-        from then on, and the same for both solvers: large margins keep all anchors active, small
-        ones those violated.
+        Margin relative to the mean of ‖y‖² under the closed-form map with all anchors active. It
+        then stays fixed, and is the same for both solvers. Large margins keep all anchors active,
+        small margins only those violated.
     solver : {"eigen", "cayley"}
         Steps towards the closed form, or the paper's descent on the Stiefel manifold.
     max_iter : int
-        Most rounds.
+        Maximum number of rounds.
     tol : float
-        Stop when the objective is above its lower bound by this share, or less, of itself and of
-        what the map lowers it by. When four rounds lowered it by less than that, maps are
-        polished, one a round, until eight end within half of that of the lowest. After 24
-        maps, or a few seconds of work, it is `StopReason.STALLED`; so it is after one map
-        where 4 m r d is above 1.25e8, since eight would take longer than the rounds.
+        Stop if the objective exceeds its lower bound by at most this share, both of itself and of
+        its decrease from the zero map. If four rounds lower it by less, maps are polished, one per
+        round, until eight are within half of this share of the lowest. After 24 maps, or a few
+        seconds of work, the reason is `StopReason.STALLED`. If 4 m r d is above 1.25e8, eight maps
+        would take longer than the rounds, so only one is polished.
     random_state : int, Generator or None
-        Seeds the starting point of "cayley", and the maps that are polished beside the best.
+        Seeds the starting point of "cayley", and the random maps to be polished.
     progress : callable, optional
         Called with a short text after each round.
 
@@ -140,9 +139,9 @@ def solve(
 
     Notes
     -----
-    A round costs O(m r d + c r² + r³) (eigen), c the anchors whose activity changed, or
+    A round costs O(m r d + c r² + r³) (eigen), with c the anchors whose activity changed, or
     O(#active r² + m r d + r² d + r³) (cayley). A polished map takes some hundred steps of
-    O(m r d), or of O(m r d / 6 + r² d) where only one is polished.
+    O(m r d), or of O(m r d / 6 + r² d) if only one is polished.
 
     Examples
     --------
@@ -181,7 +180,7 @@ def solve(
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """A map and what a round knows about it; ``slack`` is how far its loss may be smoothed."""
+    """A map and the figures of its round; ``slack`` bounds the effect of smoothing its loss."""
 
     P: np.ndarray
     s: np.ndarray
@@ -201,9 +200,9 @@ def _best_of(
     nothing: float,
     progress: Callable[[str], None] | None,
 ) -> Solution:
-    """Take rounds until they stall, then polished maps until they agree, and keep the best map.
+    """Run rounds until they stall, polish maps until they agree, and keep the best map.
 
-    ``nothing`` is the objective of the map of zeros.
+    ``nothing`` is the objective of the zero map.
     """
     done: list[_Round] = []
     best: _Round | None = None
@@ -229,8 +228,8 @@ def _best_of(
                 reason = now.reason
                 break
             lowest = min(row.loss for row in done)
-            # Of a large margin most is lost whatever the map, so that a share of the objective
-            # alone would say little.
+            # With a large margin, all maps have a large objective, so a share of it alone says
+            # little.
             accuracy = tol * min(lowest, abs(nothing - lowest))
             if lowest - bound <= accuracy:
                 reason = StopReason.BOUND
@@ -272,7 +271,7 @@ def _eigen_rounds(
     s: np.ndarray,
     m: float,
 ) -> Iterator[_Round]:
-    """Begin with the closed form of full activity and descend on the objective."""
+    """Start with the closed form for all anchors active, and descend on the objective."""
     if m == 0:
         z = hinge_arguments(P, s, anchors, pulls) / anchors.dtype.type(scale)
         share = float((z > 0).mean())
@@ -310,7 +309,7 @@ def _polished_rounds(
     rng: np.random.Generator,
     progress: Callable[[str], None] | None,
 ) -> Iterator[_Round]:
-    """Polish the best map, then as many maps drawn at random as the work allows."""
+    """Polish the best map, then random maps as long as the work is small enough."""
     dtype = anchors.dtype
     lengths = np.sqrt(best.s.astype(np.float64))
     start, size = best.P * lengths, float(np.sqrt(np.square(lengths).mean()))
@@ -339,7 +338,7 @@ def _polished_rounds(
 
 
 def _map_of(B: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Give (P, s) of a factor."""
+    """Return (P, s) of a factor."""
     with one_blas_thread():
         left, root, _ = scipy.linalg.svd(B, full_matrices=False, check_finite=False)
     return left.astype(dtype), np.square(root).astype(dtype)
@@ -371,7 +370,7 @@ def _cayley_rounds(
 def _descend(
     K: np.ndarray, start: np.ndarray, first_step: float | None
 ) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """Give the best (P, s) for K by descent, ‖F‖ of f2 at the start, and the step to go on with."""
+    """Return the best (P, s) for K by descent, ‖F‖ of f2 at the start, and the next step size."""
     norm = float(np.linalg.norm(tangent_gradient(start, smooth_objective(start, K)[1])))
     result = minimize_on_stiefel(
         lambda point: smooth_objective(point, K),
@@ -396,10 +395,10 @@ def _move_activity(
     s: np.ndarray,
     m: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Move activities towards the active set, by the step that maximises the dual.
+    """Move activities towards the active set, with the step that maximises the dual.
 
-    The dual is m Σλ − ½ ‖[−K_sym(λ)]₊‖², and the projection [·]₊ does not expand, so its
-    curvature along the move is at most ‖ΔK_sym‖².
+    The dual is m Σλ − ½ ‖[−K_sym(λ)]₊‖². The projection [·]₊ is nonexpansive, so the curvature
+    along the move is at most ‖ΔK_sym‖².
     """
     anchors, pulls, unit = moments
     if 2 * active.sum() <= len(active):
@@ -417,7 +416,7 @@ def _move_activity(
 def _no_direction(
     anchors: Rows, pulls: Rows, second_moment: np.ndarray, d: int, margin: float
 ) -> Solution:
-    """Give the leading directions, each of weight 1; without a scale, in the units of the data."""
+    """Return the leading directions with weight 1; without a scale, in the units of the data."""
     P, s = np.eye(len(second_moment), d, dtype=anchors.dtype), np.ones(d, dtype=anchors.dtype)
     nothing = np.empty(0)
     z = hinge_arguments(P, s, anchors, pulls)

@@ -1,1 +1,1 @@
-"""Truncated singular value decomposition: products, the Gram matrix of features, block Krylov."""
+"""Truncated singular value decomposition by block Krylov on the Gram matrix of features."""

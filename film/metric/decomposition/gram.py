@@ -1,10 +1,9 @@
-"""The Gram matrix G = XᵀX of the features, as something to multiply by.
+"""Products with the Gram matrix G = XᵀX of the features.
 
-Of short texts G has few more entries than X: two million pairs of words for half a million
-entries, thirteen for six, for most texts repeat pairs that others have. A product with G formed
-needs one pass over these and never makes a block as tall as X, so that what follows does not
-depend on the number of texts. The words that stand beside most others fill whole columns; as a
-dense block, these run at the rate of BLAS, which is twenty times that of a sparse product.
+For short texts, G has only a few times as many entries as X, since most texts repeat pairs of words
+of other texts. If G is formed, a product with it is one pass over its entries. Its time does not
+depend on the number of texts, and no block is as tall as X. The most common words fill whole
+columns; as a dense block, these use BLAS, which is twenty times as fast as a sparse product.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from film.metric.decomposition.products import (
 )
 from film.threads import usable_cores
 
-# G is formed where the pairs of entries within rows, which it counts, are at most so many times
-# the entries. Texts of up to some thirty words are below it.
+# G is formed if the number of pairs of entries within rows is at most this many times the number of
+# entries. Texts of up to some thirty words are below it.
 _MOST_PAIRS = 32
-# A feature is common where at least this share of its column of G is other than zero.
+# A feature is common if at least this share of its column of G is nonzero.
 _COMMON = 1 / 16
-# Most entries of the dense block.
+# Maximum number of entries of the dense block.
 _MOST_DENSE = 64_000_000
 
 
@@ -41,13 +40,13 @@ class FeatureGram:
     Attributes
     ----------
     features : ndarray of intp, shape (D',)
-        The columns of X that G stands for, in its order.
+        The columns of X in G, in the order of G.
     rows : sparse matrix or ndarray of shape (n, D'), or None
-        These columns of X; None where G alone is known.
+        These columns of X; None if only G is known.
     diagonal : ndarray of shape (D',)
-        Squared lengths of the columns.
+        Squared norms of the columns.
     times : callable
-        ``times(B)`` is the product G B with an array (D', k).
+        ``times(B)`` returns G B for an array B of shape (D', k).
     """
 
     features: np.ndarray
@@ -57,21 +56,21 @@ class FeatureGram:
 
 
 def feature_gram(X: Matrix, n_products: int) -> FeatureGram:
-    """G of the columns of X that are not empty, formed where that is cheaper.
+    """Return G of the nonempty columns of X; G is formed if that is cheaper.
 
     Parameters
     ----------
     X : csr_array or ndarray of shape (n, D), float32 or float64
         Rows are samples.
     n_products : int
-        About how many columns will be multiplied in all, by which dense X is judged.
+        Approximate total number of columns to be multiplied; decides whether to form G of dense X.
 
     Returns
     -------
     gram : FeatureGram
-        Features of sparse X by decreasing count. To form G costs O(Σ nnz(x_i)²) for rows x_i, or
-        O(n D²) for dense X; a product with k columns O(nnz(G) k) or, where G is not formed,
-        O(nnz k).
+        Features of sparse X by decreasing count. Forming G costs O(Σ nnz(x_i)²) for rows x_i, or
+        O(n D²) for dense X. A product with k columns costs O(nnz(G) k), or O(nnz k) if G is not
+        formed.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def feature_gram(X: Matrix, n_products: int) -> FeatureGram:
 
 
 def summed_gram(G: Matrix) -> FeatureGram:
-    """G that is there already, such as the sum of those of row blocks.
+    """Wrap a given G, such as a sum over row blocks.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def summed_gram(G: Matrix) -> FeatureGram:
     Returns
     -------
     gram : FeatureGram
-        Without rows. As that of `feature_gram`, but that sparse G is ordered by its own counts.
+        As from `feature_gram`, but without rows, and sparse G is ordered by its own counts.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def summed_gram(G: Matrix) -> FeatureGram:
 
 
 def _formed(rows: Any) -> sp.csr_array:
-    """G = rowsᵀ rows, some of its rows a thread."""
+    """Return G = rowsᵀ rows; each thread computes some of its rows."""
     columns = sp.csr_array(rows.T)
     widths = np.diff(rows.indptr)
     work = np.bincount(rows.indices, np.repeat(widths, widths), minlength=rows.shape[1])
@@ -158,7 +157,7 @@ def _formed(rows: Any) -> sp.csr_array:
 
 
 def _multiplier(G: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """Product with symmetric G, the commonest features of which are the first."""
+    """Return a function for products with symmetric G, whose most common features come first."""
     D = G.shape[0]
     most = min(D, _MOST_DENSE // D)
     crowded = np.diff(np.asarray(G.indptr))[:most] >= _COMMON * D

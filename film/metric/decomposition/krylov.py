@@ -1,9 +1,9 @@
 """Leading eigenvectors of a positive semidefinite matrix, by block Krylov.
 
-Subspace iteration keeps one block of as many columns as are wanted and forgets what it was
-multiplied from. Here blocks of a sixth of that stay beside their images, so that a direction is
-found as the best polynomial of degree twelve would find it: on texts, two columns multiplied for
-each one wanted reach what takes subspace iteration five or six.
+Subspace iteration keeps one block with as many columns as wanted eigenvectors, and forgets earlier
+blocks. Block Krylov uses blocks a sixth as wide and keeps them all, so each direction is as good as
+with the best polynomial of degree twelve. On texts, it multiplies two columns per wanted
+eigenvector; for the same accuracy, subspace iteration needs five or six.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import scipy.linalg
 
 from film.threads import one_blas_thread
 
-# A block is a sixth of the rank: smaller ones converge a little sooner and cost more a column.
+# A block is a sixth of the rank: smaller blocks converge a little faster but cost more per column.
 _BLOCKS = 6
 _LEAST_BLOCK = 8
-# At most this many directions for each one wanted, or so many blocks beyond.
+# Maximum number of directions per wanted direction, or of additional blocks.
 _MOST_WIDTH, _MOST_BLOCKS = 4, 16
 # A column that keeps less than this share of its length is orthogonalised once more.
 _CANCELLED = 0.3
-# One that keeps less than this share beside the others of its block has no direction of its own.
+# A column that keeps less than this share depends on the other columns of its block.
 _DEPENDENT = 0.01
 
 
 def block_width(rank: int, size: int) -> int:
-    """Columns of the starting block for ``rank`` eigenvectors of a matrix of that size."""
+    """Return the columns of the first block for ``rank`` eigenvectors of a matrix."""
     return min(size, max(_LEAST_BLOCK, -(-rank // _BLOCKS)))
 
 
@@ -40,23 +40,23 @@ def leading_eigenpairs(
     rng: np.random.Generator,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Largest eigenvalues of G and their eigenvectors, in the Krylov space of a block.
+    """Return the largest eigenvalues of G and their eigenvectors, from a block Krylov space.
 
     Parameters
     ----------
     times : callable
-        ``times(B)`` is the product G B with an array (D, b); G is symmetric and has no negative
-        eigenvalue.
+        ``times(B)`` returns G B for an array B of shape (D, b); G is symmetric and positive
+        semidefinite.
     start : ndarray of shape (D, b), float32 or float64
-        First block, of which no column may depend on the others; its dtype is that of the work.
+        First block, with linearly independent columns; its dtype is used throughout.
     rank : int
         r, the number of eigenpairs, 1 … D.
     tol : float
-        Stop where the sum of the r largest eigenvalues is estimated to lack at most this share.
-        The estimate follows the gains of the last two blocks on. With 0, only the size of the
-        space ends it.
+        Stop if at most this share of the sum of the r largest eigenvalues is estimated to be
+        missing. The estimate extrapolates the gains of the last two blocks. With 0, only the size
+        of the space ends the iteration.
     rng : Generator
-        Directions in place of those that G leaves in the space.
+        Draws new directions if a product adds none to the space.
     progress : callable, optional
         Called with a short text after each block.
 
@@ -65,8 +65,8 @@ def leading_eigenpairs(
     values : ndarray of float64, shape (r,)
         Decreasing.
     vectors : ndarray of shape (D, r)
-        Orthonormal columns, with vectorsᵀ G vectors = diag(values). For m directions in all, costs
-        m columns of products, O(D m²) and O(m³) in float64; memory D m.
+        Orthonormal columns, with vectorsᵀ G vectors = diag(values). For m directions in total, the
+        cost is m columns of products, O(D m²), and O(m³) in float64; memory is D m.
 
     References
     ----------
@@ -84,7 +84,7 @@ def leading_eigenpairs(
     """
     size, width = start.shape
     limit = min(size, max(_MOST_WIDTH * rank, rank + _MOST_BLOCKS * width))
-    # By columns, so that the directions there are lie together; pages not yet used cost nothing.
+    # Column order keeps used directions together; unused pages take no memory.
     basis = np.empty((size, limit), dtype=start.dtype, order="F")
     inner = np.zeros((limit, limit))
     captured: list[float] = []
@@ -112,20 +112,20 @@ def leading_eigenpairs(
 
 
 def orthonormalise(block: np.ndarray) -> np.ndarray:
-    """Orthonormal columns of the same span.
+    """Return orthonormal columns with the same span.
 
-    Cholesky-QR twice, its Gram matrices factorised in float64, with a Householder QR where the
-    block is too close to rank-deficient for that.
+    The method is Cholesky-QR, twice, with Gram matrices factorised in float64. If the block is
+    nearly rank-deficient, it is a Householder QR.
 
     Parameters
     ----------
     block : ndarray of shape (D, b), D ≥ b
-        Columns, that may have very different lengths.
+        Columns, which may have very different norms.
 
     Returns
     -------
     Q : ndarray of shape (D, b)
-        Costs O(D b²).
+        The cost is O(D b²).
 
     Examples
     --------
@@ -150,14 +150,14 @@ def orthonormalise(block: np.ndarray) -> np.ndarray:
 
 
 def _captured(inner: np.ndarray, rank: int, dtype: np.dtype) -> float:
-    """Sum of the largest eigenvalues; its digits are those of the work, and float32 is faster."""
+    """Return the sum of the largest eigenvalues, in the dtype of the work; float32 is faster."""
     with one_blas_thread():
         values = scipy.linalg.eigvalsh(inner.astype(dtype), check_finite=False)
     return float(values[-rank:].sum(dtype=np.float64))
 
 
 def _settled(captured: list[float], tol: float) -> bool:
-    """Whether what is still to come is below tol: gains shrink at least as fast as the last two."""
+    """Return whether the estimated rest is below tol, if gains shrink like the last two."""
     if len(captured) < 3 or tol == 0:
         return False
     before, last = np.maximum(np.diff(captured[-3:]), 0.0)
@@ -169,18 +169,18 @@ def _settled(captured: list[float], tol: float) -> bool:
 def _next_block(
     K: np.ndarray, image: np.ndarray, shares: np.ndarray, most: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Orthonormal directions of the image beyond the span of K; random ones where it has none."""
+    """Return orthonormal directions of the image outside the span of K; random if it has none."""
     before = np.linalg.norm(image, axis=0)
     image = image - K @ shares
     after = np.linalg.norm(image, axis=0)
     if (after < _CANCELLED * before).any():
         image -= K @ (K.T @ image)
         after = np.linalg.norm(image, axis=0)
-    # What rounding leaves of a product is no direction of G.
+    # Rounding errors of a product are not directions of G.
     lost = after <= 100 * np.finfo(image.dtype).eps * before.max(initial=0.0)
     if not lost.any():
         block = orthonormalise(image)
-        # Columns that depend on each other cancel here, which their norms do not tell.
+        # Dependent columns cancel here, which their norms do not show.
         kept = np.abs(np.einsum("db,db->b", block, image)) / after
         if (kept >= _CANCELLED).all():
             return block[:, :most]

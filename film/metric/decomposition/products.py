@@ -1,4 +1,4 @@
-"""Products of a sparse matrix with a dense one, on every core."""
+"""Multithreaded products of a sparse and a dense matrix."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _LEAST_COLUMNS = 16
 
 
 def threaded_product(left: Matrix, right: np.ndarray) -> np.ndarray:
-    """Product of a sparse matrix with a dense one, shared among threads.
+    """Return the product of a sparse and a dense matrix, computed by several threads.
 
-    SciPy's sparse-times-dense product uses one core. It releases the interpreter lock, so
-    blocks of rows run side by side, or of a CSC matrix, such as the transpose of a CSR one, blocks
-    of the dense factor's columns; each number is computed as in the plain product, so the result
-    does not depend on the number of threads.
+    SciPy's product uses one core but releases the interpreter lock, so blocks of rows can run in
+    parallel. For a CSC matrix, such as the transpose of a CSR matrix, these are blocks of the dense
+    matrix's columns. Each number is computed as in the plain product, so the result does not depend
+    on the number of threads.
 
     Parameters
     ----------
     left : sparse matrix or ndarray of shape (n, D)
-        Dense input goes straight to BLAS, which has threads of its own. The transpose of a CSR
-        matrix is taken as it is: for texts a copy of it by rows would take twice the time.
+        Dense input uses BLAS, which has its own threads. The transpose of a CSR matrix is used
+        directly: for texts, a row-wise copy would take twice the time.
     right : ndarray of shape (D, k)
         Dense factor.
 
     Returns
     -------
     product : ndarray of shape (n, k)
-        ``left @ right``; costs O(nnz k).
+        ``left @ right``; the cost is O(nnz k).
 
     Examples
     --------
@@ -69,7 +69,7 @@ def threaded_product(left: Matrix, right: np.ndarray) -> np.ndarray:
 
 
 def _by_columns(left: Any, right: np.ndarray, product: np.ndarray) -> np.ndarray:
-    """Fill the product, blocks of its columns side by side."""
+    """Fill the product, with blocks of its columns in parallel."""
 
     def fill(start: int, stop: int) -> None:
         product[:, start:stop] = left @ np.ascontiguousarray(right[:, start:stop])
@@ -83,19 +83,19 @@ def _by_columns(left: Any, right: np.ndarray, product: np.ndarray) -> np.ndarray
 
 
 def balanced_edges(cumulative: np.ndarray, n_blocks: int) -> np.ndarray:
-    """Edges of consecutive blocks of about as much work each.
+    """Return the edges of consecutive blocks with nearly equal work.
 
     Parameters
     ----------
     cumulative : ndarray of shape (n + 1,)
-        Work of the rows before each row, from 0 to the work of all, such as ``indptr``.
+        Total work of the rows before each row, from 0 to the work of all rows, such as ``indptr``.
     n_blocks : int
-        Most blocks.
+        Maximum number of blocks.
 
     Returns
     -------
     edges : ndarray of intp, increasing
-        From 0 to n; block b is ``edges[b] : edges[b + 1]``, and none is empty.
+        From 0 to n; block b is ``edges[b] : edges[b + 1]``, and no block is empty.
 
     Examples
     --------

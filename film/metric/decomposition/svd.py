@@ -16,7 +16,7 @@ from film.metric.decomposition.products import Matrix, threaded_product
 from film.threads import one_blas_thread
 
 DENSE_ENTRIES = 4_000_000
-"""Up to this size a matrix of almost full rank is factorised whole, which is exact."""
+"""Up to this size, a matrix is decomposed as a whole if the rank is almost full; this is exact."""
 # With fewer rows or features than this for each triplet, all of the shorter side's Gram matrix is
 # decomposed, for the block Krylov space would end about as large.
 _ALMOST_ALL = 2.5
@@ -29,7 +29,7 @@ class LowRank:
     Attributes
     ----------
     left : ndarray of shape (n, r)
-        V, orthonormal columns, one row a sample.
+        V, orthonormal columns, one row per sample.
     singular_values : ndarray of shape (r,)
         σ, decreasing, all positive.
     right : ndarray of shape (D, r)
@@ -54,7 +54,7 @@ def project(X: Matrix, components: np.ndarray) -> np.ndarray:
     Returns
     -------
     Y : ndarray of shape (n, d)
-        Costs O(nnz d). A zero row stays zero.
+        The cost is O(nnz d). A zero row stays zero.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def project(X: Matrix, components: np.ndarray) -> np.ndarray:
 
 
 def symmetric_root(components: np.ndarray) -> np.ndarray:
-    """Map with the same inner products as L that keeps the width: the root of LᵀL.
+    """Return the square map with the same inner products as L: the root of LᵀL.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def symmetric_root(components: np.ndarray) -> np.ndarray:
     Returns
     -------
     root : ndarray of float64, shape (h, h)
-        Symmetric, with root @ root = LᵀL up to rounding, so that lengths and cosines of root x are
-        those of L x. Of all such maps it is the closest to the identity. Costs O(h³).
+        Symmetric, with root @ root = LᵀL up to rounding, so root x has the same lengths and cosines
+        as L x. Among all such maps, it is the closest to the identity. The cost is O(h³).
 
     Examples
     --------
@@ -104,34 +104,33 @@ def truncated_svd(
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> LowRank:
-    """Leading singular triplets of X by block Krylov on the Gram matrix of the features.
+    """Return the leading singular triplets of X, by block Krylov on the Gram matrix of features.
 
-    Nothing as tall as X is made but V itself, in one pass at the end. Singular values that
-    rounding can make are dropped, so the rank can come back smaller: those below ``10 √eps`` of
-    the largest, or ``eps · max(n, D)`` where X is decomposed whole (see Notes).
+    Only V is as tall as X; it is computed in one pass at the end. Singular values within rounding
+    error are dropped: those below ``10 √eps`` of the largest, or below ``eps · max(n, D)`` of it if
+    X is decomposed as a whole (see Notes). So the rank of the result may be smaller.
 
     Parameters
     ----------
     X : sparse matrix or ndarray of shape (n, D)
         Rows are samples; float32 stays float32.
     rank : int
-        r, the number of triplets wanted, 1 … min(n, D).
+        r, the number of triplets, 1 … min(n, D).
     tol : float, default=2e-3
-        Share of the captured energy Σσ² that may be missing, as estimated from what the last
-        blocks gained. On a flat spectrum the estimate is too low, and more may be missing. At most
-        four directions are computed for each triplet, or sixteen blocks more than `rank`; with 0,
-        that many are.
+        Share of the captured energy Σσ² that may be missing, estimated from the gains of the last
+        blocks. For a flat spectrum the estimate is too low, and more may be missing. At most four
+        directions per triplet are computed, or sixteen blocks more than `rank`; with 0, exactly
+        this many.
     random_state : int, Generator or None
-        Seeds the starting block.
+        Seeds the first block.
     progress : callable, optional
         Called with a short text after each block.
 
     Returns
     -------
     factors : LowRank
-        V, σ, U; each column of U has a positive entry of largest magnitude. V = X U diag(1/σ), so
-        that rows seen later are mapped as these were. Where X has only zeros, one triplet with
-        σ = 0.
+        V, σ, U; the entry of largest magnitude in each column of U is positive. V = X U diag(1/σ),
+        so later rows are mapped in the same way. If X is zero, one triplet with σ = 0.
 
     Raises
     ------
@@ -140,11 +139,11 @@ def truncated_svd(
 
     Notes
     -----
-    Texts need about 2.2 directions for each triplet. With m of them, cost O(Σ nnz(x_i)² +
-    nnz(XᵀX) m + D m² + m³ + nnz r) for rows x_i of some thirty entries or fewer, where XᵀX is
-    formed; else O(nnz m + D m² + m³). Memory D m beside X and V. Where 2.5 r reaches min(n, D),
-    all eigenvectors of the shorter side's Gram matrix are taken, and where X is small, too, a
-    dense SVD of X, which is exact.
+    Texts need about 2.2 directions per triplet. With m directions, the cost is O(Σ nnz(x_i)² +
+    nnz(XᵀX) m + D m² + m³ + nnz r) for rows x_i with up to some thirty entries, for which XᵀX is
+    formed; otherwise it is O(nnz m + D m² + m³). Memory in addition to X and V is D m. If 2.5 r is
+    at least min(n, D), all eigenvectors of the shorter side's Gram matrix are computed; if X is
+    also small, a dense SVD of X, which is exact.
 
     Examples
     --------
@@ -184,14 +183,14 @@ def gram_svd(
     random_state: int | np.random.Generator | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """σ and U from the Gram matrix of the features alone.
+    """Return σ and U from only the Gram matrix of the features.
 
     Parameters
     ----------
     gram : FeatureGram
-        G, and which features it stands for.
+        G and its features.
     n_features : int
-        D, the features of X.
+        D, the number of features of X.
     rank, tol, random_state, progress
         As for `truncated_svd`.
     dtype : dtype
@@ -200,9 +199,9 @@ def gram_svd(
     Returns
     -------
     singular_values : ndarray of shape (r,)
-        σ, decreasing, all positive unless G has only zeros.
+        σ, decreasing, all positive unless G is zero.
     right : ndarray of shape (D, r)
-        U, signed as those of `truncated_svd`.
+        U, with signs as in `truncated_svd`.
     """
     rng = np.random.default_rng(random_state)
     size = len(gram.features)
@@ -235,7 +234,7 @@ def _exact_svd(X: Matrix, rank: int) -> LowRank:
 
 
 def _by_shorter_side(X: Matrix, rank: int) -> LowRank:
-    """Triplets from all eigenvectors of XᵀX, or of XXᵀ where there are fewer rows."""
+    """Return triplets from all eigenvectors of XᵀX, or of XXᵀ if there are fewer rows."""
     wide = X.shape[0] < X.shape[1]
     singular, near = whole_gram_svd(X @ X.T if wide else X.T @ X, rank, X.dtype)
     far = threaded_product(X.T if wide else X, near)
@@ -246,9 +245,9 @@ def _by_shorter_side(X: Matrix, rank: int) -> LowRank:
 
 
 def whole_gram_svd(gram: Matrix, rank: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """σ and signed singular vectors from a small Gram matrix (s, s), by all its eigenvectors.
+    """Return σ and signed singular vectors from all eigenvectors of a small Gram matrix (s, s).
 
-    Costs O(s³) and holds s² numbers of float64.
+    The cost is O(s³); memory is s² float64.
     """
     dense = (gram.toarray() if sp.issparse(gram) else gram).astype(np.float64)
     size = len(dense)
@@ -260,10 +259,10 @@ def whole_gram_svd(gram: Matrix, rank: int, dtype: Any) -> tuple[np.ndarray, np.
 
 
 def singular_values(values: np.ndarray, dtype: Any) -> np.ndarray:
-    """Roots of those eigenvalues of a Gram matrix that rounding did not make, at least one.
+    """Return the roots of the eigenvalues of a Gram matrix above rounding error, at least one.
 
-    The Gram matrix squares the condition number: a value of τ times the largest is exact to
-    eps/τ² of itself, and so is the length of its column of V.
+    The Gram matrix squares the condition number: the relative error of a value τ times the largest
+    is eps/τ², and so is that of the norm of its column of V.
     """
     singular = np.sqrt(np.maximum(values, 0.0)).astype(dtype)
     return singular[: _numerical_rank(singular, 10 * np.sqrt(np.finfo(dtype).eps))]
