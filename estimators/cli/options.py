@@ -24,6 +24,10 @@ class FiniteRange(click.FloatRange):
             self.fail(f"{value!r} is not a number; give one such as 0.5.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        # Click writes "x<=None" for a range without ends.
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 class FileName(click.ParamType):
     """The name of a file or folder, which shells complete.

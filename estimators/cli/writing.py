@@ -78,8 +78,8 @@ def format_option(command: Any) -> Any:
         expose_value=False,
         callback=_keep_escape,
         help="Put ' before texts in CSV and TSV that spreadsheets would run as formulas: = + - @. "
-        "Off by default, since it alters the data for every other reader; give it where texts come "
-        "from others and the result is opened in a spreadsheet. Excel files never need it.",
+        "Use it if the texts come from others and you open the result in a spreadsheet. Off by "
+        "default, since it changes the texts for all other programs. Excel files never need it.",
     )(command)
     return click.option(
         "-f",

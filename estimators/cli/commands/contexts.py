@@ -51,7 +51,7 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, see
 @click.option(
     "--encoding",
     metavar="NAME",
-    help="Encoding of the files. Default: UTF-8. Any other is read into memory as a whole.",
+    help="Encoding of the files. Default: UTF-8. With another, each file is read at once.",
 )
 @seed_option
 @device_option
@@ -68,9 +68,9 @@ def contexts(
 ) -> None:
     """Learn from documents, without labels, which sentences fit the same contexts.
 
-    DOCS are Markdown and text files, or folders of them. Two sentences mean the same if the same
-    contexts can hold them: film score and film explain take the FOLDER, and film harvest makes
-    training pairs with it for a faster model.
+    DOCS are Markdown and text files, or folders of them. Two sentences have a similar meaning if
+    they fit into the same contexts. Use the FOLDER in film score and film explain, or in film
+    harvest to make training pairs for a faster model.
     """
     for path in docs:
         if not os.path.exists(path):

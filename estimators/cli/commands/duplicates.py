@@ -172,10 +172,10 @@ class _ShareOrEstimate(click.ParamType):
 def duplicates(**given: Any) -> None:
     """Find rows of a TABLE that mean the same, without labels or with a model of film train.
 
-    Pairs are a table of id1, id2, score, kind, text1, text2. The kind is copy (equal but for case,
-    white space and Unicode form), similar, or indistinct: the texts differ, but the similarity
-    cannot see how. Groups are a table of group, id, score (of the last merge), weakest (score of
-    its weakest pair) and the columns of TABLE.
+    Pairs are a table of id1, id2, score, kind, text1, text2. The kind is copy (equal except for
+    case, white space and Unicode form), similar, or indistinct (the texts differ in a way that the
+    similarity ignores). Groups are a table of group, id, score (of the last merge), weakest (score
+    of its weakest pair) and the columns of TABLE.
     """
     options = SimpleNamespace(**given)
     collection = _checked_collection(options)

@@ -50,8 +50,8 @@ IMAGES = (".png", ".svg", ".pdf")
 @label_option
 @model_option()
 @prior_option(
-    "Share of duplicates where the model will be used: also give the log loss there, and "
-    "the thresholds for it. Default: the share in PAIRS, for thresholds alone."
+    "Share of duplicates where you will use the model. Reports log loss and thresholds for this "
+    "share. Default: thresholds are for the share in PAIRS."
 )
 @click.option(
     "--precision",
@@ -60,7 +60,7 @@ IMAGES = (".png", ".svg", ".pdf")
     "95 % interval.",
 )
 @html_option(
-    "Draw precision and recall by threshold, and calibration: a page, or an image where FILE "
+    "Draw precision and recall by threshold, and calibration: a page, or an image if FILE "
     "ends in .png, .svg or .pdf."
 )
 @out_option

@@ -54,9 +54,7 @@ PAGE_PAIRS = 1000
     "jsonl",
     help="Format of the result; jsonl holds all numbers. Default: by the name of --out, else text.",
 )
-@html_option(
-    f"Write a page of the first {PAGE_PAIRS:,} pairs; the text result then only with --out."
-)
+@html_option(f"Write a page of the first {PAGE_PAIRS:,} pairs. Add --out to write the text too.")
 @adapt_option
 @device_option
 @quiet_option

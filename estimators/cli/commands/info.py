@@ -26,10 +26,10 @@ from film import __version__
 @report_format_option("table", "json", default="table")
 @quiet_option
 def info(model: str, out: str | None, form: str) -> None:
-    """Show what a MODEL file or folder holds: its kind, what it was trained on, and how good it is.
+    """Show the kind, training data and quality of a MODEL file or folder.
 
-    Figures out of fold are those that film train measured on questions that the model had not seen;
-    film evaluate measures on pairs of your own.
+    film train measured the out-of-fold figures on questions that the model had not seen. To measure
+    on your own pairs, use film evaluate.
     """
     check_places({"--out": out}, [model])
     from estimators.persistence import read_metadata

@@ -291,7 +291,7 @@ def test_a_file_is_continued_by_the_same_model(whole):
         ({"model": Cosine}, TypeError, "model=.* must be a fitted ContextRegressor"),
         ({"sentences": "text"}, TypeError, "sentences is one string"),
         ({"sentences": ["a", None]}, TypeError, r"sentences\[1\] = None"),
-        ({"sentences": ["a", "A!", "?", "b", "c"]}, ValueError, "sentences has 3 different ones"),
+        ({"sentences": ["a", "A!", "?", "b", "c"]}, ValueError, "only 3 of 5 sentences"),
         ({"n_pairs": 0}, ValueError, "n_pairs=0"),
         ({"seconds": -1}, ValueError, "seconds=-1"),
         ({"near": 1.5}, ValueError, "near=1.5"),
