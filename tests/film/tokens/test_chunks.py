@@ -101,18 +101,6 @@ def test_scores_are_block_means_or_sums(seed):
     np.testing.assert_allclose(summed, sums, atol=1e-14)
 
 
-def test_the_sum_over_chunks_is_the_similarity_where_they_cover_all_tokens():
-    contributions = np.random.default_rng(0).normal(size=(5, 4))
-    first = np.repeat(np.eye(2, dtype=bool), [3, 2], axis=1)
-    second = np.repeat(np.eye(3, dtype=bool), [1, 2, 1], axis=1)
-    total = chunk_scores(contributions, first, second, pooling="sum").sum()
-    np.testing.assert_allclose(total, contributions.sum(), atol=1e-14)
-
-
-def test_the_mean_of_one_token_and_one_token_is_their_contribution():
-    assert chunk_scores([[0.5]], [[True]], [[True]]).tolist() == [[0.5]]
-
-
 def test_scores_of_wrong_input():
     ones = np.ones((1, 2), dtype=bool)
     with pytest.raises(ValueError, match="pooling must be 'mean' or 'sum', got 'max'"):
@@ -140,20 +128,6 @@ def test_mutual_maxima_against_a_loop(seed):
         and scores[:, j].tolist().index(scores[:, j].max()) == i
     ]
     assert mutual_maxima(scores) == expected
-
-
-def test_a_best_chunk_that_prefers_another_stays_alone():
-    # Row 1 would go to column 0, which prefers row 0; column 1 is nobody's best.
-    assert mutual_maxima([[0.9, 0.8], [0.7, 0.1]]) == [(0, 0)]
-
-
-def test_scores_of_zero_or_less_align_to_nothing():
-    assert mutual_maxima([[0.0]]) == []
-    assert mutual_maxima([[-0.1, -0.2], [-0.3, -0.4]]) == []
-
-
-def test_ties_go_to_the_first_and_nothing_is_aligned_twice():
-    assert mutual_maxima(np.ones((2, 3))) == [(0, 0)]
 
 
 def test_no_chunks_align_to_nothing():

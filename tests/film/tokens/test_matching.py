@@ -93,25 +93,6 @@ def test_by_hand():
     assert weighted.similarity == pytest.approx((3 * 1.4 + 0.8) / 8 + 2.0 / 2)
 
 
-def test_functions_add_up():
-    rng = np.random.default_rng(0)
-    for sizes in SIZES:
-        x1, x2 = _text(rng, sizes[0]), _text(rng, sizes[1])
-        parts = {function: match(x1, x2, function) for function in MATCHING}
-        for part in ("scores1", "scores2", "plan", "similarity", "contributions"):
-            np.testing.assert_allclose(
-                getattr(parts["significance"], part) + getattr(parts["uniqueness"], part),
-                getattr(parts["both"], part),
-                atol=1e-12,
-            )
-
-
-def test_the_raw_product_is_the_papers():
-    x1, x2 = np.array([[2.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])
-    assert match(x1, x2, cosine=False).scores1.tolist() == [12.0]
-    assert match(x1, x2).scores1.tolist() == pytest.approx([1.2])
-
-
 @pytest.mark.parametrize("function", MATCHING)
 def test_sides_are_alike_and_weights_have_no_unit(function):
     rng = np.random.default_rng(4)

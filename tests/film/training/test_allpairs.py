@@ -285,15 +285,6 @@ def test_tokens_that_are_no_leaves_are_tested_as_ones():
 
 
 @pytest.mark.parametrize("method", TRAINABLE)
-def test_a_batch_of_one(method):
-    x1, mask1 = batch(0, 1, 1)
-    x2, mask2 = batch(1, 1, 3)
-    found = gradients(allpairs_similarity, x1, x2, mask1, mask2, method)
-    for one, other in zip(found, gradients(dense, x1, x2, mask1, mask2, method), strict=True):
-        torch.testing.assert_close(one, other, atol=1e-14, rtol=1e-12)
-
-
-@pytest.mark.parametrize("method", TRAINABLE)
 @pytest.mark.parametrize("empty", [0, 1])
 def test_no_texts_give_no_similarities(method, empty):
     x1, x2 = batch(0, 3, 4)[0], batch(1, 2, 5)[0]
@@ -483,15 +474,6 @@ def test_bad_input(arguments, error, message):
     with pytest.raises(error) as raised:
         allpairs_similarity(**given)
     assert re.search(message, str(raised.value))
-
-
-def test_a_text_that_is_padding_alone_is_named():
-    mask = MASK.clone()
-    mask[1] = False
-    with pytest.raises(ValueError, match=r"x2\[1\] has no token"):
-        allpairs_similarity(X, X, None, mask)
-    with pytest.raises(ValueError, match=r"x2\[1\] has no token"):
-        allpairs_similarity(X, X, None, mask, weights2=torch.ones(2, 3))
 
 
 def test_weights_that_learn_have_exact_gradients_of_tokens_of_16_bits(monkeypatch):
