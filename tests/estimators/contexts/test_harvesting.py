@@ -123,27 +123,6 @@ def test_a_harvest_in_parts_is_the_same(whole, tmp_path, steps):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["pairs.csv", "pairs.csv.json"]
 
 
-class _Stops(Cosine):
-    def __init__(self, after, error):
-        super().__init__()
-        self.after, self.error = after, error
-
-    def similarity(self, pairs):
-        if len(self.asked) == self.after:
-            raise self.error
-        return super().similarity(pairs)
-
-
-def test_ctrl_c_keeps_whole_chunks(whole, tmp_path):
-    path = tmp_path / "pairs.csv"
-    with pytest.raises(KeyboardInterrupt):
-        run(path, model=_Stops(1, KeyboardInterrupt()))
-    kept = len(read_harvest(path).pairs)
-    assert 200 < kept < 400
-    assert run(path) == (700, 700 - kept, "done")
-    assert path.read_bytes() == whole.read_bytes()
-
-
 def test_a_killed_process_can_be_continued(whole, tmp_path):
     path = tmp_path / "pairs.csv"
     program = (

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from estimators import DisjointPairsKFold, LexicalFeatures
+from estimators import LexicalFeatures
 from film.datasets import make_question_pairs
 from film.pairs import (
     EDIT_NAMES,
@@ -21,7 +17,6 @@ from film.pairs import (
     sequence_features,
     sign_features,
 )
-from film.pairs.lexical import overlap as _overlap
 from film.text import token_text
 
 DATA = make_question_pairs(120, random_state=0)
@@ -100,16 +95,6 @@ def test_cosines_are_those_of_tfidf(fitted):
         assert column(found, name).std() > 0.05
 
 
-def test_order_and_company_change_nothing(fitted):
-    pairs = np.array([*PAIRS, *ODD], dtype=object)
-    found = fitted.transform(pairs)
-    assert np.isfinite(found).all()
-    assert np.array_equal(fitted.transform(pairs[:, ::-1]), found)
-    assert np.array_equal(fitted.transform(pairs[::-1])[::-1], found)
-    alone = [fitted.transform(pairs[row : row + 1]) for row in (0, 60, 121, 129)]
-    assert np.array_equal(np.vstack(alone), found[[0, 60, 121, 129]])
-
-
 def test_spelling_changes_nothing(fitted):
     loud = [[f"  {text.upper()}?!" for text in pair] for pair in PAIRS]
     assert np.array_equal(fitted.transform(loud), fitted.transform(PAIRS))
@@ -156,43 +141,6 @@ def test_many_texts_without_a_common_word_have_features_too():
     assert column(found, "character cosine")[0] > 0
 
 
-def test_labels_and_random_state_play_no_part():
-    assert np.array_equal(
-        LexicalFeatures().fit(PAIRS, Y).transform(PAIRS),
-        LexicalFeatures().fit_transform(PAIRS, 1 - Y),
-    )
-
-
-def test_it_works_in_a_pipeline_over_disjoint_folds():
-    model = make_pipeline(LexicalFeatures(), StandardScaler(), LogisticRegression())
-    scores = cross_val_score(
-        model, PAIRS, Y, cv=DisjointPairsKFold(3, random_state=0), scoring="roc_auc"
-    )
-    assert scores.mean() > 0.7
-
-
-def test_frames_are_read(fitted):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(PAIRS, columns=["q1", "q2"], index=range(900, 1020))
-    assert np.array_equal(fitted.transform(frame), fitted.transform(PAIRS))
-
-
-@pytest.mark.parametrize(
-    ("pairs", "error", "message"),
-    [
-        ([("a", None)], ValueError, "row 0, column 1 is missing"),
-        ([("a", "b"), ("c", 5)], TypeError, "row 1, column 1 is 5"),
-        (["one text"], TypeError, "row 0 is one text"),
-        ([], ValueError, "empty"),
-    ],
-)
-def test_what_is_no_pair_is_named(fitted, pairs, error, message):
-    with pytest.raises(error, match=message):
-        LexicalFeatures().fit(pairs)
-    with pytest.raises(error, match=message):
-        fitted.transform(pairs)
-
-
 def test_texts_without_any_word_cannot_be_fitted():
     model = LexicalFeatures().fit(PAIRS)
     with pytest.raises(
@@ -200,11 +148,3 @@ def test_texts_without_any_word_cannot_be_fitted():
     ):
         model.fit([("", "?!"), ("...", "   ")])
     assert model.transform(PAIRS[:1]).shape == (1, 39)
-
-
-def test_pairs_are_compared_in_blocks_as_at_once(monkeypatch):
-    pairs = make_question_pairs(40, random_state=0).pairs
-    features = LexicalFeatures().fit(pairs)
-    expected = features.transform(pairs)
-    monkeypatch.setattr(_overlap, "_BLOCK_PAIRS", 7)
-    np.testing.assert_array_equal(features.transform(pairs), expected)

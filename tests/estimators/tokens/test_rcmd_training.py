@@ -7,14 +7,13 @@ import pytest
 import sklearn
 from scipy.stats import spearmanr
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV
 
 from estimators import RCMDRegressor
 from estimators.encoders.transformer import Transformer
 from estimators.training.loop.batches import Examples
 from estimators.training.loop.settings import Settings
 from estimators.training.loop.training import Training
-from film.tokens.transport import transport_plan
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
@@ -184,7 +183,7 @@ def test_a_rate_of_zero_changes_nothing_so_the_head_starts_as_the_identity(tiny_
     np.testing.assert_allclose(still.similarity(PAIRS), plain.similarity(PAIRS), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("plan", ["rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"])
+@pytest.mark.parametrize("plan", ["rcmd", "rcmd+avg", "cls"])
 def test_training_learns_what_it_was_given(sober_model, plan):
     model = make(
         sober_model, plan=plan, objective="contrastive", epochs=30,
@@ -352,16 +351,6 @@ def test_lack_of_gpu_memory_says_what_may_fit(tiny_model, monkeypatch, tmp_path)
         make(tiny_model, micro_batch_size=4).fit(PAIRS, SCORES)
 
 
-def test_grid_search_over_rate_and_temperature(sober_model):
-    search = GridSearchCV(
-        make(sober_model, epochs=1),
-        {"learning_rate": [1e-4, 1e-3], "temperature": [0.05, 0.2]},
-        cv=KFold(2, shuffle=True, random_state=0),
-    ).fit(PAIRS, SCORES)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert len(set(search.cv_results_["mean_test_score"])) > 1
-
-
 def test_eval_set_through_metadata_routing(tiny_model):
     held = (PAIRS[:5], SCORES[:5])
     with sklearn.config_context(enable_metadata_routing=True):
@@ -377,14 +366,6 @@ def test_half_precision_trains_float32_weights(tiny_model):
     exact = make(tiny_model).fit(PAIRS, SCORES)
     np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.1)
     assert not np.array_equal(model.loss_curve_, exact.loss_curve_)
-
-
-def test_a_trained_encoder_agrees_with_transport_of_its_tokens(tiny_model):
-    model = make(tiny_model).fit(PAIRS, SCORES)
-    tokens = [model.encoder_.transform([text])[0] for text in PAIRS[0]]
-    assert transport_plan(*tokens).similarity == pytest.approx(
-        model.similarity(PAIRS[:1])[0], abs=1e-6
-    )
 
 
 @pytest.mark.parametrize(
