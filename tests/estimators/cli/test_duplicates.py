@@ -101,7 +101,7 @@ def test_rows_are_numbered_from_one_without_ids(tmp_path):
     [["alone"], ["same"] * 4, ["?"], ["日本語", "日本語 "]],
     ids=["one row", "identical", "no words", "not Latin"],
 )
-@pytest.mark.parametrize("options", [[], ["--groups"], ["-b", "3"]])
+@pytest.mark.parametrize("options", [[], ["--groups"]])
 def test_odd_tables(shelf, tmp_path, texts, options):
     path = write_csv(tmp_path / "odd.csv", ["text"], [[text] for text in texts])
     n = len(texts) - len(set(text.lower().strip() for text in texts))

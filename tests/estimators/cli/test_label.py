@@ -59,16 +59,6 @@ def test_no_pair_is_asked_twice_also_later(shelf, tmp_path):
     assert labels[:30] == ["0"] * 15 + [""] * 15
 
 
-def test_a_quit_session_goes_on_where_it_was(shelf, tmp_path):
-    ran = run("label", shelf / "dev.csv", "--labels", tmp_path / "a.csv", "-n", 8, stdin="n\n" * 8)
-    whole = asked(ran.err)
-    first = run("label", shelf / "dev.csv", "--labels", tmp_path / "b.csv", stdin="n\nn\nn\nq\n")
-    assert first.code == 0 and "3 answers are in" in first.err
-    run("label", shelf / "dev.csv", "--labels", tmp_path / "b.csv", "-n", 5, stdin="n\n" * 5)
-    assert not set(asked(first.err)[:3]) - set(whole)
-    assert len(answered(tmp_path / "b.csv")) == 8
-
-
 def test_undo_goes_back_to_the_start(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
     ran = run(
@@ -171,15 +161,6 @@ def test_too_few_answers_make_no_model(shelf, tmp_path):
         ran = run(*arguments, stdin=stdin)
         assert ran.code == 0 and "no model yet" in ran.err
         assert not model.exists()
-
-
-def test_answers_train_a_model(shelf, tmp_path):
-    rows = [[*row[1:3], row[4]] for row in read_table(shelf / "dev.csv").rows]
-    rows[3][2] = rows[4][2] = ""
-    labels = write_csv(tmp_path / "labels.csv", ["text1", "text2", "label"], rows)
-    arguments = ["--rank", 20, "--folds", 2]
-    ran = run("train", labels, "-m", tmp_path / "m.skops", *arguments)
-    assert ran.code == 0 and "2 rows without a label" in ran.err
 
 
 def test_a_table_of_texts_gives_its_neighbours(shelf, tmp_path):

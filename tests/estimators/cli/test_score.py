@@ -1,4 +1,3 @@
-import gzip
 import json
 
 import numpy as np
@@ -37,17 +36,6 @@ def test_threshold_and_names(shelf, expected):
     assert "said_familiarity" in ran.rows[0] and "familiarity" not in ran.rows[0]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
-def test_the_name_of_the_output_chooses_its_form(shelf, tmp_path, suffix, expected):
-    out = tmp_path / f"scored.{suffix}"
-    ran = run("score", shelf / "dev.csv", "-m", shelf / "model.skops", "-o", out)
-    assert (ran.code, ran.out) == (0, "")
-    table = read_table(out)
-    assert table.format == suffix
-    assert table.column("topic") == ["x,y"] * 60
-    np.testing.assert_allclose([float(p) for p in table.column("probability")], expected)
-
-
 def test_the_form_of_the_input_is_kept_and_an_option_wins(shelf, tmp_path):
     lines = '{"text1": "Is tea hot?", "text2": "How hot is tea?", "n": 1}\n'
     ran = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
@@ -58,27 +46,6 @@ def test_the_form_of_the_input_is_kept_and_an_option_wins(shelf, tmp_path):
     out = tmp_path / "scored.dat"
     run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", "-o", out, stdin=lines)
     assert "\t" in out.read_text(encoding="utf-8")
-
-
-def test_encodings_of_spreadsheets(shelf, tmp_path):
-    content = "question1;question2\nIs the café open?;Is the café closed?\n"
-    for name, data in {
-        "bom.csv": b"\xef\xbb\xbf" + content.encode(),
-        "windows.csv": content.encode("cp1252"),
-        "utf16.csv": content.encode("utf-16"),
-        "zipped.csv.gz": gzip.compress(content.encode()),
-    }.items():
-        (tmp_path / name).write_bytes(data)
-        ran = run("score", tmp_path / name, "-m", shelf / "model.skops")
-        assert ran.code == 0, ran.err
-        assert ran.rows[0]["question1"] == "Is the café open?"
-        assert ("Windows-1252" in ran.err) == (name == "windows.csv")
-    ran = run("score", tmp_path / "windows.csv", "-m", shelf / "model.skops", "-q")
-    assert ran.err == ""
-    message = refused(
-        "score", tmp_path / "windows.csv", "-m", shelf / "model.skops", "--encoding", "utf-8"
-    )
-    assert "windows.csv, line 2" in message
 
 
 @pytest.mark.parametrize(
@@ -138,14 +105,6 @@ def test_places_are_looked_at_before_the_work(shelf, tmp_path):
     assert "would overwrite the input" in refused(*arguments, tmp_path / "bad.csv")
     assert ".xls is not a format that can be written" in refused(*arguments, tmp_path / "out.xls")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.csv", "file", "link.csv"]
-
-
-def test_a_failed_command_leaves_the_old_result(shelf, tmp_path):
-    out = tmp_path / "out.csv"
-    out.write_text("old", encoding="utf-8")
-    (tmp_path / "bad.csv").write_bytes(b"")
-    refused("score", tmp_path / "bad.csv", "-m", shelf / "model.skops", "-o", out)
-    assert out.read_text(encoding="utf-8") == "old"
 
 
 def test_familiarity_is_that_of_the_model(shelf):
