@@ -355,20 +355,6 @@ def test_14_rows_added_to_blocks_are_found_there():
     assert len(whole.match([texts[3]], blocks=["elsewhere"], threshold=0)) == 0
 
 
-@pytest.mark.parametrize(
-    ("blocks", "message"),
-    [
-        ([1], "blocks has 1 entries for 3 texts"),
-        ([1, np.nan, 2], "blocks[1] is nan"),
-        ([1, 2, None], "blocks[2] is None"),
-        ([1, [2], 3], "blocks[1] is [2]"),
-    ],
-)
-def test_14_wrong_blocks_are_named(blocks, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        DuplicateFinder().fit(["a", "b", "c"], blocks=blocks)
-
-
 def test_14_blocks_are_given_always_or_never():
     plain = DuplicateFinder().fit(["a", "b"])
     parted = DuplicateFinder().fit(["a", "b"], blocks=[1, 2])

@@ -3,14 +3,12 @@
 import itertools
 import pickle
 import re
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.frozen import FrozenEstimator
 
 from estimators import load_model, save_model
 from estimators.corpus import corpus_index as _corpus_index
@@ -631,13 +629,6 @@ def test_a_block_written_but_not_noted_is_searched_again():
     _same(finder.find(threshold=0), found)
 
 
-def test_progress_is_shown_only_when_asked(capsys):
-    DuplicateFinder().fit(_corpus(30)).find(budget=1)
-    assert capsys.readouterr() == ("", "")
-    DuplicateFinder(Overlap(), verbose=1).fit(_corpus(30)).find(budget=1)
-    assert "scores" in capsys.readouterr().err
-
-
 # Approximate index
 
 
@@ -853,71 +844,6 @@ def test_series_and_generators_are_corpora():
 
 
 # Conventions
-
-
-def test_clone_parameters_html_and_pickle():
-    model = FrozenEstimator(TfidfVectorizer().fit(_corpus()))
-    finder = DuplicateFinder(embedder=model, n_neighbors=3, index="exact", random_state=5)
-    copy = clone(finder)
-    assert copy.get_params(deep=False) == {
-        **finder.get_params(deep=False),
-        "embedder": copy.embedder,
-    }
-    texts = _corpus()
-    found = copy.fit(texts).find(threshold=0)
-    assert "DuplicateFinder" in copy._repr_html_()
-    again = pickle.loads(pickle.dumps(copy))
-    _same(again.find(threshold=0), found)
-    _same(again.add(["tea"]).find(threshold=0), copy.add(["tea"]).find(threshold=0))
-
-
-def test_the_same_seed_gives_the_same_to_the_bit():
-    texts = _corpus()
-    one = DuplicateFinder(n_neighbors=3).fit(texts).find(threshold=0)
-    other = DuplicateFinder(n_neighbors=3).fit(texts).find(threshold=0)
-    np.testing.assert_array_equal(one.pairs, other.pairs)
-    np.testing.assert_array_equal(one.scores, other.scores)
-
-
-def _wide_embedder(texts):
-    rows = [
-        np.random.default_rng(len(text) * 7 + i).integers(0, 6000, 20)
-        for i, text in enumerate(texts)
-    ]
-    return sp.csr_array(
-        (np.ones(20 * len(texts)), (np.repeat(np.arange(len(texts)), 20), np.concatenate(rows))),
-        shape=(len(texts), 6000),
-    )
-
-
-def test_wide_vectors_are_looked_up_in_unit_rows_of_fewer_dimensions():
-    texts = [f"text {i}" for i in range(700)]
-    points = [
-        DuplicateFinder(embedder=_wide_embedder, random_state=seed)
-        .fit(texts)
-        ._scores.index._table.points
-        for seed in (0, 0, 1)
-    ]
-    assert points[0].shape == (700, 256)
-    np.testing.assert_allclose(np.linalg.norm(points[0], axis=1), 1, atol=1e-5)
-    np.testing.assert_array_equal(points[0], points[1])
-    assert not np.array_equal(points[0], points[2])
-
-
-def test_vectors_are_kept_once_and_in_few_bytes():
-    index = DuplicateFinder(embedder=_placed_embedder).fit(_corpus())._scores.index
-    assert np.shares_memory(index._vectors, index._table.points)
-    vectors = DuplicateFinder().fit(_corpus())._scores.index._vectors
-    assert (vectors.data.dtype, vectors.indices.dtype) == (np.float32, np.int32)
-
-
-def test_nothing_warns():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        finder = DuplicateFinder().fit(["tea", "Tea", "milk tea", ""])
-        finder.find(threshold=0)
-        finder.groups()
-        finder.query("tea")
 
 
 # Quality
