@@ -5,9 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import linregress, spearmanr
-from sklearn.model_selection import cross_val_score
 
-from estimators import DisjointPairsKFold, RCMDRegressor, TokenMatchingRegressor
+from estimators import RCMDRegressor, TokenMatchingRegressor
 from estimators.tokens import blocks
 from estimators.tokens.token_regressor import TokenRegressor
 from estimators.training import targets
@@ -148,15 +147,6 @@ def test_score_is_spearman_of_predict(make, sign):
         model.score(PAIRS, Y, sample_weight=np.ones(len(Y)))
     with pytest.raises(ValueError, match="for all 8 pairs"):
         model.score(PAIRS, np.ones(len(Y)))
-
-
-def test_cross_validation_over_disjoint_questions(make):
-    rng = np.random.default_rng(0)
-    words = "chess earth cat dog mat age best play learn old way run".split()
-    pairs = [(" ".join(rng.choice(words, 3)), " ".join(rng.choice(words, 4))) for _ in range(12)]
-    scores = cross_val_score(make(), pairs, np.arange(12.0), cv=DisjointPairsKFold(2))
-    assert scores.shape == (2,) and np.isfinite(scores).all()
-    assert np.isfinite(cross_val_score(make(), np.array(pairs), np.arange(12.0), cv=2)).all()
 
 
 @pytest.mark.parametrize(
