@@ -81,14 +81,6 @@ def test_a_cut_file_is_noticed_and_begun_again(tmp_path, share):
     assert len(read(tmp_path)) == len(KEYS)
 
 
-def test_a_file_of_something_else_is_begun_again(tmp_path):
-    path = fill(tmp_path)
-    path.write_bytes(b"no database at all" * 1000)
-    with pytest.warns(UserWarning, match="damaged"):
-        fill(tmp_path)
-    assert len(read(tmp_path)) == len(KEYS)
-
-
 def test_a_file_with_other_tables_is_begun_again(tmp_path):
     path = fill(tmp_path)
     path.unlink()

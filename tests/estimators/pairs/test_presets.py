@@ -5,7 +5,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from estimators.corpus.duplicate_finder import DuplicateFinder
 from estimators.pairs.accurate import LIGHT, accurate_duplicates
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.presets import fast_duplicates, few_label_duplicates
@@ -51,13 +50,6 @@ def test_it_is_better_than_chance_and_symmetric(data, fitted):
     assert roc_auc_score(data.y[100:], p[:, 1]) > 0.65
 
 
-def test_a_clone_fits_to_the_same(data, made, fitted):
-    again = clone(made).fit(data.pairs[:100], data.y[:100])
-    found = again.predict_proba(data.pairs[100:])
-    np.testing.assert_array_equal(found, fitted.predict_proba(data.pairs[100:]))
-    assert not hasattr(made, "classes_")
-
-
 def test_parameters_reach_the_classifier(data):
     model = few_label_duplicates(data.pairs, rank=5, random_state=3, prior=0.2, cv=2)
     assert (model.prior, model.cv, model.random_state) == (0.2, 2, 3)
@@ -65,14 +57,6 @@ def test_parameters_reach_the_classifier(data):
     other = few_label_duplicates(data.pairs, rank=5, random_state=4)
     ours = [dict(m.members)["latent"].estimator[-1].components_ for m in (model, other)]
     assert ours[0].shape == (5, ours[0].shape[1]) and not np.array_equal(*ours)
-
-
-def test_it_explains_and_finds_duplicates(data, fitted):
-    verdict = fitted.explain(data.pairs[:1])[0]
-    assert verdict.members[0].name == "latent"
-    texts = data.pairs[100:140].ravel()
-    finder = DuplicateFinder(fitted, n_neighbors=3).fit(texts)
-    assert len(finder.find(budget=5).rows()) == 5
 
 
 def test_a_rank_above_the_number_of_words_is_lowered():
@@ -127,16 +111,6 @@ def test_without_training_or_encoder_the_accurate_one_leaves_members_out():
         accurate_duplicates(encoder=5)
     with pytest.raises(ValueError, match=r"^max_length=0 must be 1 or more"):
         accurate_duplicates(max_length=0)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_without_an_encoder_the_accurate_one_judges():
-    data = make_question_pairs(200, random_state=0)
-    options = {"encoder": "none", "d": 10, "rank": 40, "cv": 2, "neighbourhood": 5}
-    model = accurate_duplicates(**options).fit(data.pairs[:140], data.y[:140])
-    p = model.predict_proba(data.pairs[140:])[:, 1]
-    assert roc_auc_score(data.y[140:], p) > 0.6
-    assert np.isfinite(model.predict_proba([("", ""), ("", "a word"), ("東京", "¿Dónde?")])).all()
 
 
 @pytest.mark.parametrize("make", [fast_duplicates, partial(accurate_duplicates, encoder="none")])

@@ -49,18 +49,6 @@ def test_selection_is_that_of_comparing_all_with_all(seed):
             assert chosen.tolist() == expected
 
 
-def test_a_larger_size_or_more_candidates_keep_what_was_chosen():
-    rng = np.random.default_rng(0)
-    words = [frozenset(rng.choice(WORDS, size=3).tolist()) for _ in range(50)]
-    centres, chunks = np.arange(50) * 3, np.arange(50) // 2
-    whole = select_contexts(centres, chunks, words, 50, max_jaccard=0.7).tolist()
-    for size in range(1, len(whole)):
-        part = select_contexts(centres, chunks, words, size, max_jaccard=0.7)
-        assert part.tolist() == whole[:size]
-    first = select_contexts(centres[:20], chunks[:20], words[:20], 50, max_jaccard=0.7).tolist()
-    assert first == [k for k in whole if k < 20]
-
-
 def test_own_places_hold_every_context_with_the_sentence():
     assert own_places([3, 10], sides=2).tolist() == [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]
     assert own_places([]).tolist() == []

@@ -109,14 +109,6 @@ def test_the_loss_is_the_looped_cross_entropy():
     assert float(fit_loss(logits, weights)) == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_good_discriminator_costs_less_and_one_without_knowledge_costs_log_2():
-    weights = fit_weights(*map(torch.tensor, BATCHES["mixed"]))
-    assert not fit_weights(torch.tensor([0, 1]), torch.tensor([3, 3])).any()
-    good = 4 * torch.eye(6) - 2
-    assert fit_loss(good, weights) < 0.2 < 2 < fit_loss(-good, weights)
-    assert float(fit_loss(torch.zeros(6, 6), weights)) == pytest.approx(math.log(2), rel=1e-6)
-
-
 def test_what_has_no_weight_has_no_part_even_if_infinite():
     weights = fit_weights(torch.tensor([0, 0, 1]), torch.tensor([1, 1, 2]))
     logits = torch.zeros(3, 3)

@@ -42,12 +42,11 @@ def test_the_same_texts_give_the_same_vocabulary_in_any_process(learned):
         "from film.contexts import train_vocabulary;"
         "import sys; sys.stdout.write(train_vocabulary(TEXTS, 700))"
     )
-    for threads, seed in (("1", "1"), ("4", "2")):
-        environment = {**os.environ, "RAYON_NUM_THREADS": threads, "PYTHONHASHSEED": seed}
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, check=True
-        )
-        assert done.stdout.decode() == learned
+    environment = {**os.environ, "RAYON_NUM_THREADS": "4", "PYTHONHASHSEED": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+    )
+    assert done.stdout.decode() == learned
 
 
 def test_encoding_is_that_of_the_tokenizer_text_by_text(learned, monkeypatch):

@@ -90,16 +90,6 @@ def test_every_score_is_the_link_of_the_two_groups(seed, method):
             assert (block.mean() if method == "average" else block.min()) == 0
 
 
-def test_a_chain_is_not_one_group():
-    n = 12
-    pairs = np.column_stack([np.arange(n - 1), np.arange(1, n)])
-    scores = np.full(n - 1, 0.9)
-    assert len(set(connected_groups(pairs, n))) == 1
-    for method in METHODS:
-        labels = cut(link_scores(pairs, scores, n, method=method), n, 0.6)
-        assert np.bincount(labels).max() == 2
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_component_far_too_large_for_a_dense_matrix(method):
     n = 20_000
@@ -107,16 +97,6 @@ def test_a_component_far_too_large_for_a_dense_matrix(method):
     merges = link_scores(pairs, np.linspace(0.5, 0.9, n - 1), n, method=method)
     assert len(merges) == (n - 1 if method == "average" else n // 2)
     assert merges[0].tolist() == [n - 2, n - 1, 0.9]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_order_of_pairs_and_of_their_points_does_not_matter(method):
-    pairs, scores, n = _graph(7, n=30)
-    expected = link_scores(pairs, scores, n, method=method)
-    order = np.random.default_rng(0).permutation(len(pairs))
-    again = link_scores(pairs[order, ::-1], scores[order], n, method=method)
-    np.testing.assert_array_equal(again[:, :2], expected[:, :2])
-    np.testing.assert_allclose(again[:, 2], expected[:, 2], rtol=0, atol=1e-14)
 
 
 def test_rounding_does_not_put_a_parent_before_its_child():
