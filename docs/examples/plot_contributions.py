@@ -2,13 +2,13 @@
 Which words match
 =================
 
-Contributions of pairs of tokens, for the plan of relaxed transport and for that of mean pooling:
-the upper and the lower row of CLRCMD's Figure 2, untrained.
+Contributions of pairs of tokens, for the plan of relaxed transport and the plan of mean pooling:
+the upper and the lower row of CLRCMD's Figure 2, without training.
 """
 
 # %%
-# Where the environment variable ``FILM_DATA`` names the folder of the measured sets, the pairs are
-# the paper's own, from STS13; elsewhere made ones, that differ in the same ways.
+# If the environment variable ``FILM_DATA`` is the folder of the benchmarks' data, the pairs are
+# those of the paper, from STS13; otherwise they are generated pairs that differ in the same ways.
 
 import os
 from pathlib import Path

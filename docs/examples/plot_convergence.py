@@ -7,7 +7,7 @@ and the norm of the gradient.
 """
 
 # %%
-# Triplets of made question pairs, and one fit per solver.
+# Triplets of generated question pairs, and one fit per solver.
 
 import warnings
 
@@ -24,7 +24,7 @@ data = make_question_pairs(800, random_state=0)
 texts, rows = np.unique(data.pairs.ravel().astype(str), return_inverse=True)
 X = TfidfVectorizer().fit_transform(texts)
 triplets = triplets_from_pairs(rows.reshape(-1, 2), data.y, len(texts), n_random=1, random_state=0)
-# Either says where it stops before the bound is met; the curves show it.
+# Each solver warns if it stops above the bound; the curves show this.
 warnings.simplefilter("ignore", ConvergenceWarning)
 models = {
     solver: FILM(d=20, rank=150, solver=solver, max_iter=60, random_state=0).fit(X, triplets)

@@ -2,12 +2,12 @@
 Duplicates of a table, without labels
 =====================================
 
-Some texts of a table stand in it twice, in other words. `DuplicateFinder` compares each text with
-its nearest neighbours; no label is needed.
+Some texts occur in a table twice, in different words. `DuplicateFinder` compares each text with its
+nearest neighbours; no labels are needed.
 """
 
 # %%
-# The texts are made ones, so that the duplicates are known.
+# The texts are generated, so the duplicates are known.
 
 import matplotlib.pyplot as plt
 
@@ -25,8 +25,8 @@ found = DuplicateFinder().fit(texts).find(budget=300).to_frame()
 print(found.head(5).to_string())
 
 # %%
-# Which of them are duplicates? Some pairs of the table are labelled; the others, among them many of
-# the most alike, nobody has judged, and they are left out here.
+# Which pairs are duplicates? Only some pairs of the table are labelled; the others, including
+# many of the most similar ones, are left out here.
 
 labels = {frozenset(pair): same for pair, same in zip(data.pairs, data.y, strict=True)}
 judged = [

@@ -2,11 +2,11 @@
 Sixty labels
 ============
 
-Which pairs of a pool should somebody label first, and what does a model make of their answers?
+Which pairs of a pool should you label first, and how good is a model that learns from the answers?
 """
 
 # %%
-# The pool is unlabelled; answers are looked up here, where you would ask a person.
+# The pool is unlabelled; this example looks up the answers that a person would give.
 
 import matplotlib.pyplot as plt
 from sklearn.metrics import roc_auc_score
@@ -31,7 +31,7 @@ for budget in budgets:
     areas.append(roc_auc_score(y_test, model.predict_proba(test)[:, 1]))
 
 # %%
-# One run, so expect other figures from another seed.
+# This is a single run; another seed gives other figures.
 
 figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
 axes.plot(budgets, areas, marker="o")

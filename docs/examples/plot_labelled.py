@@ -2,12 +2,12 @@
 Probabilities, with reasons
 ===========================
 
-A classifier of pairs from labels: how well its probabilities hold, which threshold keeps a
-precision, and where one probability comes from.
+A classifier that learns from labelled pairs: how well its probabilities are calibrated, which
+threshold reaches a precision, and how one probability is explained.
 """
 
 # %%
-# Questions of the test pairs are in no training pair.
+# Test pairs share no question with training pairs.
 
 import matplotlib.pyplot as plt
 
@@ -21,7 +21,7 @@ model = fast_duplicates(d=20, rank=100, cv=2).fit(train, y)
 probabilities = model.predict_proba(test)[:, 1]
 
 # %%
-# A model may be believed where the points are on the diagonal.
+# Probabilities are calibrated if the points are on the diagonal.
 
 ReliabilityDisplay.from_predictions(y_test, probabilities)
 plt.show()
@@ -40,8 +40,8 @@ axes.legend(loc="lower left")
 plt.show()
 
 # %%
-# One pair: each input moves the log-odds by so much. The matrix has the words behind FILM's cosine,
-# which is one of the inputs.
+# One pair: the effect of each input on the log-odds. The matrix shows the words behind FILM's
+# cosine, which is one of the inputs.
 
 explanation = model.explain(test[:1])[0]
 print(explanation)

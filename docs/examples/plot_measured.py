@@ -1,8 +1,8 @@
 """
-What was measured, as plots
-===========================
+Benchmarks, as plots
+====================
 
-Drawn from the result files of the benchmarks. Conditions stand with the tables.
+The plots show the result files of the benchmarks. The tables give the conditions.
 """
 
 import re
@@ -15,8 +15,8 @@ from benchmarks.tables import newest
 # Quality against cost
 # --------------------
 #
-# Duplicates of Quora, question-disjoint: area under the curve on dev against seconds of fitting.
-# What uses MiniLM, which was trained on Quora's duplicates, is hollow: an upper bound.
+# Duplicates of Quora, question-disjoint: area under the curve on dev, by seconds of fitting. Hollow
+# points use MiniLM, which was trained on Quora's duplicates; expect less on new texts.
 
 shown = [
     ("lexical features", "duplicates", "quora: lexical features, logistic regression"),
@@ -51,8 +51,8 @@ plt.show()
 # Before and after training
 # -------------------------
 #
-# Spearman × 100 on seven STS sets of RCMD over MiniLM: untrained, trained by contrast, by labels,
-# and the average of both models.
+# Spearman × 100 on seven STS sets of RCMD over MiniLM: untrained, trained with the contrastive
+# loss, trained on labels, and the average of both models.
 
 steps = {
     "untrained": "all-MiniLM-L6-v2, bfloat16: rcmd: untrained",
@@ -75,7 +75,7 @@ plt.show()
 # Memory and seconds against the size of a batch
 # ----------------------------------------------
 #
-# Similarities of B texts with 2 B others and their gradients, on a CPU.
+# Similarities of B texts with 2 B others, and their gradients, on a CPU.
 
 memory = newest("rcmd_memory")
 sizes = (16, 32, 64, 128, 256, 512, 1024)
@@ -97,8 +97,8 @@ plt.show()
 # Speed against size
 # ------------------
 #
-# Seconds of each stage over row blocks on disk by the number of texts, where they were measured,
-# and a line in proportion.
+# Measured seconds of each stage over row blocks on disk, by the number of texts, and a line for
+# time in proportion to the texts.
 
 scaling = {
     int(case.split()[0]): row

@@ -2,11 +2,11 @@
 Similarity of sentences, and of their words
 ===========================================
 
-Cosines of sentence vectors, and a similarity that names the words that match.
+Cosines of sentence vectors, and a similarity that shows which words match.
 """
 
 # %%
-# Each sentence is encoded once; vectors compare by their cosine.
+# Each sentence is encoded once; vectors are compared by their cosine.
 
 import matplotlib.pyplot as plt
 from sklearn.metrics.pairwise import cosine_similarity
@@ -29,8 +29,8 @@ figure.colorbar(image, label="cosine")
 plt.show()
 
 # %%
-# Relaxed transport compares the tokens of two sentences: each meets its best match on the
-# other side.
+# Relaxed transport compares the tokens of two sentences: each token is matched with its best
+# match in the other sentence.
 
 pair = (sentences[0], sentences[1])
 rcmd = RCMDRegressor().fit([pair])
