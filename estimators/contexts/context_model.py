@@ -102,8 +102,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Maps texts to fixed vectors, such as `SentenceEncoder`. None: vectors of the spelling of
         words, weighted by TF-IDF (`film.contexts.spelling_states`), from scratch.
     reader : {"fixed", "maps", "lstm"}, default="fixed"
-        What the discriminator learns. "fixed": two numbers that weight the similarity of a sentence
-        and its neighbours in the fixed vectors. "maps": three matrices over the fixed vectors.
+        What the discriminator learns. "fixed": a weight and a bias for the similarity of a sentence
+        to its neighbours in the fixed vectors. "maps": three matrices over the fixed vectors.
         "lstm": also a BiLSTM over tokens, as in the paper.
     lexical : bool, default=True
         Whether "lstm" also compares the fixed vectors. False: only tokens, as in the paper; this

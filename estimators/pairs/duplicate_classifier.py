@@ -562,7 +562,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             except ValueError as error:
                 told = ". ".join([str(error), *getattr(error, "__notes__", [])])
                 warnings.warn(
-                    "probabilities out of fold may flatter a little, since folds are too small to "
+                    "out-of-fold probabilities may be a little too good: folds are too small to "
                     f"be nested, or a member refuses them: {told}. Train on more pairs",
                     UserWarning,
                     stacklevel=3,

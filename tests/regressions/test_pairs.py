@@ -387,7 +387,7 @@ def test_no_label_of_a_fold_reaches_the_models_that_judge_it(folds):
 def test_folds_too_small_to_be_nested_are_told():
     pairs, y = [(f"cat {i}", f"dog {i}") for i in range(4)], [0, 1, 1, 0]
     model = DuplicateClassifier([("letters", letters())], cv=2).fit(pairs, y)
-    with pytest.warns(UserWarning, match="flatter a little, since folds are too small"):
+    with pytest.warns(UserWarning, match="a little too good: folds are too small"):
         p = model.out_of_fold_probabilities()
     assert ((p > 0) & (p < 1)).all()
 

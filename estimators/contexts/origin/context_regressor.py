@@ -328,8 +328,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         if n_bare:
             warnings.warn(
                 f"{n_bare} of {len(pairs)} pairs have no context: the corpus has none of their "
-                "words, so their similarity is 0 and says nothing; take a corpus that is nearer to "
-                "these texts",
+                "words, so their similarity is 0 and means nothing; use a corpus that is closer "
+                "to these texts",
                 UserWarning,
                 stacklevel=3,
             )

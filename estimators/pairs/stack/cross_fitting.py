@@ -301,8 +301,8 @@ def cross_fitted_probabilities(
         test = np.flatnonzero(fold_of_row == fold)
         if len(np.unique(labels[train])) < 2:
             raise ValueError(
-                f"outside of fold {fold + 1} all {len(train)} training pairs have one label, so "
-                "that nothing can be measured out of fold: train on more pairs, or with fewer folds"
+                f"all {len(train)} training pairs outside fold {fold + 1} have the same label, so "
+                "nothing can be measured out of fold: train on more pairs, or with fewer folds"
             )
         sliced = {key: members_of.take_rows(value, train, n) for key, value in fit_params.items()}
         with sklearn.config_context(enable_metadata_routing=routing):

@@ -82,8 +82,8 @@ class Encodings:
             vectors = np.empty(0)
         if vectors.ndim != 2:
             raise TypeError(
-                f"embedder gives {type(points).__name__}, not one vector for each text; give one "
-                "that does, such as SentenceEncoder"
+                f"embedder returns {type(points).__name__}, not one vector per text; use "
+                "an embedder such as SentenceEncoder"
             )
         return vectors
 

@@ -87,8 +87,8 @@ def check_member_cv(member_cv: Any, members: list[tuple[str, Any]]) -> dict[str,
             )
     if len(set(member_cv.values())) > 1:
         raise ValueError(
-            f"member_cv={dict(member_cv)!r} holds several numbers; give the same to all, since "
-            "parts of folds that cut across each other leave nothing to measure the stack on"
+            f"member_cv={dict(member_cv)!r} has different numbers; give all members the same "
+            "number, otherwise their folds overlap and the stack cannot be measured out of fold"
         )
     return {name: int(n_parts) for name, n_parts in member_cv.items()}
 

@@ -24,7 +24,7 @@ def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]
     """Return unfitted copies of named members; names must differ from those of parameters."""
     example = 'give a list such as [("film", make_pipeline(TfidfVectorizer(), FILM()))]'
     if not isinstance(members, list) or not members:
-        raise TypeError(f"members={members!r} is no list of (name, estimator): {example}")
+        raise TypeError(f"members={members!r} is not a list of (name, estimator): {example}")
     names: set[str] = set()
     for entry in members:
         if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)):
@@ -44,7 +44,7 @@ def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]
         judges = hasattr(member, "fit") and is_predictor(member)
         if not (judges or hasattr(member, "transform")):
             raise TypeError(
-                f"member {name!r} is {type(member).__name__}, which neither judges pairs "
+                f"member {name!r} is {type(member).__name__}, which neither predicts pairs "
                 "(a classifier or regressor) nor embeds texts (has transform)"
             )
     return [(name, cloned(f"member {name!r}", member)) for name, member in members]

@@ -156,7 +156,7 @@ def _build(
                 advance(1)
     if not n_sentences:
         raise ValueError(
-            f"documents must hold at least one sentence; {n_documents} documents hold none"
+            f"documents must contain at least one sentence; {n_documents} documents contain none"
         )
     rows[STARTS].append(np.array([n_bytes]))
     for name, kind in ROWS.items():

@@ -126,7 +126,7 @@ def _read(path: Path, encoding: str, errors: str) -> str:
                 content = unpacking(packed, len(content), path).read()
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(
-                f"{path} is no whole gzip file ({error}); copy or download it again"
+                f"{path} is not a complete gzip file ({error}); copy or download it again"
             ) from error
     marked = [name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)]
     used = marked[0] if marked else encoding

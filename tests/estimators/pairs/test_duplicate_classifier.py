@@ -710,8 +710,8 @@ class Sparse(TransformerMixin, BaseEstimator):
 
 
 WRONG = [
-    ({"members": []}, TypeError, "members=[] is no list of (name, estimator)"),
-    ({"members": FILM()}, TypeError, "is no list of (name, estimator)"),
+    ({"members": []}, TypeError, "members=[] is not a list of (name, estimator)"),
+    ({"members": FILM()}, TypeError, "is not a list of (name, estimator)"),
     ({"members": [FILM()]}, TypeError, "not a (name, estimator)"),
     ({"members": [("a", FILM(), 1)]}, TypeError, "not a (name, estimator)"),
     ({"members": [(1, FILM())]}, TypeError, "not a (name, estimator)"),
@@ -719,8 +719,12 @@ WRONG = [
     ({"members": [("a__b", FILM())]}, ValueError, "the name 'a__b' holds '__'; choose"),
     ({"members": [("cv", FILM())]}, ValueError, "the name 'cv' is that of a parameter"),
     ({"members": [("a", FILM()), ("a", FILM())]}, ValueError, "'a' is given to two members"),
-    ({"members": [("a", FILM()), ("b", 5)]}, TypeError, "member 'b' is int, which neither judges"),
-    ({"members": [("a", object())]}, TypeError, "member 'a' is object, which neither judges"),
+    (
+        {"members": [("a", FILM()), ("b", 5)]},
+        TypeError,
+        "member 'b' is int, which neither predicts",
+    ),
+    ({"members": [("a", object())]}, TypeError, "member 'a' is object, which neither predicts"),
     ({"final_estimator": LinearSVC()}, TypeError, "has no predict_proba"),
     ({"final_estimator": Lengths()}, TypeError, "has no predict_proba"),
     ({"final_estimator": "logistic"}, TypeError, "has no predict_proba"),

@@ -124,7 +124,7 @@ def test_what_is_measured_out_of_fold_saw_no_label_of_the_fold(tmp_path):
         ({"member_cv": {"b": 2}}, ValueError, "member_cv names 'b'; members are one, two"),
         ({"member_cv": {"one": 1}}, ValueError, "member_cv['one']=1 must be 2 or more"),
         ({"member_cv": {"one": "2"}}, TypeError, "member_cv['one']='2' must be an integer"),
-        ({"member_cv": {"one": 2, "two": 3}, "cv": 6}, ValueError, "give the same to all"),
+        ({"member_cv": {"one": 2, "two": 3}, "cv": 6}, ValueError, "give all members the same"),
         ({"member_cv": {"one": 3}}, ValueError, "member_cv=3 needs cv=6 or more"),
         ({"neighbourhood": 0}, ValueError, "neighbourhood=0 must be 1 or more"),
         ({"neighbourhood": "all"}, ValueError, "neighbourhood='all' must be one of 'auto'"),
@@ -391,7 +391,7 @@ def test_an_encoder_that_changed_since_the_kept_fits_is_named(tmp_path):
 
 def test_an_embedder_of_tokens_is_no_member(tiny_model):
     members = [("tokens", TokenEncoder(tiny_model, max_length=32))]
-    with pytest.raises(TypeError, match="embedder gives Ragged, not one vector for each text"):
+    with pytest.raises(TypeError, match="embedder returns Ragged, not one vector per text"):
         DuplicateClassifier(members, cv=2).fit(PAIRS, Y)
 
 

@@ -195,8 +195,8 @@ def test_places_that_hold_something_else_are_left_alone(tmp_path):
         (["fine.", None], {}, TypeError, "place 2"),
         ([("name", b"bytes")], {}, TypeError, "place 1"),
         (["A \ud800 b."], {}, UnicodeEncodeError, "surrogates"),
-        ([], {}, ValueError, "0 documents hold none"),
-        (["", "***", "# Title"], {}, ValueError, "3 documents hold none"),
+        ([], {}, ValueError, "0 documents contain none"),
+        (["", "***", "# Title"], {}, ValueError, "3 documents contain none"),
         (["A."], {"chunk_length": 0}, ValueError, "chunk_length must be"),
         (["A."], {"max_characters": 3}, ValueError, "max_characters must be"),
     ],
@@ -235,7 +235,7 @@ def test_broken_encodings_name_the_file_and_a_remedy(tmp_path):
     assert next(iter(read_documents(path, errors="replace")))[1].endswith("Caf\ufffd noir.")
     packed = tmp_path / "torn.txt.gz"
     packed.write_bytes(gzip.compress(b"A long text. " * 50)[:-9])
-    with pytest.raises(ValueError, match="no whole gzip file"):
+    with pytest.raises(ValueError, match="not a complete gzip file"):
         list(read_documents(packed))
 
 
