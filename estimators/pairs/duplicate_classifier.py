@@ -77,7 +77,7 @@ from estimators.persistence import savable
 from film.pairs import ThresholdCurve, shift_prior, threshold_for_precision
 
 STEPS = {"features": 1, "near copies": 1, "final model": 3, "training texts": 4}
-"""Steps of the bar beside those of members, by what they took beside them on 8,000 pairs."""
+"""Steps of the progress bar in addition to those of members, by their time on 8,000 pairs."""
 
 
 def _no_stage(*_: Any) -> None:
@@ -807,10 +807,10 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return readings_of(self.members_, self._collections, self.features_, encodings)
 
     def pruned(self, members: list[str]) -> Any:
-        """Make a classifier of some of the members, without fitting them again.
+        """Return a classifier with some of the members, without fitting them again.
 
-        The final model is fitted anew to what these members gave out of fold. So a model that is
-        cheap to predict with comes from one that is not, and the worth of each member shows.
+        Only the final model is fitted again, on the out-of-fold columns of these members. Use it to
+        make predictions cheaper, or to measure the value of each member.
 
         Parameters
         ----------
@@ -820,12 +820,12 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         classifier : DuplicateClassifier
-            Fitted, not adapted. It shares its members with this one, which stays as it is.
+            Fitted, not adapted. It shares its members with this classifier, which does not change.
 
         Raises
         ------
         ValueError
-            If there is no such member, or none is kept.
+            If a member does not exist, or ``members`` is empty.
 
         Examples
         --------
@@ -866,12 +866,12 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return less
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, deep ones such as ``film__film__margin`` among them."""
+        """Return parameters by name, including nested ones such as ``film__film__margin``."""
         params = super().get_params(deep=deep)
         return params | params_of_members(self.members) if deep else params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, a member by its name and nested ones as in a pipeline."""
+        """Set parameters; members by their names, and nested parameters as in a pipeline."""
         if "members" in params:
             self.members = params.pop("members")
         names = [name for name, _ in named_members(self.members)]
@@ -882,7 +882,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who asks for metadata in `fit`: members that judge pairs, and the final model."""
+        """Return who may request metadata in `fit`: members that predict pairs, the final model."""
         return metadata_router(self, self.members, self.final_estimator)
 
     def _sk_visual_block_(self) -> Any:

@@ -122,7 +122,7 @@ class PairProblem:
     null = _part("_numbered", 1, "Number of the text without words.")
     codes = _part("_numbered", 2, "Numbers of the pairs' texts, (n, 2).")
     similar = _part("_numbered", 3, "Numbers of the texts of further similar pairs, (m, 2).")
-    asked = _part("_numbered", 4, "In collection mode numbers of the corpus texts, to be judged.")
+    asked = _part("_numbered", 4, "In collection mode, numbers of the corpus texts.")
 
     @cached_property
     def corpus(self) -> np.ndarray | None:

@@ -45,7 +45,7 @@ def own_places(rows: ArrayLike, sides: int = 1) -> NDArray[np.int64]:
     Returns
     -------
     centres : ndarray of int64
-        Ascending; some may lie outside of the corpus or in a neighbouring document.
+        Ascending; some may be outside the corpus or in a neighbouring document.
 
     Examples
     --------

@@ -19,12 +19,12 @@ from film.metric.objective import Rows, pull_matrix
 # Width of the smoothed hinge in units of the margin: the first, by how much it shrinks, and the
 # least: from there on, centring alone takes the smoothing off, and the lower bound stays tight.
 _WIDTH, _FINER, _LEAST_WIDTH = 0.3, 0.3, 0.01
-# Shares of the accuracy: the last gain of a step at one width, and what smoothing takes off the
-# objective in the end. The other steps to come gain some ten times the last one.
+# Shares of the accuracy: the last gain of a step at one width, and the final effect of smoothing on
+# the objective. All further steps would gain about ten times the last one.
 _LAST_GAIN, _SMOOTHING = 1e-2, 0.25
-# Most steps at one width, and how often the hinge is centred anew at most.
+# Maximum number of steps at one width, and of centrings of the hinge.
 _STEPS, _CENTRES = 200, 20
-# What rounding leaves of an objective, as a share of it.
+# Rounding error of an objective, as a share of it.
 _ROUNDING = 1e-7
 
 
@@ -93,7 +93,7 @@ def polish(
         reached = float(kept + values.sum() - np.vdot(turned, B) + 0.5 * np.square(gram).sum())
         weights = slopes[:, None].astype(dtype)
         pulled = near[1].T @ (weights * left / dtype.type(unit)) + near[0].T @ (weights * right)
-        # SciPy takes values below one for one where it compares them.
+        # SciPy compares values below one as if they were one.
         return reached / size, (2 * (B @ gram - turned) - pulled).ravel() / size
 
     def after_step(_: np.ndarray) -> None:

@@ -317,7 +317,7 @@ def _polished_rounds(
     left = int(_WORK / (4 * len(anchors) * best.P.size))
     n_maps, n_near, within = _POLISHED, len(anchors), _WITHIN * accuracy
     if left < _AGREEING * _STEPS_OF_ONE:
-        # Too few would be polished to agree, so that the bound alone can tell.
+        # Too few maps would be polished to agree, so only the bound decides convergence.
         n_maps, n_near, within = 1, -(-len(anchors) // _NEAR), accuracy
         left = max(_NEAR * n_rounds, left)
 

@@ -28,7 +28,7 @@ class PairTerms(NamedTuple):
     terms2: NDArray[np.float32]
     """Of the second."""
     centre: NDArray[np.float64] | None
-    """Mean terms of the reference texts in all contexts, shape (m, 4), where there are such."""
+    """Mean terms of the reference texts in all contexts, shape (m, 4), if there are any."""
     levels: NDArray[np.float64]
     """Mean first terms of both texts over the fixed set, shape (2,)."""
 

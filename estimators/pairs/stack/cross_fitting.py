@@ -90,7 +90,7 @@ def fit_members(
             begin("all pairs")
             whole = fit_member(plan.member, problem.training_key, everything, **given)
             if plan.is_frozen:
-                stage = "judging all pairs"
+                stage = "scoring all pairs"
                 block = judge_all(
                     plan.member, problem.key, plan.folds, whole, problem, neighbourhood, encodings
                 )
@@ -127,23 +127,23 @@ def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:
     kept = _location_of(cache)
     done = "; ".join(finished) or "nothing"
     where = (
-        f"in {kept}: remedy the cause and fit again with memory={str(kept)!r}, which goes on from "
+        f"in {kept}: fix the cause and fit again with memory={str(kept)!r}, which continues from "
         "there"
         if kept
-        else "nowhere: with memory='FOLDER' another fit would go on from there"
+        else "nowhere: with memory='FOLDER' another fit would continue from there"
     )
     return f"member {name!r} failed in {stage}. Finished: {done}; kept {where}"
 
 
 def cached_fit(cache: Any) -> Callable[..., Any]:
-    """Give `members.fit_member` with a cache, beside which runs that go on are kept."""
+    """Return `members.fit_member` with a cache, whose folder also keeps unfinished runs."""
     fit_member = cache(members_of.fit_member, ignore=["problem", "encodings", "verbose", "runs"])
     kept = _location_of(cache)
     return partial(fit_member, runs=None if kept is None else Path(kept) / "runs")
 
 
 def _location_of(cache: Any) -> Any:
-    """Give the folder of the `joblib.Memory` whose method ``cache`` is, None where it has none."""
+    """Return the folder of the `joblib.Memory` with the method ``cache``, or None."""
     return getattr(getattr(cache, "__self__", None), "location", None)
 
 
@@ -239,7 +239,7 @@ def nested_inputs(
                         inputs[held, rows[:, None], columns] = found
                 except Exception as error:
                     of = " and ".join(f"fold {own + 1}" for own, _, _ in judged)
-                    stage = f"nested fit {number + 1} of {len(tasks)}, which judges {of}"
+                    stage = f"nested fit {number + 1} of {len(tasks)}, which scores {of}"
                     done = f"{name}, {number} of {len(tasks)} nested fits"
                     error.add_note(_what_failed(name, stage, [*finished, done], cache))
                     raise

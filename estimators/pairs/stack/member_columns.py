@@ -81,7 +81,7 @@ def final_inputs(
             else:
                 block = _predictor_column(member, pairs)
         except Exception as error:
-            error.add_note(f"member {name!r} of the classifier failed to judge {len(pairs)} pairs")
+            error.add_note(f"member {name!r} of the classifier failed to score {len(pairs)} pairs")
             raise
         blocks.append(block)
     return np.column_stack([*blocks, dense_features(features, pairs)])

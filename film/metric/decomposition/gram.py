@@ -96,7 +96,7 @@ def feature_gram(X: Matrix, n_products: int) -> FeatureGram:
     shape = (X.shape[0], len(features))
     rows = sp.csr_array((X.data, places[X.indices], X.indptr), shape)
     if not rows.has_canonical_format:
-        # Entries that stand twice are summed in place, and the data are the caller's.
+        # Duplicate entries are summed in place, and the data belong to the caller.
         rows = rows.copy()
         rows.sum_duplicates()
     diagonal = np.bincount(rows.indices, rows.data.astype(float) ** 2, minlength=shape[1])

@@ -150,7 +150,7 @@ def spelled_alike(x: Sequence[str], z: Sequence[str]) -> bool:
 
 
 def _has_sign(token: str) -> bool:
-    # Marks are no signs: they stand inside of words.
+    # Combining marks are not signs: they are parts of words.
     return not token.isalnum() and any(unicodedata.category(letter)[0] in "SP" for letter in token)
 
 

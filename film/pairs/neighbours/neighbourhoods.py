@@ -144,7 +144,7 @@ def _candidates(query: int, near: Floats, members: Integers, k: int, width: int)
     own = np.searchsorted(members, query)
     if own < len(members) and members[own] == query:
         near[own] = -2.0  # below any cosine
-    # The k-th greatest of a part is none too great for all: so few are left to be sorted out.
+    # The k-th largest of a part is a lower bound for all, so few entries remain to be sorted.
     candidates = np.flatnonzero(near >= _least(near[::_STRIDE], k, width))
     some = near[candidates]
     candidates = candidates[some >= _least(some, k, width)]
@@ -259,7 +259,7 @@ def ranks_and_neighbourhoods(
         block = slice(start, start + _BLOCK_PAIRS)
         first, second = listed[block].T
         cosine = exact_cosines(array, first, second)
-        # What differs by rounding alone is no closer, as in `neighbour_ranks`.
+        # Differences within rounding error do not count as closer, as in `neighbour_ranks`.
         closer = cosine + tie_width(array.shape[1])
         x, z = (
             _Side.of(found[of], near[of], partner, closer, k)

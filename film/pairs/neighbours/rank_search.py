@@ -27,7 +27,7 @@ _TILE_BYTES = 2**21
 _TILE_ROWS = 255
 # Queries of one block: the more, the fewer and larger its tiles.
 _BLOCK_QUERIES, _LEAST_QUERIES = 2**16, 2**8
-# Cells that are scanned before any bound is asked, the own one among them.
+# Cells that are scanned before bounds are used, including the query's own.
 _NEAR_CELLS = 8
 # Closer points that a near cell is scanned for where k_max is large: half of its rows.
 _CLOSER_PER_CELL = 64
@@ -103,7 +103,7 @@ class RankSearch:
     def _near_cells(self) -> NDArray[np.int64]:
         """Return the cells with the nearest centres to each centre, its own first."""
         centres = self.cells.centres
-        # So many rows that whoever has k_max closer points has most likely seen them there.
+        # Enough rows that a query with k_max closer points has most likely met them there.
         size = 0 if self.k_max is None else max(_NEAR_CELLS, self.k_max // _CLOSER_PER_CELL)
         if len(centres) < 2 * size or size == 0:
             return np.empty((len(centres), 0), dtype=np.int64)

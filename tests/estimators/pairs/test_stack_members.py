@@ -174,7 +174,7 @@ def test_a_failure_in_a_nested_fit_is_named_too(tmp_path, cv, judged):
     model.fit(PAIRS, Y)
     n = {3: 3, 2: 4}[cv]
     said = (
-        f"no convergence. member 'rare' failed in nested fit 2 of {n}, which judges {judged}. "
+        f"no convergence. member 'rare' failed in nested fit 2 of {n}, which scores {judged}. "
         f"Finished: film, {n} of {n} nested fits; rare, 1 of {n} nested fits; kept in {tmp_path}"
     )
     with pytest.warns(UserWarning, match=re.escape(said)):
