@@ -342,9 +342,9 @@ def test_10_a_torn_file_of_the_cache_is_one_note(shelf, tmp_path):
     assert torn
     for path in torn:
         path.write_bytes(path.read_bytes()[:20])
-    done = python("-m", "estimators.cli", *command)
-    assert done.returncode == 0 and "Traceback" not in done.stderr
-    assert "film: a finished part in --cache is damaged, so it is computed again" in done.stderr
+    again = run(*command)
+    assert again.exit_code == 0 and "Traceback" not in again.stderr
+    assert "film: a finished part in --cache is damaged, so it is computed again" in again.stderr
 
 
 def test_10_ids_stand_as_they_are(odd):

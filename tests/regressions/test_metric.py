@@ -1,8 +1,6 @@
 """FILM: what its solver claims, one margin for both, and what fitting leaves alone."""
 
 import os
-import subprocess
-import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -25,8 +23,8 @@ from film.metric.solver import solve as solve_with
 from film.metric.stopping import StopReason
 from film.metric.triplets import anchor_sums, triplets_from_pairs
 from film.text import normalize_text
+from tests.estimators.cli.commands import run
 
-ROOT = Path(__file__).parents[2]
 DATA = os.environ.get("FILM_DATA", "")
 SOLVERS = ["eigen", "cayley"]
 
@@ -258,13 +256,5 @@ def test_10_the_command_line_has_no_note_on_a_rank_that_was_asked_for(tmp_path):
     data = make_question_pairs(200, random_state=0)
     rows = [[*pair, int(label)] for pair, label in zip(data.pairs, data.y, strict=True)]
     write_table(tmp_path / "train.csv", ["question1", "question2", "is_duplicate"], rows)
-    done = subprocess.run(
-        [sys.executable, *"-m estimators.cli train train.csv -m m.film --rank 20".split()],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "reduced" not in done.stderr + done.stdout
+    ran = run("train", tmp_path / "train.csv", "-m", tmp_path / "m.film", "--rank", 20)
+    assert ran.code == 0 and "reduced" not in ran.err + ran.out, ran.err

@@ -1,10 +1,7 @@
 """What people try first, with the mistakes that they make: an answer, or what to do instead."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
+from contextlib import chdir
 
 import numpy as np
 import pandas as pd
@@ -12,18 +9,14 @@ import pytest
 
 from estimators import FILM, DuplicateFinder, MiniBatchFILM
 from film.datasets import make_question_pairs
-
-ROOT = Path(__file__).parents[2]
+from tests.estimators.cli.commands import run
 
 
 def film(folder, *args):
     """Run the command; return its status and what it says on standard error."""
-    done = subprocess.run(
-        [sys.executable, "-m", "estimators.cli", *args],
-        cwd=folder, capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    return done.returncode, done.stderr
+    with chdir(folder):
+        ran = run(*args)
+    return ran.code, ran.err
 
 
 @pytest.fixture(scope="module")
