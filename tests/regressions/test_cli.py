@@ -250,7 +250,7 @@ ODD = [
     ("explain -p a b -m model.skops --html no/page.html", "does not exist"),
     ("evaluate words.csv -m model.skops", "neither 0 nor 1"),
     ("evaluate train.csv -m model.skops --prior nan", "'--prior': 'nan' is not a number"),
-    ("evaluate train.csv -m model.skops --html -", "--html - cannot be"),
+    ("evaluate train.csv -m model.skops --html -", "cannot be written to standard output"),
     ("evaluate train.csv -m model.skops -l none", "no column 'none'"),
     ("submit train.csv -m model.skops -o s.csv", "by --id"),
     ("submit train.csv -m model.skops", "Missing option '-o'"),
