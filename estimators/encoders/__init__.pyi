@@ -1,4 +1,6 @@
 from .any_encoder import AnyEncoder as AnyEncoder
+from .any_encoder import as_transformer as as_transformer
+from .any_encoder import is_fitted as is_fitted
 from .frozen_encoder import warn_of_cuts as warn_of_cuts
 from .frozen_encoder import warn_of_unknown as warn_of_unknown
 from .loading import check_device as check_device

@@ -33,8 +33,8 @@ PROBE = "a"
 class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Encode texts as unit vectors with any encoder.
 
-    Use it as the first step of a pipeline, for instance before `FILM`. `DuplicateClassifier` and
-    `PairwiseKNNClassifier` apply it to encoders that are not scikit-learn estimators.
+    Use it as the first step of a pipeline, for instance before `FILM`. `DuplicateClassifier`,
+    `PairwiseKNNClassifier` and `PairTeacher` apply it to objects with ``encode`` and to functions.
 
     Parameters
     ----------
@@ -199,6 +199,16 @@ def _of_folder(model: Any) -> Any:
         return StaticEncoder(model)
     check_folder(folder)
     return SentenceEncoder(model, max_length=usual_length(folder))
+
+
+def as_transformer(encoder: Any) -> Any:
+    """Wrap a function or an object with ``encode`` in an `AnyEncoder`; return others as they are.
+
+    So the parameter ``embedder`` of an estimator also takes encoders of other packages.
+    """
+    if hasattr(encoder, "get_params") or isinstance(encoder, (type, str)):
+        return encoder
+    return AnyEncoder(encoder) if hasattr(encoder, "encode") or callable(encoder) else encoder
 
 
 def check_encoder(encoder: Any) -> None:

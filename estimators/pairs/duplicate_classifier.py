@@ -93,14 +93,15 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    members : list of (str, estimator)
+    members : list of (str, estimator, object with ``encode`` or function)
         Named members. A classifier or regressor is fitted as ``fit(pairs, y)`` and computes one
         number per pair: log-odds, or its prediction. Any other member is an embedder that maps
-        texts to dense vectors. It is fitted as ``fit(texts, triplets)`` on triplets mined from the
-        labels, and its columns are the cosine of a pair and both neighbour ranks. A member that
-        learns nothing (a plain `SentenceEncoder`, untrained `RCMDRegressor`,
+        texts to dense vectors; see `AnyEncoder` for objects and functions. It is fitted as
+        ``fit(texts, triplets)`` on triplets mined from the labels, and its columns are the cosine
+        of a pair and both neighbour ranks. A member that learns nothing (a plain
+        `SentenceEncoder`, an object or function, untrained `RCMDRegressor`,
         `TokenMatchingRegressor`, `FrozenEstimator`) is fitted once, without labels. Members that
-        begin with the same `SentenceEncoder` share its vectors.
+        begin with the same frozen encoder share its vectors.
     final_estimator : classifier, default=None
         Must have `predict_proba`, and neither ``class_weight`` nor ``priors``. None: gradient
         boosting that minimises log loss from 2,000 pairs on, and a logistic regression on

@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from estimators.encoders import as_transformer
 from estimators.inputs import (
     TwoLabels,
     check_choice,
@@ -55,10 +56,11 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    embedder : estimator, default=None
-        Maps texts to dense vectors. It is fitted as ``embedder.fit(texts, triplets)`` on the unique
-        texts of the pairs and triplets mined from their labels, so a pipeline that ends in `FILM`
-        learns from them. None is `FILM` with 30 dimensions over TF-IDF of character trigrams.
+    embedder : estimator, object with ``encode`` or function, default=None
+        Maps texts to dense vectors; see `AnyEncoder` for objects and functions. An estimator is
+        fitted as ``embedder.fit(texts, triplets)`` on the unique texts of the pairs and triplets
+        mined from their labels, so a pipeline that ends in `FILM` learns from them. None is `FILM`
+        with 30 dimensions over TF-IDF of character trigrams.
     k : int, default=36
         Neighbourhood size; the paper's choice.
     mode : {"both", "either"}, default="both"
@@ -359,7 +361,9 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         problem = problem.or_same(getattr(self, "_problem", None))
         words = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True)
         plain = make_pipeline(words, FILM(30, rank=200, random_state=self.random_state))
-        embedder = plain if self.embedder is None else cloned("embedder", self.embedder)
+        embedder = (
+            plain if self.embedder is None else cloned("embedder", as_transformer(self.embedder))
+        )
         check_encoders([("embedder", embedder)], checked_memory(self.memory))
         # The corpus is no part of these keys: both modes share their folds and embedders.
         key = problem.training_key

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 
+from estimators.encoders import as_transformer
 from estimators.inputs import (
     as_texts,
     check_folder,
@@ -72,9 +73,10 @@ class PairTeacher(BaseEstimator):
         parameters, such as ``RCMDRegressor(folder, plan="avg", objective="binary")`` on a larger
         encoder, or a fitted one in scikit-learn's ``FrozenEstimator``, which must not have seen the
         pairs.
-    embedder : estimator, default=None
-        Turns texts into vectors whose cosines define similar texts: `SentenceEncoder`, or any
-        transformer of texts. None means TF-IDF. It is fitted on the texts of each fold alone.
+    embedder : estimator, object with ``encode`` or function, default=None
+        Turns texts into vectors whose cosines define similar texts: `SentenceEncoder`, any other
+        transformer of texts, or what `AnyEncoder` takes. None means TF-IDF. It is fitted on the
+        texts of each fold alone.
     n_neighbors : int, default=3
         Number of nearest neighbours that each text is paired with.
     n_pairs : int, default=None
@@ -236,7 +238,7 @@ class PairTeacher(BaseEstimator):
             raise TypeError(
                 f"estimator={estimator!r} must be a classifier or regressor of pairs, or None"
             )
-        embedder = _tf_idf() if self.embedder is None else self.embedder
+        embedder = _tf_idf() if self.embedder is None else as_transformer(self.embedder)
         if not (hasattr(embedder, "fit") and hasattr(embedder, "transform")):
             raise TypeError(
                 f"embedder={embedder!r} must turn texts into vectors, with fit and transform, "

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from estimators.encoders import SentenceEncoder
+from estimators.encoders import AnyEncoder, SentenceEncoder, StaticEncoder, is_fitted
 from estimators.inputs import as_texts, transformed_by_words
+from estimators.pairs.stack.member_folds import is_frozen
 
 _CHANGES_NO_VECTOR = ("batch_size", "cache", "device", "verbose")
+_PLAIN = (str, int, float, os.PathLike, type(None))
 
 
 def frozen_start(member: Any) -> tuple[Any, Any]:
@@ -21,7 +23,8 @@ def frozen_start(member: Any) -> tuple[Any, Any]:
     The rest of a pipeline keeps its steps, fitted or not.
     """
     first = member.steps[0][1] if isinstance(member, Pipeline) else member
-    if not (isinstance(first, SentenceEncoder) and first.whiten is False):
+    encodes = isinstance(first, SentenceEncoder | StaticEncoder | AnyEncoder)
+    if not (encodes and is_frozen(first)):
         return None, member
     rest = member.steps[1:] if isinstance(member, Pipeline) else []
     return first, Pipeline(rest) if rest else None
@@ -34,7 +37,7 @@ class Encodings:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[dict[str, int], list[np.ndarray]]] = {}
+        self._kept: dict[str, tuple[Any, dict[str, int], list[Any]]] = {}
 
     def __reduce__(self) -> Any:
         # Other processes and caches start empty.
@@ -42,25 +45,32 @@ class Encodings:
 
     def vectors(self, encoder: Any, texts: list[str]) -> np.ndarray:
         """Return the (n, h) vectors of texts by an encoder, which is fitted if necessary."""
-        kept = {
-            name: value
+        # An object is known by its identity, as long as it is kept with its vectors.
+        kept = [
+            (name, str(value) if isinstance(value, _PLAIN) else id(value))
             for name, value in encoder.get_params(deep=False).items()
             if name not in _CHANGES_NO_VECTOR
-        }
-        places, blocks = self._kept.setdefault(str(joblib.hash(kept)), ({}, []))
+        ]
+        key = f"{type(encoder).__name__} {kept}"
+        _, places, blocks = self._kept.setdefault(key, (encoder.get_params(), {}, []))
         new = [text for text in dict.fromkeys(texts) if text not in places]
         if new:
-            fitted = encoder if hasattr(encoder, "model_digest_") else encoder.fit(new[:1])
+            fitted = encoder if is_fitted(encoder) else encoder.fit(new[:1])
             start = len(places)
             places.update((text, start + number) for number, text in enumerate(new))
             try:
-                blocks.append(np.asarray(fitted.transform(as_texts(new))))
+                points = fitted.transform(as_texts(new))
+                blocks.append(points if sp.issparse(points) else np.asarray(points))
             except BaseException:
                 for text in new:
                     del places[text]
                 raise
         if len(blocks) > 1:
-            blocks[:] = [np.concatenate(blocks)]
+            blocks[:] = [
+                sp.vstack(blocks, format="csr")
+                if sp.issparse(blocks[0])
+                else np.concatenate(blocks)
+            ]
         return blocks[0][[places[text] for text in texts]]
 
     def embed(self, fitted: Any, texts: list[str]) -> np.ndarray:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from estimators.encoders import SentenceEncoder
+from estimators.encoders import AnyEncoder, SentenceEncoder, StaticEncoder
 from estimators.inputs import Fold, check_integer
 
 LEAST_FOLDS = 2
@@ -45,19 +45,22 @@ class MemberPlan:
 def is_frozen(member: Any) -> bool:
     """Return whether a member's results depend neither on labels nor on its training texts.
 
-    Frozen members are: a `sklearn.frozen.FrozenEstimator`; a `SentenceEncoder` without whitening;
-    token matching and an untrained `RCMDRegressor`, unless they count words or learn a map of
-    tokens (`TokenFILM`); and pipelines of frozen steps.
+    Frozen members are: a `sklearn.frozen.FrozenEstimator`; a `SentenceEncoder` without whitening; a
+    `StaticEncoder`; an `AnyEncoder` of an encoder that learns nothing; token matching and an
+    untrained `RCMDRegressor`, unless they count words or learn a map of tokens (`TokenFILM`); and
+    pipelines of frozen steps.
     """
     # Imported here: token regressors import the explanations, which scoring does not need.
     from estimators.tokens import RCMDRegressor, TokenMatchingRegressor
 
     if isinstance(member, Pipeline):
         return all(is_frozen(step) for _, step in member.steps)
-    if isinstance(member, FrozenEstimator):
+    if isinstance(member, FrozenEstimator | StaticEncoder):
         return True
     if isinstance(member, SentenceEncoder):
         return member.whiten is False
+    if isinstance(member, AnyEncoder):
+        return not hasattr(member.encoder, "transform") or is_frozen(member.encoder)
     if isinstance(member, RCMDRegressor) and member.epochs:
         return False
     if isinstance(member, (RCMDRegressor, TokenMatchingRegressor)):

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
+from estimators.encoders import as_transformer
 from estimators.inputs import cloned, finished_fits_only, showing_progress
 from estimators.pairs.pair_problem import PairProblem, digest
 from estimators.pairs.stack.encodings import Encodings
@@ -42,17 +43,17 @@ def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]
         if isinstance(member, type):
             raise TypeError(f"member {name!r} is a class; give an instance: {member.__name__}()")
         judges = hasattr(member, "fit") and is_predictor(member)
-        if not (judges or hasattr(member, "transform")):
+        if not (judges or hasattr(as_transformer(member), "transform")):
             raise TypeError(
                 f"member {name!r} is {type(member).__name__}, which neither predicts pairs "
-                "(a classifier or regressor) nor embeds texts (has transform)"
+                "(a classifier or regressor) nor embeds texts (has transform or encode)"
             )
-    return [(name, cloned(f"member {name!r}", member)) for name, member in members]
+    return [(name, cloned(f"member {name!r}", as_transformer(member))) for name, member in members]
 
 
 def is_predictor(member: Any) -> bool:
     """Return whether a member predicts pairs; otherwise it embeds texts."""
-    return is_classifier(member) or is_regressor(member)
+    return hasattr(member, "get_params") and (is_classifier(member) or is_regressor(member))
 
 
 def columns_of(member: Any, neighbourhood: int | None) -> tuple[str, ...]:
@@ -154,8 +155,9 @@ def params_of_members(members: Any) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for name, member in named_members(members):
         params[name] = member
-        for key, value in member.get_params(deep=True).items():
-            params[f"{name}__{key}"] = value
+        if hasattr(member, "get_params"):
+            for key, value in member.get_params(deep=True).items():
+                params[f"{name}__{key}"] = value
     return params
 
 
