@@ -123,6 +123,18 @@ def model_option(
     return click.option("-m", "--model", type=FILE, metavar="FILE", required=required, help=help)
 
 
+def encoder_option(help: str, default: str | None = None) -> Any:
+    """Return an option ``--encoder``, whose value `estimators.encoders.resolve_encoder` reads."""
+    return click.option(
+        "--encoder",
+        type=FOLDER,
+        metavar="ENCODER",
+        default=default,
+        show_default=default is not None,
+        help=help,
+    )
+
+
 contexts_option = click.option(
     "--contexts",
     type=click.IntRange(1),

@@ -84,7 +84,7 @@ def resolve_encoder(encoder: Any, n_texts: int | None = None) -> EncoderChoice:
         try:
             find_model(encoder)
         except (FileNotFoundError, ImportError) as error:
-            raise type(error)(f"encoder: {error}") from error
+            raise type(error)(str(error).replace("model=", "encoder=")) from error
     name = encoder_name(encoder)
     return EncoderChoice(AnyEncoder(encoder), name, f"encoder {name}, as given")
 

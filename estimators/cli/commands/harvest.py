@@ -14,6 +14,7 @@ from estimators.cli.options import (
     FiniteRange,
     contexts_option,
     device_option,
+    encoder_option,
     encoding_option,
     model_option,
     seed_option,
@@ -56,12 +57,10 @@ from estimators.encoders import NO_ENCODER
     show_default=True,
     help="Share of pairs that are neighbours; the others are random.",
 )
-@click.option(
-    "--encoder",
-    metavar="MODEL",
-    help="Finds neighbours in addition to TF-IDF: the folder of a surrogate, or the folder or hub "
-    "name of a transformers model; none uses TF-IDF alone. Default: the discriminator of --model, "
-    "if it has one.",
+@encoder_option(
+    "Finds neighbours in addition to TF-IDF: the folder of a surrogate, or the folder or name of a "
+    "transformers model; none uses TF-IDF alone. Default: the "
+    "discriminator of --model, if it has one."
 )
 @click.option(
     "--exclude",

@@ -63,7 +63,11 @@ def test_a_folder_is_named(tiny_model):
 @pytest.mark.parametrize(
     ("encoder", "error", "text"),
     [
-        ("/no/such/folder", FileNotFoundError, "^encoder: model='/no/such/folder': there is no su"),
+        (
+            "/no/such/folder",
+            FileNotFoundError,
+            "^encoder='/no/such/folder': there is no such folder",
+        ),
         ("", ValueError, "encoder='' is empty; give 'auto', 'none', a name or a folder"),
         (7, TypeError, "encoder=7 encodes no texts"),
         (TfidfVectorizer, TypeError, "encoder=TfidfVectorizer is a class; give an instance"),
