@@ -14,6 +14,7 @@ RUNS = {
     "duplicates": "--quick",
     "accurate": "--quick --members film,words --modes inductive",
     "intents": "--quick --data {data}",
+    "encoders": "--quick --data {data} --encoder {model}",
     "familiarity": "--quick --data {data}",
     "suggest": "--quick",
     "corpus": "--quick --size 400 --only planted groups",
@@ -36,7 +37,7 @@ SLOW = (
     *("film_speed", "gpu", "intents", "release", "sts", "submission", "suggest", "trust"),
 )
 NO_RUN = {"compare", "tables", "paper_pairs"}
-NEEDS_TORCH = ("sts", "ists", "token_speed", "rcmd_train", "contexts", "gpu")
+NEEDS_TORCH = ("encoders", "sts", "ists", "token_speed", "rcmd_train", "contexts", "gpu")
 
 
 def main_of(name):
