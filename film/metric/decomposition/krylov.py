@@ -20,6 +20,11 @@ _BLOCKS = 6
 _LEAST_BLOCK = 8
 # Maximum number of directions per wanted direction, or of additional blocks.
 _MOST_WIDTH, _MOST_BLOCKS = 4, 16
+# The smallest eigenvalues, one in so many, gain longest; their rest is estimated separately.
+_LATE_ONE_IN = 10
+# Blocks of the least width are cheap, and the gains of few eigenvalues are uneven. There, so many
+# estimates in a row must be small enough.
+_AGREEING = 3
 # A column that keeps less than this share of its length is orthogonalised once more.
 _CANCELLED = 0.3
 # A column that keeps less than this share depends on the other columns of its block.
@@ -53,8 +58,10 @@ def leading_eigenpairs(
         r, the number of eigenpairs, 1 … D.
     tol : float
         Stop if at most this share of the sum of the r largest eigenvalues is estimated to be
-        missing. The estimate extrapolates the gains of the last two blocks. With 0, only the size
-        of the space ends the iteration.
+        missing. The estimate extrapolates the gains of the last two blocks, separately for the
+        smallest tenth of the eigenvalues; up to r = 48, the last three estimates must all be small
+        enough. With 0, only the size of the space ends the iteration: 4 r directions, or r and
+        sixteen blocks.
     rng : Generator
         Draws new directions if a product adds none to the space.
     progress : callable, optional
@@ -87,7 +94,8 @@ def leading_eigenpairs(
     # Column order keeps used directions together; unused pages take no memory.
     basis = np.empty((size, limit), dtype=start.dtype, order="F")
     inner = np.zeros((limit, limit))
-    captured: list[float] = []
+    found: list[np.ndarray] = []
+    n_agreeing = _AGREEING if rank <= _BLOCKS * _LEAST_BLOCK else 1
     known, block = 0, orthonormalise(start)
     while True:
         first, known = known, known + block.shape[1]
@@ -98,10 +106,10 @@ def leading_eigenpairs(
         inner[:known, first:known] = shares
         inner[first:known, :known] = shares.T
         if known >= rank:
-            captured.append(_captured(inner[:known, :known], rank, start.dtype))
+            found.append(_largest(inner[:known, :known], rank, start.dtype))
         if progress is not None:
             progress(f"svd {known} directions")
-        if known == limit or _settled(captured, tol):
+        if known == limit or _settled(found, tol, n_agreeing):
             break
         block = _next_block(K, image, shares, limit - known, rng)
     with one_blas_thread():
@@ -149,21 +157,30 @@ def orthonormalise(block: np.ndarray) -> np.ndarray:
     return block
 
 
-def _captured(inner: np.ndarray, rank: int, dtype: np.dtype) -> float:
-    """Return the sum of the largest eigenvalues, in the dtype of the work; float32 is faster."""
+def _largest(inner: np.ndarray, rank: int, dtype: np.dtype) -> np.ndarray:
+    """Return the largest eigenvalues, in ascending order; float32 is faster and suffices."""
     with one_blas_thread():
         values = scipy.linalg.eigvalsh(inner.astype(dtype), check_finite=False)
-    return float(values[-rank:].sum(dtype=np.float64))
+    return values[-rank:].astype(np.float64)
 
 
-def _settled(captured: list[float], tol: float) -> bool:
-    """Return whether the estimated rest is below tol, if gains shrink like the last two."""
-    if len(captured) < 3 or tol == 0:
+def _settled(found: list[np.ndarray], tol: float, n_agreeing: int) -> bool:
+    """Return whether the rest is below tol in each of the last estimates.
+
+    An estimate assumes that gains shrink like the last two. It is made separately for the smallest
+    eigenvalues found, because others may gain much faster.
+    """
+    if tol == 0 or len(found) < n_agreeing + 2:
         return False
-    before, last = np.maximum(np.diff(captured[-3:]), 0.0)
-    if last >= before:
-        return bool(last <= np.finfo(np.float32).eps * captured[-1])
-    return bool(last * last / (before - last) <= tol * captured[-1])
+    rank, total = len(found[-1]), found[-1].sum()
+    late = min(-(-rank // _LATE_ONE_IN), rank - 1)
+    sums = np.add.reduceat(found[-n_agreeing - 2 :], np.unique([0, late]), axis=1)
+    gains = np.maximum(np.diff(sums, axis=0), 0.0)
+    gains[gains <= np.finfo(np.float32).eps * total] = 0.0
+    before, last = gains[:-1], gains[1:]
+    steps = np.where(last > 0, np.inf, 0.0)
+    np.divide(last, before - last, out=steps, where=before > last)
+    return bool(((steps * last).sum(axis=1) <= tol * total).all())
 
 
 def _next_block(

@@ -118,9 +118,9 @@ def truncated_svd(
         r, the number of triplets, 1 … min(n, D).
     tol : float, default=2e-3
         Share of the captured energy Σσ² that may be missing, estimated from the gains of the last
-        blocks. For a flat spectrum the estimate is too low, and more may be missing. At most four
-        directions per triplet are computed, or sixteen blocks more than `rank`; with 0, exactly
-        this many.
+        blocks. At most four directions per triplet are computed, or sixteen blocks more than
+        `rank`; a flat spectrum may reach this limit first, and lack more. With 0, exactly this
+        many directions are computed.
     random_state : int, Generator or None
         Seeds the first block.
     progress : callable, optional

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import film.metric.decomposition.gram as gram_module
+from film.metric import truncated_svd
 from film.metric.decomposition.gram import feature_gram
 from film.metric.decomposition.krylov import block_width, leading_eigenpairs, orthonormalise
 from film.metric.decomposition.products import balanced_edges, row_slice
@@ -152,3 +153,29 @@ def test_blocks_cover_all_rows_with_about_as_much_work_each(n_blocks):
     assert np.diff(X.indptr[edges]).max() <= X.nnz / n_blocks + widest
     parts = [row_slice(X, a, b).toarray() for a, b in pairwise(edges)]
     np.testing.assert_array_equal(np.vstack(parts), X.toarray())
+
+
+def flat(kind):
+    rng = np.random.default_rng(0)
+    if kind == "dense":
+        return rng.standard_normal((1500, 700))
+    if kind == "counts":
+        return sp.csr_array(rng.poisson(0.01, (2000, 800)).astype(np.float64))
+    return sp.random_array((2000, 800), density=0.01, rng=rng, format="csr")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "counts"])
+def test_a_flat_spectrum_keeps_the_tolerance_unless_the_space_ends(kind):
+    X = flat(kind)
+    energies = np.square(np.linalg.svd(X.toarray() if sp.issparse(X) else X, compute_uv=False))
+    ended = 0
+    for rank in (1, 2, 3, 6, 10, 30, 100):
+        for tol in (1e-2, 2e-3):
+            told = []
+            found = truncated_svd(X, rank, tol=tol, random_state=0, progress=told.append)
+            missing = 1 - np.square(found.singular_values).sum() / energies[:rank].sum()
+            limit = max(4 * rank, rank + 16 * block_width(rank, X.shape[1]))
+            at_end = int(told[-1].split()[1]) == limit
+            ended += at_end
+            assert at_end or missing <= tol, (rank, tol, missing)
+    assert ended < 4
