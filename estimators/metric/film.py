@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from estimators.inputs import check_choice, check_real, checked_memory, progress_bar
-from estimators.metric.triplet_metric import TripletMetric, in_rounded_units, in_units
+from estimators.metric.triplet_metric import TripletMetric, in_units
 from estimators.persistence import savable
 from film.corpus import RowBlocks, checked_device
 from film.metric import (
@@ -203,8 +203,7 @@ class FILM(TripletMetric):
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
         on_disk, dtype = isinstance(points, RowBlocks), points.dtype
-        # "cayley" amplifies differences in the last digits.
-        points, unit = (in_units if self.solver == "eigen" else in_rounded_units)(points)
+        points, unit = in_units(points)
         if self.threshold is not None:
             points, unit = normalize(points), 1.0
         with progress_bar(self.verbose, "FILM") as progress:
@@ -242,6 +241,10 @@ class FILM(TripletMetric):
                 second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
                 # Only the anchors are needed from here on.
                 del coordinates
+            if self.solver != "eigen":
+                # It amplifies differences in the last digits, which a factor of X makes.
+                for sums in (anchors, pulls, second_moment):
+                    sums[...] = sums.astype(np.float32)
             if self.device is not None:
                 anchors, pulls = (RowsOnDevice(rows, self.device) for rows in (anchors, pulls))
             solution = solve(

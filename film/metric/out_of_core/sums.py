@@ -100,10 +100,14 @@ def block_svd(
     G = sum_blocks(_normal_matrix, X, n_jobs=n_jobs, progress=progress)
     if not np.isfinite(G.data if sp.issparse(G) else G).all():
         raise ValueError("X holds NaN or infinity, or squares overflow; clean the rows")
-    G = G.astype(dtype)
+    # A power of two is exact, and keeps G in the range of float32 wherever X is.
+    unit = float(np.exp2(np.frexp(np.sqrt(G.diagonal().max()))[1]))
+    G = (G / unit / unit).astype(dtype)
     if D <= max(3 * rank, _SMALL):
-        return RightSide(*whole_gram_svd(G, rank, dtype))
-    return RightSide(*gram_svd(summed_gram(G), D, rank, dtype, tol, random_state, progress))
+        singular, right = whole_gram_svd(G, rank, dtype)
+    else:
+        singular, right = gram_svd(summed_gram(G), D, rank, dtype, tol, random_state, progress)
+    return RightSide(singular * dtype.type(unit), right)
 
 
 def block_moments(
