@@ -22,8 +22,8 @@ from estimators.pairs.stack.final_model import prior_of, reaching_weights
 from estimators.pairs.stack.member_folds import MemberPlan, is_frozen
 from film.pairs import shift_prior
 
-NETWORK_STEPS = 10
-"""Steps of a progress bar for the fit of a network, which takes much longer than others."""
+EMBEDDER_STEPS, NETWORK_STEPS = 3, 30
+"""Steps of a progress bar for a fit, relative to the fit of a plain predictor."""
 
 
 def fit_members(
@@ -119,7 +119,9 @@ def _steps(member: Any) -> int:
     """Return the steps of the progress bar for one fit of a member."""
     params = member.get_params(deep=True)
     trains = any(value for name, value in params.items() if name.rpartition("__")[2] == "epochs")
-    return NETWORK_STEPS if trains and not is_frozen(member) else 1
+    if trains and not is_frozen(member):
+        return NETWORK_STEPS
+    return 1 if members_of.is_predictor(member) else EMBEDDER_STEPS
 
 
 def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:

@@ -1,5 +1,7 @@
 """Progress of a stack: bars that end at their totals, and members that show bars of their own."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -7,7 +9,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from tqdm import tqdm
 
-from estimators import FILM, CrossEncoderRegressor, DuplicateClassifier, PairTeacher, RCMDRegressor
+from estimators import (
+    FILM,
+    CrossEncoderRegressor,
+    DuplicateClassifier,
+    PairTeacher,
+    RCMDRegressor,
+    fast_duplicates,
+)
 from film.datasets import make_question_pairs
 
 # Small problems are reduced and left unconverged, and tiny models know few words.
@@ -63,7 +72,7 @@ def test_bars_of_a_stack_end_at_their_totals_and_name_what_is_fitted(bars, cv, n
     members = [("film", film), ("length", Length())]
     model = DuplicateClassifier(members, features=None, cv=cv, verbose=1).fit(PAIRS, Y)
     whole, *own = bars
-    assert ended(whole) and whole.total == 2 * (cv + 1) + 9 and whole.leave
+    assert ended(whole) and whole.total == (3 + 1) * (cv + 1) + 19 and whole.leave
     assert whole.texts[2:5] == [f"film, fold 1 of {cv}"] * 2 + [f"film, fold 2 of {cv}"]
     assert [bar.desc for bar in own] == ["FILM"] * (cv + 1)
     assert not any(bar.leave for bar in own)
@@ -71,13 +80,28 @@ def test_bars_of_a_stack_end_at_their_totals_and_name_what_is_fitted(bars, cv, n
     bars.clear()
     model.out_of_fold_probabilities()
     nested, *own = bars
-    assert nested.desc == "out of fold" and ended(nested) and nested.total == 2 * n_refits
+    assert nested.desc == "out of fold" and ended(nested) and nested.total == (3 + 1) * n_refits
     assert nested.texts[0] == f"film, nested fit 1 of {n_refits}" and len(own) == n_refits
     # Standing alone, a bar stays.
     bars.clear()
     texts, triplets = [" ".join(pair) for pair in PAIRS.tolist()], [(0, 1, 2), (3, 4, 5)]
     film.set_params(film__verbose=1).fit(texts, triplets)
     assert [bar.leave for bar in bars] == [True]
+
+
+def test_the_last_stage_takes_the_share_of_time_that_the_bar_leaves_it(bars, monkeypatch):
+    data, moments = make_question_pairs(500, random_state=1), []
+    update = tqdm.update
+    monkeypatch.setattr(
+        tqdm, "update", lambda bar, n=1: (moments.append((process_time(), bar.n)), update(bar, n))
+    )
+    began = process_time()
+    fast_duplicates(verbose=1).fit(data.pairs, data.y)
+    # The call before the last names the last stage, of no steps yet.
+    (last, done), (ended_at, _) = moments[-2:]
+    left, taken = 1 - done / bars[0].total, (ended_at - last) / (ended_at - began)
+    # It was half of what it took; other machines differ by less.
+    assert 0.6 < left / taken < 1.6
 
 
 def test_a_member_that_trains_shows_its_steps_and_is_the_same(bars, tiny_model, tmp_path):
@@ -89,8 +113,8 @@ def test_a_member_that_trains_shows_its_steps_and_is_the_same(bars, tiny_model, 
     members = [("length", Length()), ("rcmd", rcmd)]
     model = DuplicateClassifier(members, features=None, cv=4, member_cv={"rcmd": 2}, verbose=1)
     fitted = model.fit(PAIRS, Y)
-    # Three trainings, each of which counts for ten fits of the other.
-    assert ended(bars[0]) and bars[0].total == 5 + 3 * 10 + 9
+    # Three trainings, each of which counts for thirty fits of the other.
+    assert ended(bars[0]) and bars[0].total == 5 + 3 * 30 + 19
     trainings = [bar for bar in bars if bar.desc == "train"]
     assert len(trainings) == 3 and all(map(ended, trainings))
     assert dict(fitted.members_)["rcmd"].verbose == rcmd.verbose == 0
