@@ -20,8 +20,8 @@ from estimators.cli.tables import (
     FORMATS,
     Table,
     check_library,
+    check_sheet,
     format_of,
-    sheet_cells,
     write_table,
 )
 from film.datasets import atomic_writer
@@ -171,12 +171,13 @@ def write_result(
     try:
         number = write_table(target, columns, kept, format=chosen, escape_formulas=escape)
     except ValueError as error:
-        # A sheet of Excel holds fewer rows and characters than other tables.
-        beside = f"{out}.csv" if is_file(out) else None
-        if chosen != "xlsx" or (beside and os.path.exists(beside)):
+        # A sheet of Excel holds fewer rows, columns and characters than other tables.
+        if chosen != "xlsx":
             raise
-        if beside is None:
-            number, beside = tempfile.mkstemp(".csv", "film-")
+        beside = f"{out}.csv"
+        if not is_file(out) or os.path.exists(beside):
+            folder, name = os.path.split(out) if is_file(out) else (None, "film")
+            number, beside = tempfile.mkstemp(".csv", f"{name}-", folder)
             os.close(number)
         write_table(beside, columns, kept, escape_formulas=escape)
         raise Failure(f"{error}; the result is in {beside}") from error
@@ -184,14 +185,25 @@ def write_result(
         note_written(out, f"{number} rows")
 
 
-def check_fits(out: str | None, form: str | None, table: Table) -> None:
-    """Raise where a table that goes whole into a result is too large for a sheet of Excel."""
+def check_fits(
+    out: str | None,
+    form: str | None,
+    table: Table,
+    columns: Sequence[str],
+    n_rows: int = 0,
+    *,
+    carries: bool = True,
+) -> None:
+    """Raise before the work where its result cannot be a sheet of Excel.
+
+    ``n_rows`` are known to be in the result, and the table's cells, where it ``carries`` them.
+    """
     if _chosen_form(out, form, table) == "xlsx":
         try:
-            sheet_cells(table.columns, table.rows)
+            check_sheet(columns, n_rows, table.rows if carries else ())
         except ValueError as error:
             place = out if is_file(out) else "a workbook"
-            raise Failure(f"{table.source} does not fit into {place}: {error}") from error
+            raise Failure(f"the result does not fit into {place}: {error}") from error
 
 
 def _chosen_form(out: str | None, form: str | None, like: Table) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ import click
 import numpy as np
 
 from estimators.cli import reading
-from estimators.cli.console import examples, leaves, note, quiet_option, verbosity
+from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
 from estimators.cli.found.known import (
     Collection,
     alone_at,
@@ -21,6 +22,8 @@ from estimators.cli.found.known import (
 )
 from estimators.cli.found.page import match_data, page_data
 from estimators.cli.found.tables import (
+    GROUP_COLUMNS,
+    PAIR_COLUMNS,
     check_carried,
     group_table,
     kept_tables,
@@ -42,6 +45,7 @@ from estimators.cli.options import (
 )
 from estimators.cli.tables import Table
 from estimators.cli.writing import (
+    check_fits,
     check_places,
     format_option,
     note_written,
@@ -199,6 +203,14 @@ def duplicates(**given: Any) -> None:
     carried = [other for other in rows.columns if other != named]
     if options.grouped:
         check_carried(rows, carried)
+    if options.grouped or options.keep is not None:
+        columns = [*rows.columns, *(GROUP_COLUMNS if options.grouped else ())]
+        check_fits(options.out, options.form, rows, columns)
+    elif options.budget:
+        most = options.budget
+        if options.against is None:
+            most = min(most, math.comb(len(rows), 2))
+        check_fits(options.out, options.form, rows, PAIR_COLUMNS, most, carries=False)
     sort_by = options.keep
     if sort_by not in (None, "first", "longest"):
         sort_by = sort_values(rows, sort_by)
@@ -249,8 +261,12 @@ def duplicates(**given: Any) -> None:
     if options.budget and isinstance(found, DuplicatePairs):
         lowest = max(LEAST, float(found.scores.min(initial=1.0)))
     _note_on(found, lowest, len(rows))
+    kept_elsewhere: Failure | None = None
     if options.out is not None or options.html is None:
-        write_result(options.out, options.form, *result, like=rows)
+        try:
+            write_result(options.out, options.form, *result, like=rows)
+        except Failure as error:
+            kept_elsewhere = error
     if options.mapping is not None:
         write_result(options.mapping, None, *mapped, like=rows)
     if options.html is not None:
@@ -272,6 +288,8 @@ def duplicates(**given: Any) -> None:
         finder.add(texts, ids, blocks)
         collection.save()
         note_written(collection.path, f"{len(finder.ids_)} rows")
+    if kept_elsewhere is not None:
+        raise kept_elsewhere
 
 
 def _ids_of(rows: Table, named: str | None, n_before: int = 0) -> list[Any]:

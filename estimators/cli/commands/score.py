@@ -102,7 +102,7 @@ def score(
         raise Failure(
             f"{table.source} already has a column {taken[0]!r}; rename the new one with --as NAME"
         )
-    check_fits(out, form, table)
+    check_fits(out, form, table, [*table.columns, *added], len(table))
     texts = reading.pairs_of(table, text1, text2)
     familiar = None
     if folder:

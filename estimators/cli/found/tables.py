@@ -10,6 +10,7 @@ import numpy as np
 from estimators.cli.console import Failure
 from estimators.cli.tables import Table
 
+GROUP_COLUMNS = ["group", "id", "score", "weakest"]
 PAIR_COLUMNS = ["id1", "id2", "score", "kind", "text1", "text2"]
 MAPPING_COLUMNS = ["id", "kept", "group", "score"]
 Result = tuple[list[str], Any]
@@ -17,7 +18,7 @@ Result = tuple[list[str], Any]
 
 def check_carried(table: Table, carried: list[str]) -> None:
     """Raise if the table has a column with the name of a group column."""
-    taken = [column for column in carried if column in ("group", "id", "score", "weakest")]
+    taken = [column for column in carried if column in GROUP_COLUMNS]
     if taken:
         raise Failure(
             f"{table.source} has a column {taken[0]!r}, which groups have too; rename it, or give "
@@ -54,7 +55,7 @@ def group_table(groups: Any, table: Table, carried: list[str]) -> Result:
         for number, group in enumerate(groups, start=1)
         for row, name in zip(group.members.tolist(), group.ids.tolist(), strict=True)
     )
-    return ["group", "id", "score", "weakest", *carried], rows
+    return [*GROUP_COLUMNS, *carried], rows
 
 
 def kept_tables(

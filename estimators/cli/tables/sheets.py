@@ -14,7 +14,7 @@ from typing import IO, Any
 from estimators.cli.tables.cells import cell_text
 from film.unpacking import check_member, size_limit
 
-_MOST_ROWS, _MOST_CHARACTERS = 1_048_575, 32_767
+_MOST_ROWS, _MOST_COLUMNS, _MOST_CHARACTERS = 1_048_575, 16_384, 32_767
 _EXACT = 2**53
 _CHUNK = 2**16
 # An element or attribute of XML, "<a/>" say, takes a hundred bytes and more once it is parsed.
@@ -170,15 +170,28 @@ def _plain(value: Any) -> Any:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
 
 
-def sheet_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+def check_sheet(
+    columns: Sequence[str], n_rows: int = 0, rows: Iterable[Sequence[Any]] = ()
+) -> None:
+    """Raise where a sheet of Excel cannot have so many columns or rows, or a cell of some rows."""
+    for n, most, what in (
+        (len(columns), _MOST_COLUMNS, "columns"),
+        (n_rows, _MOST_ROWS, "rows below its header"),
+    ):
+        if n > most:
+            raise ValueError(f"a sheet of Excel has at most {most:,} {what}; write CSV or Parquet")
+    for place, row in enumerate(rows):
+        for value in row:
+            _excel_cell(value, f"rows[{place}]")
+
+
+def _sheet_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     """Give the cells of a sheet, its header first, or raise where Excel cannot hold them."""
+    check_sheet(columns)
     cells = [[_excel_cell(name, "columns") for name in columns]]
     for place, row in enumerate(rows):
         if place == _MOST_ROWS:
-            raise ValueError(
-                f"a sheet of Excel has at most {_MOST_ROWS:,} rows below its header; write CSV or "
-                "Parquet"
-            )
+            check_sheet(columns, place + 1)
         cells.append([_excel_cell(value, f"rows[{place}]") for value in row])
     return cells
 
@@ -191,7 +204,7 @@ def write_workbook(
     from openpyxl.cell import WriteOnlyCell
 
     # All are checked first: openpyxl complains at its own end about a sheet that broke off.
-    checked = sheet_cells(columns, rows)
+    checked = _sheet_cells(columns, rows)
     book = openpyxl.Workbook(write_only=True)
     sheet: Any = book.create_sheet("table")
     for row in checked:

@@ -177,7 +177,7 @@ def test_a_table_too_large_for_excel_is_refused_before_any_work(shelf, tmp_path,
     path = write_csv(tmp_path / "t.csv", ["text1", "text2"], rows)
     for place in (["--out", tmp_path / "t.xlsx"], ["--format", "xlsx"]):
         message = refused("score", path, "-m", shelf / "model.skops", *place)
-        assert "t.csv does not fit into" in message and "write CSV or Parquet" in message
+        assert "the result does not fit into" in message and "write CSV or Parquet" in message
     assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
 
 
