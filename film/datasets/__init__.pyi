@@ -10,6 +10,8 @@ from .intents.texts import read_banking77 as read_banking77
 from .intents.texts import read_clinc150 as read_clinc150
 from .ists import read_ists as read_ists
 from .ists import read_wa as read_wa
+from .locks import lock_beside as lock_beside
+from .locks import unlock as unlock
 from .nli import read_nli as read_nli
 from .pairs import LabelledPairs as LabelledPairs
 from .pairs import QuestionPairs as QuestionPairs

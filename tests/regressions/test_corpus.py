@@ -644,6 +644,7 @@ def test_44_two_processes_that_add_at_once_both_do(tmp_path):
         assert process.communicate(timeout=120)[1] and process.returncode == 0
     ids = load_model(known).ids_.tolist()
     assert sorted(ids) == sorted(["o", *(f"{name}{i}" for name in "abc" for i in range(60))])
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,7 @@ def test_03_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
     with held._lock, pytest.raises(Exception, match="locked by another session"):
         other.add(("a", "b"), "1")
     other.add(("a", "b"), "1")
+    assert not list(labels.parent.glob(".*"))
 
 
 def test_18_a_session_says_what_it_kept(table, labels):

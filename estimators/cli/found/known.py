@@ -6,17 +6,17 @@ import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS
 from estimators.cli.tables import escape_formula
 from estimators.persistence import HEADER
+from film.datasets import lock_beside, unlock
 from film.text import copy_key
 
 Pairs = list[tuple[Any, Any]]
@@ -84,8 +84,7 @@ def is_collection(path: str) -> bool:
 @contextmanager
 def alone_at(path: str) -> Iterator[None]:
     """Lock a collection against other commands that write it."""
-    place = Path(os.path.realpath(path))
-    lock = FileLock(place.with_name(f".{place.name}.lock"))
+    lock = lock_beside(path)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -94,7 +93,7 @@ def alone_at(path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        unlock(lock)
 
 
 def _stamp(path: str) -> tuple[int, int, int]:

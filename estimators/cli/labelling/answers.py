@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from numpy.typing import NDArray
 
 from estimators.cli.console import Failure, note
 from estimators.cli.labelling.answer_file import AnswerFile
 from estimators.cli.reading import labels_of
+from film.datasets import lock_beside, unlock
 from film.text import normalize_text
 
 COLUMNS = ["text1", "text2", "label"]
@@ -59,8 +58,7 @@ class Answers:
     def __init__(self, path: str) -> None:
         self.path = path
         self._given: list[Row] = []
-        place = Path(os.path.realpath(path))
-        self._lock = FileLock(place.with_name(f".{place.name}.lock"), timeout=LOCK_SECONDS)
+        self._lock = lock_beside(path, LOCK_SECONDS)
         file = self._read()
         for text in file.notes:
             note(text)
@@ -159,7 +157,7 @@ class Answers:
             try:
                 yield self._read()
             finally:
-                self._lock.release()
+                unlock(self._lock)
 
 
 @contextmanager

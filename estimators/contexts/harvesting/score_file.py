@@ -7,15 +7,14 @@ import io
 import json
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from numpy.typing import NDArray
 
-from film.datasets import atomic_writer
+from film.datasets import atomic_writer, lock_beside, unlock
 
 COLUMNS = ("text1", "text2", "score", "split")
 FORMAT = 1
@@ -60,7 +59,7 @@ class ScoreFile:
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
         self.path, self.settings = Path(path).expanduser(), settings
-        self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        self._lock = lock_beside(self.path)
 
     def __enter__(self) -> Self:
         if not self.path.parent.is_dir() or self.path.is_char_device():
@@ -106,10 +105,7 @@ class ScoreFile:
         os.truncate(self.path, self._size)
 
     def __exit__(self, *_: object) -> None:
-        # Other processes find a new file, since `filelock` notices a deleted one.
-        with suppress(OSError):
-            os.unlink(self._lock.lock_file)
-        self._lock.release()
+        unlock(self._lock)
 
     def append(self, rows: Iterable[tuple[str, str, float, str]]) -> None:
         """Write rows so that no later failure loses them.
