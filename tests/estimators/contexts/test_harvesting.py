@@ -295,7 +295,7 @@ def test_files_of_others_are_left_alone(tmp_path):
     with pytest.raises(FileExistsError, match=r"is there already, without mine\.csv\.json"):
         run(path)
     assert path.read_text() == "a,b\n"
-    with pytest.raises(ValueError, match=r"no file of harvested pairs.* first line"):
+    with pytest.raises(ValueError, match=r"not a file of harvested pairs.* first line"):
         read_harvest(path)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read_harvest(tmp_path / "none.csv")
