@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from tests.estimators.test_laws import (
     LAWS,
     NEEDS_TORCH,
-    _folder_of_contexts,
+    _folders_of_models,
     assert_equal,
     fitted_once,
     laws,
@@ -27,7 +27,7 @@ from tests.estimators.test_laws import (
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
 )
-__all__ = ["_folder_of_contexts"]
+__all__ = ["_folders_of_models"]
 THREADS = 6
 
 

@@ -17,7 +17,7 @@ from estimators import SurrogateRegressor, TokenEncoder, TokenFILM, WordDifferen
 from tests.estimators.test_laws import (
     LAWS,
     TEXTS,
-    _folder_of_contexts,  # noqa: F401
+    _folders_of_models,  # noqa: F401
     assert_close,
     assert_equal,
     fitted_once,
