@@ -4,7 +4,8 @@
 sts and quora; without it, the folder of FILM_DATA is taken. An encoder is a name or a folder, as
 `estimators.AnyEncoder` takes it; without ``--encoder``, the packaged model is measured. Reported
 are Spearman × 100 on the test set of STS-B, the AUC on the dev pairs of Quora, and distinct texts
-of these dev pairs per second of processor time, which other work on the machine hardly changes.
+of these dev pairs per second of processor time. Set OMP_NUM_THREADS=1 for that: threads that wait
+for each other take processor time.
 TF-IDF of character trigrams is the rival. Nothing is trained or chosen on labels.
 ``--quick`` takes 60 pairs a set and records only where ``--out`` says so.
 """

@@ -89,6 +89,8 @@ HEADINGS = {
     "f1_chunks_images": "F1 images, train, chunk vectors",
     "f1_chunks_headlines": "F1 headlines, train, chunk vectors",
     "quora_auc": "ROC AUC, Quora dev",
+    "sts_b": "Spearman × 100, STS-B",
+    "texts_per_processor_second": "texts per second of processor time",
     "intent_auc": "ROC AUC",
     "familiarity_auc": "ROC AUC, Quora dev against it",
     "familiarity_mean": "mean familiarity",
