@@ -16,9 +16,10 @@ from estimators.corpus.found_duplicates import (
     Matches,
 )
 from estimators.corpus.growth import Scored, Wanted
-from estimators.corpus.pair_scores import PairScores, kinds
+from estimators.corpus.pair_scores import PairScores
 from estimators.inputs import as_texts
 from film.corpus import cut, link_scores, merges_of_rows, missing_pairs, weakest_links
+from film.judge import one_to_one
 from film.text import copy_key
 
 
@@ -33,9 +34,8 @@ def find_pairs(
     pairs = np.concatenate(
         [np.column_stack([first_rows[rows.codes[copies]], copies]), first_rows[found.pairs[free]]]
     )
-    is_copy = np.arange(len(pairs)) < len(copies)
     ones = np.ones(len(copies))
-    kind = kinds(is_copy, np.concatenate([ones.astype(bool), found.answers[1][free]]))
+    kind = np.concatenate([np.full(len(copies), "copy", dtype=object), found.answers[1][free]])
     side = rows.ids, rows.texts
     return _ranked(
         pairs,
@@ -54,17 +54,26 @@ def match_rows(
     new: tuple[list[str], np.ndarray, list[int]],
     n_neighbors: int,
     verbose: int,
+    single: bool,
 ) -> DuplicatePairs:
     """List the best pairs of new rows, given by texts, ids and blocks, with rows of the corpus."""
     texts, names, blocks = new
     spelt, inside, unit_of = distinct_texts(texts, blocks)
-    found, kind = scores.of_matches(spelt, inside, n_neighbors, wanted, verbose)
+    # A best partner is among the first candidates.
+    looked_up = Wanted(0) if single else wanted
+    found, kind = scores.of_matches(spelt, inside, n_neighbors, looked_up, verbose)
     # Each has at least one pair of rows, so the best pairs of texts have the best pairs of rows.
-    best = np.flatnonzero(found.scores >= wanted.bar(found.scores))
+    bar = wanted.lowest if single else wanted.bar(found.scores)
+    best = np.flatnonzero(found.scores >= bar)
     place, both = rows_of_pairs(found.pairs[best], unit_of, rows.codes)
     sides = [(names, as_texts(texts)), (rows.ids, rows.texts)]
     values, kind = found.scores[best[place]], kind[best[place]]
-    return _ranked(both, values, kind, wanted, sides, _provenance(scores, found))
+    n_ties = 0
+    if single:
+        chosen, n_ties = one_to_one(both, values)
+        both, values, kind = both[chosen], values[chosen], kind[chosen]
+    provenance = _provenance(scores, found)
+    return _ranked(both, values, kind, wanted, sides, {**provenance, "n_ties": n_ties})
 
 
 def group_rows(

@@ -31,9 +31,13 @@ class DuplicateFinder(BaseEstimator):
     """Find rows of a collection of texts that mean the same.
 
     Each unique text is compared with its nearest neighbours, and these candidate pairs are scored.
-    Without a classifier, scores are similarities, not probabilities. Texts are copies if they
-    differ only in case, white space and Unicode form. The similarity of other pairs is at most
-    0.999; if the vectors of a pair are equal, its ``kind`` is "indistinct".
+    Without a classifier, a general formula scores them (`film.judge.general_weights`), which was
+    fitted on many public tables and needs no labels. It compares words one to one by spelling, and
+    numbers, codes, units, negations, opposites and order, and looks at the ranks of the two texts
+    among each other's neighbours. Its scores are not probabilities; on average over these tables,
+    .5 is the best threshold. Texts are copies if they differ only in case, white space and Unicode
+    form. The score of other pairs is at most 0.999. See `DuplicatePairs.kind` for what else is
+    told of a pair.
 
     Parameters
     ----------
@@ -42,9 +46,10 @@ class DuplicateFinder(BaseEstimator):
         `DuplicateClassifier`. The probability of a pair must not depend on the other pairs.
     embedder : fitted transformer or callable, default=None
         Maps texts to vectors, dense or sparse. Their cosines determine the candidates and, without
-        a classifier, the scores. None is the mean of two TF-IDF cosines, of words and of character
-        trigrams; neighbours are searched in the 256 leading dimensions of the trigrams. It reads
-        words and symbols (`film.text.words_and_symbols`). IDF weights come from the corpus. Large
+        a classifier, are the scores. None uses TF-IDF of words and of character trigrams, and
+        scores by the general formula; neighbours are searched in the 256 leading dimensions of the
+        trigrams. It reads words and symbols (`film.text.words_and_symbols`). IDF weights come from
+        the corpus. Large
         families of near copies, of at least ten texts and 1 % of the corpus, count as one text.
     n_neighbors : int, default=10
         Candidates per unique text; all others if there are fewer. With a threshold above 0 or a
@@ -301,6 +306,7 @@ class DuplicateFinder(BaseEstimator):
         blocks: Any = None,
         threshold: float | None = None,
         budget: int | None = None,
+        one_to_one: bool = False,
     ) -> DuplicatePairs:
         """Find pairs of a new row and a row of the corpus.
 
@@ -313,6 +319,9 @@ class DuplicateFinder(BaseEstimator):
             New rows, as in `fit`; they may have the ids of corpus rows.
         threshold, budget
             As in `find`.
+        one_to_one : bool, default=False
+            Whether each row has at most one partner: of all pairs from the threshold on, those of
+            the highest total score (`film.judge.one_to_one`).
 
         Returns
         -------
@@ -332,12 +341,12 @@ class DuplicateFinder(BaseEstimator):
         names = checked_ids(ids, len(new), [])
         numbers = rows.block_numbers(checked_blocks(blocks, len(new)), len(new))
         return match_rows(
-            rows, scores, wanted, (new, names, numbers), self.n_neighbors, self.verbose
+            rows, scores, wanted, (new, names, numbers), self.n_neighbors, self.verbose, one_to_one
         )
 
     def groups(
         self,
-        threshold: float = 0.8,
+        threshold: float = 0.5,
         *,
         linkage: str = "average",
         must_link: IdPairs | None = None,
@@ -347,7 +356,7 @@ class DuplicateFinder(BaseEstimator):
 
         Parameters
         ----------
-        threshold : float in (0, 1], default=0.8
+        threshold : float in (0, 1], default=0.5
             Lowest link at which two parts of a group are merged.
         linkage : {"average", "complete"}, default="average"
             Link of two sets of texts: the mean or the lowest score of their pairs. Copies count as
@@ -377,7 +386,7 @@ class DuplicateFinder(BaseEstimator):
         rows, scores = self._corpus()
         check_choice("linkage", linkage, ("average", "complete"))
         if check_real("threshold", threshold, 0, 1) == 0:
-            raise ValueError("threshold=0 would group all rows; give a higher one, such as 0.8")
+            raise ValueError("threshold=0 would group all rows; give a higher one, such as 0.5")
         known = self.known_pairs(must_link, cannot_link)
         return group_rows(rows, scores, float(threshold), linkage, known, self.verbose)
 

@@ -46,10 +46,13 @@ class DuplicatePairs(_Table):
     texts : ndarray of object, shape (n, 2)
         Texts of the rows.
     kind : ndarray of object, shape (n,)
-        "copy" if the texts are equal by `film.text.copy_key`; "indistinct" if they differ but have
-        equal vectors, so that the similarity cannot tell them apart; else "similar".
+        "copy" if the texts are equal by `film.text.copy_key`. Without classifier and embedder,
+        "spelling" if they differ in spelling or format only, or "differs in number", "code",
+        "unit", "negation", "opposite", "choice" (a colour, a day) or "order", if little else
+        differs (`film.judge.pair_kinds`). With an embedder, "indistinct" if their vectors are
+        equal. Otherwise "similar".
     score_name : str
-        "similarity", or "probability" with a classifier.
+        "score"; "similarity" with an embedder, or "probability" with a classifier.
     index : str
         How neighbours were searched: "exact" or "cells".
     recall : float
@@ -59,6 +62,8 @@ class DuplicatePairs(_Table):
     n_cut : int
         Number of unique texts that may have further pairs with equally high scores, because
         200,000 further candidates had been searched.
+    n_ties : int
+        With ``one_to_one``, the number of pairs whose rows have another pair of the same score.
     """
 
     pairs: np.ndarray
@@ -71,6 +76,7 @@ class DuplicatePairs(_Table):
     recall: float
     prior: float | None
     n_cut: int
+    n_ties: int = 0
 
     def __len__(self) -> int:
         return len(self.pairs)

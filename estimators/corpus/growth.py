@@ -53,8 +53,7 @@ class Scored:
     pairs : ndarray of int, shape (m, 2)
         Each pair once, the lower number first.
     answers : tuple of two ndarrays of shape (m,)
-        Score of each pair, in float64, and whether the similarity cannot distinguish the two texts
-        (False with a classifier).
+        Score of each pair, in float64, and its kind, as in `DuplicatePairs.kind`.
     prior : float or None
         Share of duplicates for which probabilities hold.
     n_cut : int
@@ -118,8 +117,8 @@ class Scored:
             new = distinct_pairs(rows, near)
             new = new[~_are_among(_keys(new), keys)]
             self.pairs = np.concatenate([self.pairs, new])
-            scores, same_vector = map(np.concatenate, zip(self.answers, ask(new), strict=True))
-            self.answers = scores, same_vector
+            scores, kinds = map(np.concatenate, zip(self.answers, ask(new), strict=True))
+            self.answers = scores, kinds
 
 
 def distinct_pairs(rows: np.ndarray, near: np.ndarray) -> np.ndarray:

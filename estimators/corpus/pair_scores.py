@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimators.corpus.corpus_index import CorpusIndex
+from estimators.corpus.general_scores import GeneralScores
 from estimators.corpus.growth import Scored, Wanted, distinct_pairs
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.inputs import as_texts, progress_bar
@@ -28,21 +29,46 @@ class PairScores:
     def __init__(self, index: CorpusIndex, probabilities: PairProbabilities | None) -> None:
         self.index = index
         self.probabilities = probabilities
+        self._general: GeneralScores | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the next call computes again."""
+        return {**self.__dict__, "_general": None}
 
     @property
     def name(self) -> str:
         """Name of the score."""
-        return "similarity" if self.probabilities is None else "probability"
+        if self.probabilities is not None:
+            return "probability"
+        return "similarity" if self.index.embedder is not None else "score"
 
     def of_candidates(self, verbose: int) -> Scored:
         """Score the candidate pairs of the corpus: each unique text with its nearest others."""
         with progress_bar(verbose, "DuplicateFinder") as progress:
             pairs = self.index.candidates(progress)
             if self.probabilities is None:
-                return Scored(pairs, self.index.similarities(pairs))
+                return Scored(pairs, self._without_labels(pairs, are_candidates=True))
             texts = as_texts(self.index.texts)
             scores, prior = self.probabilities.of_candidates(pairs, texts, progress)
-        return Scored(pairs, (scores, np.zeros(len(pairs), dtype=bool)), prior=prior)
+        return Scored(pairs, (scores, _all_similar(pairs)), prior=prior)
+
+    def _without_labels(
+        self, pairs: np.ndarray, are_candidates: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return score and kind of pairs of unique texts, by the general judge or the embedder."""
+        if not len(pairs):
+            return np.empty(0), _all_similar(pairs)
+        cosines, same_vector = self.index.similarities(pairs)
+        if self.index.embedder is not None:
+            return cosines, np.where(same_vector, "indistinct", _all_similar(pairs))
+        texts = self.index.texts
+        if are_candidates:
+            rarity = self.index.space.rarity(texts)
+            self._general = GeneralScores(rarity, pairs, cosines)
+        elif self._general is None:
+            self._without_labels(self.index.candidates(), are_candidates=True)
+        assert self._general is not None
+        return self._general.answers(pairs, _spelt(pairs, texts, texts), cosines)
 
     def of_wanted(self, wanted: Wanted, left_out: np.ndarray, verbose: int) -> Scored:
         """Score candidate pairs, adding candidates for texts whose last ones are still wanted.
@@ -70,11 +96,11 @@ class PairScores:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Score given pairs of unique texts, in the form of `Scored`."""
         if self.probabilities is None:
-            return self.index.similarities(pairs)
+            return self._without_labels(pairs)
         with progress_bar(verbose, "DuplicateFinder") as progress:
             texts = as_texts(self.index.texts)
             scores = self.probabilities.of_more(pairs, texts, prior, progress)
-        return scores, np.zeros(len(pairs), dtype=bool)
+        return scores, _all_similar(pairs)
 
     def of_matches(
         self,
@@ -123,16 +149,28 @@ class PairScores:
         # Unique texts are numbered after the texts.
         offset = np.array([0, len(texts)], dtype=np.intp)
 
+        general: GeneralScores | None = None
+
         def ask(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            nonlocal general
             pairs = points - offset
-            if self.probabilities is None:
-                scores, same_vector = asked.similarities(pairs)
-            else:
-                spelt = (as_texts(texts)[pairs[:, 0]], as_texts(self.index.texts)[pairs[:, 1]])
+            spelt = _spelt(pairs, texts, self.index.texts)
+            if self.probabilities is not None:
                 with progress_bar(verbose, "DuplicateFinder") as progress:
-                    scores = self.probabilities.of_pairs(np.column_stack(spelt), prior, progress)
-                same_vector = np.zeros(len(pairs), dtype=bool)
-            return np.where(asked.are_copies(pairs), 1.0, scores), same_vector
+                    both = np.column_stack([as_texts(side) for side in spelt])
+                    scores = self.probabilities.of_pairs(both, prior, progress)
+                kind = _all_similar(pairs)
+            else:
+                scores, same_vector = asked.similarities(pairs)
+                if self.index.embedder is not None:
+                    kind = np.where(same_vector, "indistinct", _all_similar(pairs))
+                else:
+                    if general is None:
+                        rarity = self.index.space.rarity(self.index.texts)
+                        general = GeneralScores(rarity, points, scores)
+                    scores, kind = general.answers(points, spelt, scores)
+            copies = asked.are_copies(pairs)
+            return np.where(copies, 1.0, scores), np.where(copies, "copy", kind)
 
         near = asked.candidates(min(k, max(len(texts), len(self.index.texts))))
         copies = np.full((len(near), asked.copies.shape[1]), -1, dtype=np.intp)
@@ -143,12 +181,12 @@ class PairScores:
             nothing = np.empty((0, 2), dtype=np.intp)
             found.grow(near, wanted, asked.nearest, ask, left_out=nothing)
         found.pairs = found.pairs - offset
-        return found, kinds(asked.are_copies(found.pairs), found.answers[1])
+        return found, found.answers[1]
 
 
-def kinds(copies: np.ndarray, same_vector: np.ndarray) -> np.ndarray:
-    """Return the kind of each pair, as in `DuplicatePairs.kind`."""
-    named = np.full(len(copies), "similar", dtype=object)
-    named[same_vector] = "indistinct"
-    named[copies] = "copy"
-    return named
+def _all_similar(pairs: np.ndarray) -> np.ndarray:
+    return np.full(len(pairs), "similar", dtype=object)
+
+
+def _spelt(pairs: np.ndarray, first: list[str], second: list[str]) -> tuple[list[str], list[str]]:
+    return [first[i] for i in pairs[:, 0].tolist()], [second[i] for i in pairs[:, 1].tolist()]

@@ -16,6 +16,7 @@ from sklearn.preprocessing import normalize
 from estimators.corpus.packed_texts import pack, unpack
 from estimators.inputs import as_texts
 from estimators.persistence import savable
+from film.compare import WordRarity, comparable_tokens
 from film.metric import project, truncated_svd
 from film.text import copy_key, words_and_symbols
 
@@ -64,6 +65,29 @@ class TextSpace:
         self.n_fitted = 0
         self._words, self._trigrams = Terms("words"), Terms("trigrams")
         self._axes: Any = None
+        self._word_counts: Any = None
+        self._rarity: WordRarity | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Store word counts as arrays."""
+        return {**self.__dict__, "_rarity": None}
+
+    def rarity(self, texts: list[str]) -> WordRarity:
+        """Return how rare words are in the texts of `fit_transform`, or in these if unknown."""
+        if self._rarity is None:
+            if self._word_counts is None:
+                self._count_words(texts)
+            else:
+                packed, counts, n_texts = self._word_counts
+                known = dict(zip(unpack(packed), counts.tolist(), strict=True))
+                self._rarity = WordRarity.from_counts(int(n_texts), known)
+        assert self._rarity is not None
+        return self._rarity
+
+    def _count_words(self, texts: list[str]) -> None:
+        self._rarity = WordRarity(map(comparable_tokens, texts))
+        words, counts = list(self._rarity.counts), list(self._rarity.counts.values())
+        self._word_counts = pack(words), np.array(counts, dtype=np.int64), self._rarity.n_texts
 
     def fit_transform(self, texts: list[str], beside: list[str]) -> tuple[Any, np.ndarray]:
         """Learn vocabularies and the dense space; return the result of `transform`.
@@ -76,6 +100,7 @@ class TextSpace:
             return self.transform(texts)
         read = self._read(texts)
         if self.embedder is None:
+            self._count_words(texts)
             weights = family_weights(read)
             self._words.fit(read, weights)
             self._trigrams.fit(read, weights)
@@ -109,6 +134,7 @@ class TextSpace:
         larger = TextSpace(None, self.random_state)
         larger.n_fitted, larger._axes = self.n_fitted, self._axes
         read = self._read(texts)
+        larger._word_counts, larger._rarity = self._word_counts, self._rarity
         larger._words = self._words.extended(read)
         larger._trigrams = self._trigrams.extended(read)
         return larger

@@ -55,7 +55,10 @@ from estimators.cli.writing import (
 from estimators.corpus import EXACT_LIMIT, DuplicateFinder, DuplicatePairs
 from estimators.inspection import duplicates_page, write_page
 
-PROBABILITY, SIMILARITY = 0.5, 0.8
+THRESHOLD = 0.5
+ONE_TO_ONE_THRESHOLD = 0.1
+"""That a pair is the best of both rows is evidence too."""
+
 LEAST = 0.01
 _OUTPUTS = ("--out", "--html", "--save", "--mapping")
 
@@ -88,6 +91,11 @@ class _ShareOrEstimate(click.ParamType):
     "--save. Reports only pairs of a row of TABLE and a row of FILE.",
 )
 @click.option(
+    "--one-to-one",
+    is_flag=True,
+    help="With --against: report at most one pair of each row, those of the highest total score.",
+)
+@click.option(
     "--save",
     type=FILE,
     metavar="FILE",
@@ -118,6 +126,12 @@ class _ShareOrEstimate(click.ParamType):
     "the longest text, or the row with the largest number or date in a COLUMN.",
 )
 @click.option(
+    "--merge-differing",
+    is_flag=True,
+    help="With --keep: also treat rows as duplicates that differ in a number, code, unit, "
+    "negation, opposite, choice or order.",
+)
+@click.option(
     "--mapping",
     type=FILE,
     metavar="FILE",
@@ -128,7 +142,7 @@ class _ShareOrEstimate(click.ParamType):
 @click.option(
     "--threshold",
     type=POSITIVE_SHARE,
-    help=f"Lowest score. Default: {SIMILARITY} for similarities, {PROBABILITY} for probabilities.",
+    help=f"Lowest score. Default: {THRESHOLD}, or {ONE_TO_ONE_THRESHOLD} with --one-to-one.",
 )
 @click.option(
     "--precision",
@@ -176,10 +190,11 @@ class _ShareOrEstimate(click.ParamType):
 def duplicates(**given: Any) -> None:
     """Find rows of a TABLE that mean the same, without labels or with a model of film train.
 
-    Pairs are a table of id1, id2, score, kind, text1, text2. The kind is copy (equal except for
-    case, white space and Unicode form), similar, or indistinct (the texts differ in a way that the
-    similarity ignores). Groups are a table of group, id, score (of the last merge), weakest (score
-    of its weakest pair) and the columns of TABLE.
+    Pairs are a table of id1, id2, score, kind, text1, text2. The kind is copy (equal but for case,
+    white space and Unicode form), spelling (equal but for spelling and format), similar, or what
+    little differs: "differs in" number, code, unit, negation, opposite, choice (such as a colour)
+    or order. Groups are a table of group, id, score (of the last merge), weakest (score of its
+    weakest pair) and the columns of TABLE.
     """
     options = SimpleNamespace(**given)
     collection = _checked_collection(options)
@@ -236,16 +251,20 @@ def duplicates(**given: Any) -> None:
     if options.precision is not None and options.prior == "estimate":
         prior = finder.find(threshold=1.0).prior
         options.threshold = _threshold_for(options.precision, classifier, prior)
-    lowest = options.threshold or (SIMILARITY if classifier is None else PROBABILITY)
+    usual = ONE_TO_ONE_THRESHOLD if options.one_to_one else THRESHOLD
+    lowest = options.threshold or usual
     linkage = options.linkage or "average"
     constraints = {"must_link": must, "cannot_link": cannot}
     limits = {"threshold": None if options.budget else lowest, "budget": options.budget}
     mapped: Any = None
     try:
         if options.against is not None:
-            found = finder.match(texts, ids, blocks=blocks, **limits)
+            found = finder.match(texts, ids, blocks=blocks, one_to_one=options.one_to_one, **limits)
             result = pair_table(found)
         elif options.grouped or options.keep is not None:
+            if options.keep is not None and not options.merge_differing:
+                cannot += _differing(finder, lowest, must)
+                constraints["cannot_link"] = cannot
             found = finder.groups(lowest, linkage=linkage, **constraints)
             result = group_table(found, rows, carried)
             if sort_by is not None:
@@ -292,6 +311,20 @@ def duplicates(**given: Any) -> None:
         raise kept_elsewhere
 
 
+def _differing(finder: Any, lowest: float, must: list[Any]) -> list[Any]:
+    """Return pairs of ids that differ in a number, code or the like, but those of ``must``."""
+    found = finder.find(threshold=lowest)
+    differs = np.array([kind.startswith("differs") for kind in found.kind.tolist()], dtype=bool)
+    linked = {frozenset(pair) for pair in must}
+    pairs = [(a, b) for a, b in found.ids[differs].tolist() if frozenset((a, b)) not in linked]
+    if pairs:
+        note(
+            f"{len(pairs)} pairs differ in a number, code, negation or the like; their rows stay "
+            "(--merge-differing treats them as duplicates)"
+        )
+    return pairs
+
+
 def _ids_of(rows: Table, named: str | None, n_before: int = 0) -> list[Any]:
     """Return the ids of a column, or row numbers that continue those of the collection."""
     if named is None:
@@ -322,6 +355,10 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     """Raise if options contradict each other, and open --against if it is a collection."""
     against, grouped = options.against, options.grouped or options.keep is not None
     known = against is not None and is_collection(against)
+    if options.one_to_one and against is None:
+        raise click.UsageError("--one-to-one compares two tables; give --against too")
+    if options.merge_differing and options.keep is None:
+        raise click.UsageError("--merge-differing applies to --keep; give --keep too")
     if against is not None:
         for option, one_table in (
             ("--groups", options.grouped),
@@ -408,9 +445,8 @@ def _note_on(found: Any, lowest: float, n_rows: int) -> None:
             "give a "
             "higher --threshold, or a smaller --budget"
         )
-    n_indistinct = int((getattr(found, "kind", np.empty(0)) == "indistinct").sum())
-    if n_indistinct:
+    if getattr(found, "n_ties", 0):
         note(
-            f"{n_indistinct} pairs are of kind indistinct: their texts differ, but the "
-            "similarity cannot see how"
+            f"{found.n_ties} pairs share a row with another pair of the same score; "
+            "which of them is right cannot be told"
         )

@@ -1,0 +1,63 @@
+"""Score pairs of texts by the general judge, which needs no labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from film.compare import WordRarity, pair_features
+from film.judge import general_features, general_weights, neighbour_features, pair_kinds
+
+HIGHEST_SCORE = 0.999
+"""Highest score of two texts that are not copies: 1 would claim that they are equal."""
+
+
+class GeneralScores:
+    """Score pairs within a table, given the cosines of pairs of neighbours.
+
+    Parameters
+    ----------
+    rarity : WordRarity
+        Of the words of the table.
+    pairs : ndarray of int, shape (n, 2)
+        Pairs of neighbours.
+    cosines : ndarray of float, shape (n,)
+        Their cosines.
+    """
+
+    def __init__(self, rarity: WordRarity, pairs: np.ndarray, cosines: np.ndarray) -> None:
+        self._rarity = rarity
+        self._pairs = pairs
+        self._cosines = cosines
+
+    def features(
+        self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], cosines: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the features of the judge, (n, n_features), and those of the texts alone."""
+        alone = pair_features(*texts, self._rarity)
+        near = neighbour_features(self._pairs, self._cosines, pairs, cosines)
+        return general_features(alone, cosines, near, self._rarity.number_share), alone
+
+    def answers(
+        self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], cosines: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the score and the kind of each pair.
+
+        Parameters
+        ----------
+        pairs : ndarray of int, shape (n, 2)
+            Numbers of texts, as in the pairs of neighbours.
+        texts : two sequences of str
+            The texts of each pair.
+        cosines : ndarray of float, shape (n,)
+            Their cosines.
+        """
+        features, alone = self.features(pairs, texts, cosines)
+        odds = general_weights().log_odds(features)
+        return np.minimum(_expit(odds), HIGHEST_SCORE), pair_kinds(alone)
+
+
+def _expit(odds: np.ndarray) -> Any:
+    return 0.5 * (1 + np.tanh(odds / 2))

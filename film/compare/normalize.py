@@ -1,0 +1,227 @@
+"""Tokens that are equal where two texts write the same thing in different ways."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["comparable_tokens"]
+
+NEGATION = "!not"
+"""Token of every negation."""
+
+_NEGATIONS = frozenset(
+    "not no none never neither nor nobody nothing nowhere non "
+    "nicht kein keine keinen keiner keinem ohne nie niemals pas sans jamais nunca senza não sem "
+    "не нет без ни никогда".split()
+)
+_VERBS = "do does did is are was were has have had ca can could wo would should must might need ai"
+_NEGATED_VERBS = {verb + "nt": verb for verb in _VERBS.split()}
+_SPLIT = {
+    **{word: [verb, NEGATION] for word, verb in _NEGATED_VERBS.items()},
+    **{key: [NEGATION] for key in _NEGATIONS},
+    "cant": ["can", NEGATION],
+    "cannot": ["can", NEGATION],
+    "wont": ["will", NEGATION],
+    "without": ["with", NEGATION],
+}
+_WORD_NUMBERS = {
+    word: f"#{number}"
+    for number, word in [
+        *enumerate(
+            "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+            "sixteen seventeen eighteen nineteen twenty".split(),
+            start=2,
+        ),
+        *enumerate("third fourth fifth sixth seventh eighth ninth tenth".split(), start=3),
+        *zip(
+            range(30, 100, 10),
+            "thirty forty fifty sixty seventy eighty ninety".split(),
+            strict=True,
+        ),
+        (100, "hundred"),
+        (1000, "thousand"),
+    ]
+}
+_FORMS = {
+    "limited": "ltd",
+    "incorporated": "inc",
+    "corporation": "corp",
+    "company": "co",
+    "street": "st",
+    "avenue": "ave",
+    "road": "rd",
+    "boulevard": "blvd",
+    "versus": "vs",
+    "grey": "gray",
+    "whats": "what",
+    "hows": "how",
+    "whos": "who",
+    "okay": "ok",
+}
+_UNITS = {
+    spelling: f"%{spellings.split()[0]}"
+    for spellings in [
+        "m meter meters metre metres",
+        "cm centimeter centimeters centimetre centimetres",
+        "mm millimeter millimeters millimetre millimetres",
+        "km kilometer kilometers kilometre kilometres",
+        "mi mile miles",
+        "ft foot feet",
+        "inch inches",
+        "kg kilo kilos kilogram kilograms",
+        "g gram grams gramme grammes",
+        "mg milligram milligrams",
+        "lb lbs",
+        "oz ounce ounces",
+        "l liter liters litre litres",
+        "ml milliliter milliliters millilitre millilitres",
+        "kb kilobyte kilobytes",
+        "mb megabyte megabytes",
+        "gb gigabyte gigabytes",
+        "tb terabyte terabytes",
+        "hz hertz",
+        "mhz megahertz",
+        "ghz gigahertz",
+        "w watt watts",
+        "kw kilowatt kilowatts",
+        "v volt volts",
+        "mah",
+        "h hr hrs hour hours",
+        "min mins minute minutes",
+        "s sec secs second seconds",
+        "usd dollar dollars",
+        "eur euro euros",
+        "gbp",
+        "percent",
+    ]
+    for spelling in spellings.split()
+}
+_SHORT_UNITS = frozenset(spelling for spelling in _UNITS if len(spelling) <= 3)
+"""Units only after a number: elsewhere they are letters or other words."""
+
+_LONG_UNITS = {spelling: unit for spelling, unit in _UNITS.items() if len(spelling) > 3}
+_SIGNS = {"$": " usd ", "€": " eur ", "£": " gbp ", "%": " percent ", "&": " and "}
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
+        "september sep sept|october oct|november nov|december dec".split("|"),
+        start=1,
+    )
+    for name in names.split()
+}
+_OTHER_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
+)
+_APOSTROPHES = str.maketrans({mark: "" for mark in "'’‘ʼ`´"} | {mark: "-" for mark in "‐‑‒–—−"})
+
+_DOTTED = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
+_DIGIT = re.compile(r"\d")
+_CLOCK = re.compile(
+    r"(?<![\d:.,])(\d{1,2})(?:[:.](\d{2}))? ?([ap])\.?m\b\.?|(?<![\d:])(\d{1,2}):(\d{2})(?![\d:])"
+)
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?({_MONTH})\b")
+_MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,4}})(?:st|nd|rd|th)?\b")
+_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,])")
+_TOKEN = re.compile(
+    r"(?<![\w.-])-?\d+(?:\.\d+)*[^\W_]*|\d+(?:\.\d+)*[^\W_]*|@\d+:\d+|[^\W_]+(?:[+#]+(?![^\W_]))?"
+    # Symbols such as emoji, but no punctuation.
+    r"|[^\w\s\x00-\xbf\u0300-\u036f\u0900-\u0eff\u2000-\u206f\u3000-\u303f\ufe00-\ufe6f\uff00-\uffef]"
+)
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)*")
+_IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+
+
+def comparable_tokens(text: str) -> list[str]:
+    """Split a text into tokens that do not depend on how it is written.
+
+    Parameters
+    ----------
+    text : str
+        Any text, also the empty one.
+
+    Returns
+    -------
+    tokens : list of str
+        Words in lower case, without accents and apostrophes. Tokens of other kinds start with a
+        sign: ``#`` a number, ``@`` a time of day, ``%`` a unit or currency, ``!not`` a negation.
+        Numbers are written in one way: thousands without commas, small number words, months in
+        dates and ordinals as digits. Characters of scripts without spaces are tokens.
+
+    Notes
+    -----
+    Linear in the length of ``text``.
+
+    Examples
+    --------
+    >>> from film.compare import comparable_tokens
+    >>> comparable_tokens("The café doesn't open at 3 p.m.")
+    ['the', 'cafe', 'does', '!not', 'open', 'at', '@15:00']
+    >>> comparable_tokens("a 2m cable") == comparable_tokens("A 2 metre cable")
+    True
+    >>> comparable_tokens("delivered on 2024-03-05"), comparable_tokens("on 5 March 2024")
+    (['delivered', 'on', '#2024', '#3', '#5'], ['on', '#5', '#3', '#2024'])
+    """
+    plain = text.lower()
+    if not plain.isascii():
+        decomposed = unicodedata.normalize("NFKD", plain.casefold().translate(_OTHER_LETTERS))
+        plain = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
+        plain = unicodedata.normalize("NFC", plain)
+    plain = plain.translate(_APOSTROPHES)
+    if "." in plain:
+        plain = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", plain)
+    for sign, name in _SIGNS.items():
+        if sign in plain:
+            plain = plain.replace(sign, name)
+    has_digits = _DIGIT.search(plain) is not None
+    if has_digits:
+        plain = _plain_numbers(plain)
+    tokens: list[str] = []
+    for token in _TOKEN.findall(plain):
+        if has_digits and (token[0].isdigit() or (token[0] == "-" and len(token) > 1)):
+            tokens += _number_tokens(token)
+        elif token in _SPLIT:
+            tokens += _SPLIT[token]
+        elif token in _SHORT_UNITS and tokens and tokens[-1][0] == "#":
+            tokens.append(_UNITS[token])
+        elif token in _WORD_NUMBERS:
+            tokens.append(_WORD_NUMBERS[token])
+        elif token in _LONG_UNITS:
+            tokens.append(_LONG_UNITS[token])
+        elif token.isascii() or _IDEOGRAPHS.search(token) is None:
+            tokens.append(_FORMS.get(token, token))
+        else:
+            tokens += list(token)
+    return tokens
+
+
+def _plain_numbers(text: str) -> str:
+    text = _THOUSANDS.sub(lambda match: match[1] + match[2].replace(",", ""), text)
+    text = _DECIMAL_COMMA.sub(r"\1.\2", text)
+    text = _CLOCK.sub(_clock, text)
+    text = _DAY_MONTH.sub(lambda match: f"{match[1]} {_MONTHS[match[2]]}", text)
+    return _MONTH_DAY.sub(lambda match: f"{_MONTHS[match[1]]} {match[2]}", text)
+
+
+def _clock(match: re.Match[str]) -> str:
+    hour, minute = int(match[1] or match[4]), match[2] or match[5] or "00"
+    if match[3]:
+        hour = hour % 12 + (12 if match[3] == "p" else 0)
+    return f"@{hour}:{minute} " if hour < 24 and int(minute) < 60 else match.group()
+
+
+def _number_tokens(token: str) -> list[str]:
+    number = _NUMBER.match(token)
+    if number is None:
+        return [token]
+    after = token[number.end() :]
+    if after and after not in _UNITS and after not in ("st", "nd", "rd", "th"):
+        # Letters and digits together are a code.
+        return [token]
+    digits = re.sub(r"\.0+$", "", number.group())
+    if len(digits.lstrip("-")) <= 2:
+        digits = str(int(digits))
+    return [f"#{digits}", _UNITS[after]] if after in _UNITS else [f"#{digits}"]
