@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,7 +199,8 @@ class _Words:
         return np.unique(owner * self.size + self.codes[np.arange(len(owner)) + first])
 
     def _sum(self, keys: Integers, values: Floats, n: int) -> Floats:
-        return np.bincount(keys // self.size, values[keys % self.size], minlength=n)
+        total: Any = np.bincount(keys // self.size, values[keys % self.size], minlength=n)
+        return total
 
     def _rarest(self, keys: Integers, n: int) -> Floats:
         highest = np.zeros(n)

@@ -93,7 +93,6 @@ _UNITS = {
         "usd dollar dollars",
         "eur euro euros",
         "gbp",
-        "percent",
     ]
     for spelling in spellings.split()
 }
@@ -183,6 +182,8 @@ def comparable_tokens(text: str) -> list[str]:
     for token in _TOKEN.findall(plain):
         if has_digits and (token[0].isdigit() or (token[0] == "-" and len(token) > 1)):
             tokens += _number_tokens(token)
+        elif token == "percent" and tokens and tokens[-1][0] == "#":
+            tokens[-1] += "%"
         elif token in _SPLIT:
             tokens += _SPLIT[token]
         elif token in _SHORT_UNITS and tokens and tokens[-1][0] == "#":

@@ -156,9 +156,9 @@ def near_words(
         for low in family[:place]
     }
     pairs = np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
-    first, second = ([words[i] for i in pairs[:, side].tolist()] for side in (0, 1))
+    first, second = ([str(words[i]) for i in pairs[:, side].tolist()] for side in (0, 1))
     distance = cpdist(first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32)
-    both = list(zip(first, second, strict=True))
+    both: list[tuple[str, str]] = list(zip(first, second, strict=True))
     same_stem = np.array([_same_stem(a, b) for a, b in both], dtype=bool)
     # Misspellings rarely change the first letter.
     long = np.array([max(len(a), len(b)) >= 6 or a[0] == b[0] for a, b in both], dtype=bool)

@@ -163,9 +163,8 @@ def fit_general(
         z = X @ beta + intercepts[owner]
         loss = w @ (np.logaddexp(0, z) - y * z) + penalty / 2 * (beta @ beta)
         error = w * (expit(z) - y)
-        return float(loss), np.concatenate(
-            [X.T @ error + penalty * beta, np.bincount(owner, error, minlength=len(sets))]
-        )
+        slopes: Any = np.bincount(owner, error, minlength=len(sets))
+        return float(loss), np.concatenate([X.T @ error + penalty * beta, slopes])
 
     bounds = [(0, None)] * n + [(None, None)] * len(sets)
     found: Any = minimize(

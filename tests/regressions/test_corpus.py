@@ -550,7 +550,7 @@ def test_13_a_collection_grows_by_what_is_added(shop, tmp_path):
     known = tmp_path / "known.film"
     assert film("duplicates", old, "--save", known)[0] == 0
     first = film("duplicates", new, "--against", known, "--add")
-    assert [row["id1"] for row in first[1]] == ["n1"] and "known.film (7 rows" in first[2]
+    assert [row["id1"] for row in first[1]] == ["n1", "n2"] and "known.film (7 rows" in first[2]
     assert load_model(known).ids_.tolist() == ["o1", "o2", "o3", "n1", "n2", "n3", "n4"]
     saved = known.read_bytes()
     code, rows, err = film("duplicates", new, "--against", known, "--add")

@@ -245,9 +245,7 @@ def test_tables():
     }
     assert [row["id"] for row in groups.rows()] == ["x", "y"]
     assert groups.rows()[1]["row"] == 1
-    assert matches.rows() == [
-        {"row": 2, "id": "z", "similarity": 1.0, "kind": "copy", "text": "stone"}
-    ]
+    assert matches.rows() == [{"row": 2, "id": "z", "score": 1.0, "kind": "copy", "text": "stone"}]
     for result in (found, groups, matches):
         frame = result.to_frame()
         assert isinstance(frame, pandas.DataFrame)
@@ -290,9 +288,10 @@ def test_texts_are_embedded_as_they_are_first_spelt():
 @pytest.mark.parametrize("threshold", [0.5, 0.8])
 def test_groups_are_the_clustering_of_the_scored_pairs(linkage, threshold):
     texts = _corpus()
-    finder = DuplicateFinder(None, _trigrams, 6).fit(texts)
+    vectors = DuplicateFinder().fit(texts).vectorizer_
+    finder = DuplicateFinder(None, vectors, 6).fit(texts)
     # Whatever the candidates are, groups are those of the scores of all pairs.
-    found = DuplicateFinder(None, _trigrams, 200).fit(texts).find(threshold=0)
+    found = DuplicateFinder(None, vectors, 200).fit(texts).find(threshold=0)
     similar = found.kind != "copy"
     merges = link_scores(
         found.pairs[similar], found.scores[similar], len(texts), method=linkage, threshold=threshold
@@ -948,15 +947,15 @@ def test_small_families_change_no_weight():
 
 def test_parts_too_large_to_be_compared_whole_are_told(monkeypatch):
     texts = _misspelt(40)
-    finder = DuplicateFinder(None, _trigrams, 3).fit(texts)
+    finder = DuplicateFinder(n_neighbors=3).fit(texts)
     monkeypatch.setattr(_growth, "MOST_GROWN", 0)
     monkeypatch.setattr(_parts, "LARGEST_PART", 39)
     with pytest.warns(UserWarning, match="40 of 40 different texts are in parts too large"):
-        groups = finder.groups(0.8)
+        groups = finder.groups()
     assert groups.n_incomplete == groups.n_cut == 40
     assert max(group.size for group in groups) < 40
     monkeypatch.undo()
-    assert len(finder.groups(0.8)) == 1
+    assert len(finder.groups()) == 1
 
 
 def test_a_classifier_is_asked_once_about_what_groups_need_besides():
@@ -1008,7 +1007,7 @@ def test_pairs_that_are_left_out_do_not_count_among_the_best():
 
 def test_where_candidates_are_cut_is_told(monkeypatch):
     texts = _misspelt(40)
-    finder = DuplicateFinder().fit(texts)
+    finder = DuplicateFinder(None, DuplicateFinder().fit(texts).vectorizer_).fit(texts)
     assert (len(finder.find(threshold=0.8)), finder.find(threshold=0.8).n_cut) == (780, 0)
     # Room for 20 candidates of 25 texts.
     monkeypatch.setattr(_growth, "MOST_GROWN", 519)
