@@ -63,7 +63,18 @@ ROOMS = {
         *("inspection", "metric", "encoders", "inputs", "persistence"),
     ),
     "film": (
-        *("datasets", "contexts", "networks", "pairs", "metric", "tokens", "training", "corpus"),
+        *(
+            "datasets",
+            "contexts",
+            "networks",
+            "judge",
+            "compare",
+            "pairs",
+            "metric",
+            "tokens",
+            "training",
+            "corpus",
+        ),
     ),
 }
 """From the top down: a room imports from those after it alone."""
