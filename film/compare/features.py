@@ -152,8 +152,8 @@ class _Words:
         weight = self.weight
         keys = self._keys(left), self._keys(right)
         mass = [self._sum(side, weight, n) for side in keys]
-        shared = np.intersect1d(*keys, assume_unique=True)
-        rest = [np.setdiff1d(side, shared, assume_unique=True) for side in keys]
+        shared = keys[0][_are_among(keys[0], keys[1])]
+        rest = [side[~_are_among(side, shared)] for side in keys]
         near = self.near.matches(rest[0], rest[1])
         pair = near[0] // self.size
         matched = self._sum(shared, weight, n)
@@ -166,7 +166,7 @@ class _Words:
         doubtful = self.known[near[0] % self.size] & self.known[near[1] % self.size]
         doubtful &= near[2] < 0.95
         rest = [
-            np.setdiff1d(side, used, assume_unique=True)
+            side[~_are_among(side, np.sort(used))]
             for side, used in zip(rest, near[:2], strict=True)
         ]
         heavier = np.maximum(np.maximum(*mass), 1e-9)
@@ -196,7 +196,9 @@ class _Words:
         sizes = np.diff(self.edges)[which]
         owner = np.repeat(np.arange(len(which)), sizes)
         first = np.repeat(self.edges[which] - (np.cumsum(sizes) - sizes), sizes)
-        return np.unique(owner * self.size + self.codes[np.arange(len(owner)) + first])
+        keys = np.sort(owner * self.size + self.codes[np.arange(len(owner)) + first])
+        # Much faster than `numpy.unique`, which hashes.
+        return keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
 
     def _sum(self, keys: Integers, values: Floats, n: int) -> Floats:
         total: Any = np.bincount(keys // self.size, values[keys % self.size], minlength=n)
@@ -226,6 +228,13 @@ class _Words:
         return found
 
 
+def _are_among(keys: Integers, others: Integers) -> NDArray[np.bool_]:
+    """Return whether each key is among others, which are sorted."""
+    if not len(others):
+        return np.zeros(len(keys), dtype=bool)
+    return others[np.minimum(np.searchsorted(others, keys), len(others) - 1)] == keys
+
+
 class _Links:
     """Symmetric pairs of words."""
 
@@ -244,7 +253,7 @@ class _Links:
         first = np.repeat(self._starts[left % self._size] - np.cumsum(n_links) + n_links, n_links)
         link = first + np.arange(len(owner))
         partner = owner // self._size * self._size + self._other[link]
-        there = np.isin(partner, right)
+        there = _are_among(partner, right)
         owner, partner, value = owner[there], partner[there], self._value[link[there]]
         order = np.argsort(-value, kind="stable")
         owner, partner, value = owner[order], partner[order], value[order]
