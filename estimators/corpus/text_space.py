@@ -24,6 +24,9 @@ LOOKUP_DIMENSIONS = 256
 MOST_DECOMPOSED = 100_000
 """Number of texts from which the dense space is learned; more do not improve the neighbours."""
 
+MOST_COUNTED = 50_000
+"""Number of texts whose words are counted at most, for the general score."""
+
 MANY_TEXTS = 20 * LOOKUP_DIMENSIONS
 """Number of texts from which on all dimensions of the dense space have equal weight.
 
@@ -85,7 +88,8 @@ class TextSpace:
         return self._rarity
 
     def _count_words(self, texts: list[str]) -> None:
-        self._rarity = WordRarity(map(comparable_tokens, texts))
+        step = -(-len(texts) // MOST_COUNTED) or 1
+        self._rarity = WordRarity(map(comparable_tokens, texts[::step]))
         words, counts = list(self._rarity.counts), list(self._rarity.counts.values())
         self._word_counts = pack(words), np.array(counts, dtype=np.int64), self._rarity.n_texts
 

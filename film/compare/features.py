@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from film.compare.normalize import NEGATION, comparable_tokens
 from film.compare.opposites import ANTONYMS, CLOSED_SETS
 from film.compare.words import WordRarity, is_stop_word, near_words
+from film.threads import usable_cores
 
 __all__ = ["DIFFERENCES", "PAIR_FEATURES", "pair_features"]
 
@@ -80,9 +82,13 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     are_lists = np.array([_is_list(text) for text in number], dtype=bool)
     words = _Words(tokens, rarity)
     found = np.empty((len(sides[0]), len(PAIR_FEATURES)))
-    for start in range(0, len(found), _BLOCK_PAIRS):
+
+    def fill(start: int) -> None:
         block = slice(start, start + _BLOCK_PAIRS)
         found[block] = words.compare(sides[0][block], sides[1][block], are_lists)
+
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        list(pool.map(fill, range(0, len(found), _BLOCK_PAIRS)))
     return found
 
 
