@@ -166,7 +166,7 @@ def comparable_tokens(text: str) -> list[str]:
     """
     plain = text.lower()
     if not plain.isascii():
-        decomposed = unicodedata.normalize("NFKD", plain.casefold().translate(_OTHER_LETTERS))
+        decomposed = unicodedata.normalize("NFKD", text).casefold().translate(_OTHER_LETTERS)
         plain = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
         plain = unicodedata.normalize("NFC", plain)
     plain = plain.translate(_APOSTROPHES)

@@ -1,0 +1,164 @@
+"""Tokens that are equal where two texts write the same thing, and differ elsewhere."""
+
+import random
+import unicodedata
+
+import pytest
+
+from film.compare import comparable_tokens
+
+SAME = [
+    ("the café", "The cafe"),
+    ("José Núñez, Málaga", "jose nunez malaga"),
+    ("cafe\u0301", "caf\u00e9"),
+    ("Łódź", "lodz"),
+    ("Straße", "STRASSE"),
+    ("full ＡＢＣ width", "full abc width"),
+    ("it doesn't work", "it doesnt work"),
+    ("it doesn’t work", "it doesn't work"),
+    ("we can't", "we cannot"),
+    ("we won't", "we will not"),
+    ("without sugar", "with no sugar"),
+    ("U.K. customers", "UK customers"),
+    ("the U.S.A. market", "the USA market"),
+    ("45,000 people", "45000 people"),
+    ("1,234,567", "1234567"),
+    ("3,5 kg", "3.5 kg"),
+    ("twelve chairs", "12 chairs"),
+    ("thirty days", "30 days"),
+    ("the third floor", "the 3rd floor"),
+    ("5.00", "5"),
+    ("07", "7"),
+    ("at 3 pm", "at 15:00"),
+    ("at 3 p.m.", "at 3pm"),
+    ("12 am", "0:00"),
+    ("12:30 pm", "12:30"),
+    ("09:15", "9:15 am"),
+    ("5 March 2024", "5 Mar 2024"),
+    ("5th of March", "5 March"),
+    ("March 5th", "Mar. 5"),
+    ("2 m cable", "2 meter cable"),
+    ("2m cable", "2 metres cable"),
+    ("10 hrs", "10 hours"),
+    ("$5", "usd 5"),
+    ("5%", "5 percent"),
+    ("5 %", "5%"),
+    ("Smith & Sons Ltd.", "Smith and Sons Limited"),
+    ("grey", "gray"),
+    ("follow\u2011up", "follow-up"),
+    ("a - b", "a – b"),
+    ("hello!!!", "HELLO"),
+    ("日本語", "日 本 語"),
+]
+
+DIFFERENT = [
+    ("5", "6"),
+    ("10234", "10243"),
+    ("2.1", "2.4"),
+    ("1,5", "15"),
+    ("-5", "5"),
+    ("1.234.567", "1.234.568"),
+    ("7:15", "9:15"),
+    ("3 am", "3 pm"),
+    ("12 am", "12 pm"),
+    ("5 March", "5 May"),
+    ("2 m", "2 cm"),
+    ("2 kg", "2 lb"),
+    ("$5", "€5"),
+    ("m404dn", "m404dw"),
+    ("E11", "E15"),
+    ("5%", "5"),
+    ("good 😀", "good 😡"),
+    ("good 😀", "good"),
+    ("C++", "C#"),
+    ("C++", "C"),
+    ("delivered", "not delivered"),
+    ("with milk", "without milk"),
+    ("can", "can't"),
+    ("日本", "日中"),
+    ("не работает", "работает"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_the_same_thing_in_two_ways(one, other):
+    assert comparable_tokens(one) == comparable_tokens(other)
+    assert comparable_tokens(one)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_other_things_have_other_tokens(one, other):
+    assert comparable_tokens(one) != comparable_tokens(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n\t", []),
+        ("?!., --", []),
+        ("3 p.m.", ["@15:00"]),
+        ("25:00", ["#25", "#0"]),
+        ("2024-03-05", ["#2024", "#3", "#5"]),
+        ("100 GB", ["#100", "%gb"]),
+        ("don't", ["do", "!not"]),
+        ("M404dn", ["m404dn"]),
+        ("3d", ["3d"]),
+        ("5 percent", ["#5%"]),
+        ("I am", ["i", "am"]),
+        ("the m file", ["the", "m", "file"]),
+        ("one of them", ["one", "of", "them"]),
+    ],
+)
+def test_tokens(text, expected):
+    assert comparable_tokens(text) == expected
+
+
+def random_texts(n, seed=0):
+    """Texts of any code points, of ASCII with many digits and marks, and of one script each."""
+    draw = random.Random(seed)
+    starts = [0x20, 0x80, 0x300, 0x370, 0x400, 0x590, 0x600, 0x900, 0xE00, 0x1200, 0x2000, 0x3000]
+    starts += [0x4E00, 0xAC00, 0xD800, 0xE000, 0xFE00, 0xFF00, 0x1D400, 0x1F600, 0xE0000]
+    ascii_marks = "0123456789.,:;-+%$#@&' apmthxyzCGBk"
+    for number in range(n):
+        length = draw.randrange(40)
+        if number % 3 == 0:
+            yield "".join(chr(draw.randrange(0x110000)) for _ in range(length))
+        elif number % 3 == 1:
+            yield "".join(draw.choice(ascii_marks) for _ in range(length))
+        else:
+            start = draw.choice(starts)
+            yield "".join(
+                draw.choice([chr(start + draw.randrange(0x100)), *" 1a"]) for _ in range(length)
+            )
+
+
+def test_any_unicode_has_tokens():
+    for text in [*random_texts(900), "\ud800", "5\udfff", "İ", "٣:٣٠ pm", "²", "½", "፩ 1", "①"]:
+        tokens = comparable_tokens(text)
+        assert all(isinstance(token, str) and token for token in tokens), ascii(text)
+        assert not any(map(str.isspace, "".join(tokens))), ascii(text)
+        assert tokens == comparable_tokens(text)
+
+
+def test_case_and_composition_do_not_matter():
+    words = "Ångström Zürich CRÈME ﬁne Ελλάδα ЁЖИК ΣΊΣΥΦΟΣ naïve ｗｉｄｅ Việt".split()
+    for word in words:
+        tokens = {
+            tuple(comparable_tokens(form(word)))
+            for form in (
+                str,
+                str.upper,
+                str.lower,
+                lambda text: unicodedata.normalize("NFD", text),
+                lambda text: unicodedata.normalize("NFC", text),
+            )
+        }
+        assert len(tokens) == 1, word
+
+
+def test_plain_words_stay_as_they_are():
+    """Tokens without a sign are read again as themselves."""
+    for text in random_texts(600, seed=1):
+        words = [token for token in comparable_tokens(text) if token.isalpha()]
+        assert comparable_tokens(" ".join(words)) == words, ascii(text)
