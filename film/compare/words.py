@@ -27,6 +27,7 @@ POLITE = frozenset(
 )
 
 _ENDINGS = frozenset(["", *"s es ed d ing er ers ly n e en y ies ied ion ions al".split()])
+"""Of at most four letters."""
 _LARGEST_FAMILY = 50
 """Number of words that share all but one letter above which they are not compared."""
 
@@ -143,7 +144,7 @@ def near_words(
     for number, word in enumerate(words):
         if 4 <= len(word) <= 40 and word.isalpha():
             variants = {word[:i] + word[i + 1 :] for i in range(len(word))}
-            stems = (word[: len(word) - n] for n in range(4) if len(word) - n >= 3)
+            stems = (word[: len(word) - n] for n in range(5) if len(word) - n >= 3)
             variants.update(f"{stem}~" for stem in stems if word[len(stem) :] in _ENDINGS)
             variants.add(word)
             for variant in variants:
