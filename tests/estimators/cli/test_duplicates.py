@@ -205,6 +205,9 @@ def test_page_and_table_together(shelf, tmp_path):
         (["--text", "body"], "no column 'body'"),
         (["--id", "area"], "id '0' twice, lines 2, 5"),
         (["--linkage", "single"], "'single' is not one of"),
+        (["--one-to-one"], "--one-to-one compares two tables; give --against too"),
+        (["--merge-differing"], "--merge-differing applies to --keep; give --keep too"),
+        (["--merge-differing", "--groups"], "give --keep too"),
     ],
 )
 def test_options_that_do_not_fit(shelf, options, expected):
@@ -221,3 +224,66 @@ def test_columns_that_cannot_be_told(tmp_path):
     path = write_csv(tmp_path / "t.csv", ["text", "score"], [["a", "b"]])
     assert "'score', which groups have too" in refused("duplicates", path, "--groups")
     assert run("duplicates", path).code == 0
+
+
+CHAIRS = [
+    ("b1", "wooden garden chair"),
+    ("b2", "wooden garden chairs"),
+    ("b3", "Wooden garden chair"),
+    ("b4", "invoice 10243 for the red sofa is unpaid"),
+    ("b5", "invoice 10234 for the red sofa is unpaid now"),
+    ("b6", "blue office lamps"),
+]
+
+
+@pytest.fixture
+def chairs(tmp_path):
+    return write_csv(tmp_path / "chairs.csv", ["id", "text"], CHAIRS)
+
+
+def test_the_kind_says_what_differs(chairs):
+    kinds = {(row["id1"], row["id2"]): row["kind"] for row in run("duplicates", chairs).rows}
+    assert kinds == {
+        ("b1", "b3"): "copy",
+        ("b1", "b2"): "spelling",
+        ("b4", "b5"): "differs in number",
+    }
+
+
+def test_each_row_has_one_partner_at_most(chairs, tmp_path):
+    rows = [
+        ("a1", "wooden garden chair"),
+        ("a2", "a blue office lamp"),
+        ("a3", "invoice 10234 for the red sofa is unpaid"),
+        ("a4", "invoice 10234 for a red sofa"),
+    ]
+    few = write_csv(tmp_path / "few.csv", ["id", "text"], rows)
+    every = run("duplicates", few, "--against", chairs, "--threshold", 0.1)
+    ran = run("duplicates", few, "--against", chairs, "--one-to-one")
+    assert ran.code == 0, ran.err
+    pairs = [(row["id1"], row["id2"]) for row in ran.rows]
+    # Either copy of a1 will do; a3 and a4 are both nearest to b5.
+    assert dict(pairs)["a1"] in ("b1", "b3") and dict(pairs)["a2"] == "b6"
+    assert {dict(pairs)["a3"], dict(pairs)["a4"]} == {"b4", "b5"}
+    assert len(every.rows) > len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+    assert "1 pairs share a row with another pair of the same score" in ran.err
+    assert "same score" not in every.err and "by score from 0.1" in ran.err
+    higher = run("duplicates", few, "--against", chairs, "--one-to-one", "--threshold", 0.9)
+    assert 0 < len(higher.rows) < len(pairs)
+    assert all(float(row["score"]) >= 0.9 for row in higher.rows)
+
+
+def test_rows_that_differ_in_a_number_stay_unless_merged(chairs):
+    ran = run("duplicates", chairs, "--keep", "first")
+    assert [row["id"] for row in ran.rows] == ["b1", "b4", "b5", "b6"]
+    assert "1 pairs differ in a number" in ran.err and "--merge-differing" in ran.err
+    merged = run("duplicates", chairs, "--keep", "first", "--merge-differing")
+    assert [row["id"] for row in merged.rows] == ["b1", "b4", "b6"]
+    assert "differ in a number" not in merged.err
+
+
+def test_rows_labelled_duplicates_go_whatever_differs(chairs, tmp_path):
+    known = write_csv(tmp_path / "known.csv", ["id1", "id2", "label"], [["b5", "b4", 1]])
+    ran = run("duplicates", chairs, "--keep", "first", "--not-same", known)
+    assert ran.code == 0, ran.err
+    assert [row["id"] for row in ran.rows] == ["b1", "b4", "b6"]

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -1095,3 +1096,36 @@ def test_which_of_two_corpora_is_fitted_does_not_matter(limits, with_blocks):
     pairs = list(map(tuple, forth.pairs.tolist()))
     assert len(pairs) >= 31 and sorted(pairs) == sorted(map(tuple, reverse.pairs[:, ::-1].tolist()))
     np.testing.assert_allclose(forth.scores, reverse.scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5])
+def test_one_to_one_has_the_highest_total_of_all_pairs(threshold):
+    finder = DuplicateFinder(n_neighbors=100).fit(_corpus(50))
+    new = [*_corpus(40, seed=1), WORDS[0], WORDS[0]]
+    every = finder.match(new, threshold=threshold)
+    found = finder.match(new, threshold=threshold, one_to_one=True)
+    table = np.zeros((len(new), 50))
+    table[every.pairs[:, 0], every.pairs[:, 1]] = every.scores
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    assert len(every) > len(found) > 10
+    assert all(len(np.unique(side)) == len(found) for side in found.pairs.T)
+    assert found.scores.sum() == pytest.approx(table[rows, columns].sum())
+    np.testing.assert_array_equal(found.scores, table[*found.pairs.T])
+    assert np.all(np.diff(found.scores) <= 0) and found.scores.min() >= threshold
+    kinds = dict(zip(map(tuple, every.pairs.tolist()), every.kind, strict=True))
+    assert [kinds[tuple(pair)] for pair in found.pairs.tolist()] == found.kind.tolist()
+    tied = [
+        sum(every.scores[(every.pairs == pair).any(axis=1)] == score) > 1
+        for pair, score in zip(found.pairs, found.scores, strict=True)
+    ]
+    assert found.n_ties == sum(tied) > 0 and every.n_ties == 0
+
+
+def test_one_to_one_takes_the_best_of_a_budget():
+    finder = DuplicateFinder(n_neighbors=100).fit(_corpus(50))
+    new = _corpus(40, seed=1)
+    found = finder.match(new, budget=5, one_to_one=True)
+    every = finder.match(new, threshold=0.01, one_to_one=True)
+    np.testing.assert_allclose(found.scores, every.scores[:5])
+    nothing = finder.match(["zyzzyx"], threshold=0.5, one_to_one=True)
+    assert len(nothing) == nothing.n_ties == 0

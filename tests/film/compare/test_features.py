@@ -1,0 +1,265 @@
+"""Features of pairs of texts, by sets of words and by example."""
+
+import random
+
+import numpy as np
+import pytest
+
+from film.compare import (
+    DIFFERENCES,
+    PAIR_FEATURES,
+    WordRarity,
+    comparable_tokens,
+    near_words,
+    pair_features,
+)
+from film.compare.features import join_words
+from film.compare.opposites import ANTONYMS, CLOSED_SETS
+from film.compare.words import is_stop_word
+
+COLUMN = {name: place for place, name in enumerate(PAIR_FEATURES)}
+FAMILIES = [
+    family.split()
+    for family in (
+        "red blue",
+        "increase decrease",
+        "on off",
+        "not without",
+        "receive recieve",
+        "account acount accounts",
+        "house horse houses",
+        "5 12 2.5 15:00 5%",
+        "5kg 5lb",
+        "m404dn m404dw",
+        "data base database",
+        "monday sunday",
+        "colour color",
+        "sofa lamp chair the is , zyzzqx",
+    )
+]
+VOCABULARY = [word for family in FAMILIES for word in family]
+
+
+def rarity_of(*texts):
+    return WordRarity(map(comparable_tokens, texts))
+
+
+def features(one, other, *more):
+    """The features of one pair, by name, in a table of the two texts and some more."""
+    (row,) = pair_features([one], [other], rarity_of(one, other, *more))
+    return dict(zip(PAIR_FEATURES, row.tolist(), strict=True))
+
+
+def random_pairs(n, seed):
+    """Pairs of short texts, many of them with most words in common."""
+    draw = random.Random(seed)
+    first = [[draw.choice(VOCABULARY) for _ in range(draw.randrange(9))] for _ in range(n)]
+    second = []
+    for words in first:
+        other = list(words)
+        for _ in range(draw.randrange(4)):
+            change = draw.randrange(3)
+            if change == 0:
+                other.insert(draw.randrange(len(other) + 1), draw.choice(VOCABULARY))
+            elif other and change == 1:
+                place = draw.randrange(len(other))
+                (family,) = (family for family in FAMILIES if other[place] in family)
+                other[place] = draw.choice(family)
+            elif len(other) > 1:
+                i, j = draw.sample(range(len(other)), 2)
+                other[i], other[j] = other[j], other[i]
+        second.append(other)
+    return [" ".join(words) for words in first], [" ".join(words) for words in second]
+
+
+def kind_of(word):
+    if word == "!not":
+        return "negation"
+    if word[0] in "#@":
+        return "number"
+    if word[0] == "%":
+        return "unit"
+    return "code" if any(map(str.isdigit, word)) else "word"
+
+
+def slow_features(one, other, one_text, other_text, rarity):
+    """The features of two token lists; None if words near each other tie."""
+    weight = {
+        word: 0.0 if word == "!not" else float(rarity.weights([word])[0]) for word in {*one, *other}
+    }
+    words = sorted(weight)
+    first, second, value = near_words(words)
+    near = {}
+    for i, j, v in zip(first.tolist(), second.tolist(), value.tolist(), strict=True):
+        near[words[i], words[j]] = near[words[j], words[i]] = v
+    shared = set(one) & set(other)
+    left, right = set(one) - shared, set(other) - shared
+    links = [(a, b) for a in left for b in right if (a, b) in near]
+    if len({a for a, _ in links}) < len(links) or len({b for _, b in links}) < len(links):
+        return None
+    total = sorted(sum(weight[word] for word in side) for side in (set(one), set(other)))
+    heavier = max(total[1], 1e-9)
+    coverage = []
+    for side, place in ((set(one), 0), (set(other), 1)):
+        matched = sum(weight[word] for word in shared)
+        matched += sum(near[link] * weight[link[place]] for link in links)
+        coverage.append(matched / max(sum(weight[word] for word in side), 1e-9))
+    left -= {a for a, _ in links}
+    right -= {b for _, b in links}
+    content = [
+        max([weight[w] for w in side if kind_of(w) == "word" and not is_stop_word(w)] or [0])
+        for side in (left, right)
+    ]
+    known = [bool(rarity.are_words([a])[0] and rarity.are_words([b])[0]) for a, b in links]
+    doubtful = sum(
+        min(weight[a], weight[b])
+        for (a, b), both in zip(links, known, strict=True)
+        if both and near[a, b] == 0.9
+    )
+    n = {
+        kind: [sum(kind_of(w) == kind for w in side) for side in (left, right, shared)]
+        for kind in ("number", "code", "unit")
+    }
+    closed = [(a, b) for group in CLOSED_SETS for a in group for b in group if a != b]
+    opposed = [
+        any((a, b) in pairs or (b, a) in pairs for a in left for b in right)
+        for pairs in (set(ANTONYMS), set(closed))
+    ]
+    moved = [a for a, b in zip(one, other, strict=False) if a != b]
+    lists = any(text.count(",") + text.count(";") >= 2 for text in (one_text, other_text))
+    order = sorted(one) == sorted(other) and len(moved) == 2 and not lists
+    order = order and all(kind_of(word) in ("word", "code") for word in moved)
+    return [
+        *(min(coverage), max(coverage)),
+        min(sum(weight[word] for word in side) for side in (left, right)) / heavier,
+        *(min(content), doubtful / heavier),
+        *(n["number"][2] > 0, n["number"][0] != n["number"][1], n["code"][2] > 0),
+        *(min(n[kind][:2]) > 0 for kind in ("number", "code", "unit")),
+        one.count("!not") % 2 != other.count("!not") % 2,
+        *opposed,
+        order,
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_features_are_those_of_sets_of_words(seed):
+    first, second = random_pairs(500, seed)
+    rarity = rarity_of(*first, *second)
+    found = pair_features(first, second, rarity)
+    assert found.shape == (500, len(PAIR_FEATURES)) and found.dtype == np.float64
+    tokens = join_words(list(map(comparable_tokens, [*first, *second])), rarity)
+    one, other = tokens[:500], tokens[500:]
+    n_checked = 0
+    for row, a, b, text, twin in zip(found, one, other, first, second, strict=True):
+        expected = slow_features(a, b, text, twin, rarity)
+        if expected is not None:
+            n_checked += 1
+            np.testing.assert_allclose(
+                row, np.array(expected, float), atol=1e-12, err_msg=f"{a} {b}"
+            )
+    assert n_checked > 450
+    assert (found > 0).any(axis=0).all()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_features_do_not_depend_on_side_order_or_company(seed):
+    first, second = random_pairs(200, seed)
+    rarity = rarity_of(*first, *second)
+    found = pair_features(first, second, rarity)
+    np.testing.assert_allclose(pair_features(second, first, rarity), found, atol=1e-12)
+    order = np.random.default_rng(seed).permutation(200)
+    shuffled = pair_features([first[i] for i in order], [second[i] for i in order], rarity)
+    np.testing.assert_allclose(shuffled, found[order], atol=1e-12)
+    for row, a, b in zip(found, first, second, strict=True):
+        np.testing.assert_allclose(pair_features([a], [b], rarity)[0], row, atol=1e-12)
+
+
+def test_equal_texts_and_empty_ones():
+    same = features("a red sofa for 5 people", "A red sofa for five people!")
+    assert same["coverage of the longer"] == same["coverage of the shorter"] == 1
+    assert same["replaced"] == same["rarest replaced"] == same["number missing"] == 0
+    assert same["number shared"] == 1
+    assert not any(same[f"{name} differs"] for name in DIFFERENCES)
+    assert set(features("", "").values()) == {0}
+    assert features("", "lamp")["coverage of the longer"] == 0
+    assert pair_features([], [], rarity_of()).shape == (0, len(PAIR_FEATURES))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "differing", "twin"),
+    [
+        ("number", "invoice 10234 is unpaid", "invoice 10243 is unpaid", "invoice is unpaid"),
+        ("number", "opens at 3 pm", "opens at 16:00", "opens at 15:00"),
+        ("number", "a 5% share", "a 5 share", "a 5 percent share"),
+        ("code", "printer M404dn", "printer M404dw", "printer m404DN"),
+        ("unit", "a cable of 2 m", "a cable of 2 cm", "a cable of 2 metres"),
+        ("negation", "parcel was sent", "parcel was not sent", "the parcel was sent"),
+        ("negation", "does not work", "does work", "doesn't work"),
+        ("antonym", "increase the volume", "decrease the volume", "increase the sound"),
+        ("choice", "open on saturday", "open on sunday", "open on saturdays"),
+        ("choice", "a red shirt", "a blue shirt", "a red red shirt"),
+        ("order", "flight from paris to rome", "flight from rome to paris", "flight paris rome"),
+        ("order", "anna owes ben money", "ben owes anna money", "money anna owes ben"),
+    ],
+)
+def test_what_differs(name, text, differing, twin):
+    assert features(text, differing)[f"{name} differs"] == 1
+    assert features(text, twin)[f"{name} differs"] == 0
+    others = {f"{other} differs" for other in DIFFERENCES} - {f"{name} differs"}
+    assert not any(features(text, differing)[other] for other in others)
+
+
+def test_the_order_of_a_list_does_not_matter():
+    assert features("red, cotton, shirt", "shirt, cotton, red")["order differs"] == 0
+    assert features("red cotton shirt", "shirt cotton red")["order differs"] == 1
+
+
+def test_an_antonym_that_both_texts_have_does_not_differ():
+    text = "is the lamp on or off"
+    assert features(text, "is the lamp off or on")["antonym differs"] == 0
+
+
+def test_a_number_that_one_text_has_is_missing_not_different():
+    one = features("room 204 needs cleaning", "room needs cleaning")
+    assert (one["number missing"], one["number differs"], one["number shared"]) == (1, 0, 0)
+    two = features("room 204 needs cleaning", "room 402 needs cleaning")
+    assert (two["number missing"], two["number differs"], two["number shared"]) == (0, 1, 0)
+
+
+def test_a_misspelling_is_less_doubtful_than_another_word():
+    assert features("recieve it", "receive it")["doubtful spelling"] == 0
+    assert features("the house", "the horse")["doubtful spelling"] > 0
+    assert features("the house", "the houses")["doubtful spelling"] == 0
+
+
+def test_the_nearest_of_several_words_is_matched():
+    """One word has one partner: the same stem before one edit."""
+    found = features("accounts", "account accomnts")
+    assert found["coverage of the longer"] < 0.95
+    assert found["coverage of the shorter"] == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["the data base", "a database"], [["the", "database"], ["a", "database"]]),
+        (["follow-up mail", "followup"], [["followup", "mail"], ["followup"]]),
+        (["the data base"], [["the", "data", "base"]]),
+        (["a part", "apart"], [["a", "part"], ["apart"]]),
+        (["i sland", "island"], [["i", "sland"], ["island"]]),
+        (["no on", "noon"], [["!not", "on"], ["noon"]]),
+        (["up on it", "upon"], [["up", "on", "it"], ["upon"]]),
+        (["data base data base", "database"], [["database"] * 2, ["database"]]),
+        ([""], [[]]),
+    ],
+)
+def test_words_are_joined_that_the_table_writes_as_one(texts, expected):
+    tokens = list(map(comparable_tokens, texts))
+    before = [list(words) for words in tokens]
+    assert join_words(tokens, WordRarity(tokens)) == expected
+    assert tokens == before
+
+
+def test_two_words_and_one_are_equal_texts():
+    found = features("where is the data base", "where is the database")
+    assert found["coverage of the longer"] == 1
