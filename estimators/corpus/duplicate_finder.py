@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +19,7 @@ from estimators.corpus.finder_inputs import (
     checked_corpus,
     checked_ids,
     checked_limits,
+    rows_of_ids,
 )
 from estimators.corpus.found_duplicates import DuplicateGroups, DuplicatePairs, Matches
 from estimators.corpus.pair_probabilities import PairProbabilities
@@ -413,6 +415,52 @@ class DuplicateFinder(BaseEstimator):
         (text,) = check_texts([text], "text")
         k = check_integer("k", k, 1)
         return nearest_rows(rows, scores, text, k, self.n_neighbors, self.verbose)
+
+    def score_pairs(self, pairs: IdPairs) -> tuple[np.ndarray, np.ndarray]:
+        """Score given pairs of rows, neighbours or not.
+
+        Parameters
+        ----------
+        pairs : iterable of (id, id)
+            Pairs of rows.
+
+        Returns
+        -------
+        scores : ndarray of float64, shape (n_pairs,)
+            1 for copies, 0 if a row has no text, and otherwise as `find` scores them.
+        kind : ndarray of object, shape (n_pairs,)
+            As in `DuplicatePairs`.
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown.
+
+        Notes
+        -----
+        Scores depend on the table: on the rarity of words, and on the neighbours of both texts, so
+        all neighbours are searched first.
+
+        Examples
+        --------
+        >>> from estimators import DuplicateFinder
+        >>> finder = DuplicateFinder().fit(["a 128 GB phone", "a 256 GB phone", "a phone, 128 gb"])
+        >>> scores, kind = finder.score_pairs([(0, 1), (0, 2)])
+        >>> kind.tolist(), bool(scores[0] < scores[1])
+        (['differs in number', 'spelling'], True)
+        """
+        rows, scores = self._corpus()
+        place = {name: row for row, name in enumerate(rows.ids.tolist())}
+        codes = np.sort(rows.codes[rows_of_ids("pairs", pairs, place)], axis=1)
+        empty = codes[:, 0] < 0
+        same = ~empty & (codes[:, 0] == codes[:, 1])
+        values = same.astype(np.float64)
+        kind = np.where(same, "copy", "similar").astype(object)
+        others = np.flatnonzero(~empty & ~same)
+        if len(others):
+            prior = scores.of_candidates(self.verbose).prior
+            values[others], kind[others] = scores.of_more(codes[others], prior, self.verbose)
+        return values, kind
 
     def known_pairs(
         self, must_link: IdPairs | None = None, cannot_link: IdPairs | None = None

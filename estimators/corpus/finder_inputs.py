@@ -181,8 +181,8 @@ class KnownPairs:
         if must_link is None and cannot_link is None:
             return
         place = {name: row for row, name in enumerate(ids.tolist())}
-        same = _rows_of("must_link", must_link, place)
-        apart = _rows_of("cannot_link", cannot_link, place)
+        same = rows_of_ids("must_link", must_link, place)
+        apart = rows_of_ids("cannot_link", cannot_link, place)
         for a, b in same:
             if codes[a] < 0 or codes[b] < 0:
                 empty = ids[a] if codes[a] < 0 else ids[b]
@@ -214,7 +214,8 @@ class KnownPairs:
             )
 
 
-def _rows_of(name: str, pairs: IdPairs | None, place: dict[Any, int]) -> np.ndarray:
+def rows_of_ids(name: str, pairs: IdPairs | None, place: dict[Any, int]) -> np.ndarray:
+    """Return the rows of pairs of ids, (n, 2); ``place`` maps ids to rows."""
     rows = []
     for position, pair in enumerate(() if pairs is None else pairs):
         ends = [pair] if isinstance(pair, str) else list(pair)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from estimators.cli import reading
-from estimators.cli.console import Failure, examples, progress, quiet_option
+from estimators.cli.console import Failure, examples, progress, quiet_option, verbosity
 from estimators.cli.options import (
     FILE,
     FiniteRange,
@@ -32,19 +32,24 @@ from estimators.cli.writing import (
         "film score pairs.csv --model duplicates.film --out scored.csv",
         "film score pairs.jsonl -1 left -2 right -m duplicates.film | head",
         "film score pairs.csv --model surrogate --out similar.csv",
+        "film score pairs.csv --out compared.csv",
     ),
 )
 @click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
-@model_option("A model file of film train, or the folder of a model that gives similarities.")
+@model_option(
+    "A model file of film train, or the folder of a model that gives similarities. Default: the "
+    "general score, which needs no labels.",
+    required=False,
+)
 @contexts_option
 @out_option
 @format_option
 @click.option(
     "--threshold",
     type=FiniteRange(-1, 1),
-    help="A pair is a duplicate if its score is above this. Default: 0.5 for probabilities; "
-    "similarities come without a decision.",
+    help="A pair is a duplicate if its score is above this. Default: 0.5 for probabilities and "
+    "general scores; similarities come without a decision.",
 )
 @click.option(
     "--as",
@@ -59,7 +64,7 @@ def score(
     pairs: str,
     text1: str | None,
     text2: str | None,
-    model: str,
+    model: str | None,
     contexts: int | None,
     out: str | None,
     form: str | None,
@@ -71,16 +76,24 @@ def score(
 ) -> None:
     """Add a score to each pair in a table of PAIRS.
 
-    The other columns stay. A model file adds three columns: probability (that the pair is a
+    The other columns stay. Without a model, the texts of all pairs are compared as one table by
+    film duplicates: the columns are score, duplicate (the decision, 0 or 1) and kind (what sets
+    the texts apart). A model file adds three columns: probability (that the pair is a
     duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble the
     training texts, from 0 to 1). The folder of a ContextModel, a surrogate or another regressor
     adds the column similarity, and a decision if you give a --threshold.
     """
-    check_places({"--out": out}, [pairs, model])
-    folder = checked_folder(model, contexts, adapt)
+    check_places({"--out": out}, [pairs] if model is None else [pairs, model])
+    if model is None and (adapt or contexts is not None):
+        raise click.UsageError(
+            f"{'--adapt' if adapt else '--contexts'} is for a model; give --model too"
+        )
+    folder = model is not None and checked_folder(model, contexts, adapt)
     if not folder and threshold is not None and threshold < 0:
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
-    classifier: Any = None if folder else reading.open_model(model, device)
+    classifier: Any = None
+    if model is not None and not folder:
+        classifier = reading.open_model(model, device)
     # Loaded after the model: skops loads faster before scikit-learn.
     from estimators.pairs import (
         Encodings,
@@ -90,12 +103,14 @@ def score(
 
     table = reading.open_table(pairs, encoding)
     decision = "duplicate" if name is None else f"{name}_duplicate"
-    name = name or ("similarity" if folder else "probability")
+    name = name or ("similarity" if folder else "score" if model is None else "probability")
     if not folder and threshold is None:
         threshold = 0.5
     added = [name] if threshold is None else [name, decision]
     knows = hasattr(classifier, "familiarity")
-    if knows:
+    if model is None:
+        added.append("kind" if name == "score" else f"{name}_kind")
+    elif knows:
         added.append("familiarity" if name == "probability" else f"{name}_familiarity")
     taken = [column for column in added if column in table.columns]
     if taken:
@@ -104,8 +119,15 @@ def score(
         )
     check_fits(out, form, table, [*table.columns, *added], len(table))
     texts = reading.pairs_of(table, text1, text2)
-    familiar = None
-    if folder:
+    last: list[Any] | None = None
+    if model is None:
+        from estimators.corpus import DuplicateFinder
+
+        every = list(dict.fromkeys(texts.ravel().tolist()))
+        finder = DuplicateFinder(device=device, verbose=verbosity()).fit(every, ids=every)
+        found, kind = finder.score_pairs(texts.tolist())
+        scores, last = found.tolist(), kind.tolist()
+    elif folder:
         scores = FolderModel(model, texts, contexts, device).similarity()
     else:
         encodings = Encodings()
@@ -115,6 +137,7 @@ def score(
             if knows:
                 judge = probabilities_and_familiarities
                 found, familiar = judge(classifier, texts, encodings, advance=advance)
+                last = familiar.round(4).tolist()
             else:
                 found = duplicate_probabilities(classifier, texts, advance=advance)
         scores = found.tolist()
@@ -123,7 +146,7 @@ def score(
             *row,
             p,
             *([] if threshold is None else [int(p > threshold)]),
-            *([] if familiar is None else [round(float(familiar[number]), 4)]),
+            *([] if last is None else [last[number]]),
         ]
         for number, (row, p) in enumerate(zip(table.rows, scores, strict=True))
     )

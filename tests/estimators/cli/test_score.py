@@ -1,9 +1,10 @@
+import csv
 import json
 
 import numpy as np
 import pytest
 
-from estimators import DuplicateClassifier, SentenceEncoder, load_model, save_model
+from estimators import DuplicateClassifier, DuplicateFinder, SentenceEncoder, load_model, save_model
 from estimators.cli.tables import read_table
 from estimators.pairs.familiarity import domain
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -190,3 +191,24 @@ def test_what_a_pipe_cannot_take_as_excel_is_kept_in_a_file(tmp_path, monkeypatc
     (kept,) = (tmp_path / "kept").iterdir()
     assert f"the result is in {kept}" in message
     assert len(read_table(kept)) == 2
+
+
+def test_without_a_model_pairs_are_scored_by_the_general_score(tmp_path):
+    pairs = [
+        ("a 128 GB phone", "a 256 GB phone"),
+        ("reset my password", "hello, please reset my pasword"),
+        ("reset my password", "Reset my password"),
+        ("the lamp is broken", ""),
+    ]
+    table = tmp_path / "pairs.csv"
+    with table.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("text1", "text2"), *pairs])
+    ran = run("score", table)
+    assert ran.code == 0
+    assert list(ran.rows[0]) == ["text1", "text2", "score", "duplicate", "kind"]
+    assert [row["kind"] for row in ran.rows] == ["differs in number", "similar", "copy", "similar"]
+    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+    scores, _ = DuplicateFinder().fit(texts, ids=texts).score_pairs(pairs)
+    np.testing.assert_allclose([float(row["score"]) for row in ran.rows], scores)
+    assert scores[2] == 1 and scores[3] == 0 and scores[0] < scores[1]
+    assert run("score", table, "--adapt").code == run("score", table, "--contexts", 5).code == 2
