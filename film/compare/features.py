@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from film.compare.normalize import NEGATION, comparable_tokens
 from film.compare.opposites import ANTONYMS, CLOSED_SETS
-from film.compare.words import WordRarity, is_stop_word, near_words
+from film.compare.words import WordRarity, near_words
 from film.threads import usable_cores
 
 __all__ = ["DIFFERENCES", "PAIR_FEATURES", "pair_features"]
@@ -24,7 +24,6 @@ PAIR_FEATURES = (
     "coverage of the longer",
     "coverage of the shorter",
     "replaced",
-    "rarest replaced",
     "doubtful spelling",
     "number shared",
     "number missing",
@@ -51,13 +50,13 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
 
     Returns
     -------
-    features : ndarray of float64, shape (n_pairs, 15)
+    features : ndarray of float64, shape (n_pairs, 14)
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of `near_words`; numbers and codes (letters with digits) only if they
         are equal. *Coverage* is the weight of matched words over that of all words of the heavier
         or the lighter text. *Replaced* is the lower of the two unmatched weights, over the weight
         of the heavier text. *Doubtful spelling* is the share of matches between two known words.
-        The others are 0 or 1, except *rarest replaced*, a weight.
+        The others are 0 or 1.
 
     Notes
     -----
@@ -70,8 +69,8 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     >>> texts = ["Invoice 10234 is unpaid", "invoice 10243 is unpaid"]
     >>> rarity = WordRarity(map(comparable_tokens, texts))
     >>> values = dict(zip(PAIR_FEATURES, pair_features(texts[:1], texts[1:], rarity)[0].tolist()))
-    >>> values["number differs"], values["code differs"], values["rarest replaced"]
-    (1.0, 0.0, 0.0)
+    >>> values["number differs"], values["code differs"]
+    (1.0, 0.0)
     """
     number: dict[str, int] = {}
     sides = [
@@ -137,9 +136,6 @@ class _Words:
         weight = np.append(rarity.weights(words), 0.0)[: self.size]
         self.weight = np.where(self.negation, 0.0, weight)
         self.known = np.append(rarity.are_words(words), False)[: self.size]
-        stop = marks(map(is_stop_word, words))
-        special = self.number | self.unit | self.negation | self.is_code | stop
-        self.content_weight = np.where(special, 0.0, self.weight)
         low, high, similarity = near_words(words)
         self.near = _Links(low, high, similarity, self.size)
         closed = [(a, b) for group in CLOSED_SETS for n, a in enumerate(group) for b in group[:n]]
@@ -185,7 +181,6 @@ class _Words:
             np.minimum(*coverage),
             np.maximum(*coverage),
             np.minimum(*unmatched) / heavier,
-            np.minimum(*(self._rarest(side, n) for side in rest)),
             np.bincount(pair, near_weight * doubtful, minlength=n) / heavier,
             numbers[2] > 0,
             numbers[0] != numbers[1],
@@ -209,11 +204,6 @@ class _Words:
     def _sum(self, keys: Integers, values: Floats, n: int) -> Floats:
         total: Any = np.bincount(keys // self.size, values[keys % self.size], minlength=n)
         return total
-
-    def _rarest(self, keys: Integers, n: int) -> Floats:
-        highest = np.zeros(n)
-        np.maximum.at(highest, keys // self.size, self.content_weight[keys % self.size])
-        return highest
 
     def _opposed(self, links: _Links, rest: list[Integers], n: int) -> NDArray[np.bool_]:
         found = links.matches(rest[0], rest[1])[0] // self.size

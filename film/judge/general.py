@@ -27,13 +27,10 @@ __all__ = [
 
 GENERAL_FEATURES: dict[str, int] = {
     "coverage of the longer": 1,
-    "coverage of the longer, squared": 1,
     "coverage of the shorter": 1,
     "cosine": 1,
     "replaced": -1,
-    "rarest replaced": -1,
     "doubtful spelling": -1,
-    "rank": -1,
     "rank, with numbers": -1,
     "margin, with numbers": 1,
     "number shared": 1,
@@ -94,15 +91,16 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
 
     Parameters
     ----------
-    pairs : ndarray of float64, shape (n, 15)
+    pairs : ndarray of float64, shape (n, 14)
         From `film.compare.pair_features`.
     cosines : ndarray of float64, shape (n,)
         Cosines of the texts.
     near : ndarray of float64, shape (n, 2)
         Ranks and margins from `neighbour_features`.
     number_share : float
-        Share of numbers and codes among the words of the table: in tables of records a differing
-        number says less, and neighbours say more, than in sentences.
+        Share of numbers and codes among the words of the table. From .03 to .13, the weights pass
+        from those of sentences to those of records, in which a differing number says less, and
+        neighbours say more.
 
     Returns
     -------
@@ -110,18 +108,15 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
         The columns of `GENERAL_FEATURES`.
     """
     column = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
-    numeric = min(4 * number_share, 1.0)
+    numeric = float(np.clip((number_share - 0.03) / 0.1, 0, 1))
     longer = column["coverage of the longer"]
     rank, margin = near[:, 0] / np.log(6), np.clip(near[:, 1], -0.5, 0.5)
     number = column["number differs"]
     others = np.max([column[f"{name} differs"] for name in DIFFERENCES[1:]], axis=0)
     values = {
         **column,
-        "coverage of the longer, squared": longer**2,
         "cosine": cosines,
-        "rarest replaced": np.minimum(column["rarest replaced"] / 6, 1),
         "doubtful spelling": np.minimum(5 * column["doubtful spelling"], 1),
-        "rank": rank,
         "rank, with numbers": rank * numeric,
         "margin, with numbers": margin * numeric,
         "number missing": column["number missing"] * (1 - numeric),
@@ -183,7 +178,7 @@ def pair_kinds(pairs: Floats) -> NDArray[np.object_]:
 
     Parameters
     ----------
-    pairs : ndarray of float64, shape (n, 15)
+    pairs : ndarray of float64, shape (n, 14)
         From `film.compare.pair_features`.
 
     Returns
