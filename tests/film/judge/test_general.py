@@ -35,19 +35,16 @@ def test_the_weights_have_their_signs():
 def slow_general(row, cosine, rank, margin, share):
     """The features of one pair, written out."""
     x = dict(zip(PAIR_FEATURES, row, strict=True))
-    numeric = min(4 * share, 1)
+    numeric = min(max((share - 0.03) / 0.1, 0), 1)
     longer, number = x["coverage of the longer"], x["number differs"]
     margin = max(-0.5, min(0.5, margin))
     others = [x[f"{name} differs"] for name in DIFFERENCES if name != "number"]
     return {
         "coverage of the longer": longer,
-        "coverage of the longer, squared": longer * longer,
         "coverage of the shorter": x["coverage of the shorter"],
         "cosine": cosine,
         "replaced": x["replaced"],
-        "rarest replaced": min(x["rarest replaced"] / 6, 1),
         "doubtful spelling": min(5 * x["doubtful spelling"], 1),
-        "rank": rank / np.log(6),
         "rank, with numbers": rank / np.log(6) * numeric,
         "margin, with numbers": margin * numeric,
         "number shared": x["number shared"],
@@ -64,8 +61,7 @@ def slow_general(row, cosine, rank, margin, share):
 def test_features_and_log_odds_by_hand(share):
     rng = np.random.default_rng(0)
     pairs = rng.random((50, len(PAIR_FEATURES)))
-    pairs[:, 3] *= 10
-    pairs[:, 5:] = pairs[:, 5:] < 0.3
+    pairs[:, 4:] = pairs[:, 4:] < 0.3
     pairs[:10, :2] /= 10
     cosines, near = rng.random(50) ** 3, rng.random((50, 2)) * 2 - 0.8
     found = general_features(pairs, cosines, near, share)
