@@ -15,7 +15,6 @@ from film.compare import (
 )
 from film.compare.features import join_words
 from film.compare.opposites import ANTONYMS, CLOSED_SETS
-from film.compare.words import is_stop_word
 
 COLUMN = {name: place for place, name in enumerate(PAIR_FEATURES)}
 FAMILIES = [
