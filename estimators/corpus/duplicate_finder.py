@@ -37,7 +37,7 @@ class DuplicateFinder(BaseEstimator):
     fitted on many public tables and needs no labels. It compares words one to one by spelling, and
     numbers, codes, units, negations, opposites and order, and looks at the ranks of the two texts
     among each other's neighbours. Its scores are not probabilities; on average over these tables,
-    .5 is the best threshold. Texts are copies if they differ only in case, white space and Unicode
+    one half is the best threshold. Texts are copies if they differ only in case, white space and Unicode
     form. The score of other pairs is at most 0.999. See `DuplicatePairs.kind` for what else is
     told of a pair.
 

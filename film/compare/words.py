@@ -36,7 +36,7 @@ _LARGEST_FAMILY = 50
 def common_words() -> dict[str, int]:
     """Rank of 21,719 common English words, 0 for the most frequent.
 
-    From the vocabulary of BERT (uncased, Apache License 2.0), which is sorted by frequency.
+    From the vocabulary of BERT (uncased, Apache License), which is sorted by frequency.
     """
     packed = importlib.resources.files("film.compare").joinpath("common_words.txt.gz").read_bytes()
     return {word: rank for rank, word in enumerate(gzip.decompress(packed).decode().split("\n"))}
@@ -125,7 +125,7 @@ def near_words(
     first, second : ndarray of int, shape (m,)
         Positions of the words of each pair, ``first < second``.
     similarity : ndarray of float, shape (m,)
-        .95 for the same stem, .9 for one edit (a letter inserted, deleted, replaced, or two
+        0.95 for the same stem, 0.9 for one edit (a letter inserted, deleted, replaced, or two
         neighbouring letters exchanged).
 
     Notes

@@ -98,7 +98,7 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
     near : ndarray of float64, shape (n, 2)
         Ranks and margins from `neighbour_features`.
     number_share : float
-        Share of numbers and codes among the words of the table. From .03 to .13, the weights pass
+        Share of numbers and codes among the words of the table. From 0.03 to 0.13, the weights pass
         from those of sentences to those of records, in which a differing number says less, and
         neighbours say more.
 

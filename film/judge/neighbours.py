@@ -38,7 +38,7 @@ def neighbour_features(
     -------
     features : ndarray of float64, shape (m, 2)
         The rank, log(1 + number of clearly closer neighbours, at most five) of the text that has
-        more of them, where clearly closer is a cosine higher by more than .05; and the
+        more of them, where clearly closer is a cosine higher by more than 0.05; and the
         margin, the cosine minus that of the third nearest other neighbour of the text with the
         higher one (0 if there are fewer).
 
