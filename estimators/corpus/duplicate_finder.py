@@ -35,11 +35,11 @@ class DuplicateFinder(BaseEstimator):
     Each unique text is compared with its nearest neighbours, and these candidate pairs are scored.
     Without a classifier, a general formula scores them (`film.judge.general_weights`), which was
     fitted on many public tables and needs no labels. It compares words one to one by spelling, and
-    numbers, codes, units, negations, opposites and order, and looks at the ranks of the two texts
-    among each other's neighbours. Its scores are not probabilities; on average over these tables,
-    one half is the best threshold. Texts are copies if they differ only in case, white space and Unicode
-    form. The score of other pairs is at most 0.999. See `DuplicatePairs.kind` for what else is
-    told of a pair.
+    numbers, codes, units, negations, opposites and order, and in tables of records it looks at the
+    ranks of the two texts among each other's neighbours. Its scores are not probabilities; on
+    average over these tables, one half is the best threshold. Texts are copies if they differ only
+    in case, white space and Unicode form. The score of other pairs is at most 0.999.
+    `DuplicatePairs.kind` says what sets a pair apart.
 
     Parameters
     ----------
