@@ -1,3 +1,6 @@
 from .corpus_index import EXACT_LIMIT as EXACT_LIMIT
+from .corpus_index import CorpusIndex as CorpusIndex
 from .duplicate_finder import DuplicateFinder as DuplicateFinder
 from .found_duplicates import DuplicatePairs as DuplicatePairs
+from .general_scores import GeneralScores as GeneralScores
+from .growth import distinct_pairs as distinct_pairs

@@ -2,5 +2,9 @@ from .features import DIFFERENCES as DIFFERENCES
 from .features import PAIR_FEATURES as PAIR_FEATURES
 from .features import pair_features as pair_features
 from .normalize import comparable_tokens as comparable_tokens
+from .opposites import ANTONYMS as ANTONYMS
+from .opposites import CLOSED_SETS as CLOSED_SETS
 from .words import WordRarity as WordRarity
+from .words import common_words as common_words
+from .words import is_stop_word as is_stop_word
 from .words import near_words as near_words

@@ -14,6 +14,7 @@ RUNS = {
     "duplicates": "--quick",
     "accurate": "--quick --members film,words --modes inductive",
     "intents": "--quick --data {data}",
+    "general": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
     "familiarity": "--quick --data {data}",
     "suggest": "--quick",
@@ -76,7 +77,9 @@ def test_every_benchmark_has_a_quick_run():
     assert names - helpers - NO_RUN == set(RUNS)
 
 
-@pytest.mark.parametrize("name", ["quora", "duplicates", "corpus", "sts", "rcmd_train", "intents"])
+@pytest.mark.parametrize(
+    "name", ["quora", "duplicates", "corpus", "sts", "rcmd_train", "intents", "general"]
+)
 def test_missing_data_is_named_and_exits_with_2(name, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("FILM_DATA", raising=False)
     options = ["--out", str(tmp_path / "out")] if name == "quora" else []
