@@ -341,15 +341,15 @@ def figures(found: Measured, formula: GeneralWeights) -> dict[str, float]:
     if not found.n_duplicates:
         return row
     scores = 1 / (1 + np.exp(-odds))
-    row["f1_general"] = _f1(y[scores >= THRESHOLD], found.n_duplicates)
+    row["table_f1"] = _f1(y[scores >= THRESHOLD], found.n_duplicates)
     if found.linked:
         possible = scores >= THRESHOLD_ONE_TO_ONE
         chosen, _ = one_to_one(found.pairs[possible], scores[possible])
-        row["f1_one_to_one"] = _f1(y[possible][chosen], found.n_duplicates)
+        row["one_to_one_f1"] = _f1(y[possible][chosen], found.n_duplicates)
     ordered = np.argsort(-scores, kind="stable")
     f1 = 2 * np.cumsum(y[ordered]) / (np.arange(1, len(y) + 1) + found.n_duplicates)
     best = int(f1.argmax())
-    return row | {"f1_best": float(f1[best]), "best_threshold": float(scores[ordered[best]])}
+    return row | {"best_f1": float(f1[best]), "best_threshold": float(scores[ordered[best]])}
 
 
 def _f1(listed: np.ndarray, n_duplicates: int) -> float:
