@@ -49,7 +49,7 @@ from film.judge import GENERAL_FEATURES, GeneralWeights, fit_general, one_to_one
 from film.text import text_hash
 
 WEIGHTS = Path(__file__).parent.parent / "film" / "judge" / "general.json"
-INTERCEPT = -1.5
+INTERCEPT = -2.2
 CHANGES = "changes"
 LOWEST_CHANGES_AUC = 0.87
 THRESHOLD, THRESHOLD_ONE_TO_ONE = 0.5, 0.1

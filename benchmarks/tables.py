@@ -108,7 +108,7 @@ HEADINGS = {
     "auc_coverage": "AUC of the coverage",
     "auc_cosine": "of the cosine",
     "auc_general": "of the general formula",
-    "table_f1": "F1 from one half on",
+    "table_f1": "duplicates' F1 from one half on",
     "one_to_one_f1": "from a tenth on, one to one",
     "best_f1": "at the best threshold",
     "best_threshold": "which is",
