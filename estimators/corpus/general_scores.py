@@ -25,10 +25,16 @@ class GeneralScores:
         Pairs of neighbours.
     cosines : ndarray of float, shape (n,)
         Their cosines.
+    one_sided : bool
+        Whether only the neighbours of the first text of each pair count, so that the score of a
+        new text does not depend on other new ones.
     """
 
-    def __init__(self, rarity: WordRarity, pairs: np.ndarray, cosines: np.ndarray) -> None:
+    def __init__(
+        self, rarity: WordRarity, pairs: np.ndarray, cosines: np.ndarray, one_sided: bool = False
+    ) -> None:
         self._rarity = rarity
+        self._one_sided = one_sided
         self._pairs = pairs
         self._cosines = cosines
 
@@ -37,13 +43,15 @@ class GeneralScores:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the features of the judge, (n, n_features), and those of the texts alone."""
         alone = pair_features(*texts, self._rarity)
-        near = neighbour_features(self._pairs, self._cosines, pairs, cosines)
+        near = neighbour_features(
+            self._pairs, self._cosines, pairs, cosines, one_sided=self._one_sided
+        )
         return general_features(alone, cosines, near, self._rarity.number_share), alone
 
     def answers(
         self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], cosines: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the score and the kind of each pair.
+        """Return the score, 0 if nothing is shared, and the kind of each pair.
 
         Parameters
         ----------
@@ -56,7 +64,10 @@ class GeneralScores:
         """
         features, alone = self.features(pairs, texts, cosines)
         odds = general_weights().log_odds(features)
-        return np.minimum(_expit(odds), HIGHEST_SCORE), pair_kinds(alone)
+        # Which of many texts that share nothing is "nearest" is a matter of rounding.
+        share_nothing = (cosines <= 0) & (alone[:, 0] <= 0)
+        scores = np.where(share_nothing, 0.0, np.minimum(_expit(odds), HIGHEST_SCORE))
+        return scores, pair_kinds(alone)
 
 
 def _expit(odds: np.ndarray) -> Any:

@@ -12,6 +12,7 @@ from estimators.corpus.growth import Scored, Wanted, distinct_pairs
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.inputs import as_texts, progress_bar
 from estimators.persistence import savable
+from film.compare import WordRarity
 
 
 @savable
@@ -40,7 +41,13 @@ class PairScores:
         """Name of the score."""
         if self.probabilities is not None:
             return "probability"
-        return "similarity" if self.index.embedder is not None else "score"
+        is_cosine = self.index.embedder is not None or (self._rarity is None and self.index.texts)
+        return "similarity" if is_cosine else "score"
+
+    @property
+    def _rarity(self) -> WordRarity | None:
+        """How rare words are, for the general score; None if cosines are the scores."""
+        return None if self.index.space is None else self.index.space.rarity
 
     def of_candidates(self, verbose: int) -> Scored:
         """Score the candidate pairs of the corpus: each unique text with its nearest others."""
@@ -59,11 +66,11 @@ class PairScores:
         if not len(pairs):
             return np.empty(0), _all_similar(pairs)
         cosines, same_vector = self.index.similarities(pairs)
-        if self.index.embedder is not None:
+        rarity = self._rarity
+        if rarity is None:
             return cosines, np.where(same_vector, "indistinct", _all_similar(pairs))
         texts = self.index.texts
         if are_candidates:
-            rarity = self.index.space.rarity(texts)
             self._general = GeneralScores(rarity, pairs, cosines)
         elif self._general is None:
             self._without_labels(self.index.candidates(), are_candidates=True)
@@ -162,12 +169,14 @@ class PairScores:
                 kind = _all_similar(pairs)
             else:
                 scores, same_vector = asked.similarities(pairs)
-                if self.index.embedder is not None:
+                rarity = self._rarity
+                if rarity is None:
                     kind = np.where(same_vector, "indistinct", _all_similar(pairs))
                 else:
                     if general is None:
-                        rarity = self.index.space.rarity(self.index.texts)
-                        general = GeneralScores(rarity, points, scores)
+                        general = GeneralScores(
+                            rarity, points, scores, one_sided=not self.index.both_ways
+                        )
                     scores, kind = general.answers(points, spelt, scores)
             copies = asked.are_copies(pairs)
             return np.where(copies, 1.0, scores), np.where(copies, "copy", kind)

@@ -62,29 +62,30 @@ class TextSpace:
         Number of texts with a vector from which the space was learned.
     """
 
+    _word_counts: Any = None
+    _rarity: WordRarity | None = None
+
     def __init__(self, embedder: Any, random_state: int) -> None:
         self.embedder = embedder
         self.random_state = random_state
         self.n_fitted = 0
         self._words, self._trigrams = Terms("words"), Terms("trigrams")
         self._axes: Any = None
-        self._word_counts: Any = None
-        self._rarity: WordRarity | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Store word counts as arrays."""
         return {**self.__dict__, "_rarity": None}
 
-    def rarity(self, texts: list[str]) -> WordRarity:
-        """Return how rare words are in the texts of `fit_transform`, or in these if unknown."""
-        if self._rarity is None:
-            if self._word_counts is None:
-                self._count_words(texts)
-            else:
-                packed, counts, n_texts = self._word_counts
-                known = dict(zip(unpack(packed), counts.tolist(), strict=True))
-                self._rarity = WordRarity.from_counts(int(n_texts), known)
-        assert self._rarity is not None
+    @property
+    def rarity(self) -> WordRarity | None:
+        """How rare words are in the texts of `fit_transform`.
+
+        None with an embedder, and in files of versions without the general score.
+        """
+        if self._rarity is None and self._word_counts is not None:
+            packed, counts, n_texts = self._word_counts
+            known = dict(zip(unpack(packed), counts.tolist(), strict=True))
+            self._rarity = WordRarity.from_counts(int(n_texts), known)
         return self._rarity
 
     def _count_words(self, texts: list[str]) -> None:

@@ -93,7 +93,7 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
 
 def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
     """Join adjacent words that the table also writes as one word, such as "data base"."""
-    vocabulary = {token for tokens in texts for token in tokens} | rarity.counts.keys()
+    vocabulary = rarity.counts.keys()
     joined: list[list[str]] = []
     for tokens in texts:
         out = tokens

@@ -20,6 +20,8 @@ def neighbour_features(
     cosines: NDArray[np.float64],
     asked: NDArray[np.intp],
     asked_cosines: NDArray[np.float64],
+    *,
+    one_sided: bool = False,
 ) -> NDArray[np.float64]:
     """Compare a pair with the other pairs of its two texts.
 
@@ -33,6 +35,8 @@ def neighbour_features(
         Pairs to describe.
     asked_cosines : ndarray of float, shape (m,)
         Their cosines.
+    one_sided : bool, default=False
+        Whether only the neighbours of the first text of each pair are known.
 
     Returns
     -------
@@ -56,14 +60,15 @@ def neighbour_features(
     >>> neighbour_features(pairs, cosines, pairs, cosines).round(2).tolist()
     [[0.0, 0.9], [0.69, 0.5], [0.69, 0.4]]
     """
-    ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
+    n_sides = 1 if one_sided else 2
+    ends = pairs.T[:n_sides].ravel()
     # Sorted by text, then from the nearest neighbour on.
-    keys = np.sort(ends * 2 + (1 - np.tile(cosines, 2)))
+    keys = np.sort(ends * 2 + (1 - np.tile(cosines, n_sides)))
     n_texts = int(max(pairs.max(initial=-1), asked.max(initial=-1))) + 1
     starts = np.searchsorted(keys, np.arange(n_texts + 1) * 2 - 0.5)
     ranks = np.zeros(len(asked))
     others = np.zeros(len(asked))
-    for side in asked.T:
+    for side in asked.T[:n_sides]:
         distance = side * 2 + (1 - asked_cosines)
         # The distance from a text to itself would be the start of its keys.
         closer = np.searchsorted(keys, np.maximum(distance - _CLEARLY, side * 2 - 0.5))

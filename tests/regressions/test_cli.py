@@ -184,7 +184,6 @@ ODD = [
     ("merge", "No such command 'merge'"),
     ("tarin", "No such command 'tarin'. Did you mean 'train'?"),
     ("score", "Missing argument 'PAIRS'"),
-    ("score train.csv", "Missing option '-m'"),
     ("score train.csv -m none.skops", "there is no file 'none.skops'"),
     ("score none.csv -m model.skops", "there is no file 'none.csv'"),
     ("score . -m model.skops", "'.' is a folder"),

@@ -160,7 +160,8 @@ def test_default_score_is_the_general_formula_of_text_cosine_and_neighbours():
     alone = pair_features(*([unique[i] for i in side] for side in pairs.T.tolist()), rarity)
     near = neighbour_features(pairs, cosines, pairs, cosines)
     odds = general_weights().log_odds(general_features(alone, cosines, near, rarity.number_share))
-    np.testing.assert_allclose(found.scores[similar], 1 / (1 + np.exp(-odds)), atol=1e-5)
+    expected = np.where((cosines > 0) | (alone[:, 0] > 0), 1 / (1 + np.exp(-odds)), 0)
+    np.testing.assert_allclose(found.scores[similar], expected, atol=1e-5)
     assert found.kind[similar].tolist() == pair_kinds(alone).tolist()
 
 
