@@ -267,6 +267,7 @@ def _features(index: CorpusIndex, pairs: np.ndarray) -> np.ndarray:
     """Measure pairs of the texts of an index, as `DuplicateFinder` does."""
     candidates = index.candidates()
     rarity = index.space.rarity
+    assert rarity is not None
     scores = GeneralScores(rarity, candidates, index.similarities(candidates)[0])
     first, second = ([index.texts[i] for i in side.tolist()] for side in pairs.T)
     return scores.features(pairs, (first, second), index.similarities(pairs)[0])[0]
@@ -304,7 +305,9 @@ def linked_table(
     points = distinct_pairs(asked.points, asked.candidates(10))
     pairs = points - np.array([0, len(right)])
     cosines = asked.similarities(pairs)[0]
-    scores = GeneralScores(index.space.rarity, points, cosines)
+    rarity = index.space.rarity
+    assert rarity is not None
+    scores = GeneralScores(rarity, points, cosines)
     spelt = [asked_texts[i] for i in pairs[:, 0]], [index.texts[i] for i in pairs[:, 1]]
     labels = np.array([int(tuple(pair) in known) for pair in pairs.tolist()])
     features = scores.features(points, spelt, cosines)[0]
