@@ -19,25 +19,25 @@ texts = sorted({*data.pairs.ravel()})
 print(len(texts), "texts")
 
 # %%
-# A score is the mean of two TF-IDF cosines, of words and of character trigrams.
+# A general formula scores each pair, and `kind` says what sets its texts apart.
 
 found = DuplicateFinder().fit(texts).find(budget=300).to_frame()
 print(found.head(5).to_string())
 
 # %%
 # Which pairs are duplicates? Only some pairs of the table are labelled; the others, including
-# many of the most similar ones, are left out here.
+# many of those with the highest scores, are left out here.
 
 labels = {frozenset(pair): same for pair, same in zip(data.pairs, data.y, strict=True)}
 judged = [
-    (similarity, labels[frozenset(pair)])
-    for similarity, *pair in found[["similarity", "text1", "text2"]].itertuples(index=False)
+    (score, labels[frozenset(pair)])
+    for score, *pair in found[["score", "text1", "text2"]].itertuples(index=False)
     if frozenset(pair) in labels
 ]
-similarities, right = zip(*judged, strict=True)
+scores, right = zip(*judged, strict=True)
 precision = [sum(right[: n + 1]) / (n + 1) for n in range(len(right))]
 
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-axes.plot(similarities, precision)
-axes.set(xlabel="lowest similarity that is shown", ylabel="share of duplicates", ylim=(0, 1.02))
+axes.plot(scores, precision)
+axes.set(xlabel="lowest score that is shown", ylabel="share of duplicates", ylim=(0, 1.02))
 plt.show()
