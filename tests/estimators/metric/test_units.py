@@ -65,7 +65,9 @@ def test_a_factor_of_all_rows_on_disk_changes_no_cosine(name, sparse, dtype, tmp
         on_disk = blocks(factor)
         other = METRICS[name]().fit(on_disk, LABELS)
         change = np.abs(cosines(one, X) - cosines(other, X * dtype(factor))).max()
-        assert change <= (0 if factor in exact else 1e-6), factor
+        # A rounded factor changes each float32 by up to 6e-8, which sums and solver multiply.
+        limit = 0 if factor in exact else 1e-6 if dtype == np.float64 else 1e-5
+        assert change <= limit, factor
         assert other.score(on_disk, LABELS) == one.score(X, LABELS)
 
 
