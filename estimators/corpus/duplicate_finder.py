@@ -36,9 +36,9 @@ class DuplicateFinder(BaseEstimator):
     Without a classifier, a general formula scores them (`film.judge.general_weights`), which was
     fitted on many public tables and needs no labels. It compares words one to one by spelling, and
     numbers, codes, units, negations, opposites and order, and in tables of records it looks at the
-    ranks of the two texts among each other's neighbours. Its scores are not probabilities; on
-    average over these tables, one half is the best threshold. Texts are copies if they differ only
-    in case, white space and Unicode form. The score of other pairs is at most 0.999.
+    ranks of the two texts among each other's neighbours. Its scores are not
+    probabilities, and the best threshold differs from table to table. Texts are copies if they
+    differ only in case, white space and Unicode form. The score of other pairs is at most 0.999.
     `DuplicatePairs.kind` says what sets a pair apart.
 
     Parameters
@@ -73,7 +73,6 @@ class DuplicateFinder(BaseEstimator):
         rounding. It may be changed after `fit`.
     random_state : int, default=0
         Seeds the decomposition, the approximate index, and the sample that estimates its recall.
-        Seeds the decomposition, the approximate index, and the sample its recall is measured on.
     verbose : int, default=0
         Whether to show progress.
 
@@ -458,7 +457,8 @@ class DuplicateFinder(BaseEstimator):
         kind = np.where(same, "copy", "similar").astype(object)
         others = np.flatnonzero(~empty & ~same)
         if len(others):
-            prior = scores.of_candidates(self.verbose).prior
+            is_model = scores.probabilities is not None
+            prior = scores.of_candidates(self.verbose).prior if is_model else None
             values[others], kind[others] = scores.of_more(codes[others], prior, self.verbose)
         return values, kind
 

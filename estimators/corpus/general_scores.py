@@ -1,17 +1,15 @@
-"""Score pairs of texts by the general judge, which needs no labels."""
+"""Score pairs of texts by the general formula, which needs no labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
+from estimators.corpus.corpus_index import HIGHEST_SIMILARITY
 from film.compare import WordRarity, pair_features
 from film.judge import general_features, general_weights, neighbour_features, pair_kinds
-
-HIGHEST_SCORE = 0.999
-"""Highest score of two texts that are not copies: 1 would claim that they are equal."""
 
 
 class GeneralScores:
@@ -41,7 +39,7 @@ class GeneralScores:
     def features(
         self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], cosines: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the features of the judge, (n, n_features), and those of the texts alone."""
+        """Return the features of the formula, (n, n_features), and those of the texts alone."""
         alone = pair_features(*texts, self._rarity)
         near = neighbour_features(
             self._pairs, self._cosines, pairs, cosines, one_sided=self._one_sided
@@ -66,9 +64,5 @@ class GeneralScores:
         odds = general_weights().log_odds(features)
         # Which of many texts that share nothing is "nearest" is a matter of rounding.
         share_nothing = (cosines <= 0) & (alone[:, 0] <= 0)
-        scores = np.where(share_nothing, 0.0, np.minimum(_expit(odds), HIGHEST_SCORE))
+        scores = np.where(share_nothing, 0.0, np.minimum(expit(odds), HIGHEST_SIMILARITY))
         return scores, pair_kinds(alone)
-
-
-def _expit(odds: np.ndarray) -> Any:
-    return 0.5 * (1 + np.tanh(odds / 2))

@@ -113,7 +113,7 @@ class PairProbabilities:
     def of_more(
         self, pairs: np.ndarray, texts: np.ndarray, prior: float | None, progress: Progress = None
     ) -> np.ndarray:
-        """Return the probabilities of other pairs of these texts, at the candidate prior."""
+        """Return the probabilities of further pairs, at the prior of the candidates."""
         return self._carried(self._kept(pairs, texts, progress), prior)
 
     def _kept(self, pairs: np.ndarray, texts: np.ndarray, progress: Progress) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ class PairScores:
     def __init__(self, index: CorpusIndex, probabilities: PairProbabilities | None) -> None:
         self.index = index
         self.probabilities = probabilities
-        self._general: GeneralScores | None = None
+        # With the number of unique texts that it is for.
+        self._general: tuple[int, GeneralScores] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what the next call computes again."""
@@ -54,15 +56,15 @@ class PairScores:
         with progress_bar(verbose, "DuplicateFinder") as progress:
             pairs = self.index.candidates(progress)
             if self.probabilities is None:
-                return Scored(pairs, self._without_labels(pairs, are_candidates=True))
+                return Scored(pairs, self._without_labels(pairs, progress))
             texts = as_texts(self.index.texts)
             scores, prior = self.probabilities.of_candidates(pairs, texts, progress)
         return Scored(pairs, (scores, _all_similar(pairs)), prior=prior)
 
     def _without_labels(
-        self, pairs: np.ndarray, are_candidates: bool = False
+        self, pairs: np.ndarray, progress: Callable[[str], None] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return score and kind of pairs of unique texts, by the general judge or the embedder."""
+        """Return score and kind of pairs of unique texts, by the general formula or by cosines."""
         if not len(pairs):
             return np.empty(0), _all_similar(pairs)
         cosines, same_vector = self.index.similarities(pairs)
@@ -70,12 +72,12 @@ class PairScores:
         if rarity is None:
             return cosines, np.where(same_vector, "indistinct", _all_similar(pairs))
         texts = self.index.texts
-        if are_candidates:
-            self._general = GeneralScores(rarity, pairs, cosines)
-        elif self._general is None:
-            self._without_labels(self.index.candidates(), are_candidates=True)
-        assert self._general is not None
-        return self._general.answers(pairs, _spelt(pairs, texts, texts), cosines)
+        if self._general is None or self._general[0] != len(texts):
+            near = self.index.candidates(progress)
+            same = np.array_equal(near, pairs)
+            near_cosines = cosines if same else self.index.similarities(near)[0]
+            self._general = len(texts), GeneralScores(rarity, near, near_cosines)
+        return self._general[1].answers(pairs, _spelt(pairs, texts, texts), cosines)
 
     def of_wanted(self, wanted: Wanted, left_out: np.ndarray, verbose: int) -> Scored:
         """Score candidate pairs, adding candidates for texts whose last ones are still wanted.
@@ -103,7 +105,8 @@ class PairScores:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Score given pairs of unique texts, in the form of `Scored`."""
         if self.probabilities is None:
-            return self._without_labels(pairs)
+            with progress_bar(verbose, "DuplicateFinder") as progress:
+                return self._without_labels(pairs, progress)
         with progress_bar(verbose, "DuplicateFinder") as progress:
             texts = as_texts(self.index.texts)
             scores = self.probabilities.of_more(pairs, texts, prior, progress)

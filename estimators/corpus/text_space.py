@@ -76,6 +76,14 @@ class TextSpace:
         """Store word counts as arrays."""
         return {**self.__dict__, "_rarity": None}
 
+    def check_state(self) -> None:
+        """Raise an error if the word counts of a loaded space are impossible."""
+        if self._word_counts is not None:
+            packed, counts, n_texts = self._word_counts
+            right = len(packed["lengths"]) == len(counts) and counts.dtype.kind == "i"
+            if not right or (len(counts) and not 1 <= counts.min() <= counts.max() <= n_texts):
+                raise ValueError("the word counts of a text space do not match its words or texts")
+
     @property
     def rarity(self) -> WordRarity | None:
         """How rare words are in the texts of `fit_transform`.

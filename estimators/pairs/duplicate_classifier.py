@@ -818,8 +818,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     def pruned(self, members: list[str]) -> Any:
         """Return a classifier with some of the members, without fitting them again.
 
-        Only the final model is fitted again, on the out-of-fold columns of these members. Use it to
-        make predictions cheaper, or to measure the value of each member.
+        Only the final model is fitted again, on the out-of-fold columns of the kept members. Fewer
+        members make predictions cheaper, and show what each member is worth.
 
         Parameters
         ----------

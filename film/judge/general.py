@@ -1,4 +1,4 @@
-"""The general judge: one formula for pairs of texts of any table, made on many public sets."""
+"""One formula for pairs of texts of any table, fitted to many public sets at once."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class GeneralWeights:
-    """Weights of the general judge.
+    """Weights of the general formula.
 
     Attributes
     ----------
     weights : ndarray of float64, shape (n_features,)
         Of `GENERAL_FEATURES`.
     intercept : float
-        Chosen so that 0 is the best threshold for one table, on average over the public ones.
+        Set by hand, so that 0 is a fair threshold for one table; the best one differs by table.
     """
 
     weights: Floats
@@ -87,7 +87,7 @@ def general_weights() -> GeneralWeights:
 
 
 def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share: float) -> Floats:
-    """Combine what is known of pairs into the features of the general judge.
+    """Combine what is known of pairs into the features of the general formula.
 
     Parameters
     ----------

@@ -199,7 +199,8 @@ class Rates:
         Share of duplicates among pairs inside k and outside k, smoothed as
         ``(count + 1) / (total + 2)`` (Laplace's rule), so never 0 or 1.
     log_loss : ndarray of float64
-        Log loss, in nats, of inside_rate and outside_rate as probabilities of these pairs.
+        Log loss, in nats, if pairs inside k have the probability inside_rate, and all others
+        outside_rate.
     """
 
     ks: NDArray[np.int64]

@@ -36,7 +36,7 @@ def run_weights(frequencies: ArrayLike, n_sentences: int) -> np.ndarray:
 def run_vectors(size: int, random_state: int = 0) -> sp.csr_array:
     """Draw a sparse random vector for each run, with a few entries of 1 or -1.
 
-    Inner products of sums of these vectors approximate inner products of counts (Li, Hastie and
+    The inner product of two sums of vectors approximates that of the counts (Li, Hastie and
     Church, 2006).
 
     Parameters

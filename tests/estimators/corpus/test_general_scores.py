@@ -4,9 +4,11 @@ import csv
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from estimators import load_model, save_model
 from estimators.corpus.duplicate_finder import DuplicateFinder
 from film.datasets import make_question_pairs
 
@@ -29,3 +31,30 @@ def test_changes_of_meaning_score_lower():
     scores = [score.get((2 * i, 2 * i + 1), 0.0) for i in range(len(rows))]
     assert len(rows) == 50
     assert roc_auc_score(same, scores) >= 0.85
+
+
+def test_given_pairs_score_as_in_a_search_of_all_rows():
+    texts = make_question_pairs(120, random_state=0).pairs.ravel().tolist()
+    texts = list(dict.fromkeys(texts))
+    n = len(texts) // 2
+    finder = DuplicateFinder(n_neighbors=5).fit(texts[:n])
+    found = finder.find(threshold=0.05)
+    scores, kind = finder.score_pairs(found.ids.tolist())
+    np.testing.assert_allclose(scores, found.scores, rtol=1e-12)
+    assert kind.tolist() == found.kind.tolist()
+    # Neighbours of rows that came later count, too.
+    finder.add(texts[n:])
+    grown = finder.find(threshold=0.05)
+    scores, _ = finder.score_pairs(grown.ids.tolist())
+    np.testing.assert_allclose(scores, grown.scores, rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [[-1, 1], [1, 9], [1]])
+def test_impossible_word_counts_of_a_file_are_refused(tmp_path, wrong):
+    finder = DuplicateFinder().fit(["tea", "tea milk"])
+    space = finder._scores.index.space
+    packed, _, n_texts = space._word_counts
+    space._word_counts = packed, np.array(wrong), n_texts
+    save_model(finder, tmp_path / "finder.film")
+    with pytest.raises(ValueError, match="word counts"):
+        load_model(tmp_path / "finder.film")

@@ -65,8 +65,8 @@ def test_a_factor_of_all_rows_on_disk_changes_no_cosine(name, sparse, dtype, tmp
         on_disk = blocks(factor)
         other = METRICS[name]().fit(on_disk, LABELS)
         change = np.abs(cosines(one, X) - cosines(other, X * dtype(factor))).max()
-        # A rounded factor changes each float32 by up to 6e-8, which sums and solver multiply.
-        limit = 0 if factor in exact else 1e-6 if dtype == np.float64 else 1e-5
+        # A factor that is no power of two rounds float32 anew; docs/limits.md gives the change.
+        limit = 0 if factor in exact else 1e-6 if dtype == np.float64 else 3e-6
         assert change <= limit, factor
         assert other.score(on_disk, LABELS) == one.score(X, LABELS)
 
