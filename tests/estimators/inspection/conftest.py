@@ -21,6 +21,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         self.driver.get_log("performance")
         self.driver.get(path.as_uri())
+        self.settle()
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
