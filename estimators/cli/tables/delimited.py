@@ -105,28 +105,35 @@ def write_delimited(
         (quoted if any("\r" in text for text in texts) else plain).writerow(cells)
 
 
+def numbered_rows(
+    lines: Iterable[str], delimiter: str, source: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that is not blank, with the number of its first line."""
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    end = 0
+    try:
+        for cells in reader:
+            start, end = end + 1, reader.line_num
+            if cells:
+                yield start, cells
+    except csv.Error as error:
+        raise ValueError(
+            f"{source}: the row from line {end + 1} on has broken quoting ({error}); a cell "
+            "that starts with a quotation mark must end with one, and double those inside"
+        ) from error
+
+
 def _rows_with_quotes(text: str, delimiter: str, source: str) -> Parsed:
     columns: list[str] = []
     rows: list[list[Any]] = []
     lines: list[int] = []
     with _cells_up_to(len(text)):
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        end = 0
-        try:
-            for cells in reader:
-                start, end = end + 1, reader.line_num
-                if not cells or (len(columns) > 1 and len(cells) == 1 and not cells[0].strip()):
-                    continue
-                if not columns:
-                    columns = cells
-                    continue
+        for line, cells in numbered_rows(io.StringIO(text, newline=""), delimiter, source):
+            if not columns:
+                columns = cells
+            elif len(columns) == 1 or len(cells) > 1 or cells[0].strip():
                 rows.append(cells)
-                lines.append(start)
-        except csv.Error as error:
-            raise ValueError(
-                f"{source}: the row from line {end + 1} on has broken quoting ({error}); a cell "
-                "that starts with a quotation mark must end with one, and double those inside"
-            ) from error
+                lines.append(line)
     return columns, rows, lines
 
 

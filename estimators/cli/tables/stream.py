@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import os
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
-from estimators.cli.tables.delimited import delimiter_of, refuse_header, told_separator
+from estimators.cli.tables.delimited import (
+    delimiter_of,
+    numbered_rows,
+    refuse_header,
+    told_separator,
+)
 from estimators.cli.tables.table import Table, check_columns
 
 LARGE = 32 * 2**20
@@ -73,22 +77,14 @@ def stream_table(path: str, encoding: str | None = None) -> Stream | None:
 
 
 def _rows(path: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    line = 0
     with open(path, encoding=encoding, newline="") as handle:
-        reader = csv.reader(handle, delimiter=delimiter, strict=True)
-        end = 0
         try:
-            for cells in reader:
-                start, end = end + 1, reader.line_num
-                if cells:
-                    yield start, cells
-        except csv.Error as error:
-            raise ValueError(
-                f"{path}: the row from line {end + 1} on has broken quoting ({error}); a cell "
-                "that starts with a quotation mark must end with one, and double those inside"
-            ) from error
+            for line, cells in numbered_rows(handle, delimiter, path):
+                yield line, cells
         except UnicodeDecodeError as error:
             raise ValueError(
-                f"{path}: after line {end} a byte 0x{error.object[error.start]:02x} is not "
+                f"{path}: after line {line} a byte 0x{error.object[error.start]:02x} is not "
                 f"{encoding}; give encoding=, or save the file again as UTF-8"
             ) from error
 
