@@ -17,6 +17,8 @@ import argparse
 import json
 import re
 import sys
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,137 +31,6 @@ PLACE = re.compile(r"<!-- (table|figure) (.*?) -->.*?<!-- end -->", re.DOTALL)
 IN_SIGHT = 10
 PART = "__"
 """Between a benchmark and the part of it that a table shows."""
-HEADINGS = {
-    "roc_auc": "ROC AUC",
-    "rule_accuracy": "accuracy of the kNN rule",
-    "log_loss_at_prior": "log loss at 17.46 %",
-    "recall_1": "recall at 1",
-    "recall_5": "at 5",
-    "recall_20": "at 20",
-    "pearson": "Pearson × 100",
-    "spearman": "Spearman × 100",
-    "processor": "processor, s",
-    "processor of the exact index": "exact index, processor, s",
-    "seconds after a kill": "seconds to finish after a kill",
-    "fit": "fit, s",
-    "predict": "10,000 new pairs, s",
-    "vectorise": "vectorise, s",
-    "transform": "transform, s",
-    "ranks": "ranks, s",
-    "search": "ranks of all pairs, s",
-    "sweep": "one sweep of all cosines, s",
-    "of_sweep": "ranks / sweep",
-    "inside": "share of ranks below k_max",
-    "agreement": "ranks as counted whole",
-    "total": "all, s",
-    "slope": "log-log slope of vectorise and fit",
-    "speedup": "times as fast as one",
-    "peak": "peak MB",
-    "sample": "400 pairs, 95 %",
-    "ahead": "points ahead, 95 %",
-    "choice": "rows to choose by",
-    "choice_200": "200 of them",
-    "choice_60": "60 of them, 20 contexts each",
-    "held_out_loss": "held-out loss, nats",
-    "held_out": "held-out Origin scores, Spearman × 100",
-    "held_out_pearson": "Pearson × 100",
-    "L2": "squared error",
-    "triplets": "triplet accuracy",
-    "scorings_a_second": "scorings per second",
-    "captured": "captured energy",
-    "n_triplets": "triplets",
-    "gemm_rate": "Gflop/s of a product",
-    "stsb_train": "STS-B train, out of fold",
-    "stsb_dev": "dev",
-    "stsb_test": "test",
-    "mean": "mean of seven",
-    "gain_over_cls": "gain over [CLS]",
-    "f1_clrcmd": "F1 on train files, CLRCMD's protocol",
-    "f1_official": "F1 on train files, official",
-    "rcmd_percent": "RCMD, % of encoding",
-    "matching_percent": "matching, % of encoding",
-    "sentences_a_second": "sentences per second",
-    "times_smaller": "times smaller than sparse",
-    "needed": "MB needed, not run",
-    "kernel_times_as_fast": "times as fast as without the kernel",
-    "time_ratio": "time / mean pooling",
-    "peak_ratio": "memory / mean pooling",
-    "f1_images": "F1 images, train",
-    "f1_headlines": "F1 headlines, train",
-    "f1_chunks_images": "F1 images, train, chunk vectors",
-    "f1_chunks_headlines": "F1 headlines, train, chunk vectors",
-    "quora_auc": "ROC AUC, Quora dev",
-    "sts_b": "Spearman × 100, STS-B",
-    "texts_per_processor_second": "texts per second of processor time",
-    "intent_auc": "ROC AUC",
-    "familiarity_auc": "ROC AUC, Quora dev against it",
-    "familiarity_mean": "mean familiarity",
-    "auc_seen": "clinc150",
-    "auc_unseen": "clinc150, by weights of prose and headlines",
-    "auc_banking77": "banking77",
-    "held_out_auc": "AUC of the held-out tenth of train",
-    "clinc150_auc": "AUC on clinc150",
-    "banking77_auc": "on banking77",
-    "auc_captions": "captions",
-    "flagged": "share flagged",
-    "limit": "at a familiarity of or below",
-    "untrained_share": "share of untrained similarity after adapt",
-    "easier_auc": "ROC AUC, without the nearer half of the others",
-    "auc_coverage": "AUC of the coverage",
-    "auc_cosine": "of the cosine",
-    "auc_general": "of the general formula",
-    "table_f1": "duplicates' F1 from one half on",
-    "one_to_one_f1": "from a tenth on, one to one",
-    "best_f1": "at the best threshold",
-    "best_threshold": "which is",
-    "auc_words": "TF-IDF of words",
-    "auc_trigrams": "of trigrams",
-    "auc_trained": "`fast_duplicates`",
-    "auc_english": "the same, from English",
-    "unknown_share": "unknown to MiniLM",
-    "auc_minilm": "MiniLM, cosine",
-    "auc_rcmd": "MiniLM, RCMD",
-    "annotators": "annotators, 0 to 5",
-    "similarity_rcmd": "RCMD",
-    "largest_rcmd": "its ten largest",
-    "similarity_avg": "mean pooling",
-    "largest_avg": "its ten largest",
-    "similarity_matching": "matching",
-    "largest_matching": "its ten largest",
-    "training_seconds": "seconds",
-    "read": "as they should",
-    "refused": "refused, with a message",
-    "warm_megabytes": "MB after warm-up",
-    "end_megabytes": "MB at the end",
-    "growth_percent": "growth, %",
-    "edges_whole": "edges of a whole file",
-    "edges": "edges reached",
-    "killed": "killed by a test",
-    "argued": "alive, and argued",
-    "lines_run": "lines run by a test, %",
-    "branches_run": "branches, %",
-    "near_percent": "within 1 % of the best, %",
-    "worst_percent": "worst, % above",
-    "claimed_percent": "said converged, %",
-    "spread": "spread over seeds",
-    "wheel": "wheel, MB",
-    "source": "source distribution, MB",
-    "core": "core install, MB",
-    "core_compiled": "with bytecode, MB",
-    "passed": "tests passed",
-    "auc_ahead": "AUC ahead of the reference, 95 %",
-    "f1_ahead": "F1 on train files, CLRCMD's protocol, ahead of the reference, 95 %",
-    "mean_ahead": "mean ahead of the reference, 95 %",
-    "gradient_error": "relative error of gradients",
-    "examples_a_second": "rows per second",
-    "first_loss": "loss, first 5 steps",
-    "last_loss": "loss, last 5 steps",
-    "chosen_by": "held-out score × 100 (untrained)",
-    "perfect_high": "of a perfect model, at most",
-    "rival": "compared with",
-    "calibration_error": "calibration error, 95 %",
-}
-"""How tables call a metric, where its own name would not do."""
 
 
 class Headline(NamedTuple):
@@ -167,69 +38,18 @@ class Headline(NamedTuple):
 
     task: str
     bench: str
-    metrics: tuple[str, ...]
-    ours: tuple[str, str]
-    rival: tuple[str, str]
+    metrics: Sequence[str]
+    ours: Sequence[str]
+    rival: Sequence[str]
     """Names to show, and the cases of the result file."""
     less_is_better: bool = False
     """Whether the lower of the two first metrics is the better one."""
 
 
-_MINILM = "all-MiniLM-L6-v2"
-_BATCH = "CPU, 2 torch threads: 128 x 256 texts, 32 tokens, width 768"
-HEADLINES = (
-    Headline(
-        "Duplicate questions, Quora",
-        "duplicates",
-        ("roc_auc", "accuracy"),
-        ("`fast_duplicates`", "quora: fast_duplicates, inductive"),
-        ("TF-IDF cosine", "quora: TF-IDF cosine, logistic regression"),
-    ),
-    Headline(
-        "The same pairs",
-        "duplicates",
-        ("log_loss_at_prior",),
-        ("`fast_duplicates`", "quora: fast_duplicates, inductive"),
-        ("lexical features alone", "quora: lexical features, logistic regression"),
-        less_is_better=True,
-    ),
-    Headline(
-        "Metric learners, 6,000 pairs of Quora",
-        "metric_learners",
-        ("roc_auc", "seconds"),
-        ("`FILM`", "quora, 6000 pairs, 100 features: FILM"),
-        ("NCA of scikit-learn", "quora, 6000 pairs, 100 features: NCA of scikit-learn"),
-    ),
-    Headline(
-        "Edited copies among 100,000 questions",
-        "corpus",
-        ("recall at precision 0.95", "seconds"),
-        ("`DuplicateFinder`", "quora: planted copies, 100000 rows, similarity"),
-        ("MinHash of datasketch", "quora: planted copies, 100000 rows, minhash"),
-    ),
-    Headline(
-        "Seven STS sets, nothing trained",
-        "sts",
-        ("mean",),
-        ("`RCMDRegressor`", f"{_MINILM}: RCMD"),
-        ("mean pooling of the same model", f"{_MINILM}: mean pooling"),
-    ),
-    Headline(
-        "STS-B test, from 91 books and no labels",
-        "contexts",
-        ("STS-B",),
-        ("`ContextRegressor`", "whole: Origin from scratch, 500 contexts"),
-        ("TF-IDF of characters", "sample: TF-IDF of characters"),
-    ),
-    Headline(
-        "Similarities of 128 × 256 texts in training",
-        "rcmd_memory",
-        ("peak", "seconds"),
-        ("ours", f"{_BATCH}, ours"),
-        ("sparse form of CLRCMD", f"{_BATCH}, sparse form of CLRCMD"),
-        less_is_better=True,
-    ),
-)
+_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+HEADINGS: dict[str, str] = _FILE["headings"]
+"""How tables call a metric, where its own name would not do."""
+HEADLINES = tuple(Headline(**row) for row in _FILE["headlines"])
 
 Row: TypeAlias = dict[str, dict[str, Any]]
 """Results of a case by metric."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -23,53 +24,7 @@ DIFFERENCES = ((AHEAD, LOW, HIGH), (MEAN_AHEAD, MEAN_LOW, MEAN_HIGH), F1_DIFFERE
 
 TAUGHT = ", with a teacher"
 """In the names of rows of `benchmarks.accurate` whose member "rcmd" had one."""
-_ACCURATE = "quora, MiniLM saw Quora"
-REFERENCES = {
-    "duplicates": (
-        (
-            "quora: fast_duplicates, a held-out fold",
-            "quora: fast_duplicates, a held-out fold of train, collection",
-        ),
-        ("quora: ", "quora: fast_duplicates, collection"),
-    ),
-    "accurate": (
-        *(
-            (f"{_ACCURATE}{TAUGHT}: {mode}: all", f"{_ACCURATE}: {mode}: all")
-            for mode in ("collection", "inductive")
-        ),
-        *(
-            (f"quora, {encoder} saw Quora, on a GPU: {mode}: all", f"{_ACCURATE}: {mode}: all")
-            for encoder in ("MiniLM", "mpnet")
-            for mode in ("collection", "inductive")
-        ),
-        *(
-            (f"{start}: {mode}: ", f"{start}: {mode}: all")
-            for start in (_ACCURATE + TAUGHT, _ACCURATE, "quora")
-            for mode in ("collection", "inductive", "collection, inside train")
-        ),
-    ),
-    "cross_encoder": (
-        (
-            "all-MiniLM-L6-v2, bfloat16: ",
-            "all-MiniLM-L6-v2, bfloat16: cosine of mean vectors",
-        ),
-    ),
-    "frozen_film": (
-        ("cosine: quora: ", "cosine: quora: MiniLM cosine"),
-        ("classifier: quora: ", "cosine: quora: MiniLM cosine"),
-    ),
-    "intents": (
-        ("clinc150: ", "clinc150: MiniLM cosine"),
-        ("banking77: ", "banking77: MiniLM cosine"),
-    ),
-    "one_encoder": (("", "all-MiniLM-L6-v2: similarity"),),
-    "sts": (("all-MiniLM-L6-v2: ", "all-MiniLM-L6-v2: mean pooling"),),
-    "triplet_network": (
-        ("quora: 2000 triplets: along", "quora: 2000 triplets: FILM of means"),
-        ("quora: ", "quora: 20000 triplets: FILM of means"),
-        ("quora, inside train: ", "quora, inside train: 20000 triplets: FILM of means"),
-    ),
-}
+REFERENCES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 """By benchmark: how the names of rows begin, and the row that they are compared with."""
 
 
