@@ -17,11 +17,8 @@ RUNS = {
     "general": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
     "familiarity": "--quick --data {data}",
-    "suggest": "--quick",
     "corpus": "--quick --size 400 --only planted groups",
-    "film_speed": "--quick --rank 20",
     "solvers": "--quick",
-    "submission": "--quick",
     "sts": "--quick --data {data}/sts --model {model}",
     "ists": "--quick --data {data}/ists/train --model {model}",
     "token_speed": "--quick --only encoding --model {model}",
@@ -35,7 +32,7 @@ RUNS = {
 }
 SLOW = (
     *("accurate", "compatibility", "contexts", "corpus", "duplicates", "familiarity"),
-    *("film_speed", "gpu", "intents", "release", "sts", "submission", "suggest", "trust"),
+    *("gpu", "intents", "release", "sts", "trust"),
 )
 NO_RUN = {"compare", "tables", "paper_pairs"}
 NEEDS_TORCH = ("encoders", "sts", "ists", "token_speed", "rcmd_train", "contexts", "gpu")
