@@ -17,14 +17,15 @@ from estimators.training import (
     Fitted,
     as_cosines,
     check_eval_set,
-    check_local_folder,
     check_range,
     check_rows,
     check_targets,
     check_training_parameters,
     labels_in_order,
-    push_saved,
+    load,
+    push_to_hub,
     read_regressor,
+    set_fitted,
     train,
     units_of,
     write_regressor,
@@ -123,7 +124,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     weights = None
     # Settings of training that the loop reads.
     temperature, margin = 0.05, 0.2
-    micro_batch_size, accumulation_steps, eval_steps, patience = None, 1, 250, None
+    micro_batch_size, eval_steps = None, 250
 
     def __init__(
         self,
@@ -225,7 +226,8 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, None, shown))
         classes = labels_in_order(y, self.objective)
-        return self._set_fitted(encoder, Fitted(*line, classes, losses, scores))
+        fitted = Fitted(*line, classes, losses, scores)
+        return set_fitted(self, fitted, encoder_=encoder, token_weights_=None)
 
     def transform(self, texts: Any) -> np.ndarray:
         """Encode texts as one vector each, whose cosines are similarities.
@@ -297,41 +299,11 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         """
         model, fitted = read_regressor(cls, name, params)
         model._check_parameters()
-        return model._set_fitted(model._encoder().fit(["a text"]), fitted)
+        encoder = model._encoder().fit(["a text"])
+        return set_fitted(model, fitted, encoder_=encoder, token_weights_=None)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model from the folder that `save` wrote, without network access.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The folder.
-        **params
-            As in `from_pretrained`, which has the same errors.
-
-        Returns
-        -------
-        model : SurrogateRegressor
-            Fitted.
-        """
-        check_local_folder(path)
-        return cls.from_pretrained(path, **params)
-
-    def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
-        """Save the fitted model to a repository on the Hugging Face hub.
-
-        Parameters
-        ----------
-        repo_id, private, token
-            As in `RCMDRegressor.push_to_hub`.
-
-        Returns
-        -------
-        address : str
-            Address of the commit.
-        """
-        return push_saved(self, repo_id, private=private, token=token)
+    load = classmethod(load)
+    push_to_hub = push_to_hub
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Refused: `fit` takes pairs of texts, and `transform` single ones."""
@@ -349,15 +321,6 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         super()._check_parameters()
         check_training_parameters(self, tuple(OBJECTIVES))
         check_range(self.score_range)
-
-    def _set_fitted(self, encoder: TokenEncoder, fitted: Fitted) -> Self:
-        vars(self).pop("classes_", None)
-        if fitted.classes is not None:
-            self.classes_ = np.asarray(fitted.classes)
-        self.encoder_, self.token_weights_ = encoder, None
-        self.slope_, self.intercept_ = fitted.slope, fitted.intercept
-        self.loss_curve_, self.scores_ = fitted.loss_curve, fitted.scores
-        return self
 
     def _scores(self, encoder: TokenEncoder, table: Any, pairs: np.ndarray) -> np.ndarray:
         """Cosines of vectors, which need no tokens to be held."""

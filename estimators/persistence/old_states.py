@@ -6,16 +6,17 @@ from typing import Any
 
 from estimators.persistence.registry import find_savable
 
+_RUN = ("accumulation_steps", "patience")
 _GONE = {
+    "RCMDRegressor": _RUN,
+    "CrossEncoderRegressor": _RUN,
+    "TripletNetwork": _RUN,
     "ContextModel": (
         *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),
         *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
     ),
-    "SurrogateRegressor": (
-        *("temperature", "margin", "micro_batch_size", "accumulation_steps", "eval_steps"),
-        "patience",
-    ),
+    "SurrogateRegressor": (*("temperature", "margin", "micro_batch_size", "eval_steps", *_RUN),),
 }
 """Parameters of older files that fitted models do not need, by class."""
 

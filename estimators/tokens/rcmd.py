@@ -24,13 +24,15 @@ from estimators.tokens.vocabulary import WEIGHTS
 from estimators.training import (
     Fitted,
     check_eval_set,
-    check_local_folder,
     check_rows,
     check_targets,
     check_training_parameters,
     labels_in_order,
-    push_saved,
+    load,
+    push_to_hub,
     read_regressor,
+    retired,
+    set_fitted,
     train,
     units_of,
     write_regressor,
@@ -39,6 +41,7 @@ from film.tokens import Ragged, ragged_similarities, transport_plan
 
 
 @savable
+@retired("accumulation_steps", "patience")
 class RCMDRegressor(TokenRegressor):
     """Predict the similarity of pairs by transport between contextual tokens, with explanations.
 
@@ -74,16 +77,11 @@ class RCMDRegressor(TokenRegressor):
         Rows per batch. With "contrastive" a batch has B texts, B partners and B hard negatives.
     train_max_length : int, default=32
         Maximum number of tokens per text in training.
-        Most tokens per text in training.
     micro_batch_size : int, default=None
         Texts encoded at a time in training. Saves memory at the cost of one more encoding;
         gradients stay exact, with other dropout masks. None encodes a whole batch.
-    accumulation_steps : int, default=1
-        Batches per optimiser step; negatives come from one batch.
     eval_steps : int, default=250
         Steps between evaluations, and between checkpoints.
-    patience : int, default=None
-        Evaluations without improvement after which training stops. None means never.
     checkpoint : str or path-like, default=None
         Folder for the training state. After an interruption `fit` resumes from it and ends with the
         same weights (exactly so on CPU).
@@ -163,9 +161,7 @@ class RCMDRegressor(TokenRegressor):
         train_batch_size: int = 128,
         train_max_length: int = 32,
         micro_batch_size: Any = None,
-        accumulation_steps: int = 1,
         eval_steps: int = 250,
-        patience: Any = None,
         checkpoint: Any = None,
         random_state: Any = None,
         special_tokens: bool = True,
@@ -188,9 +184,7 @@ class RCMDRegressor(TokenRegressor):
         self.train_batch_size = train_batch_size
         self.train_max_length = train_max_length
         self.micro_batch_size = micro_batch_size
-        self.accumulation_steps = accumulation_steps
         self.eval_steps = eval_steps
-        self.patience = patience
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.special_tokens = special_tokens
@@ -275,7 +269,8 @@ class RCMDRegressor(TokenRegressor):
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, table, shown))
         classes = labels_in_order(y, self.objective)
-        return self._set_fitted(encoder, table, Fitted(*line, classes, losses, scores))
+        fitted = Fitted(*line, classes, losses, scores)
+        return set_fitted(self, fitted, encoder_=encoder, token_weights_=table)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to a new folder as safetensors and JSON.
@@ -324,45 +319,10 @@ class RCMDRegressor(TokenRegressor):
         encoder = model._fitted_encoder(np.array([["a text"]]), None)
         model._check_encoder(encoder)
         table = vocabulary_table(encoder, model.weights, np.empty((0, 2), dtype=object))
-        return model._set_fitted(encoder, table, fitted)
+        return set_fitted(model, fitted, encoder_=encoder, token_weights_=table)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model from a folder written by `save`, without network access.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The folder.
-        **params
-            As in `from_pretrained`, which also lists the errors.
-
-        Returns
-        -------
-        model : RCMDRegressor
-            Fitted.
-        """
-        check_local_folder(path)
-        return cls.from_pretrained(path, **params)
-
-    def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
-        """Save the fitted model to a repository on the Hugging Face hub.
-
-        Parameters
-        ----------
-        repo_id : str
-            "user/name"; created if it does not exist.
-        private : bool, default=None
-            Whether a new repository is private; None uses the account's default.
-        token : str, default=None
-            Access token; None uses the one of the hub login.
-
-        Returns
-        -------
-        address : str
-            URL of the commit.
-        """
-        return push_saved(self, repo_id, private=private, token=token)
+    load = classmethod(load)
+    push_to_hub = push_to_hub
 
     @property
     def _title(self) -> str:
@@ -380,15 +340,6 @@ class RCMDRegressor(TokenRegressor):
                 "plan='cls' needs a first token that represents the text, and this model's "
                 "tokenizer adds none; use plan='rcmd'"
             )
-
-    def _set_fitted(self, encoder: Any, table: Any, fitted: Fitted) -> Self:
-        vars(self).pop("classes_", None)
-        if fitted.classes is not None:
-            self.classes_ = np.asarray(fitted.classes)
-        self.encoder_, self.token_weights_ = encoder, table
-        self.slope_, self.intercept_ = fitted.slope, fitted.intercept
-        self.loss_curve_, self.scores_ = fitted.loss_curve, fitted.scores
-        return self
 
     def _similarities(self, tokens: Ragged, weights: Any, codes: Any, advance: Any) -> np.ndarray:
         weighed = {"weights1": weights, "weights2": weights}

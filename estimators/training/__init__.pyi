@@ -4,10 +4,12 @@ from .loop.objectives import OBJECTIVES as OBJECTIVES
 from .loop.run import train as train
 from .loop.settings import check_training_parameters as check_training_parameters
 from .model_average import average_models as average_models
+from .retirement import retired as retired
 from .saving import Fitted as Fitted
-from .saving import check_local_folder as check_local_folder
-from .saving import push_saved as push_saved
+from .saving import load as load
+from .saving import push_to_hub as push_to_hub
 from .saving import read_regressor as read_regressor
+from .saving import set_fitted as set_fitted
 from .saving import write_regressor as write_regressor
 from .targets import as_cosines as as_cosines
 from .targets import check_eval_set as check_eval_set

@@ -24,11 +24,13 @@ from estimators.inputs import check_pairs, check_verbose, tags_of_texts
 from estimators.persistence import savable
 from estimators.training.loop.run import train_pairs
 from estimators.training.loop.settings import check_training_parameters
+from estimators.training.retirement import retired
 from estimators.training.saving import (
     Fitted,
-    check_local_folder,
-    push_saved,
+    load,
+    push_to_hub,
     read_regressor,
+    set_fitted,
     write_regressor,
 )
 from estimators.training.targets import (
@@ -45,6 +47,7 @@ Head = dict[str, np.ndarray]
 
 
 @savable
+@retired("accumulation_steps", "patience")
 class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     """Predict the similarity of pairs with a transformers model that reads both texts together.
 
@@ -70,7 +73,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Rows per batch.
     train_max_length : int, default=128
         Maximum number of tokens of both texts of a pair in training.
-    micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
+    micro_batch_size, eval_steps, checkpoint, random_state
         As in `RCMDRegressor`, with pairs encoded instead of texts.
     max_length : int, default=256
         Maximum number of tokens of both texts of a pair; the longer text is truncated, with one
@@ -136,9 +139,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         train_batch_size: int = 32,
         train_max_length: int = 128,
         micro_batch_size: Any = None,
-        accumulation_steps: int = 1,
         eval_steps: int = 250,
-        patience: Any = None,
         checkpoint: Any = None,
         random_state: Any = None,
         max_length: int = 256,
@@ -154,9 +155,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         self.train_batch_size = train_batch_size
         self.train_max_length = train_max_length
         self.micro_batch_size = micro_batch_size
-        self.accumulation_steps = accumulation_steps
         self.eval_steps = eval_steps
-        self.patience = patience
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.max_length = max_length
@@ -226,7 +225,8 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, head, shown))
         classes = labels_in_order(y, self.objective)
-        return self._set_fitted(encoder, head, Fitted(*line, classes, losses, scores))
+        fitted = Fitted(*line, classes, losses, scores)
+        return set_fitted(self, fitted, encoder_=encoder, head_=head)
 
     def similarity(self, pairs: Any) -> np.ndarray:
         """Return the similarity of pairs, the mean over both orders.
@@ -337,17 +337,10 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         model._check_parameters()
         encoder = model._encoder()
         head = load_with_head(encoder, ["a text"], needs_head=True)
-        return model._set_fitted(encoder, head or {}, fitted)
+        return set_fitted(model, fitted, encoder_=encoder, head_=head or {})
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model from a folder written by `save`; see `RCMDRegressor`."""
-        check_local_folder(path)
-        return cls.from_pretrained(path, **params)
-
-    def push_to_hub(self, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
-        """Save the fitted model to a repository on the Hugging Face hub; see `RCMDRegressor`."""
-        return push_saved(self, repo_id, private=private, token=token)
+    load = classmethod(load)
+    push_to_hub = push_to_hub
 
     def __sklearn_tags__(self) -> Any:
         tags = tags_of_texts(super().__sklearn_tags__())
@@ -386,15 +379,6 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
                 stacklevel=3,
             )
         return scores
-
-    def _set_fitted(self, encoder: TokenEncoder, head: Head, fitted: Fitted) -> Self:
-        vars(self).pop("classes_", None)
-        if fitted.classes is not None:
-            self.classes_ = np.asarray(fitted.classes)
-        self.encoder_, self.head_ = encoder, head
-        self.slope_, self.intercept_ = fitted.slope, fitted.intercept
-        self.loss_curve_, self.scores_ = fitted.loss_curve, fitted.scores
-        return self
 
 
 def _spearman(scores: np.ndarray, y: Any) -> float:

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from estimators.encoders import find_model, write_folder
 from estimators.persistence import REGRESSOR, drop_parameters, now, versions
 
 FORMAT = 1
+Model = TypeVar("Model")
 LEFT_OUT = {"model", "cache", "checkpoint", "device", "weights", "random_state", "teacher"}
 """Parameters that are not saved: they belong to a machine or to the fit."""
 
@@ -135,12 +136,61 @@ def upload(repo_id: str, folder: Path, *, private: bool | None, token: Any) -> s
     return str(api.upload_folder(repo_id=name, folder_path=folder).commit_url)
 
 
-def push_saved(regressor: Any, repo_id: str, *, private: bool | None, token: Any) -> str:
-    """Save a fitted regressor to a repository on the Hugging Face hub and return its URL."""
+def push_to_hub(self: Any, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
+    """Save the fitted model to a repository on the Hugging Face hub.
+
+    Parameters
+    ----------
+    repo_id : str
+        "user/name"; created if it does not exist.
+    private : bool, default=None
+        Whether a new repository is private; None uses the account's default.
+    token : str, default=None
+        Access token; None uses the one of the hub login.
+
+    Returns
+    -------
+    address : str
+        URL of the commit.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "model")
-        regressor.save(folder)
+        self.save(folder)
         return upload(repo_id, folder, private=private, token=token)
+
+
+def load(cls: Any, path: str | os.PathLike[str], **params: Any) -> Any:
+    """Load a fitted model from a folder written by `save`, without network access.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder.
+    **params
+        As in `from_pretrained`, which also lists the errors.
+
+    Returns
+    -------
+    model : estimator
+        Fitted.
+    """
+    check_local_folder(path)
+    return cls.from_pretrained(path, **params)
+
+
+def set_fitted(model: Model, fitted: Fitted, **learned: Any) -> Model:
+    """Set the fitted attributes of a regressor, with others by name, and return it."""
+    vars(model).pop("classes_", None)
+    if fitted.classes is not None:
+        learned["classes_"] = np.asarray(fitted.classes)
+    vars(model).update(
+        learned,
+        slope_=fitted.slope,
+        intercept_=fitted.intercept,
+        loss_curve_=fitted.loss_curve,
+        scores_=fitted.scores,
+    )
+    return model
 
 
 def check_local_folder(path: Any) -> None:

@@ -26,9 +26,7 @@ class Settings:
     epochs: float
     batch_size: int
     micro_batch_size: int | None
-    accumulation_steps: int
     eval_steps: int
-    patience: int | None
     special_tokens: bool
     dtype: str
     seed: int
@@ -53,11 +51,10 @@ def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOK
         check_real(name, getattr(estimator, name), low)
     least = 2 if estimator.objective in ("contrastive", "n_pair") else 1
     check_integer("train_batch_size", estimator.train_batch_size, least)
-    for name in ("train_max_length", "accumulation_steps", "eval_steps"):
+    for name in ("train_max_length", "eval_steps"):
         check_integer(name, getattr(estimator, name), 1)
-    for name in ("micro_batch_size", "patience"):
-        if getattr(estimator, name) is not None:
-            check_integer(name, getattr(estimator, name), 1)
+    if estimator.micro_batch_size is not None:
+        check_integer("micro_batch_size", estimator.micro_batch_size, 1)
     check_folder("checkpoint", estimator.checkpoint)
 
 
@@ -76,9 +73,7 @@ def training_settings(estimator: Any, learns_weights: bool = False) -> Settings:
         epochs=float(estimator.epochs),
         batch_size=estimator.train_batch_size,
         micro_batch_size=estimator.micro_batch_size,
-        accumulation_steps=estimator.accumulation_steps,
         eval_steps=estimator.eval_steps,
-        patience=estimator.patience,
         special_tokens=bool(estimator.special_tokens),
         dtype=estimator.dtype or "float32",
         seed=seed,

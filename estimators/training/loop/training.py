@@ -83,9 +83,7 @@ class Training:
         self.examples, self.settings = examples, settings
         self.evaluate, self.checkpoint, self.verbose = evaluate, checkpoint, verbose
         self.processes = Processes(transformer.device)
-        self.steps_per_epoch = -(
-            -len(examples.codes) // (settings.batch_size * settings.accumulation_steps)
-        )
+        self.steps_per_epoch = -(-len(examples.codes) // settings.batch_size)
         self.total = max(1, round(settings.epochs * self.steps_per_epoch))
         self.objective = OBJECTIVES[settings.objective]() if objective is None else objective
         with torch.random.fork_rng(devices=self._devices):
@@ -143,7 +141,7 @@ class Training:
                     leave=bars_stay(),
                 ) as progress,
             ):
-                while self.step < self.total and not self._has_no_patience():
+                while self.step < self.total:
                     self._take_step()
                     progress.update()
                     if self.step % self.settings.eval_steps == 0 or self.step == self.total:
@@ -204,8 +202,7 @@ class Training:
             batch = padded(
                 self.examples, joined, texts, order, settings.special_tokens, self.masses
             )
-            found = self.objective.loss(self._batch(batch, rows, codes))
-            return self.scaler.scale(found / settings.accumulation_steps)
+            return self.scaler.scale(self.objective.loss(self._batch(batch, rows, codes)))
 
         if settings.micro_batch_size is None:
             value = loss([encode(part) for part in parts])
@@ -213,8 +210,7 @@ class Training:
             value = float(value.detach())
         else:
             value = cached_backward(encode, parts, loss)
-        value = value / self.scaler.get_scale() * settings.accumulation_steps
-        return processes.mean(value)
+        return processes.mean(value / self.scaler.get_scale())
 
     def _take_step(self) -> None:
         import torch
@@ -232,8 +228,7 @@ class Training:
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * (1 - self.step / self.total)
         try:
-            parts = np.array_split(rows, settings.accumulation_steps)
-            value = float(np.mean([self.backward(part) for part in parts]))
+            value = self.backward(rows)
             if not np.isfinite(value):
                 raise ValueError(
                     f"the loss is {value} at step {self.step}: lower learning_rate="
@@ -318,12 +313,6 @@ class Training:
         self.scores.append(found)
         if self.best is None or found.score > self.best.score:
             self.best, self.best_arrays = found, self._arrays()
-
-    def _has_no_patience(self) -> bool:
-        patience = self.settings.patience
-        if patience is None or self.best is None:
-            return False
-        return sum(score.step > self.best.step for score in self.scores) >= patience
 
     def _save(self) -> None:
         if self.checkpoint is None or not self.processes.is_main:

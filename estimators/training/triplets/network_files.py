@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from estimators.encoders import TokenEncoder, write_folder
-from estimators.persistence import REGRESSOR, now, versions
+from estimators.persistence import REGRESSOR, drop_parameters, now, versions
 from estimators.training.saving import check_local_folder, plain
 from estimators.training.triplets.token_states import fitted_encoder
 
@@ -71,6 +71,7 @@ def read_network(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, di
             raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
         if said["format"] != FORMAT:
             raise ValueError(f"format {said['format']!r} is not supported by this version")
+        drop_parameters(kind.__name__, said["params"])
         known = said["encoder"]
         kept = said["params"] | {"channels": tuple(said["params"]["channels"])}
         if known is not None:

@@ -16,6 +16,7 @@ from estimators.training.loop.batches import Examples
 from estimators.training.loop.run import run_examples
 from estimators.training.loop.settings import training_settings
 from estimators.training.loop.text_vectors import TextVectors
+from estimators.training.retirement import retired
 from estimators.training.triplets.mining import (
     Given,
     checked,
@@ -37,6 +38,7 @@ from film.threads import FIRST_USE
 
 
 @savable
+@retired("accumulation_steps", "patience")
 class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn text vectors by convolutions over frozen token vectors: FILM-BERT.
 
@@ -84,7 +86,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Initial learning rate; it falls linearly to 0.
     train_batch_size : int, default=32
         Triplets per batch.
-    micro_batch_size, accumulation_steps, eval_steps, patience, checkpoint, random_state
+    micro_batch_size, eval_steps, checkpoint, random_state
         As in `RCMDRegressor`; the score is the fraction of triplets in the right order.
     states : {"float32", "float16"}, default="float32"
         Type of token vectors during training. "float16" halves their memory and rounds them to 3
@@ -172,9 +174,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         learning_rate: float = 1e-3,
         train_batch_size: int = 32,
         micro_batch_size: Any = None,
-        accumulation_steps: int = 1,
         eval_steps: int = 250,
-        patience: Any = None,
         checkpoint: Any = None,
         random_state: Any = None,
         states: str = "float32",
@@ -199,9 +199,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.learning_rate = learning_rate
         self.train_batch_size = train_batch_size
         self.micro_batch_size = micro_batch_size
-        self.accumulation_steps = accumulation_steps
         self.eval_steps = eval_steps
-        self.patience = patience
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.states = states

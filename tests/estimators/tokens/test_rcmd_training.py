@@ -64,9 +64,7 @@ def make_training(folder, columns, y=None, **settings) -> Training:
         "epochs": 1.0,
         "batch_size": 8,
         "micro_batch_size": None,
-        "accumulation_steps": 1,
         "eval_steps": 10,
-        "patience": None,
         "special_tokens": True,
         "dtype": "float32",
         "seed": 0,
@@ -163,20 +161,6 @@ def test_partners_of_a_batch_are_no_negatives_of_each_other(sober_model):
     assert value == pytest.approx(plain_gradients(sober_model, rows, loss)[0], rel=1e-5)
 
 
-def test_accumulated_batches_make_the_mean_gradient(sober_model):
-    training = make_training(sober_model, PAIRS, accumulation_steps=2)
-    for part in (np.arange(4), np.arange(4, 8)):
-        training.backward(part)
-    found = gradients(training)
-    singles = []
-    for part in (np.arange(4), np.arange(4, 8)):
-        single = make_training(sober_model, PAIRS)
-        single.backward(part)
-        singles.append(gradients(single))
-    for mine, one, two in zip(found, *singles, strict=True):
-        torch.testing.assert_close(mine, (one + two) / 2, rtol=1e-4, atol=1e-7)
-
-
 def test_a_rate_of_zero_changes_nothing_so_the_head_starts_as_the_identity(tiny_model):
     plain = make(tiny_model, epochs=0).fit(PAIRS)
     still = make(tiny_model, learning_rate=0).fit(PAIRS, SCORES)
@@ -247,15 +231,6 @@ def test_the_weights_of_the_best_score_are_kept(tiny_model, monkeypatch):
     kept = model.encoder_.loaded().arrays()
     assert all(np.array_equal(kept[name], asked[1][name]) for name in kept)
     assert not all(np.array_equal(kept[name], asked[3][name]) for name in kept)
-
-
-def test_patience_ends_a_run_that_gains_nothing(tiny_model, monkeypatch):
-    scores = iter([0.1, 0.5, 0.4, 0.45, 0.9])
-    monkeypatch.setattr(RCMDRegressor, "_judged", lambda *_: next(scores))
-    model = make(tiny_model, epochs=9, eval_steps=1, patience=2).fit(
-        PAIRS, SCORES, eval_set=(PAIRS[:4], SCORES[:4])
-    )
-    assert model.scores_[-1] == (4, 0.45) and len(model.loss_curve_) == 4
 
 
 def test_units_come_from_the_eval_set(tiny_model):
@@ -388,9 +363,7 @@ def test_half_precision_trains_float32_weights(tiny_model):
         ({"temperature": 0}, PAIRS, SCORES, "temperature=0"),
         ({"learning_rate": np.inf}, PAIRS, SCORES, "learning_rate=inf"),
         ({"micro_batch_size": 0}, PAIRS, SCORES, "micro_batch_size=0"),
-        ({"accumulation_steps": 0}, PAIRS, SCORES, "accumulation_steps=0"),
         ({"eval_steps": 0}, PAIRS, SCORES, "eval_steps=0"),
-        ({"patience": 0}, PAIRS, SCORES, "patience=0"),
         ({"train_max_length": 500}, PAIRS, SCORES, "train_max_length=500"),
         ({"dtype": "int8"}, PAIRS, SCORES, "dtype='int8'"),
     ],
