@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from estimators import LexicalFeatures, fast_duplicates, load_model, save_model
+from estimators import LexicalFeatures, fast_duplicates
 from estimators.pairs.presets import few_label_duplicates
 from estimators.pairs.stack.augmentation import FEWEST, WEIGHT, near_copies, with_near_copies
 from estimators.pairs.stack.floors import Sameness, samenesses
@@ -256,12 +256,3 @@ def test_01_there_are_near_copies_of_any_texts():
     assert len(near_copies(["a b"], 0)) == FEWEST
     assert len(near_copies(["", "?!"], 0)) == 0
     assert np.array_equal(near_copies(ODD_TEXTS, 1), near_copies(ODD_TEXTS, 1))
-
-
-@pytest.mark.filterwarnings("ignore:.*have a familiarity of at most")
-def test_01_saved_models_predict_the_same(small_model, boosted_model, tmp_path):
-    pairs = [*DIFFERENT, *itself(ODD_TEXTS), *[tuple(pair) for pair in PAIRS[-40:]]]
-    for model in (small_model, boosted_model):
-        save_model(model, tmp_path / "model.film")
-        again = load_model(tmp_path / "model.film")
-        assert np.array_equal(p_of(again, pairs), p_of(model, pairs))

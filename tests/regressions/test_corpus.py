@@ -120,16 +120,6 @@ def test_02_words_that_no_text_of_the_corpus_has_are_a_difference():
 # 04: memory
 
 
-def test_04_neighbours_are_no_more_than_other_texts():
-    texts = corpus(60)
-    finder = DuplicateFinder(n_neighbors=10**6).fit(texts)
-    every = finder.find(threshold=0)
-    same(every, DuplicateFinder(n_neighbors=59).fit(texts).find(threshold=0))
-    finder.add(corpus(80, seed=1)[60:])
-    n = finder.n_unique_
-    assert (finder.find(threshold=0).kind != "copy").sum() == n * (n - 1) // 2
-
-
 def test_04_too_many_neighbours_are_refused_before_any_work(monkeypatch):
     monkeypatch.setattr(neighbour_table, "LARGEST_TABLE", 500)
     embedded = []

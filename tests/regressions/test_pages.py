@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -18,7 +17,6 @@ from estimators.inspection import Evidence, Explanation, explain_words
 from estimators.inspection.pages.page import duplicates_page, explanations_page
 from estimators.inspection.words import KEPT_CONTRIBUTIONS
 from film.datasets import make_question_pairs
-from film.metric.contributions import largest_contributions
 from tests.estimators.cli.commands import run, write_csv
 from tests.estimators.inspection.conftest import browser, chromium, unchecked_browser
 
@@ -64,29 +62,6 @@ def model(classifier, tmp_path_factory):
 def content(html):
     (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
     return json.loads(data)
-
-
-@pytest.mark.parametrize("mapped", [False, True])
-@pytest.mark.parametrize("keep", [1, 7, 60, 10_000])
-def test_04_the_largest_contributions_are_those_of_the_whole_matrix(mapped, keep, monkeypatch):
-    monkeypatch.setattr("film.metric.contributions.BLOCK_CELLS", 40)
-    rng = np.random.default_rng(keep)
-    one, other = (
-        sp.random_array((t, 30), density=0.2, random_state=rng, format="csr") for t in (23, 17)
-    )
-    L = rng.normal(size=(5, 30)) if mapped else None
-    a, b = (text.toarray() @ (np.eye(30) if L is None else L.T) for text in (one, other))
-    whole = a @ b.T / np.linalg.norm(a.sum(axis=0)) / np.linalg.norm(b.sum(axis=0))
-    found = largest_contributions(one, other, L, keep=keep)
-    kept = found.contributions.toarray()
-    assert found.contributions.nnz == min(keep, np.count_nonzero(whole))
-    assert found.n_rest == np.count_nonzero(whole) - found.contributions.nnz
-    np.testing.assert_allclose(kept[kept != 0], whole[kept != 0], atol=1e-12)
-    smallest = np.abs(kept[kept != 0]).min()
-    assert (np.abs(whole[kept == 0]) <= smallest + 1e-12).all()
-    np.testing.assert_allclose(found.totals1, whole.sum(axis=1), atol=1e-12)
-    np.testing.assert_allclose(found.totals2, whole.sum(axis=0), atol=1e-12)
-    assert found.similarity == pytest.approx(whole.sum(), abs=1e-12)
 
 
 def test_04_what_is_kept_of_long_texts_is_exact_and_stated(embedder):

@@ -1,7 +1,6 @@
 """Weights are learned as the loss says, repeat, go into regressors, and survive clones."""
 
 import json
-import pickle
 import shutil
 
 import numpy as np
@@ -290,12 +289,6 @@ def test_weights_of_another_vocabulary_are_named(tiny_model, fitted, tmp_path):
         matching(other, fitted).fit(PAIRS)
     same_words = make_tiny_model(tmp_path / "same", seed=1)
     model = matching(same_words, fitted).fit(PAIRS)
-    np.testing.assert_array_equal(model.token_weights_, fitted.token_weights_)
-
-
-def test_pickles_hold_what_was_learned(fitted, tiny_model):
-    again = pickle.loads(pickle.dumps(fitted))
-    model = matching(tiny_model, again).fit(PAIRS)
     np.testing.assert_array_equal(model.token_weights_, fitted.token_weights_)
 
 

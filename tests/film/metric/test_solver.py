@@ -175,6 +175,14 @@ def test_laws_of_a_solution(seed, solver, margin):
     assert ((solution.active_shares >= 0) & (solution.active_shares <= 1)).all()
 
 
+@solvers
+def test_nothing_converges_to_a_tolerance_of_zero_but_the_minimum(solver):
+    args = *problem(0)[:3], 2
+    solution = solve(*args, margin=1.0, solver=solver, max_iter=30, tol=0, random_state=0)
+    assert not solution.reason.converged
+    assert solution.objective > solution.lower_bound
+
+
 def test_the_first_round_is_as_defined():
     anchors, pulls, second, points = problem(0)
     scale, margin = np.linalg.eigvalsh(symmetric(pulls.T @ anchors))[-1], 0.5
