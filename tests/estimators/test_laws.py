@@ -225,6 +225,26 @@ LAWS = {
         ContextModel(**GENERATES), "documents", "transform generator_loss_curve_"
     ),
 }
+# Values that every estimator with a parameter of that name refuses.
+WRONG_VALUES: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("d", "k", "rank", "max_iter", "n_neighbors", "n_jobs", "sides"), (0, 1.5)),
+    **dict.fromkeys(("n_contexts", "micro_batch_size", "eval_steps", "max_triplets"), (0, 1.5)),
+    **dict.fromkeys(("batch_size", "train_batch_size", "train_max_length", "steps"), (0, "8")),
+    **dict.fromkeys(("n_random", "n_nearest"), (-1, 1.5)),
+    **dict.fromkeys(("epochs", "discriminator_epochs", "generator_epochs"), (-1, "1", np.nan)),
+    **dict.fromkeys(("discriminator_seconds", "generator_seconds"), (0, np.inf)),
+    **dict.fromkeys(("cache", "checkpoint"), (3,)),
+    **dict.fromkeys(("solver", "index", "mode", "count", "matching", "axes", "readout"), ("-", 3)),
+    **dict.fromkeys(("pooling", "states", "reader", "interaction", "centre", "plan"), ("-", 3)),
+    **dict.fromkeys(("objective", "dtype"), ("int8", 3)),
+    **dict.fromkeys(("cosine", "special_tokens", "lexical", "diverse", "residual"), (1, None)),
+    **{"margin": (-0.1, np.nan, np.inf, "large", True), "tol": (-1.0, "small")},
+    **{"temperature": (0, -1), "learning_rate": (-1, np.inf, np.nan)},
+    **{"whitening": (1.5,), "whiten": ("all", 0), "copies": (1.5, "most"), "cv": (1, "5")},
+    **{"max_length": (2, "8"), "length": (7, 8.5), "width": (0, 1.5), "device": ("abacus",)},
+    **{"prior": (0, 1.0, np.nan, "0.5", True), "random_state": ("x",), "features": ("words", 5)},
+    **{"weights": ("all", 3), "reference": (0,), "score_range": (5,), "generator": ("huge",)},
+}
 NEEDS_TORCH = (
     "Any",
     "Sentence",
@@ -508,6 +528,21 @@ def test_a_wrong_parameter_is_named_and_leaves_the_fitted_one_as_it_was(law):
         model.set_params(**{name: value})
         assert state(model) == kept, name
     assert_equal(shown(law, model), expected)
+
+
+@laws()
+def test_a_parameter_out_of_its_range_is_named_with_its_value(law):
+    model = clone(law.model)
+    before = vars(model).keys()
+    for name, value in model.get_params(deep=False).items():
+        for wrong in WRONG_VALUES.get(name, ()):
+            model.set_params(**{name: wrong})
+            for method in ("fit", "partial_fit"):
+                if hasattr(model, method):
+                    with pytest.raises((TypeError, ValueError), match=rf"\b{name}={wrong!r}"):
+                        getattr(model, method)(law.given.X, law.given.y)
+            assert vars(model).keys() == before
+        model.set_params(**{name: value})
 
 
 @laws()

@@ -812,8 +812,6 @@ def test_an_id_that_is_there_already_is_named():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be 1 or more"),
-        ({"index": "fast"}, ValueError, "index='fast' must be one of"),
         ({"random_state": None}, TypeError, "random_state=None must be an integer"),
         ({"embedder": 3}, TypeError, "embedder=3 must be a fitted transformer"),
         ({"embedder": lambda texts: np.ones(3)}, ValueError, "returned float64 of shape (3,)"),

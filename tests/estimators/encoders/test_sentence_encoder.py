@@ -125,15 +125,6 @@ def test_fit_transform_encodes_once(tiny_model, monkeypatch):
     assert calls == [1]
 
 
-def test_bad_parameters_and_texts(tiny_model):
-    with pytest.raises(ValueError, match="pooling='sum' must be one of"):
-        make(tiny_model, pooling="sum").fit(TEXTS)
-    with pytest.raises(TypeError, match="whiten='all' must be an integer"):
-        make(tiny_model, whiten="all").fit(TEXTS)
-    with pytest.raises(TypeError, match=r"texts\[1\] = None"):
-        make(tiny_model).fit(TEXTS).transform(["a", None])
-
-
 def test_cut_texts_are_counted_once_in_fit_transform(tiny_model):
     with pytest.warns(UserWarning, match="cut 2 of 6 texts") as caught:
         make(tiny_model, max_length=6, whiten=1).fit_transform(TEXTS)

@@ -185,21 +185,9 @@ def test_bad_texts_name_the_row(encoder, texts, error, text):
         clone(encoder).fit(texts)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "text"),
-    [
-        ({"max_length": 2}, ValueError, "max_length=2 must be 3 or more"),
-        ({"max_length": MAX_TOKENS + 1}, ValueError, "more than the 64 tokens this model takes"),
-        ({"max_length": "8"}, TypeError, "max_length='8' must be an integer"),
-        ({"batch_size": 0}, ValueError, "batch_size=0"),
-        ({"verbose": -1}, ValueError, "verbose=-1"),
-        ({"cache": 3}, TypeError, "cache=3"),
-        ({"dtype": "float64"}, ValueError, "dtype='float64' must be one of"),
-    ],
-)
-def test_bad_parameters_raise_and_leave_the_fit_alone(encoder, parameters, error, text):
-    fitted = copy.deepcopy(encoder).set_params(**parameters)
-    with pytest.raises(error, match=text):
+def test_more_tokens_than_the_model_takes_are_refused_and_leave_the_fit_alone(encoder):
+    fitted = copy.deepcopy(encoder).set_params(max_length=MAX_TOKENS + 1)
+    with pytest.raises(ValueError, match="more than the 64 tokens this model takes"):
         fitted.fit(["a"])
     assert_same(
         fitted.set_params(**encoder.get_params()).transform(TEXTS), encoder.transform(TEXTS)

@@ -1,6 +1,5 @@
 """FILM as an estimator: what its solvers learn, in which units, and cross-validation."""
 
-import re
 import warnings
 
 import numpy as np
@@ -253,18 +252,6 @@ def test_the_learned_metric_beats_the_plain_svd_on_question_pairs(seed):
 
     metric = FILM(d=30, rank=150, random_state=0).fit(X, triplets)
     assert auc(metric.transform) > auc(TruncatedSVD(30, random_state=0).fit(X).transform) + 0.05
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"whitening": 1.5}, "whitening=1.5 must be a finite number from 0 to 1"),
-        ({"solver": "sgd"}, "solver='sgd' must be one of 'eigen', 'cayley'"),
-    ],
-)
-def test_bad_parameters_of_film_are_named(parameters, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        small(**parameters).fit(*groups())
 
 
 def test_dense_vectors_of_fewer_features_than_the_rank_are_taken_whole_without_a_warning():

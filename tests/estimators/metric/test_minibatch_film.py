@@ -102,9 +102,3 @@ def test_partial_fit_reduces_dimensions_with_one_warning_too():
         warnings.simplefilter("error")
         metric.partial_fit(X[60:], labels[60:])
     assert metric.components_.shape == (20, 20)
-
-
-@pytest.mark.parametrize("attempt", ["fit", "partial_fit"])
-def test_a_bad_batch_size_is_named(attempt):
-    with pytest.raises(TypeError, match="batch_size='all' must be an integer"):
-        getattr(small("minibatch", batch_size="all"), attempt)(*groups())

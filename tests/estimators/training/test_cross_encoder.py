@@ -299,8 +299,6 @@ def test_cut_pairs_are_counted_in_one_warning(tiny_model):
         # A pair has three special tokens.
         ({"max_length": 3}, PAIRS, SCORES, "max_length=3 must be 4 or more"),
         ({"train_max_length": 3}, PAIRS, SCORES, "train_max_length=3 must be 4 or more"),
-        ({"train_batch_size": 0}, PAIRS, SCORES, "train_batch_size=0"),
-        ({"verbose": -1}, PAIRS, SCORES, "verbose=-1"),
     ],
 )
 def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters, rows, y, message):

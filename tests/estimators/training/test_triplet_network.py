@@ -345,16 +345,10 @@ def test_a_damaged_folder_is_an_error(tmp_path, damage, message):
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
-        ({"length": 7}, ValueError, "length=7 must be 8 or more"),
         ({"channels": (1, 2)}, TypeError, r"channels=\(1, 2\) must be three integers"),
         ({"channels": (1, 0, 2)}, ValueError, "channels=0 must be 1 or more"),
-        ({"axes": "width"}, ValueError, "axes='width' must be one of 'both', 'length'"),
-        ({"readout": "sum"}, ValueError, "readout='sum'"),
-        ({"objective": "l2"}, ValueError, "objective='l2' must be one of 'triplet', 'n_pair'"),
         ({"epochs": 0}, ValueError, "epochs=0 must be above 0"),
         ({"n_random": 0}, ValueError, "n_random=0 and n_nearest=0 leave nothing to mine"),
-        ({"max_triplets": 0}, ValueError, "max_triplets=0"),
-        ({"states": "bfloat16"}, ValueError, "states='bfloat16' must be one of"),
         ({"encoder": "a name"}, TypeError, "encoder='a name' must be a TokenEncoder, or None"),
         ({"device": "cuda:7"}, ValueError, "device='cuda:7'"),
         ({"train_batch_size": 1, "objective": "n_pair"}, ValueError, "train_batch_size=1"),

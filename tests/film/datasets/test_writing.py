@@ -2,6 +2,7 @@
 
 import errno
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -193,3 +194,45 @@ def test_wrong_submissions_raise_before_writing(tmp_path, ids, probabilities, me
     with pytest.raises(ValueError, match=message):
         write_submission(tmp_path / "s.csv", ids, probabilities)
     assert names(tmp_path) == []
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    def write(path):
+        with atomic_writer(path) as handle:
+            handle.write("whole")
+
+    program = (
+        "import os, signal, sys\n"
+        "from film.datasets import atomic_writer\n"
+        "with atomic_writer(sys.argv[1]) as handle:\n"
+        "    handle.write('half')\n"
+        "    handle.flush()\n"
+        "    if sys.argv[2] == 'kill':\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    print('open', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    path = tmp_path / "own.csv"
+    command = [sys.executable, "-c", program, str(path)]
+    killed = subprocess.run([*command, "kill"])
+    assert killed.returncode < 0
+    (stale,) = tmp_path.iterdir()
+    writing = subprocess.Popen(
+        [*command, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert writing.stdout.readline() == "open\n"
+    # A file that is new may be one that is being made.
+    write(path)
+    assert stale.exists()
+    for part in tmp_path.glob(".*.part"):
+        os.utime(part, (0, 0))
+    other = tmp_path / ".notes.part"
+    other.write_text("not ours")
+    os.utime(other, (0, 0))
+    write(path)
+    assert not stale.exists() and other.exists()
+    # Another process still writes to its own.
+    assert len(list(tmp_path.glob(".own.csv.*.part"))) == 1
+    writing.communicate("")
+    assert writing.returncode == 0 and path.read_text() == "half"
+    assert sorted(item.name for item in tmp_path.iterdir()) == [".notes.part", "own.csv"]
