@@ -49,8 +49,6 @@ def test_page_and_result_together(shelf, tmp_path):
 
 def test_what_does_not_fit_together(shelf, tmp_path):
     model = shelf / "model.skops"
-    assert "--text-pair" in refused("explain", "-m", model)
-    assert "--text-pair" in refused("explain", shelf / "dev.csv", "-p", "a", "b", "-m", model)
     assert "requires 2 arguments" in refused("explain", "-m", model, "-p", "a")
     assert "terminal" in refused("explain", "-m", model, "-p", "a", "caf\udce9")
     both = ["-o", tmp_path / "x", "--html", tmp_path / "x"]

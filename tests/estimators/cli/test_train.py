@@ -159,21 +159,6 @@ def test_a_pair_with_both_labels_is_told(shelf, tmp_path):
     assert "UserWarning" not in ran.err and ".py" not in ran.err
 
 
-def test_options_that_do_not_fit(shelf, tmp_path):
-    train, out = shelf / "train.csv", tmp_path / "m.skops"
-    assert "--corpus" in refused("train", train, "-m", out, "--text", "text")
-    assert "0<x<1" in refused("train", train, "-m", out, "--prior", "1")
-    assert "would overwrite" in refused("train", train, "-m", train)
-    assert "'similar'" in refused("train", train, "-m", out, "--label", "similar")
-    message = refused("train", train, "-m", out, "--corpus", train)
-    assert "--text" in message and "'question1'" in message
-    assert "only one input" in refused("train", "-", "-m", out, "--more-duplicates", "-")
-    assert "Missing option" in refused("train", train)
-    (tmp_path / "file").write_bytes(b"")
-    assert "file" in refused("train", train, "-m", out, "--cache", tmp_path / "file")
-    assert not out.exists()
-
-
 def test_a_fit_is_not_lost_with_its_figures(shelf, tmp_path, monkeypatch):
     def fails(self):
         raise KeyboardInterrupt
