@@ -518,6 +518,7 @@ def test_parameters_are_nested_and_members_replaced_by_name():
         model.set_params(nobody=1)
 
 
+@pytest.mark.filterwarnings("ignore:.*not converged:sklearn.exceptions.ConvergenceWarning")
 def test_search_over_nested_parameters():
     pairs, y = PAIRS[:100], Y[:100]
     model = cheap(film(), cv=2)
