@@ -51,9 +51,9 @@ def refused(*arguments, **keywords):
     return " ".join(ran.err.replace("│", " ").split())
 
 
-def start(*arguments, stdout=subprocess.PIPE, closed=()):
+def start(*arguments, program=("-m", "estimators.cli"), stdout=subprocess.PIPE, closed=()):
     """Start the command as a user does, in a process of its own; some streams may be closed."""
-    command = [sys.executable, "-m", "estimators.cli", *map(str, arguments)]
+    command = [sys.executable, *program, *map(str, arguments)]
     if closed:
         # What a shell does at `>&-`; Popen itself cannot.
         closing = " ".join(f"{number}>&-" for number in closed)

@@ -50,6 +50,23 @@ def test_answers_change_no_choice(data, first):
     assert suggest_pairs(data.pairs, 70).tolist() != [*first, *more]
 
 
+def test_suggested_pairs_stand_for_the_pool():
+    """Their features' means are nearer to the pool's than those of 19 in 20 random draws."""
+    pool = make_question_pairs(2000, random_state=0)
+    pairs = pool.pairs[:400]
+    Z = standard_scores(LexicalFeatures().fit(pairs).transform(pairs))
+
+    def error(rows):
+        return np.linalg.norm(Z[rows].mean(axis=0) - Z.mean(axis=0))
+
+    rng, rows = np.random.default_rng(0), np.empty(0, dtype=int)
+    for n in (50, 10, 40):
+        rows = np.append(rows, suggest_pairs(pairs, n, labelled=rows, y=pool.y[rows]))
+    for n in (50, 100):
+        random = [error(rng.permutation(400)[:n]) for _ in range(200)]
+        assert error(rows[:n]) < np.quantile(random, 0.05)
+
+
 def test_one_batch_is_several(data, first):
     """What is asked for in parts is what is asked for at once, up to shared questions."""
     codes = questions(data.pairs)

@@ -1,32 +1,21 @@
-"""Answers are never lost, and labels that were asked for are worth more than random ones."""
+"""Answers are never lost, whoever else writes to their file."""
 
 import codecs
-import csv
 import errno
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import click
-import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from estimators import load_model, save_model
 from estimators.cli import main
 from estimators.cli.commands import label
 from estimators.cli.labelling import answer_file as _answer_file
 from estimators.cli.labelling.answers import Answers, pair_key
 from estimators.cli.tables import read_table
-from estimators.pairs.lexical import LexicalFeatures
-from estimators.pairs.presets import few_label_duplicates
-from estimators.pairs.suggestion import suggest_pairs
-from film.datasets import atomic_writer, make_question_pairs
-from film.pairs.suggestion import standard_scores
+from film.datasets import atomic_writer
+from tests.estimators.cli.commands import finished, run, start, write_csv
 
-ROOT = Path(__file__).parents[2]
 PROMPT = b"[y/n/s/u/q] "
 posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 WORDS = "red blue old new fast slow warm cold big small dry wet".split()
@@ -40,15 +29,9 @@ def inside_command():
         yield
 
 
-def write(path, rows, columns=("text1", "text2", "label")):
-    with open(path, "w", encoding="utf-8", newline="") as handle:
-        csv.writer(handle).writerows([columns, *rows])
-    return path
-
-
 @pytest.fixture
 def table(tmp_path):
-    return write(tmp_path / "pairs.csv", PAIRS, ("text1", "text2"))
+    return write_csv(tmp_path / "pairs.csv", ["text1", "text2"], PAIRS)
 
 
 @pytest.fixture
@@ -63,13 +46,6 @@ def keys(path):
     return sorted(pair_key(pair) for pair in texts)
 
 
-def run(*arguments, stdin=""):
-    """Run ``film label`` in this process; gives the exit status and standard error."""
-    result = CliRunner().invoke(main, ["label", *map(str, arguments)], input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.stderr
-
-
 STARTED = []
 
 
@@ -82,24 +58,12 @@ def _end_all():
 
 
 def process(*arguments, **keywords):
-    """Start Python as a user does."""
-    started = subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        # A shell that starts the tests in the background makes its children ignore Ctrl-C.
-        preexec_fn=None
-        if os.name == "nt"
-        else lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **({"stdin": subprocess.PIPE, "stdout": subprocess.PIPE} | keywords),
-    )
-    STARTED.append(started)
-    return started
+    STARTED.append(start(*arguments, **keywords))
+    return STARTED[-1]
 
 
 def session(table, labels):
-    started = process("-m", "estimators.cli", "label", table, "--labels", labels)
+    started = process("label", table, "--labels", labels)
     question(started)
     return started
 
@@ -133,10 +97,10 @@ with click.Context(Application("film")):
 
 
 def adder(labels, name, n):
-    return process("-c", ADD_MANY, labels, name, n)
+    return process(labels, name, n, program=("-c", ADD_MANY))
 
 
-def test_03_two_sessions_on_one_file_keep_all_answers(table, labels):
+def test_two_sessions_on_one_file_keep_all_answers(table, labels):
     one, other = session(table, labels), session(table, labels)
     answer(one, b"y\n")
     question(one)
@@ -156,7 +120,7 @@ def test_03_two_sessions_on_one_file_keep_all_answers(table, labels):
     assert second != pair_key(found[2][:2]) or second == pair_key(found[3][:2])
 
 
-def test_03_writing_at_the_same_time_loses_nothing(labels):
+def test_writing_at_the_same_time_loses_nothing(labels):
     adders = [adder(labels, name, 30) for name in ("a", "b", "c")]
     for started in adders:
         answer(started, b"\n")
@@ -167,7 +131,7 @@ def test_03_writing_at_the_same_time_loses_nothing(labels):
 
 
 @posix
-def test_03_a_killed_session_loses_no_answer_and_leaves_no_lock(labels):
+def test_a_killed_session_loses_no_answer_and_leaves_no_lock(labels):
     started = adder(labels, "a", 10_000)
     answer(started, b"\n")
     kept = [started.stdout.readline().decode().strip() for _ in range(15)]
@@ -181,7 +145,7 @@ def test_03_a_killed_session_loses_no_answer_and_leaves_no_lock(labels):
     assert len(keys(labels)) == len(found) + 1
 
 
-def test_03_a_row_added_by_hand_meanwhile_is_kept(table, labels):
+def test_a_row_added_by_hand_meanwhile_is_kept(table, labels):
     started = session(table, labels)
     answer(started, b"y\n")
     question(started)
@@ -193,7 +157,7 @@ def test_03_a_row_added_by_hand_meanwhile_is_kept(table, labels):
     assert len(read_table(labels)) == 3
 
 
-def test_03_what_an_editor_saved_over_is_put_back(labels, inside_command, capsys):
+def test_what_an_editor_saved_over_is_put_back(labels, inside_command, capsys):
     answers = Answers(str(labels))
     answers.add(("a", "b"), "1")
     opened = labels.read_bytes()
@@ -225,7 +189,7 @@ def test_03_what_an_editor_saved_over_is_put_back(labels, inside_command, capsys
     ],
     ids=["excel", "utf-16", "utf-16-be", "no end", "blank lines", "header", "json", "empty"],
 )
-def test_03_what_stands_in_the_file_stays_byte_for_byte(tmp_path, before):
+def test_what_stands_in_the_file_stays_byte_for_byte(tmp_path, before):
     labels = tmp_path / ("labels.jsonl" if before[:1] == b"{" else "labels.csv")
     labels.write_bytes(before)
     rows_before = read_table(labels).rows if before.count(b"a") > 1 else []
@@ -249,7 +213,7 @@ def test_03_what_stands_in_the_file_stays_byte_for_byte(tmp_path, before):
         assert labels.read_bytes().startswith(before)
 
 
-def test_03_windows_1252_becomes_utf8_that_excel_reads(tmp_path, inside_command):
+def test_windows_1252_becomes_utf8_that_excel_reads(tmp_path, inside_command):
     labels = tmp_path / "labels.csv"
     labels.write_bytes("text1;text2;label\r\ncafé;thé;1\r\n".encode("cp1252"))
     Answers(str(labels)).add(("é", "😀"), "0")
@@ -257,7 +221,7 @@ def test_03_windows_1252_becomes_utf8_that_excel_reads(tmp_path, inside_command)
     assert read_table(labels).rows == [["café", "thé", "1"], ["é", "😀", "0"]]
 
 
-def test_03_undo_takes_back_no_row_of_others(labels):
+def test_undo_takes_back_no_row_of_others(labels):
     mine, theirs = Answers(str(labels)), Answers(str(labels))
     mine.add(("a", "b"), "1")
     theirs.add(("a\nb", "b"), "0")
@@ -271,7 +235,7 @@ def test_03_undo_takes_back_no_row_of_others(labels):
     assert read_table(labels).rows == [["g", "h", "0"]]
 
 
-def test_03_contradicting_answers_are_both_kept(labels):
+def test_contradicting_answers_are_both_kept(labels):
     one, other = Answers(str(labels)), Answers(str(labels))
     one.add(("a", "b"), "1")
     other.add(("B", "a!"), "0")
@@ -279,7 +243,7 @@ def test_03_contradicting_answers_are_both_kept(labels):
     assert one.by_key() and other.labelled()[1].tolist() == [1, 0]
 
 
-def test_03_answers_of_another_session_are_not_asked_again(table, labels):
+def test_answers_of_another_session_are_not_asked_again(table, labels):
     first = session(table, labels)
     with_it = Answers(str(labels))
     for pair in PAIRS:
@@ -301,7 +265,7 @@ def interruptible():
 
 @posix
 @pytest.mark.usefixtures("interruptible")
-def test_03_an_interruption_waits_until_the_answer_is_kept(labels, monkeypatch):
+def test_an_interruption_waits_until_the_answer_is_kept(labels, monkeypatch):
     answers = Answers(str(labels))
 
     def interrupted(*arguments):
@@ -318,29 +282,29 @@ def full(*_):
     raise OSError(errno.ENOSPC, "no space left")
 
 
-def test_03_an_answer_that_cannot_be_kept_is_shown(table, labels, monkeypatch):
-    assert run(table, "--labels", labels, "-n", 1, stdin="y\n")[0] == 0
+def test_an_answer_that_cannot_be_kept_is_shown(table, labels, monkeypatch):
+    assert run("label", table, "--labels", labels, "-n", 1, stdin="y\n").code == 0
     before = labels.read_bytes()
     monkeypatch.setattr(_answer_file, "atomic_writer", full)
-    code, err = run(table, "--labels", labels, "-n", 2, stdin="n\ny\n")
-    assert code == 2 and "no space left" in err and "Traceback" not in err
-    assert "this answer was not kept: [" in err and ' house", "0"]' in err
+    ran = run("label", table, "--labels", labels, "-n", 2, stdin="n\ny\n")
+    assert ran.code == 2 and "no space left" in ran.err and "Traceback" not in ran.err
+    assert "this answer was not kept: [" in ran.err and ' house", "0"]' in ran.err
     assert labels.read_bytes() == before
 
 
-def test_03_in_a_terminal_a_failed_save_can_be_tried_again(table, labels, monkeypatch):
+def test_in_a_terminal_a_failed_save_can_be_tried_again(table, labels, monkeypatch):
     tries = iter([full, full, atomic_writer])
     monkeypatch.setattr(_answer_file, "atomic_writer", lambda *a: next(tries)(*a))
     monkeypatch.setattr(label, "_is_terminal", lambda: True)
-    code, err = run(table, "--labels", labels, "-n", 1, stdin="y\n\n\n")
-    assert code == 0 and err.count("press Enter to try again") == 2
+    ran = run("label", table, "--labels", labels, "-n", 1, stdin="y\n\n\n")
+    assert ran.code == 0 and ran.err.count("press Enter to try again") == 2
     assert [row[2] for row in read_table(labels).rows] == ["1"]
     monkeypatch.setattr(_answer_file, "atomic_writer", full)
-    code, err = run(table, "--labels", labels, "-n", 1, stdin="y\nq\n")
-    assert code == 2 and "this answer was not kept" in err
+    ran = run("label", table, "--labels", labels, "-n", 1, stdin="y\nq\n")
+    assert ran.code == 2 and "this answer was not kept" in ran.err
 
 
-def test_03_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
+def test_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
     held, other = Answers(str(labels)), Answers(str(labels))
     monkeypatch.setattr(other._lock, "timeout", 0.05)
     with held._lock, pytest.raises(Exception, match="locked by another session"):
@@ -349,86 +313,11 @@ def test_03_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
     assert not list(labels.parent.glob(".*"))
 
 
-def test_18_a_session_says_what_it_kept(table, labels):
-    code, err = run(table, "--labels", labels, "-n", 4, stdin="u\ny\nn\ns\nu\ns\nq\n")
-    assert code == 0
-    assert "asking 4 more: y (same), n (different), s (skip), u (undo the last answer)" in err
-    assert "nothing to undo" in err and "the last answer is taken back" in err
-    assert f"3 answers are in {labels} (1 same, 1 different, 1 skipped)" in err
-
-
-def test_18_a_closed_input_and_bytes_of_no_text_are_no_traceback(table, labels):
-    arguments = ["-m", "estimators.cli", "label", str(table), "--labels", str(labels), "-n", "1"]
-    shell = 'exec "$0" "$@" <&-' if os.name != "nt" else None
-    if shell:
-        done = subprocess.run(
-            ["sh", "-c", shell, sys.executable, *arguments],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )
-        assert done.returncode == 2 and "standard input is closed" in done.stderr
-        assert "Traceback" not in done.stderr
-    started = process(*arguments)
-    _, err = started.communicate(b"\xff\xfe\nn\n", timeout=60)
-    assert started.returncode == 0 and b"Traceback" not in err
+def test_a_closed_input_and_bytes_of_no_text_are_no_traceback(table, labels):
+    arguments = ["label", table, "--labels", labels, "-n", 1]
+    if os.name != "nt":
+        code, _, err = finished(process(*arguments, closed=(0,)))
+        assert code == 2 and "standard input is closed" in err and "Traceback" not in err
+    code, _, err = finished(process(*arguments), b"\xff\xfe\nn\n")
+    assert code == 0 and "Traceback" not in err
     assert [row[2] for row in read_table(labels).rows] == ["0"]
-
-
-@pytest.fixture(scope="module")
-def questions():
-    return make_question_pairs(2000, random_state=0)
-
-
-def test_12_suggested_pairs_stand_for_the_pool(questions):
-    """Their features' means are nearer to the pool's than those of 19 in 20 random draws."""
-    pairs = questions.pairs[:400]
-    X = LexicalFeatures().fit(pairs).transform(pairs)
-    Z = standard_scores(X)
-
-    def error(rows):
-        return np.linalg.norm(Z[rows].mean(axis=0) - Z.mean(axis=0))
-
-    rng = np.random.default_rng(0)
-    random = [error(rng.permutation(400)[:50]) for _ in range(200)]
-    rows = np.empty(0, dtype=int)
-    for n in (50, 10, 40):
-        rows = np.append(rows, suggest_pairs(pairs, n, labelled=rows, y=questions.y[rows]))
-    assert error(rows[:50]) < np.quantile(random, 0.05)
-    random = [error(rng.permutation(400)[:100]) for _ in range(200)]
-    assert error(rows) < np.quantile(random, 0.05)
-
-
-def test_12_answers_cannot_bias_the_choice(questions):
-    pairs = questions.pairs[:400]
-    first = suggest_pairs(pairs, 30)
-    choices = [
-        suggest_pairs(pairs, 20, labelled=first, y=y).tolist()
-        for y in (questions.y[first], 1 - questions.y[first], np.ones(30), None)
-    ]
-    assert choices[0] == choices[1] == choices[2] == choices[3]
-
-
-def test_12_labelling_leaves_the_better_classifier_behind(questions, labels, tmp_path):
-    """Trees, which judge better by 50 and 200 labels than a logistic regression."""
-    rows = [(*pair, label) for pair, label in zip(questions.pairs[:40], questions.y, strict=False)]
-    write(labels, rows)
-    table = write(tmp_path / "pairs.csv", questions.pairs[:60], ("text1", "text2"))
-    model = tmp_path / "m.film"
-    code, err = run(table, "--labels", labels, "-n", 1, "--model", model, stdin="n\n")
-    assert code == 0 and f"wrote {model}, fitted on 41 labels" in err
-    loaded = load_model(model)
-    assert type(loaded.final_estimator_).__name__ == "ExtraTreesClassifier"
-    expected = loaded.predict_proba(questions.pairs[60:80])
-    save_model(loaded, model)
-    np.testing.assert_array_equal(load_model(model).predict_proba(questions.pairs[60:80]), expected)
-
-
-def test_01_a_text_and_itself_are_duplicates_by_fifty_labels(questions):
-    pairs, y = questions.pairs[:400], questions.y[:400]
-    rows = suggest_pairs(pairs, 50)
-    model = few_label_duplicates(pairs, rank=50).fit(pairs[rows], y[rows])
-    texts = np.unique(questions.pairs[400:])[:500]
-    p = model.predict_proba(np.column_stack([texts, texts]))[:, 1]
-    assert p.min() >= 0.95
