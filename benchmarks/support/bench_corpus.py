@@ -2,7 +2,7 @@
 
 Sentences of books are cut to the length of questions. Families grow from each piece: copies by
 edits that leave the meaning (`benchmarks.support.edits`), and near misses by one edit that
-changes it. The shares of texts and of pairs are those below.
+changes it. The shares of texts are those below.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,13 +22,8 @@ from film.contexts import plain_text
 from film.datasets import make_documents
 from film.text import normalize_text
 
-KINDS = ("copy", "near-miss", "random")
 TEXT_SHARES = (0.55, 0.25, 0.2)
 """Shares of pieces of books, of copies and of near misses among the texts."""
-PAIR_SHARES = (0.37, 0.38, 0.25)
-"""Shares of the kinds among the pairs; 37 % duplicates as in Quora Question Pairs."""
-PAIRS_PER_TEXT = 404_290 / 537_933
-"""Pairs for each text in Quora Question Pairs, whose train file counts 537,933 questions."""
 LENGTHS = (2.35, 0.47)
 """Mean and deviation of the logarithm of words in a question, measured on Quora's train file."""
 FEWEST, MOST = 3, 40
@@ -47,26 +41,16 @@ class BenchCorpus(NamedTuple):
     ----------
     texts : list of str
         All different, also as `film.text.normalize_text` reads them, in random order.
-    pairs : ndarray of shape (m, 2)
-        Rows of `texts`, the smaller first; no pair stands twice.
-    kinds : ndarray of shape (m,)
-        ``"copy"``, ``"near-miss"`` or ``"random"``.
     meanings : ndarray of shape (n,)
         Rows with one number mean the same: a piece and its copies. A near miss stands alone.
     """
 
     texts: list[str]
-    pairs: NDArray[np.int64]
-    kinds: NDArray[np.str_]
     meanings: NDArray[np.int64]
 
 
 def bench_corpus(
-    n: int,
-    n_pairs: int | None = None,
-    *,
-    books: str | os.PathLike[str] | None = None,
-    seed: int = 0,
+    n: int, *, books: str | os.PathLike[str] | None = None, seed: int = 0
 ) -> BenchCorpus:
     """Make a corpus of n texts, the same for the same books and seed.
 
@@ -75,9 +59,6 @@ def bench_corpus(
     n : int
         Texts, at least 20. Where the books have too few pieces, the first half of one and the
         second half of another make more.
-    n_pairs : int or None, default=None
-        Pairs, shuffled; None for as many to a text as in Quora Question Pairs. Where families
-        hold too few pairs of a kind, random ones fill up.
     books : path or None, default=None
         Folder of Markdown files; None for ``$FILM_DATA/books``, or for documents by grammar
         where FILM_DATA is not set.
@@ -87,12 +68,12 @@ def bench_corpus(
     Returns
     -------
     corpus : BenchCorpus
-        Texts, pairs, their kinds and the meaning of each text.
+        Texts, and the meaning of each.
 
     Raises
     ------
     ValueError
-        When n is below 20, or there are more pairs asked for than half of all there are.
+        When n is below 20.
     FileNotFoundError
         When the folder holds no Markdown file.
 
@@ -103,11 +84,6 @@ def bench_corpus(
     """
     if n < 20:
         raise ValueError(f"n must be at least 20, got {n!r}")
-    m = round(PAIRS_PER_TEXT * n) if n_pairs is None else n_pairs
-    if not 0 <= m <= n * (n - 1) // 4:
-        raise ValueError(
-            f"n_pairs must be from 0 to half of all pairs, {n * (n - 1) // 4}, got {n_pairs!r}"
-        )
     rng = np.random.default_rng(seed)
     n_copies, n_misses = round(TEXT_SHARES[1] * n), round(TEXT_SHARES[2] * n)
     n_pieces = n - n_copies - n_misses
@@ -125,17 +101,11 @@ def bench_corpus(
         known.add(key)
         texts.append(made)
     is_miss = np.arange(n) >= n_pieces + n_copies
-    pairs, kinds = _pairs(families, is_miss, m, rng)
     order = rng.permutation(n)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     meanings = np.where(is_miss, np.arange(n), families)
-    return BenchCorpus(
-        [texts[row] for row in order],
-        np.sort(place[pairs], axis=1),
-        np.array(KINDS)[kinds],
-        place[meanings[order]],
-    )
+    return BenchCorpus([texts[row] for row in order], place[meanings[order]])
 
 
 def _documents(books: str | os.PathLike[str] | None, n: int, seed: int) -> Iterable[str]:
@@ -218,33 +188,3 @@ def _reworded(text: str, rng: np.random.Generator) -> str:
     """Edit once more; a text that edits lead back to known ones gets another filler."""
     made = edited(text, rng)
     return made if rng.random() < 0.5 else f"{made} {('indeed', 'please', 'now')[rng.integers(3)]}"
-
-
-def _pairs(
-    families: NDArray[np.int64], is_miss: NDArray[np.bool_], m: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw pairs inside families, and random ones between them."""
-    n = len(families)
-    order = np.argsort(families, kind="stable")
-    sizes = np.bincount(families, minlength=n)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    within: list[tuple[int, int]] = []
-    for family in np.flatnonzero(sizes > 1):
-        within += combinations(order[starts[family] : starts[family + 1]].tolist(), 2)
-    inside = np.array(within, np.int64).reshape(-1, 2)
-    misses = is_miss[inside].sum(axis=1)
-    drawn = []
-    for kind, share in enumerate(PAIR_SHARES[:2]):
-        these = rng.permutation(inside[misses == kind])
-        drawn.append(these[: round(share * m)])
-    n_random = m - sum(map(len, drawn))
-    random = np.empty((0, 2), np.int64)
-    while len(random) < n_random:
-        more = np.sort(rng.integers(n, size=(2 * n_random + 16, 2)), axis=1)
-        more = more[families[more[:, 0]] != families[more[:, 1]]]
-        _, first = np.unique(np.vstack([random, more]), axis=0, return_index=True)
-        random = np.vstack([random, more])[np.sort(first)]
-    drawn.append(random[:n_random])
-    kinds = np.repeat(np.arange(3), list(map(len, drawn)))
-    shuffled = rng.permutation(m)
-    return np.vstack(drawn)[shuffled], kinds[shuffled]

@@ -21,7 +21,6 @@ RUNS = {
     "solvers": "--quick",
     "sts": "--quick --data {data}/sts --model {model}",
     "ists": "--quick --data {data}/ists/train --model {model}",
-    "token_speed": "--quick --only encoding --model {model}",
     "rcmd_train": "--quick --recipe here --recipe sts --plan rcmd --data {data} --model {model}",
     "contexts": "--quick --case origin --case terms",
     "gpu": "--quick",
@@ -35,7 +34,7 @@ SLOW = (
     *("gpu", "intents", "release", "sts", "trust"),
 )
 NO_RUN = {"compare", "tables", "paper_pairs"}
-NEEDS_TORCH = ("encoders", "sts", "ists", "token_speed", "rcmd_train", "contexts", "gpu")
+NEEDS_TORCH = ("encoders", "sts", "ists", "rcmd_train", "contexts", "gpu")
 
 
 def main_of(name):
