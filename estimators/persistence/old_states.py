@@ -10,7 +10,7 @@ _RUN = ("accumulation_steps", "patience")
 _GONE = {
     "RCMDRegressor": _RUN,
     "CrossEncoderRegressor": _RUN,
-    "TripletNetwork": _RUN,
+    "TripletNetwork": (*_RUN, "states", "temperature"),
     "ContextModel": (
         *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),

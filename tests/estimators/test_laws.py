@@ -235,7 +235,7 @@ WRONG_VALUES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("discriminator_seconds", "generator_seconds"), (0, np.inf)),
     **dict.fromkeys(("cache", "checkpoint"), (3,)),
     **dict.fromkeys(("solver", "index", "mode", "count", "matching", "axes", "readout"), ("-", 3)),
-    **dict.fromkeys(("pooling", "states", "reader", "interaction", "centre", "plan"), ("-", 3)),
+    **dict.fromkeys(("pooling", "reader", "interaction", "centre", "plan"), ("-", 3)),
     **dict.fromkeys(("objective", "dtype"), ("int8", 3)),
     **dict.fromkeys(("cosine", "special_tokens", "lexical", "diverse", "residual"), (1, None)),
     **{"margin": (-0.1, np.nan, np.inf, "large", True), "tol": (-1.0, "small")},

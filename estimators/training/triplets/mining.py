@@ -66,11 +66,11 @@ def triplets_of(
 
 
 def examples_of(
-    triplets: np.ndarray, texts: Texts, encoder: Any, *, length: int, dtype: str, verbose: int
+    triplets: np.ndarray, texts: Texts, encoder: Any, *, length: int, verbose: int
 ) -> Examples:
     """Return triplets as training rows, with the token vectors of their texts."""
     used, local = np.unique(triplets, return_inverse=True)
-    states, numbers = distinct_states(encoder, taken(texts, used), length, dtype, verbose)
+    states, numbers = distinct_states(encoder, taken(texts, used), length, verbose)
     return Examples(states, numbers[local.reshape(-1, 3)], None, None)
 
 

@@ -9,7 +9,6 @@ from estimators.encoders import TokenEncoder, check_device
 from estimators.inputs import check_bool, check_choice, check_integer, check_real, check_verbose
 from estimators.training.loop.settings import check_training_parameters
 from estimators.training.loop.text_vectors import TextVectors
-from estimators.training.triplets.token_states import STATE_DTYPES
 
 OBJECTIVES = ("triplet", "n_pair")
 
@@ -32,7 +31,7 @@ def check_network_parameters(model: Any) -> None:
         raise TypeError(f"channels={model.channels!r} must be three integers")
     for each in model.channels:
         check_integer("channels", each, 1)
-    for name, allowed in (("axes", AXES), ("readout", READOUTS), ("states", STATE_DTYPES)):
+    for name, allowed in (("axes", AXES), ("readout", READOUTS)):
         check_choice(name, getattr(model, name), allowed)
     for name in ("n_random", "n_nearest"):
         check_integer(name, getattr(model, name), 0)

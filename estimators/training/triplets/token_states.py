@@ -13,7 +13,6 @@ from estimators.inputs import check_texts
 from estimators.training.loop.text_vectors import TextVectors, TokenStates
 from film.tokens import Ragged
 
-STATE_DTYPES = ("float32", "float16")
 TEXTS_AT_ONCE = 4096
 Texts = list[str] | Ragged
 
@@ -59,7 +58,7 @@ def mean_vectors(encoder: TokenEncoder | None, texts: Texts) -> np.ndarray:
 
 
 def distinct_states(
-    encoder: TokenEncoder | None, texts: Texts, length: int, dtype: str, verbose: int
+    encoder: TokenEncoder | None, texts: Texts, length: int, verbose: int
 ) -> tuple[TokenStates, np.ndarray]:
     """Encode each distinct text once.
 
@@ -72,12 +71,12 @@ def distinct_states(
     """
     if isinstance(texts, Ragged):
         values, lengths = _kept(texts, length)
-        return TokenStates(values.astype(dtype, copy=False), lengths), np.arange(len(texts))
+        return TokenStates(values.astype(np.float32, copy=False), lengths), np.arange(len(texts))
     unique, numbers = _distinct(texts)
     encoder = _needed(encoder)
     # Tokenising is fast and gives the array size needed.
     n_tokens = encoder.loaded().tokenize(unique, encoder.max_length).starts[-1]
-    values = np.empty((n_tokens, encoder.n_features_out_), dtype=dtype)
+    values = np.empty((n_tokens, encoder.n_features_out_), dtype=np.float32)
     counts, done = [], 0
     for rows, n_kept in _encoded(encoder, unique, length, verbose, stacklevel=7):
         values[done : done + len(rows)] = rows

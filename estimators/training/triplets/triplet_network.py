@@ -38,7 +38,7 @@ from film.threads import FIRST_USE
 
 
 @savable
-@retired("accumulation_steps", "patience")
+@retired("accumulation_steps", "patience", "states", "temperature")
 class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn text vectors by convolutions over frozen token vectors: FILM-BERT.
 
@@ -70,11 +70,9 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         paper's network has none.
     objective : {"triplet", "n_pair"}, default="triplet"
         "triplet": the hinge of Eq. 29. "n_pair": the cross-entropy of a text's partner among all
-        texts of the batch, which the paper names in its analysis.
+        texts of the batch, which the paper names in its analysis; cosines are divided by ``0.05``.
     margin : float, default=0.2
         Minimum difference of the two cosines, for "triplet".
-    temperature : float, default=0.05
-        Divisor of cosines, for "n_pair".
     n_random, n_nearest : int, default=5 and 0
         Random dissimilar texts, and nearest ones by the mean of token vectors, per anchor, when
         triplets are mined from labels; as in `FILM`.
@@ -88,9 +86,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Triplets per batch.
     micro_batch_size, eval_steps, checkpoint, random_state
         As in `RCMDRegressor`; the score is the fraction of triplets in the right order.
-    states : {"float32", "float16"}, default="float32"
-        Type of token vectors during training. "float16" halves their memory and rounds them to 3
-        digits.
     device : str, default=None
         Torch device of the network; None uses "cuda" if torch finds a GPU, else "cpu". The frozen
         model uses the encoder's device.
@@ -125,7 +120,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     A text without words has the vector 0, whose cosines are 0.
 
     The token vectors of all texts in triplets are encoded once and stay in memory, 4 h bytes per
-    token ("float16": 2 h), about 20 kB for a short question at h = 384; `transform` holds those of
+    token, about 20 kB for a short question at h = 384; `transform` holds those of
     4096 texts. With "both", a training step also needs about 150 kB per token of the batch.
     Training takes three times as long as `transform`; see `film.networks.TokenConvolutions`.
 
@@ -147,6 +142,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     plan = "avg"
     special_tokens = True
     train_max_length = 1
+    temperature = 0.05
 
     encoder_: TokenEncoder | None
     weights_: dict[str, np.ndarray]
@@ -166,7 +162,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         residual: bool = False,
         objective: str = "triplet",
         margin: float = 0.2,
-        temperature: float = 0.05,
         n_random: int = 5,
         n_nearest: int = 0,
         max_triplets: Any = None,
@@ -177,7 +172,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         eval_steps: int = 250,
         checkpoint: Any = None,
         random_state: Any = None,
-        states: str = "float32",
         device: Any = None,
         dtype: Any = None,
         verbose: int = 0,
@@ -191,7 +185,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.residual = residual
         self.objective = objective
         self.margin = margin
-        self.temperature = temperature
         self.n_random = n_random
         self.n_nearest = n_nearest
         self.max_triplets = max_triplets
@@ -202,7 +195,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.eval_steps = eval_steps
         self.checkpoint = checkpoint
         self.random_state = random_state
-        self.states = states
         self.device = device
         self.dtype = dtype
         self.verbose = verbose
@@ -386,7 +378,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _examples(self, given: Given, encoder: Any, seed: int, most: Any) -> Examples:
         return examples_of(
             self._triplets(given, encoder, seed, most), given.texts, encoder,
-            length=self.length, dtype=self.states, verbose=self.verbose,
+            length=self.length, verbose=self.verbose,
         )  # fmt: skip
 
     def _loaded(self) -> TextVectors:

@@ -114,14 +114,6 @@ def test_what_is_cut_is_counted_once(folder):
     assert cut.shape == (1, 6)
 
 
-def test_half_states_are_nearly_the_same(model):
-    expected = model.fit(TEXTS, TRIPLETS).loss_curve_
-    found = clone(model).set_params(states="float16").fit(TEXTS, TRIPLETS).loss_curve_
-    # Rounded to 11 bits; steps of Adam make more of it.
-    np.testing.assert_allclose(found, expected, rtol=0.05)
-    assert found != expected
-
-
 def states_of(texts):
     return TokenStates(texts.values.astype(np.float32), texts.lengths)
 
@@ -139,7 +131,7 @@ def test_vectors_do_not_depend_on_who_is_beside(monkeypatch):
     np.testing.assert_allclose(network.vectors(states_of(texts)), together, rtol=1e-5, atol=1e-5)
 
 
-def test_micro_batches_and_accumulation_give_the_same_gradients(model):
+def test_micro_batches_give_the_same_gradients(model):
     expected = model.fit(TEXTS, TRIPLETS).loss_curve_[:2]
     found = clone(model).set_params(micro_batch_size=2).fit(TEXTS, TRIPLETS).loss_curve_[:2]
     np.testing.assert_allclose(found, expected, rtol=1e-4)
@@ -169,7 +161,8 @@ def test_n_pairs_leaves_out_partners_of_its_own_group():
     states = states_of(texts)
     examples = Examples(states, rows, None, None)
     objective = NPairs(topics)
-    model = TripletNetwork(objective="n_pair", temperature=0.5, **SMALL)
+    model = TripletNetwork(objective="n_pair", **SMALL)
+    model.temperature = 0.5
     from estimators.training.loop.settings import training_settings
     from estimators.training.triplets.networks import make_network
 
