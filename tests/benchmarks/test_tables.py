@@ -1,6 +1,8 @@
 import ast
 import json
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -134,72 +136,8 @@ def test_a_table_shows_intervals_versions_rivals_and_how_it_was_measured(tmp_pat
     assert "; `python -m benchmarks.quora`." in tables.table("quora")
 
 
-REVIEWED = {
-    "README.md": ("3.11",),
-    "architecture.md": ("3.4", "5.6"),
-    "benchmarks/collections.md": ("60 %",),
-    "benchmarks/contexts.md": ("95 %", "2508.03453", "5.4", "5.6"),
-    "benchmarks/duplicates.md": ("95 %", "0.32141", "17.46 %", "86.83 %"),
-    "benchmarks/metric-learning.md": ("57.68", "40.6", "88.09 %", "86.83 %", "1 %"),
-    "benchmarks/robustness.md": ("10 seconds", "2 GiB", "95 %", "90 %"),
-    "benchmarks/trained-encoders.md": ("1.5",),
-    "benchmarks.md": ("95 %",),
-    "command-line.md": ("95 %", "0.95"),
-    "duplicates.md": ("5 %",),
-    "install.md": ("3.11", "4.4"),
-    "method-contexts.md": ("3.4", "34.45", "78.47"),
-    "method-token-matching.md": ("0.5",),
-    "metric-learning.md": ("0.7",),
-    "pitfalls.md": ("17.46 %", "36.92 %"),
-    "saving.md": ("256 MiB",),
-    "thresholds.md": ("95 %",),
-}
+REVIEWED = tomllib.loads(Path(__file__).with_name("reviewed_figures.toml").read_text("utf-8"))
 """Figures in prose that are not measured here: limits, settings, versions, what papers report."""
-REVIEWED_DOCSTRINGS = {
-    "film/compare/words.py": ("0.9", "0.95"),
-    "film/judge/general.py": ("0.03", "0.13"),
-    "film/judge/neighbours.py": ("0.05",),
-    "estimators/cli/commands/harvest.py": ("98 %", "1 %"),
-    "estimators/contexts/context_model.py": (".1", ".2", "2 %"),
-    "estimators/contexts/harvesting/harvester.py": ("1 %",),
-    "estimators/contexts/surrogate.py": ("0.2", "100 MB"),
-    "estimators/corpus/duplicate_finder.py": ("0.999", ".05", "1.5", "1 %"),
-    "estimators/corpus/finder_inputs.py": ("10 GB",),
-    "estimators/corpus/neighbour_table.py": ("6 GB",),
-    "estimators/corpus/text_space.py": ("100 MB", "1 %"),
-    "estimators/encoders/encoding_cache.py": ("32 MB",),
-    "estimators/inspection/displays/reliability.py": ("95 %",),
-    "estimators/inspection/words.py": ("60 kB",),
-    "estimators/pairs/duplicate_classifier.py": ("0.99", "0.95", "5 %"),
-    "estimators/pairs/pairwise_knn.py": ("0.7",),
-    "estimators/pairs/submission.py": ("0.1746",),
-    "estimators/persistence/models.py": ("0.16", "256 MiB"),
-    "estimators/tokens/blocks.py": ("250 MB",),
-    "estimators/tokens/token_weights.py": ("0.05",),
-    "estimators/training/targets.py": ("0.0", "1.0"),
-    "estimators/training/triplets/triplet_network.py": ("20 kB", "150 kB"),
-    "film/contexts/corpus/token_vectors.py": ("0.75",),
-    "film/contexts/discriminator.py": (".1",),
-    "film/contexts/generators.py": (".2",),
-    "film/corpus/block_stages.py": ("100 MB",),
-    "film/corpus/cells.py": ("16 MB", "32 MB"),
-    "film/corpus/copies.py": ("64 MB",),
-    "film/corpus/devices.py": ("64 MB",),
-    "film/corpus/neighbour_pairs.py": ("64 MB",),
-    "film/corpus/row_blocks.py": ("79 MB",),
-    "film/datasets/generator/questions.py": ("37 %", "0.37"),
-    "film/datasets/sections.py": ("0.5",),
-    "film/metric/contributions.py": ("8 MB",),
-    "film/metric/decomposition/svd.py": ("2.2", "2.5"),
-    "film/metric/out_of_core/sums.py": ("2.2",),
-    "film/networks/triplet_network.py": ("2.3",),
-    "film/pairs/lexical/overlap.py": ("100 MB",),
-    "film/pairs/ranks.py": ("0.5",),
-    "film/pairs/shift/familiarity.py": (".025", ".05", "0.9", "0.6"),
-    "film/tokens/exact_transport.py": ("400 kB",),
-    "film/training/allpairs.py": ("16 MB",),
-    "film/unpacking.py": ("256 MiB",),
-}
 _UNREAD = re.compile(
     r"<!--.*?-->|```.*?```|``.*?``|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)|default=[\w.]+"
     r"|^ *(?:>>>|\.\.\.) .*?(?:\n *\n|\Z)|(?i:sections?|eqs?\.) \d+\.\d+",
@@ -229,7 +167,7 @@ def test_pages_have_no_figure_that_was_not_filled_from_a_record():
         )
         for name, path in pages.items()
     }
-    assert not_reviewed(found, REVIEWED) == {}
+    assert not_reviewed(found, REVIEWED["pages"]) == {}
 
 
 def test_docstrings_have_no_measured_figure():
@@ -244,4 +182,4 @@ def test_docstrings_have_no_measured_figure():
             if isinstance(node.value.value, str)
         ]
         found[path.relative_to(tables.ROOT).as_posix()] = figures_of("\n\n".join(texts))
-    assert not_reviewed(found, REVIEWED_DOCSTRINGS) == {}
+    assert not_reviewed(found, REVIEWED["docstrings"]) == {}
