@@ -39,7 +39,7 @@ def put(folder, chunks1=CHUNKS1, chunks2=CHUNKS2, encoding="utf-8", newline="\n"
         (folder / f"{stem}.{name}").write_bytes(text.replace("\n", newline).encode(encoding))
 
 
-def test_11_the_official_test_files_are_read_and_repairs_reported(tmp_path):
+def test_the_official_test_files_are_read_and_repairs_reported(tmp_path):
     put(tmp_path)
     with pytest.warns(UserWarning, match=r"2 places were repaired, the first .*chunk\.txt, line 1"):
         (pair,) = read_ists(tmp_path, "answers-students")
@@ -52,7 +52,7 @@ def test_11_the_official_test_files_are_read_and_repairs_reported(tmp_path):
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_11_what_needs_no_repair_is_read_without_a_word(tmp_path, encoding, newline):
+def test_what_needs_no_repair_is_read_without_a_word(tmp_path, encoding, newline):
     put(tmp_path, "[ Bulb A ]  [ is not ] [ in a\tclosed path. ] ", encoding=encoding,
         newline=newline)  # fmt: skip
     with warnings.catch_warnings():
@@ -61,7 +61,7 @@ def test_11_what_needs_no_repair_is_read_without_a_word(tmp_path, encoding, newl
     assert pair.repairs == () and len(pair.chunks1) == 3
 
 
-def test_11_lines_of_windows_1252_are_read_and_reported(tmp_path):
+def test_lines_of_windows_1252_are_read_and_reported(tmp_path):
     wa = '<sentence id="1" status="">\n// caf\xe9 it\u2019s\n// x\n<source>\n1 caf\xe9 :\n'
     wa += "2 it\u2019s :\n</source>\n<translation>\n1 x :\n</translation>\n<alignment>\n"
     wa += "</alignment>\n</sentence>\n"
@@ -97,7 +97,7 @@ def test_11_lines_of_windows_1252_are_read_and_reported(tmp_path):
          ["a bracket inside of brackets", "a bracket that closes nothing"]),
     ],
 )  # fmt: skip
-def test_11_odd_lines_of_chunks_are_read_where_there_is_one_way(line, words, chunks, repairs):
+def test_odd_lines_of_chunks_are_read_where_there_is_one_way(line, words, chunks, repairs):
     assert read_chunk_line(line, tuple(words.split())) == (chunks, repairs)
 
 
@@ -114,12 +114,12 @@ def test_11_odd_lines_of_chunks_are_read_where_there_is_one_way(line, words, chu
         ("[ a b ]", "a b .", r"the chunk of the word '\.' is not clear"),
     ],
 )
-def test_11_nothing_is_guessed(line, words, reason):
+def test_nothing_is_guessed(line, words, reason):
     with pytest.raises(ValueError, match=reason):
         read_chunk_line(line, tuple(words.split()))
 
 
-def test_17_a_header_with_a_bare_carriage_return_is_refused_by_name_and_line(tmp_path):
+def test_a_header_with_a_bare_carriage_return_is_refused_by_name_and_line(tmp_path):
     path = tmp_path / "train.csv"
     path.write_bytes(b"id,qid\ris_d")
     with pytest.raises(ValueError, match=r"train\.csv.*line end"):

@@ -19,21 +19,21 @@ from estimators import (  # noqa: E402
 )
 from estimators.training.loop.batches import excluded  # noqa: E402
 from film.training.losses import contrastive_loss  # noqa: E402
-from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES, make_tiny_model  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
+from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES  # noqa: E402
 
 
 def state_of(model):
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
 
-def test_11_a_failed_refit_leaves_the_fitted_state_as_it_was(tiny, monkeypatch):
+def test_a_failed_refit_leaves_the_fitted_state_as_it_was(tiny_model, monkeypatch):
     model = RCMDRegressor(
-        tiny, max_length=MAX_TOKENS, epochs=2, train_batch_size=2, random_state=0, device="cpu"
+        tiny_model,
+        max_length=MAX_TOKENS,
+        epochs=2,
+        train_batch_size=2,
+        random_state=0,
+        device="cpu",
     ).fit(PAIRS, SCORES)
     before, predicted = state_of(model), model.predict(PAIRS)
     assert len(model.loss_curve_) == 4
@@ -55,7 +55,7 @@ def test_11_a_failed_refit_leaves_the_fitted_state_as_it_was(tiny, monkeypatch):
     assert all(state_of(model)[name] is value for name, value in before.items())
 
 
-def test_11_texts_that_a_batch_calls_partners_are_no_negatives():
+def test_texts_that_a_batch_calls_partners_are_no_negatives():
     # Texts 0 to 6; rows of anchor, partner and hard negative. Rows 0 and 1 share text 1; the
     # negative of row 2 is the anchor of row 0.
     codes = np.array([[0, 1, 5], [2, 1, 6], [3, 4, 0]])
@@ -86,8 +86,8 @@ MODELS = (RCMDRegressor, TokenMatchingRegressor)
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_09_unknown_tokens_are_counted_in_one_warning(tiny, kind):
-    model = kind(tiny, max_length=MAX_TOKENS, device="cpu").fit(PAIRS)
+def test_unknown_tokens_are_counted_in_one_warning(tiny_model, kind):
+    model = kind(tiny_model, max_length=MAX_TOKENS, device="cpu").fit(PAIRS)
     for method in (model.similarity, model.predict, model.explain):
         with pytest.warns(UserWarning, match="5 of 8 texts have tokens unknown to") as caught:
             method(STRANGE)
@@ -102,9 +102,9 @@ def test_09_unknown_tokens_are_counted_in_one_warning(tiny, kind):
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("special_tokens", [True, False])
 @pytest.mark.filterwarnings("ignore:.* texts have tokens that the model does not:UserWarning")
-def test_09_pairs_of_unknown_tokens_can_be_told_apart(tiny, kind, special_tokens):
+def test_pairs_of_unknown_tokens_can_be_told_apart(tiny_model, kind, special_tokens):
     settings = {"max_length": MAX_TOKENS, "device": "cpu", "special_tokens": special_tokens}
-    model = kind(tiny, **settings).fit(PAIRS)
+    model = kind(tiny_model, **settings).fit(PAIRS)
     # Both read as [UNK] alone, so the model cannot tell them from copies.
     similarity = model.similarity(STRANGE)
     assert np.isfinite(similarity).all()
@@ -124,27 +124,27 @@ def test_09_pairs_of_unknown_tokens_can_be_told_apart(tiny, kind, special_tokens
     assert type(explanation).from_dict(explanation.to_dict()).unknown_note == said[0]
 
 
-def test_09_encoders_warn_of_unknown_tokens_too(tiny):
+def test_encoders_warn_of_unknown_tokens_too(tiny_model):
     for kind in (SentenceEncoder, TokenEncoder):
-        encoder = kind(tiny, max_length=MAX_TOKENS, device="cpu").fit(["a"])
+        encoder = kind(tiny_model, max_length=MAX_TOKENS, device="cpu").fit(["a"])
         with pytest.warns(UserWarning, match="2 of 3 texts have tokens unknown to"):
             encoder.transform(["你好", "再见", "a cat"])
 
 
-def test_18_progress_of_token_weights_and_regressors_has_a_total(tiny, capsys):
-    TokenWeights(tiny, steps=3, random_state=0, device="cpu", verbose=1).fit(
+def test_progress_of_token_weights_and_regressors_has_a_total(tiny_model, capsys):
+    TokenWeights(tiny_model, steps=3, random_state=0, device="cpu", verbose=1).fit(
         [text for pair in PAIRS for text in pair]
     )
     assert "3/3" in capsys.readouterr().err
     for kind in MODELS:
-        model = kind(tiny, max_length=MAX_TOKENS, device="cpu", verbose=1).fit(PAIRS, SCORES)
+        model = kind(tiny_model, max_length=MAX_TOKENS, device="cpu", verbose=1).fit(PAIRS, SCORES)
         assert "4/4" in capsys.readouterr().err
         model.explain(PAIRS)
         assert "4/4" in capsys.readouterr().err
 
 
-def test_18_a_saved_regressor_tells_when_it_was_saved(tmp_path, tiny):
-    model = RCMDRegressor(tiny, max_length=MAX_TOKENS, device="cpu").fit(PAIRS, SCORES)
+def test_a_saved_regressor_tells_when_it_was_saved(tmp_path, tiny_model):
+    model = RCMDRegressor(tiny_model, max_length=MAX_TOKENS, device="cpu").fit(PAIRS, SCORES)
     model.save(tmp_path / "saved")
     found = read_metadata(tmp_path / "saved")
     assert found["class"] == "RCMDRegressor"

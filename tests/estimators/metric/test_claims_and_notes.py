@@ -1,4 +1,4 @@
-"""FILM: what its solver claims, one margin for both, and what fitting leaves alone."""
+"""FILM: what its objective is worth, what fitting leaves alone, and what it notes."""
 
 import os
 import warnings
@@ -46,7 +46,7 @@ def question_problem(n_pairs, rank):
 
 @pytest.mark.skipif(not DATA, reason="set FILM_DATA to the folder of public data sets")
 @pytest.mark.slow
-def test_06_the_objective_on_quora_at_half_of_the_rank():
+def test_the_objective_on_quora_at_half_of_the_rank():
     problem = question_problem(8000, 200)
     settings = {"margin": 0.2, "tol": 1e-2}
     eigen = solve(*problem, 100, solver="eigen", max_iter=50, **settings)
@@ -61,7 +61,7 @@ def test_06_the_objective_on_quora_at_half_of_the_rank():
     assert 0.99 * eigen.objective <= eigen.lower_bound
 
 
-def test_06_an_estimator_says_what_its_objective_is_worth():
+def test_an_estimator_says_what_its_objective_is_worth():
     X, labels = groups()
     metric = FILM(d=4, rank=12, random_state=0).fit(X, labels)
     assert 0 < metric.lower_bound_ <= metric.objective_ == metric.loss_curve_[-1]
@@ -116,7 +116,7 @@ USES = {
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("solver", [*SOLVERS, "minibatch"])
 @pytest.mark.parametrize("use", list(USES))
-def test_10_the_callers_sparse_matrix_stays_as_it_was(use, solver, kind):
+def test_the_callers_sparse_matrix_stays_as_it_was(use, solver, kind):
     if use == "partial_fit" and solver != "minibatch":
         pytest.skip("batches are MiniBatchFILM's")
     settings = {"d": 3, "rank": 8, "max_iter": 2, "random_state": 0}
@@ -138,7 +138,7 @@ def notes_of(fit):
     return [str(w.message) for w in caught if "reduced" in str(w.message)]
 
 
-def test_10_a_note_on_the_rank_names_what_was_too_large():
+def test_a_note_on_the_rank_names_what_was_too_large():
     X, labels = groups()
     settings = {"max_iter": 1, "random_state": 0}
     (note,) = notes_of(lambda: FILM(d=10, rank=5, **settings).fit(X, labels))
@@ -153,7 +153,7 @@ def test_10_a_note_on_the_rank_names_what_was_too_large():
     assert notes_of(lambda: fast_duplicates(rank=20, cv=2).fit(data.pairs, data.y)) == []
 
 
-def test_10_the_command_line_has_no_note_on_a_rank_that_was_asked_for(tmp_path):
+def test_the_command_line_has_no_note_on_a_rank_that_was_asked_for(tmp_path):
     data = make_question_pairs(200, random_state=0)
     rows = [[*pair, int(label)] for pair, label in zip(data.pairs, data.y, strict=True)]
     write_table(tmp_path / "train.csv", ["question1", "question2", "is_duplicate"], rows)
