@@ -1,9 +1,10 @@
 """The formula behind scores without labels: how its weights are made, and what they are worth.
 
-``python -m benchmarks.general [--data DIR] [--out DIR] [--quick]``. DIR holds quora, sts,
-banking77, clinc150, tables, negation, multi30k, changes and exclude.txt; without it, the folder of
-FILM_DATA is taken. Weights are fitted to public sets of pairs, and to made-up changes of their
-texts (`benchmarks.support.made_changes`). No pair with a sentence listed in exclude.txt is used.
+``python -m benchmarks.general [--data DIR] [--cache FOLDER] [--out DIR] [--quick]``. DIR holds
+quora, sts, banking77, clinc150, tables, negation, multi30k, changes and exclude.txt; without it,
+the folder of FILM_DATA is taken. Weights are fitted to public sets of pairs, and to made-up changes
+of their texts (`benchmarks.support.made_changes`). No pair with a sentence listed in exclude.txt is
+used.
 
 Each set is measured by a formula fitted without it and without its relatives, such as the labelled
 pairs of the same shops. Reported are the AUC of the coverage of the longer text, of the cosine, and
@@ -11,9 +12,14 @@ of the formula. For whole tables, whose pairs are the candidates of `DuplicateFi
 duplicates that are no candidates as missed: from a score of .5 on, from .1 on if each row has at
 most one partner, and at the best threshold. The pairs of changes.csv fit nothing.
 
+The formula with an encoder is fitted and measured in the same way, on at most 500 pairs of each
+label of a set, by the packaged all-MiniLM-L6-v2, which saw Quora's duplicates in its training.
+``--cache`` keeps its encodings. Reported are the AUC of its cosine, and of the formula without and
+with it, on the same pairs.
+
 The weights of all sets go to film/judge/general.json, or to general.json in the folder of
-``--out``, if the AUC on changes.csv is at least .87. ``--quick`` takes a few generated pairs, and
-writes only where ``--out`` says so.
+``--out``, if the AUC on changes.csv is at least .87 without and with encoder. ``--quick`` takes a
+few generated pairs and TF-IDF for the encoder, and writes only where ``--out`` says so.
 """
 
 from __future__ import annotations
@@ -27,12 +33,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.support.folders import data_folder
 from benchmarks.support.made_changes import made_changes
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.run import Results, parser_of, refused
+from estimators import AnyEncoder, SentenceEncoder
 from estimators.corpus import CorpusIndex, GeneralScores, distinct_pairs
 from film.datasets import (
     ScoredPairs,
@@ -45,20 +53,37 @@ from film.datasets import (
     read_sick,
     read_sts_benchmark,
 )
-from film.judge import GENERAL_FEATURES, GeneralWeights, fit_general, one_to_one
+from film.judge import (
+    GENERAL_FEATURES,
+    MEANING_FEATURES,
+    UNRELATED_TEXTS,
+    GeneralWeights,
+    base_cosine,
+    centred_cosines,
+    fit_general,
+    general_features,
+    meaning_features,
+    one_to_one,
+    record_share,
+)
 from film.text import text_hash
 
 WEIGHTS = Path(__file__).parent.parent / "film" / "judge" / "general.json"
-INTERCEPT = -2.2
+INTERCEPT, INTERCEPT_WITH_ENCODER = -2.2, -5.3
 CHANGES = "changes"
 LOWEST_CHANGES_AUC = 0.87
 THRESHOLD, THRESHOLD_ONE_TO_ONE = 0.5, 0.1
 N_PAIRS, N_CHANGES, N_BACKGROUND = 4000, 3000, 2000
 MOST_SAME, MOST_OTHER = 1500, 2000
 """Pairs of a set in the fit."""
+MOST_ENCODED = 500
+"""Pairs of each label of a set in the fit with an encoder."""
 FEWEST_OF_A_KIND = 30
 """Pairs of one change that together weigh as much as those of every other change."""
 SHOPS = ("amazon-google", "walmart-amazon", "dblp-acm", "fodors-zagats")
+
+
+Texts = tuple[Sequence[str], Sequence[str]]
 
 
 class Measured(NamedTuple):
@@ -78,6 +103,12 @@ class Measured(NamedTuple):
         Made-up change of each pair.
     pairs : ndarray of int, shape (n, 2)
         Numbers of the texts.
+    texts : two sequences of str
+        Texts of each pair.
+    alone, cosines : ndarray
+        Features of the texts alone, and their cosines.
+    records : float
+        How much the table is one of records.
     n_duplicates : int
         Duplicates of a whole table; 0 if there is none.
     linked : bool
@@ -90,6 +121,10 @@ class Measured(NamedTuple):
     labels: np.ndarray
     kinds: np.ndarray | None
     pairs: np.ndarray
+    texts: Texts
+    alone: np.ndarray
+    cosines: np.ndarray
+    records: float
     n_duplicates: int = 0
     linked: bool = False
 
@@ -97,24 +132,112 @@ class Measured(NamedTuple):
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     parser = parser_of("general", __doc__, "holds the public sets")
+    parser.add_argument("--cache", metavar="FOLDER", help="keep encodings here")
     options = parser.parse_args(arguments)
+    trigrams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3))
     try:
         sets = generated() if options.quick else read_sets(data_folder(options.data))
-    except (OSError, ValueError) as error:
+        encoder = AnyEncoder(trigrams if options.quick else SentenceEncoder(cache=options.cache))
+        encoded = {name: with_encoder(found, encoder) for name, found in sets.items()}
+    except (OSError, ValueError, ImportError) as error:
         return refused("general", error)
     results = Results("general", options)
-    parts = {name: part for name, found in sets.items() if (part := fit_part(found))}
+    plain = Fits(sets, GENERAL_FEATURES, INTERCEPT)
+    meaning = Fits(encoded, MEANING_FEATURES, INTERCEPT_WITH_ENCODER)
     for name, found in sets.items():
-        others = [part for other, part in parts.items() if sets[other].family != found.family]
-        results.tell(name, figures(found, GeneralWeights(fit_general(others), INTERCEPT)))
-    weights = fit_general(list(parts.values())).round(3)
-    changes = figures(sets[CHANGES], GeneralWeights(weights, INTERCEPT))["auc_general"]
+        both = plain.without(name), meaning.without(name)
+        row = figures(found, both[0]) | figures_with_encoder(found, encoded[name], *both)
+        results.tell(name, row)
+    whole = plain.of_all(), meaning.of_all()
+    changes = figures_with_encoder(sets[CHANGES], encoded[CHANGES], *whole)
+    least = min(changes["auc_without_encoder"], changes["auc_with_encoder"])
     path = Path(options.out) / "general.json" if options.out else WEIGHTS
-    if results.records and (options.quick or changes >= LOWEST_CHANGES_AUC):
-        named = dict(zip(GENERAL_FEATURES, weights.tolist(), strict=True))
-        text = json.dumps({"weights": named, "intercept": INTERCEPT}, indent=2)
-        path.write_text(f"{text}\n", encoding="utf-8")
+    if results.records and (options.quick or least >= LOWEST_CHANGES_AUC):
+        saved = {
+            name: {
+                "weights": dict(zip(names, formula.weights.tolist(), strict=True)),
+                "intercept": formula.intercept,
+            }
+            for name, names, formula in zip(
+                ("without encoder", "with encoder"),
+                (GENERAL_FEATURES, MEANING_FEATURES),
+                whole,
+                strict=True,
+            )
+        }
+        path.write_text(f"{json.dumps(saved, indent=2)}\n", encoding="utf-8")
     return 0
+
+
+class Encoded(NamedTuple):
+    """Some pairs of a set, with an encoder; attributes as of `Measured`.
+
+    Parameters
+    ----------
+    rows : ndarray of int, shape (n,)
+        Positions of the pairs in the set.
+    meanings : ndarray of shape (n,)
+        Centred cosines.
+    """
+
+    family: str
+    weight: float
+    features: np.ndarray
+    labels: np.ndarray
+    kinds: np.ndarray | None
+    rows: np.ndarray
+    meanings: np.ndarray
+
+
+def with_encoder(found: Measured, encoder: AnyEncoder) -> Encoded:
+    """Measure the first pairs of each label that the fit draws."""
+    rows = np.concatenate([drawn[:MOST_ENCODED] for drawn in draw(found.labels)])
+    texts, codes = np.unique(
+        [[side[row] for side in found.texts] for row in rows.tolist()], return_inverse=True
+    )
+    vectors: Any = encoder.fit(texts.tolist()).transform(texts.tolist())
+    first, second = (vectors[side] for side in codes.reshape(-1, 2).T)
+    products = np.asarray((first * second).sum(axis=1), dtype=np.float64).ravel()
+    meanings = centred_cosines(products, base_cosine(encoder.transform(UNRELATED_TEXTS)))
+    return Encoded(
+        found.family,
+        found.weight * (1 - found.records),
+        meaning_features(found.alone[rows], found.cosines[rows], meanings),
+        found.labels[rows],
+        None if found.kinds is None else found.kinds[rows],
+        rows,
+        meanings,
+    )
+
+
+class Fits:
+    """The formula fitted to sets, with some of them left out.
+
+    Parameters
+    ----------
+    sets : dict of str to Measured or Encoded
+        Sets by name.
+    names : dict of str to int
+        Names and signs of their features.
+    intercept : float
+        Of the formula.
+    """
+
+    def __init__(self, sets: dict[str, Any], names: dict[str, int], intercept: float) -> None:
+        self._parts = {name: fit_part(found) for name, found in sets.items() if found.weight}
+        self._families = {name: found.family for name, found in sets.items()}
+        self._names, self._intercept = names, intercept
+
+    def without(self, left_out: str) -> GeneralWeights:
+        """Fit all sets but one and its relatives."""
+        own = self._families[left_out]
+        others = [part for name, part in self._parts.items() if self._families[name] != own]
+        return GeneralWeights(fit_general(others, self._names), self._intercept)
+
+    def of_all(self) -> GeneralWeights:
+        """Fit all sets."""
+        fitted = fit_general(list(self._parts.values()), self._names).round(3)
+        return GeneralWeights(fitted, self._intercept)
 
 
 def read_sets(folder: Path) -> dict[str, Measured]:
@@ -246,14 +369,8 @@ def labelled(
     numbers = np.sort([[codes[first], codes[second]] for first, second in pairs.tolist()], axis=1)
     kept = (numbers[:, 0] != numbers[:, 1]) & (numbers[:, 0] >= 0)
     kinds = None if kinds is None else kinds[kept]
-    return Measured(
-        family,
-        weight,
-        _features(index, numbers[kept]),
-        np.asarray(labels)[kept],
-        kinds,
-        numbers[kept],
-    )
+    labels = np.asarray(labels)[kept]
+    return _measured(family, weight, labels, index, numbers[kept], kinds=kinds)
 
 
 def changed(name: str, texts: Sequence[str], n: int) -> Measured:
@@ -263,14 +380,38 @@ def changed(name: str, texts: Sequence[str], n: int) -> Measured:
     return labelled(name, 0.5, made.pairs, made.same, others, made.kinds)
 
 
-def _features(index: CorpusIndex, pairs: np.ndarray) -> np.ndarray:
+def _measured(
+    family: str,
+    weight: float,
+    labels: np.ndarray,
+    index: CorpusIndex,
+    pairs: np.ndarray,
+    *,
+    kinds: np.ndarray | None = None,
+    n_duplicates: int = 0,
+) -> Measured:
     """Measure pairs of the texts of an index, as `DuplicateFinder` does."""
     candidates = index.candidates()
     rarity = index.space.rarity
     assert rarity is not None
     scores = GeneralScores(rarity, candidates, index.similarities(candidates)[0])
     first, second = ([index.texts[i] for i in side.tolist()] for side in pairs.T)
-    return scores.features(pairs, (first, second), index.similarities(pairs)[0])[0]
+    cosines = index.similarities(pairs)[0]
+    texts = first, second
+    parts = scores.parts(pairs, texts, cosines)
+    return Measured(
+        family,
+        weight,
+        general_features(*parts),
+        labels,
+        kinds,
+        pairs,
+        texts,
+        parts[0],
+        cosines,
+        record_share(parts[-1]),
+        n_duplicates,
+    )
 
 
 def single_table(
@@ -284,7 +425,7 @@ def single_table(
     known = {(first, second) for first, second in known if first != second}
     pairs = index.candidates()
     labels = np.array([int(tuple(pair) in known) for pair in pairs.tolist()])
-    return Measured(family, weight, _features(index, pairs), labels, None, pairs, len(known))
+    return _measured(family, weight, labels, index, pairs, n_duplicates=len(known))
 
 
 def linked_table(
@@ -310,19 +451,35 @@ def linked_table(
     scores = GeneralScores(rarity, points, cosines)
     spelt = [asked_texts[i] for i in pairs[:, 0]], [index.texts[i] for i in pairs[:, 1]]
     labels = np.array([int(tuple(pair) in known) for pair in pairs.tolist()])
-    features = scores.features(points, spelt, cosines)[0]
-    return Measured(family, 1, features, labels, None, pairs, len(known), linked=True)
+    parts = scores.parts(points, spelt, cosines)
+    return Measured(
+        family,
+        1,
+        general_features(*parts),
+        labels,
+        None,
+        pairs,
+        spelt,
+        parts[0],
+        cosines,
+        record_share(parts[-1]),
+        len(known),
+        linked=True,
+    )
 
 
-def fit_part(found: Measured) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Draw the pairs of a set that are fitted, with weights: each label has half of them."""
-    if not found.weight:
-        return None
+def draw(labels: np.ndarray) -> list[np.ndarray]:
+    """Draw positions of duplicates and of others."""
     rng = np.random.default_rng(0)
-    drawn = [
-        rng.permutation(np.flatnonzero(found.labels == label))[:most]
+    return [
+        rng.permutation(np.flatnonzero(labels == label))[:most]
         for label, most in ((1, MOST_SAME), (0, MOST_OTHER))
     ]
+
+
+def fit_part(found: Measured | Encoded) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw the pairs of a set that are fitted, with weights: each label has half of them."""
+    drawn = draw(found.labels)
     weights = [np.full(len(rows), 0.5 / len(rows)) for rows in drawn]
     if found.kinds is not None:
         for rows, side in zip(drawn, weights, strict=True):
@@ -353,6 +510,20 @@ def figures(found: Measured, formula: GeneralWeights) -> dict[str, float]:
     f1 = 2 * np.cumsum(y[ordered]) / (np.arange(1, len(y) + 1) + found.n_duplicates)
     best = int(f1.argmax())
     return row | {"best_f1": float(f1[best]), "best_threshold": float(scores[ordered[best]])}
+
+
+def figures_with_encoder(
+    found: Measured, some: Encoded, plain: GeneralWeights, meaning: GeneralWeights
+) -> dict[str, float]:
+    """Compare the formula with an encoder, on the same pairs, with its parts."""
+    odds = plain.log_odds(found.features[some.rows])
+    both = found.records * odds + (1 - found.records) * meaning.log_odds(some.features)
+    scores = {
+        "auc_encoder": some.meanings,
+        "auc_without_encoder": odds,
+        "auc_with_encoder": both,
+    }
+    return {name: float(roc_auc_score(some.labels, values)) for name, values in scores.items()}
 
 
 def _f1(listed: np.ndarray, n_duplicates: int) -> float:

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from estimators.corpus.neighbour_table import NeighbourTable, table_width
 from estimators.corpus.packed_texts import pack, unpack
 from estimators.corpus.text_space import TextSpace, row_products
+from estimators.encoders import AnyEncoder
 from estimators.persistence import savable
+from film.judge import UNRELATED_TEXTS, base_cosine, centred_cosines
 from film.text import copy_key
 from film.threads import usable_cores
 
@@ -47,6 +49,8 @@ class CorpusIndex:
         How to search neighbours.
     seed : int
         Random seed.
+    encoder : AnyEncoder or None
+        Its nearest texts are candidates too.
 
     Attributes
     ----------
@@ -54,12 +58,26 @@ class CorpusIndex:
         Torch device for the search; None uses NumPy.
     both_ways : bool
         Whether the nearest queries of each unique text are candidates too.
+    meaning : CorpusIndex or None
+        Index of the same unique texts by the encoder.
+    base : float
+        The encoder's usual cosine of unrelated texts.
     """
 
     device: str | None = None
     both_ways = False
+    meaning: CorpusIndex | None = None
+    base = 0.0
+    encoder: AnyEncoder | None = None
 
-    def __init__(self, embedder: Any, n_neighbors: int, index: str, seed: int) -> None:
+    def __init__(
+        self,
+        embedder: Any,
+        n_neighbors: int,
+        index: str,
+        seed: int,
+        encoder: AnyEncoder | None = None,
+    ) -> None:
         self._texts: list[str] | None = []
         self._packed: Any = None
         self.embedder = embedder
@@ -71,6 +89,7 @@ class CorpusIndex:
         self._vectors: Any = None
         self._table = NeighbourTable(n_neighbors, False, seed)
         self._recall: float | None = None
+        self.encoder = encoder
 
     def __getstate__(self) -> dict[str, Any]:
         """Store texts as arrays, which files hold and read much faster."""
@@ -108,8 +127,9 @@ class CorpusIndex:
 
     @property
     def without_vector(self) -> np.ndarray:
-        """Whether each unique text has the zero vector."""
-        return (self._table.points == 0).all(axis=1)
+        """Whether each unique text has the zero vector, also by the encoder."""
+        zero = (self._table.points == 0).all(axis=1)
+        return zero if self.meaning is None else zero & self.meaning.without_vector
 
     def grow(self, rows: list[str], blocks: list[int], beside: list[str]) -> np.ndarray:
         """Add rows and return the number of each row's text, −1 for empty texts.
@@ -130,15 +150,23 @@ class CorpusIndex:
                 codes[row] = code
         if texts:
             # Steps that can fail come first, so that a failure changes nothing.
-            self._take(texts, np.array([block for block, _ in fresh], dtype=np.intp), beside)
+            inside = np.array([block for block, _ in fresh], dtype=np.intp)
+            if self.encoder is not None:
+                self._encode(self.encoder, texts, inside, beside)
+            self._take(texts, inside, beside)
             self._numbers.update(fresh)
         self.both_ways = self.both_ways or bool(beside)
+        if self.meaning is not None:
+            self.meaning.both_ways = self.both_ways
         return codes
 
     def candidates(self, progress: Callable[[str], None] | None = None) -> np.ndarray:
         """Pairs of unique texts in which one is among the other's nearest, (m, 2)."""
         self._table.complete(progress, self.device)
-        return self._table.pairs()
+        pairs = self._table.pairs()
+        if self.meaning is None:
+            return pairs
+        return np.unique(np.concatenate([pairs, self.meaning.candidates(progress)]), axis=0)
 
     def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the similarity of each pair, and whether its texts have the same vector.
@@ -147,9 +175,21 @@ class CorpusIndex:
         """
         return _similarities(self._vectors, self._vectors, pairs)
 
+    def meanings(self, pairs: np.ndarray) -> np.ndarray | None:
+        """Return the centred cosine of each pair by the encoder; None without encoder."""
+        if self.meaning is None:
+            return None
+        return centred_cosines(self.meaning.similarities(pairs)[0], self.base)
+
     def others(self, rows: np.ndarray | None = None, k: int = 0) -> np.ndarray:
-        """Return the nearest unique texts of each, as in `NeighbourTable.neighbours`."""
-        return self._table.neighbours(rows, k, self.device)
+        """Return the nearest unique texts of each, as in `NeighbourTable.neighbours`.
+
+        With an encoder, every second one is the encoder's.
+        """
+        if self.meaning is None:
+            return self._table.neighbours(rows, k, self.device)
+        near = self._table.neighbours(rows, k // 2, self.device)
+        return _alternating(near, self.meaning.others(rows, k // 2))
 
     def asked(self, texts: list[str], blocks: list[int] | None) -> AskedTexts:
         """Prepare texts for a search among the unique texts; see `AskedTexts`."""
@@ -158,8 +198,24 @@ class CorpusIndex:
     def recall(self) -> float:
         """Estimate the share of the exact nearest neighbours that were found, on a sample."""
         if self._recall is None:
-            self._recall = self._table.recall(self.device)
+            found = self._table.recall(self.device)
+            self._recall = found if self.meaning is None else min(found, self.meaning.recall())
         return self._recall
+
+    def _encode(
+        self, encoder: AnyEncoder, texts: list[str], blocks: np.ndarray, beside: list[str]
+    ) -> None:
+        """Add unique texts to the index by the encoder."""
+        meaning = self.meaning
+        if meaning is None:
+            encoder.fit(sorted({*texts, *beside}))
+            self.base = base_cosine(encoder.transform(UNRELATED_TEXTS))
+        if meaning is None or len(meaning.texts) != len(self.texts):
+            # The second happens after an interruption.
+            meaning = CorpusIndex(encoder, self._n_neighbors, self._index, self._seed)
+            texts, blocks = self.texts + texts, np.concatenate([self._table.blocks, blocks])
+        meaning.grow(texts, blocks.tolist(), [])
+        self.meaning = meaning
 
     def _take(self, texts: list[str], blocks: np.ndarray, beside: list[str]) -> None:
         every = self.texts + texts
@@ -211,6 +267,7 @@ class AskedTexts:
 
     def __init__(self, index: CorpusIndex, texts: list[str], blocks: list[int] | None) -> None:
         self._index = index
+        self._meaning = None if index.meaning is None else index.meaning.asked(texts, blocks)
         self._vectors, self._points = index._space.transform(texts)
         self._blocks = None if blocks is None else np.array(blocks, dtype=np.intp)
         n_points = len(texts)
@@ -233,7 +290,8 @@ class AskedTexts:
         """Return the nearest points of the other side for all points, (n, k), padded with −1.
 
         If the index searches both ways, the larger side keeps only its most similar pairs, as many
-        as the smaller side has: a few texts cost as little against a large corpus as one way.
+        as the smaller side has: a few texts cost as little against a large corpus as one way. An
+        encoder adds as many columns.
         """
         near, similarities = self._search(self.points, k)
         n = len(self._points)
@@ -244,11 +302,17 @@ class AskedTexts:
             if found.size > most:
                 lowest = -np.partition(-found, most - 1, axis=None)[most - 1]
                 near[larger] = np.where(found >= lowest, near[larger], -1)
-        return near
+        return near if self._meaning is None else _alternating(near, self._meaning.candidates(k))
 
     def nearest(self, points: np.ndarray, k: int) -> np.ndarray:
-        """Return the nearest points of the other side, (n, k), padded with −1."""
-        return self._search(points, k)[0]
+        """Return the nearest points of the other side, (n, k), padded with −1.
+
+        With an encoder, every second one is the encoder's.
+        """
+        if self._meaning is None:
+            return self._search(points, k)[0]
+        near = self._search(points, k // 2)[0]
+        return _alternating(near, self._meaning.nearest(points, k // 2))
 
     def _search(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         table, device, n_texts = self._index._table, self._index.device, len(self._points)
@@ -270,9 +334,21 @@ class AskedTexts:
         """As `CorpusIndex.similarities`, for pairs of a text and a unique text."""
         return _similarities(self._vectors, self._index._vectors, pairs)
 
+    def meanings(self, pairs: np.ndarray) -> np.ndarray | None:
+        """As `CorpusIndex.meanings`, for pairs of a text and a unique text."""
+        if self._meaning is None:
+            return None
+        return centred_cosines(self._meaning.similarities(pairs)[0], self._index.base)
+
     def are_copies(self, pairs: np.ndarray) -> np.ndarray:
         """Whether the texts of each pair are copies."""
         return (self.copies[pairs[:, 0]] == pairs[:, 1:]).any(axis=1)
+
+
+def _alternating(near: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Put each column of neighbours before the same column of others, (n, 2 k)."""
+    others = np.where(others < 0, near, others)
+    return np.stack([np.where(near < 0, others, near), others], axis=2).reshape(len(near), -1)
 
 
 def _similarities(rows: Any, others: Any, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,8 +24,10 @@ from estimators.corpus.finder_inputs import (
 from estimators.corpus.found_duplicates import DuplicateGroups, DuplicatePairs, Matches
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
+from estimators.encoders import AnyEncoder, resolve_encoder
 from estimators.inputs import check_choice, check_integer, check_real, check_texts, tags_of_texts
 from estimators.persistence import savable
+from film.text import copy_key
 
 
 @savable
@@ -39,7 +41,8 @@ class DuplicateFinder(BaseEstimator):
     ranks of the two texts among each other's neighbours. Its scores are not
     probabilities, and the best threshold differs from table to table. Texts are copies if they
     differ only in case, white space and Unicode form. The score of other pairs is at most 0.999.
-    `DuplicatePairs.kind` says what sets a pair apart.
+    `DuplicatePairs.kind` says what sets a pair apart. With an ``encoder``, the formula also knows
+    how close two texts are in meaning, so that duplicates in other words are found too.
 
     Parameters
     ----------
@@ -47,8 +50,10 @@ class DuplicateFinder(BaseEstimator):
         Its ``predict_proba(pairs)`` takes an object array (n, 2) of texts, as that of a
         `DuplicateClassifier`. The probability of a pair must not depend on the other pairs.
     embedder : fitted transformer or callable, default=None
-        Maps texts to vectors, dense or sparse. Their cosines determine the candidates and, without
-        a classifier, are the scores. None uses TF-IDF of words and of character trigrams, and
+        Replaces the comparison of words by a measure of your own, such as a pipeline with `FILM`:
+        maps texts to vectors, dense or sparse, whose cosines determine the candidates and, without
+        a classifier, are the scores. To add a model of meaning to the comparison of words instead,
+        give ``encoder``. None uses TF-IDF of words and of character trigrams, and
         scores by the general formula; neighbours are searched in the 256 leading dimensions of the
         trigrams. It reads words and symbols (`film.text.words_and_symbols`). IDF weights come from
         the corpus. Large
@@ -68,6 +73,13 @@ class DuplicateFinder(BaseEstimator):
     index : {"auto", "exact", "approximate"}, default="auto"
         Whether to search neighbours among all texts, or in the nearest cells only
         (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 unique texts.
+    encoder : "auto", "none", str, path-like or object, default=None
+        Adds candidates and a part of the score by meaning: ``n_neighbors`` nearest texts by the
+        encoder are candidates of each text, too, and its cosine, on a scale that is the same for
+        all encoders (`film.judge.centred_cosines`), enters the formula. "auto" is the packaged
+        all-MiniLM-L6-v2 if it is installed and encodes the texts in two minutes, otherwise none.
+        Takes names and folders of models, objects with ``encode`` or ``transform`` and functions
+        (`AnyEncoder`). Each text is encoded once.
     device : str, default=None
         Torch device for the search, such as "cuda". None uses NumPy. Neighbours are the same up to
         rounding. It may be changed after `fit`.
@@ -97,6 +109,8 @@ class DuplicateFinder(BaseEstimator):
         "exact" or "cells".
     vectorizer_ : transformer
         ``embedder``, or the default one.
+    encoder_ : AnyEncoder or None
+        Fitted encoder, if there is one.
 
     See Also
     --------
@@ -111,7 +125,7 @@ class DuplicateFinder(BaseEstimator):
     the finished blocks.
 
     Candidates come from the character trigrams by default, so duplicates in other words can be
-    missed; pass an ``embedder`` to find more of them.
+    missed; an ``encoder`` finds more of them.
 
     ``prior=None`` is right if candidate pairs differ from the training pairs in their similarity,
     but equally similar pairs are duplicates equally often, as for neighbours in a corpus.
@@ -144,6 +158,7 @@ class DuplicateFinder(BaseEstimator):
         prior: Any = None,
         classifier_prior: float | None = None,
         index: str = "auto",
+        encoder: Any = None,
         device: Any = None,
         random_state: int = 0,
         verbose: int = 0,
@@ -154,6 +169,7 @@ class DuplicateFinder(BaseEstimator):
         self.prior = prior
         self.classifier_prior = classifier_prior
         self.index = index
+        self.encoder = encoder
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -203,7 +219,9 @@ class DuplicateFinder(BaseEstimator):
         others = [] if beside is None else checked_corpus(beside)
         names = checked_ids(ids, len(rows), [])
         inside = checked_blocks(blocks, len(rows))
-        index = CorpusIndex(self.embedder, self.n_neighbors, self.index, self.random_state)
+        encoder = self._chosen_encoder(rows, others)
+        settings = self.n_neighbors, self.index, self.random_state
+        index = CorpusIndex(self.embedder, *settings, encoder)
         self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index, others)
         self._scores = PairScores(index, probabilities)
         if probabilities is not None:
@@ -248,6 +266,8 @@ class DuplicateFinder(BaseEstimator):
     vectorizer_ = property(
         lambda self: self._corpus()[1].index.space.vectorizer(), doc="Embedder of the candidates."
     )
+
+    encoder_ = property(lambda self: self._corpus()[1].index.encoder, doc="Fitted encoder.")
 
     @property
     def n_unique_(self) -> int:
@@ -468,10 +488,20 @@ class DuplicateFinder(BaseEstimator):
         """Check pairs of ids, as `groups` and `find` do before any work."""
         return KnownPairs(must_link, cannot_link, self.ids_, self._rows.codes, self._rows.blocks)
 
+    def _chosen_encoder(self, rows: list[str], others: list[str]) -> AnyEncoder | None:
+        if self.encoder is not None and self.embedder is not None:
+            raise ValueError(
+                "encoder adds to the comparison of words, which embedder replaces; give one"
+            )
+        n_texts = len({copy_key(text) for text in (*rows, *others)})
+        return resolve_encoder(self.encoder, n_texts).encoder
+
     def _corpus(self) -> tuple[CorpusRows, PairScores]:
         check_is_fitted(self)
         # The current device counts, whatever device was set when fitting.
-        self._scores.index.device = self.device
+        index = self._scores.index
+        for part in filter(None, (index, index.meaning)):
+            part.device = self.device
         return self._rows, self._scores
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from estimators.corpus.corpus_index import HIGHEST_SIMILARITY
 from film.compare import WordRarity, pair_features
-from film.judge import general_features, general_weights, neighbour_features, pair_kinds
+from film.judge import general_log_odds, neighbour_features, pair_kinds
 
 
 class GeneralScores:
@@ -36,18 +36,21 @@ class GeneralScores:
         self._pairs = pairs
         self._cosines = cosines
 
-    def features(
+    def parts(
         self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], cosines: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the features of the formula, (n, n_features), and those of the texts alone."""
-        alone = pair_features(*texts, self._rarity)
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Return what `film.judge.general_features` takes."""
         near = neighbour_features(
             self._pairs, self._cosines, pairs, cosines, one_sided=self._one_sided
         )
-        return general_features(alone, cosines, near, self._rarity.number_share), alone
+        return pair_features(*texts, self._rarity), cosines, near, self._rarity.number_share
 
     def answers(
-        self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], cosines: np.ndarray
+        self,
+        pairs: np.ndarray,
+        texts: tuple[Sequence[str], Sequence[str]],
+        cosines: np.ndarray,
+        meanings: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the score, 0 if nothing is shared, and the kind of each pair.
 
@@ -59,10 +62,14 @@ class GeneralScores:
             The texts of each pair.
         cosines : ndarray of float, shape (n,)
             Their cosines.
+        meanings : ndarray of float, shape (n,), optional
+            Their centred cosines by an encoder.
         """
-        features, alone = self.features(pairs, texts, cosines)
-        odds = general_weights().log_odds(features)
+        parts = self.parts(pairs, texts, cosines)
+        odds, alone = general_log_odds(*parts, meanings), parts[0]
         # Which of many texts that share nothing is "nearest" is a matter of rounding.
         share_nothing = (cosines <= 0) & (alone[:, 0] <= 0)
+        if meanings is not None:
+            share_nothing &= meanings <= 0
         scores = np.where(share_nothing, 0.0, np.minimum(expit(odds), HIGHEST_SIMILARITY))
         return scores, pair_kinds(alone)

@@ -77,7 +77,8 @@ class PairScores:
             same = np.array_equal(near, pairs)
             near_cosines = cosines if same else self.index.similarities(near)[0]
             self._general = len(texts), GeneralScores(rarity, near, near_cosines)
-        return self._general[1].answers(pairs, _spelt(pairs, texts, texts), cosines)
+        spelt = _spelt(pairs, texts, texts)
+        return self._general[1].answers(pairs, spelt, cosines, self.index.meanings(pairs))
 
     def of_wanted(self, wanted: Wanted, left_out: np.ndarray, verbose: int) -> Scored:
         """Score candidate pairs, adding candidates for texts whose last ones are still wanted.
@@ -180,7 +181,7 @@ class PairScores:
                         general = GeneralScores(
                             rarity, points, scores, one_sided=not self.index.both_ways
                         )
-                    scores, kind = general.answers(points, spelt, scores)
+                    scores, kind = general.answers(points, spelt, scores, asked.meanings(pairs))
             copies = asked.are_copies(pairs)
             return np.where(copies, 1.0, scores), np.where(copies, "copy", kind)
 

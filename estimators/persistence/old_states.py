@@ -20,6 +20,9 @@ _GONE = {
 }
 """Parameters of older files that fitted models do not need, by class."""
 
+_ADDED = {"DuplicateFinder": {"encoder": None}}
+"""Parameters that older files lack, with the value by which a model does what it did then."""
+
 _PARTS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "DuplicateClassifier": {
         "_record": (
@@ -51,9 +54,11 @@ _PARTS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 
 
 def read_as_today(model: Any) -> None:
-    """Drop parameters that are gone, and move attributes to the parts that hold them, in place."""
+    """Drop and add parameters, and move attributes to the parts that hold them, in place."""
     state = getattr(model, "__dict__", {})
     drop_parameters(type(model).__name__, state)
+    for name, value in _ADDED.get(type(model).__name__, {}).items():
+        state.setdefault(name, value)
     for name, (place, moved) in _PARTS.get(type(model).__name__, {}).items():
         found = {new: state.pop(old) for old, new in moved.items() if old in state}
         if found:

@@ -1,8 +1,16 @@
 from .assignment import one_to_one as one_to_one
 from .general import GENERAL_FEATURES as GENERAL_FEATURES
+from .general import MEANING_FEATURES as MEANING_FEATURES
+from .general import NOTHING_SHARED as NOTHING_SHARED
 from .general import GeneralWeights as GeneralWeights
 from .general import fit_general as fit_general
 from .general import general_features as general_features
+from .general import general_log_odds as general_log_odds
 from .general import general_weights as general_weights
+from .general import meaning_features as meaning_features
 from .general import pair_kinds as pair_kinds
+from .general import record_share as record_share
+from .meaning import UNRELATED_TEXTS as UNRELATED_TEXTS
+from .meaning import base_cosine as base_cosine
+from .meaning import centred_cosines as centred_cosines
 from .neighbours import neighbour_features as neighbour_features

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,16 @@ from film.compare import DIFFERENCES, PAIR_FEATURES
 
 __all__ = [
     "GENERAL_FEATURES",
+    "MEANING_FEATURES",
+    "NOTHING_SHARED",
     "GeneralWeights",
     "fit_general",
     "general_features",
+    "general_log_odds",
     "general_weights",
+    "meaning_features",
     "pair_kinds",
+    "record_share",
 ]
 
 GENERAL_FEATURES: dict[str, int] = {
@@ -39,15 +44,34 @@ GENERAL_FEATURES: dict[str, int] = {
     **{f"{name} differs": -1 for name in DIFFERENCES},
     "number differs, with numbers": -1,
     "any difference, by coverage": -1,
+    "nothing shared": -1,
 }
 """Names of the features, and the sign of their weights."""
 
-_NOTHING_SHARED = -4.0
-_SHARED = 0.15
-"""Coverage of the longer text, or cosine, below which log-odds fall by up to 4.
+_BY_COVERAGE = ("replaced", "doubtful spelling", *(f"{name} differs" for name in DIFFERENCES))
 
-Candidates of public tables share more, so no weight of this can be fitted to them.
+MEANING_FEATURES: dict[str, int] = {
+    "meaning": 1,
+    "meaning or coverage": 1,
+    "number shared": 1,
+    "code shared": 1,
+    **{f"{name}, by coverage": -1 for name in _BY_COVERAGE},
+    "any difference, by coverage": -1,
+    "nothing shared": -1,
+}
+"""As `GENERAL_FEATURES`, for sentences with an encoder.
+
+Its cosine replaces shared words, and differences count only if much else is shared.
 """
+
+NOTHING_SHARED = -4.0
+"""Weight of "nothing shared", the only one that is not fitted.
+
+Candidates of public tables share more, so they cannot show it.
+"""
+
+_SHARED = 0.15
+"""What pairs share if "nothing shared" is 0: coverage of the longer text, cosine or meaning."""
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +83,7 @@ class GeneralWeights:
     Attributes
     ----------
     weights : ndarray of float64, shape (n_features,)
-        Of `GENERAL_FEATURES`.
+        Of `GENERAL_FEATURES` or `MEANING_FEATURES`.
     intercept : float
         Set by hand, so that 0 is a fair threshold for one table; the best one differs by table.
     """
@@ -69,21 +93,59 @@ class GeneralWeights:
 
     def log_odds(self, features: Floats) -> Floats:
         """Return the log-odds of pairs, (n,), from `general_features`."""
-        names = list(GENERAL_FEATURES)
-        longer, cosine = (
-            features[:, names.index(name)] for name in ("coverage of the longer", "cosine")
-        )
-        missing = np.maximum(1 - np.maximum(longer, cosine) / _SHARED, 0)
-        return features @ self.weights + self.intercept + _NOTHING_SHARED * missing
+        return features @ self.weights + self.intercept
 
 
 @functools.cache
-def general_weights() -> GeneralWeights:
-    """Return the weights that come with the package; ``benchmarks.general`` makes them."""
+def general_weights(meaning: bool = False) -> GeneralWeights:
+    """Return the weights that come with the package; ``benchmarks.general`` makes them.
+
+    Parameters
+    ----------
+    meaning : bool, default=False
+        Whether those of `MEANING_FEATURES` instead of `GENERAL_FEATURES`.
+    """
     data = importlib.resources.files("film.judge").joinpath("general.json").read_text("utf-8")
-    saved: Any = json.loads(data)
-    named = saved["weights"]
-    return GeneralWeights(np.array([named[name] for name in GENERAL_FEATURES]), saved["intercept"])
+    saved: Any = json.loads(data)["with encoder" if meaning else "without encoder"]
+    names = MEANING_FEATURES if meaning else GENERAL_FEATURES
+    return GeneralWeights(np.array([saved["weights"][name] for name in names]), saved["intercept"])
+
+
+def record_share(number_share: float) -> float:
+    """Return how much a table is one of records, 0 to 1, and not of sentences.
+
+    Parameters
+    ----------
+    number_share : float
+        Share of numbers and codes among the words of the table: from 0.03 to 0.13, the result
+        rises from 0 to 1.
+    """
+    return float(np.clip((number_share - 0.03) / 0.1, 0, 1))
+
+
+def general_log_odds(
+    pairs: Floats,
+    cosines: Floats,
+    near: Floats,
+    number_share: float,
+    meanings: Floats | None = None,
+) -> Floats:
+    """Return the log-odds of pairs by the weights of the package, shape (n,).
+
+    Parameters
+    ----------
+    pairs, cosines, near, number_share
+        As in `general_features`.
+    meanings : ndarray of float64, shape (n,), optional
+        From `centred_cosines`. The more a table consists of sentences, the more the weights of
+        `MEANING_FEATURES` count.
+    """
+    odds = general_weights().log_odds(general_features(pairs, cosines, near, number_share))
+    if meanings is None:
+        return odds
+    share = record_share(number_share)
+    by_meaning = general_weights(True).log_odds(meaning_features(pairs, cosines, meanings))
+    return share * odds + (1 - share) * by_meaning
 
 
 def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share: float) -> Floats:
@@ -98,9 +160,8 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
     near : ndarray of float64, shape (n, 2)
         Ranks and margins from `neighbour_features`.
     number_share : float
-        Share of numbers and codes among the words of the table. From 0.03 to 0.13, the weights pass
-        from those of sentences to those of records, in which a differing number says less, and
-        neighbours say more.
+        Share of numbers and codes among the words of the table. In tables of records
+        (`record_share`), a differing number says less, and neighbours say more.
 
     Returns
     -------
@@ -108,7 +169,7 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
         The columns of `GENERAL_FEATURES`.
     """
     column = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
-    numeric = float(np.clip((number_share - 0.03) / 0.1, 0, 1))
+    numeric = record_share(number_share)
     longer = column["coverage of the longer"]
     rank, margin = near[:, 0] / np.log(6), np.clip(near[:, 1], -0.5, 0.5)
     number = column["number differs"]
@@ -123,12 +184,47 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
         "number differs": number * (1 - numeric),
         "number differs, with numbers": number * numeric,
         "any difference, by coverage": np.maximum(number * (1 - numeric), others) * longer**2,
+        "nothing shared": _nothing_shared(longer, cosines),
     }
     return np.column_stack([values[name] for name in GENERAL_FEATURES])
 
 
+def meaning_features(pairs: Floats, cosines: Floats, meanings: Floats) -> Floats:
+    """Combine what is known of pairs of sentences, with an encoder.
+
+    Parameters
+    ----------
+    pairs, cosines
+        As in `general_features`.
+    meanings : ndarray of float64, shape (n,)
+        From `centred_cosines`.
+
+    Returns
+    -------
+    features : ndarray of float64, shape (n, n_features)
+        The columns of `MEANING_FEATURES`.
+    """
+    values = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
+    longer = values["coverage of the longer"]
+    values["doubtful spelling"] = np.minimum(5 * values["doubtful spelling"], 1)
+    differs = np.max([values[f"{name} differs"] for name in DIFFERENCES], axis=0)
+    values |= {f"{name}, by coverage": values[name] * longer**2 for name in _BY_COVERAGE}
+    values["any difference, by coverage"] = differs * longer**2
+    values["meaning"] = meanings
+    values["meaning or coverage"] = np.maximum(meanings, longer)
+    values["nothing shared"] = _nothing_shared(longer, np.maximum(cosines, meanings))
+    return np.column_stack([values[name] for name in MEANING_FEATURES])
+
+
+def _nothing_shared(longer: Floats, cosines: Floats) -> Floats:
+    return np.maximum(1 - np.maximum(longer, cosines) / _SHARED, 0)
+
+
 def fit_general(
-    sets: Sequence[tuple[Floats, NDArray[np.int_], Floats]], penalty: float = 0.002
+    sets: Sequence[tuple[Floats, NDArray[np.int_], Floats]],
+    names: Mapping[str, int] = GENERAL_FEATURES,
+    *,
+    penalty: float = 0.002,
 ) -> Floats:
     """Fit one logistic regression to many sets, with signs of weights given.
 
@@ -137,15 +233,17 @@ def fit_general(
     sets : sequence of (features, labels, sample weights)
         Each set has an intercept of its own: its share of duplicates and how hard they are to tell
         say nothing about other sets.
+    names : mapping of str to int
+        `GENERAL_FEATURES` or `MEANING_FEATURES`, whichever the features are.
     penalty : float
         Of half the squared weights.
 
     Returns
     -------
     weights : ndarray of float64, shape (n_features,)
-        Those of `GENERAL_FEATURES`, all of their sign or 0.
+        All of their sign or 0; that of "nothing shared" is `NOTHING_SHARED`.
     """
-    signs = np.array(list(GENERAL_FEATURES.values()), dtype=np.float64)
+    signs = np.array(list(names.values()), dtype=np.float64)
     X = np.concatenate([features for features, *_ in sets]) * signs
     y = np.concatenate([labels for _, labels, _ in sets]).astype(np.float64)
     w = np.concatenate([weights for *_, weights in sets])
@@ -161,7 +259,9 @@ def fit_general(
         slopes: Any = np.bincount(owner, error, minlength=len(sets))
         return float(loss), np.concatenate([X.T @ error + penalty * beta, slopes])
 
-    bounds = [(0, None)] * n + [(None, None)] * len(sets)
+    bounds: list[Any] = [(0, None)] * n + [(None, None)] * len(sets)
+    given = list(names).index("nothing shared")
+    bounds[given] = (0, 0)
     found: Any = minimize(
         objective,
         np.zeros(n + len(sets)),
@@ -170,7 +270,9 @@ def fit_general(
         bounds=bounds,
         options={"maxiter": 1000},
     )
-    return found.x[:n] * signs
+    weights = found.x[:n] * signs
+    weights[given] = NOTHING_SHARED
+    return weights
 
 
 def pair_kinds(pairs: Floats) -> NDArray[np.object_]:

@@ -7,15 +7,20 @@ from sklearn.linear_model import LogisticRegression
 from film.compare import DIFFERENCES, PAIR_FEATURES
 from film.judge import (
     GENERAL_FEATURES,
-    GeneralWeights,
+    MEANING_FEATURES,
+    NOTHING_SHARED,
     fit_general,
     general_features,
+    general_log_odds,
     general_weights,
+    meaning_features,
     pair_kinds,
+    record_share,
 )
 
 NAMES = list(GENERAL_FEATURES)
 SIGNS = np.array(list(GENERAL_FEATURES.values()))
+FITTED = np.array([name != "nothing shared" for name in NAMES])
 
 
 def pair_row(**values):
@@ -25,11 +30,15 @@ def pair_row(**values):
     return [float(named.get(name, 0)) for name in PAIR_FEATURES]
 
 
-def test_the_weights_have_their_signs():
-    weights = general_weights()
-    assert weights.weights.shape == (len(NAMES),) and np.isfinite(weights.intercept)
-    assert (weights.weights * SIGNS > 0).all()
-    assert general_weights() is weights
+@pytest.mark.parametrize("names", [GENERAL_FEATURES, MEANING_FEATURES])
+def test_the_weights_have_their_signs(names):
+    meaning = names is MEANING_FEATURES
+    weights = general_weights(meaning)
+    assert weights.weights.shape == (len(names),) and np.isfinite(weights.intercept)
+    signed = weights.weights * np.array(list(names.values()))
+    assert (signed >= 0).all() and (meaning or (signed > 0).all())
+    assert weights.weights[list(names).index("nothing shared")] == NOTHING_SHARED
+    assert general_weights(meaning) is weights
 
 
 def slow_general(row, cosine, rank, margin, share):
@@ -39,6 +48,7 @@ def slow_general(row, cosine, rank, margin, share):
     longer, number = x["coverage of the longer"], x["number differs"]
     margin = max(-0.5, min(0.5, margin))
     others = [x[f"{name} differs"] for name in DIFFERENCES if name != "number"]
+    shared = max(longer, cosine)
     return {
         "coverage of the longer": longer,
         "coverage of the shorter": x["coverage of the shorter"],
@@ -54,7 +64,39 @@ def slow_general(row, cosine, rank, margin, share):
         **{f"{name} differs": x[f"{name} differs"] for name in DIFFERENCES if name != "number"},
         "number differs, with numbers": number * numeric,
         "any difference, by coverage": max(number * (1 - numeric), *others) * longer * longer,
+        "nothing shared": 1 - shared / 0.15 if shared < 0.15 else 0,
     }
+
+
+def slow_meaning(row, cosine, meaning):
+    """The features of one pair with an encoder, written out."""
+    x = dict(zip(PAIR_FEATURES, row, strict=True))
+    x["doubtful spelling"] = min(5 * x["doubtful spelling"], 1)
+    longer, differs = x["coverage of the longer"], [f"{name} differs" for name in DIFFERENCES]
+    shared = max(longer, cosine, meaning)
+    return {
+        "meaning": meaning,
+        "meaning or coverage": max(meaning, longer),
+        "number shared": x["number shared"],
+        "code shared": x["code shared"],
+        **{
+            f"{name}, by coverage": longer * longer * x[name]
+            for name in ("replaced", "doubtful spelling", *differs)
+        },
+        "any difference, by coverage": longer * longer * max(x[name] for name in differs),
+        "nothing shared": 1 - shared / 0.15 if shared < 0.15 else 0,
+    }
+
+
+def weighted(values, meaning):
+    """The log-odds of one pair, written out."""
+    weights = general_weights(meaning)
+    names = MEANING_FEATURES if meaning else GENERAL_FEATURES
+    assert set(values) == set(names)
+    total = weights.intercept
+    for name, weight in zip(names, weights.weights, strict=True):
+        total += weight * values[name]
+    return total
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.25, 0.9])
@@ -64,36 +106,40 @@ def test_features_and_log_odds_by_hand(share):
     pairs[:, 4:] = pairs[:, 4:] < 0.3
     pairs[:10, :2] /= 10
     cosines, near = rng.random(50) ** 3, rng.random((50, 2)) * 2 - 0.8
-    found = general_features(pairs, cosines, near, share)
-    weights = general_weights()
-    odds = weights.log_odds(found)
-    for row, odd, pair, cosine, (rank, margin) in zip(
-        found, odds, pairs, cosines, near, strict=True
-    ):
-        expected = slow_general(pair, cosine, rank, margin, share)
-        assert set(expected) == set(NAMES)
-        np.testing.assert_allclose(row, [expected[name] for name in NAMES], atol=1e-12)
-        total = weights.intercept
-        for name, weight in zip(NAMES, weights.weights, strict=True):
-            total += weight * expected[name]
-        shared = max(pair[0], cosine)
-        total -= 4 * (1 - shared / 0.15) if shared < 0.15 else 0
-        assert odd == pytest.approx(total)
+    meanings = rng.random(50) ** 3
+    plain = general_features(pairs, cosines, near, share)
+    meant = meaning_features(pairs, cosines, meanings)
+    odds = general_log_odds(pairs, cosines, near, share)
+    both = general_log_odds(pairs, cosines, near, share, meanings)
+    records = min(max((share - 0.03) / 0.1, 0), 1)
+    assert record_share(share) == pytest.approx(records)
+    for i, (rank, margin) in enumerate(near):
+        spelled = slow_general(pairs[i], cosines[i], rank, margin, share)
+        meaning = slow_meaning(pairs[i], cosines[i], meanings[i])
+        np.testing.assert_allclose(plain[i], [spelled[n] for n in GENERAL_FEATURES], atol=1e-12)
+        np.testing.assert_allclose(meant[i], [meaning[n] for n in MEANING_FEATURES], atol=1e-12)
+        assert odds[i] == pytest.approx(weighted(spelled, False))
+        expected = records * odds[i] + (1 - records) * weighted(meaning, True)
+        assert both[i] == pytest.approx(expected)
 
 
 def test_nothing_shared_lowers_the_odds_by_up_to_four():
-    zero = GeneralWeights(np.zeros(len(NAMES)), 0.0)
-    rows = np.zeros((4, len(NAMES)))
-    rows[1, NAMES.index("cosine")] = 0.075
-    rows[2, NAMES.index("coverage of the longer")] = 0.15
-    rows[3, NAMES.index("cosine")] = 0.9
-    np.testing.assert_allclose(zero.log_odds(rows), [-4, -2, 0, 0], atol=1e-12)
+    pairs, near = np.zeros((4, len(PAIR_FEATURES))), np.zeros((4, 2))
+    pairs[2, PAIR_FEATURES.index("coverage of the longer")] = 0.15
+    cosines = np.array([0, 0.075, 0, 0.9])
+    for names, found, first in (
+        (GENERAL_FEATURES, general_features(pairs, cosines, near, 0.0), -4),
+        (MEANING_FEATURES, meaning_features(pairs, cosines, np.zeros(4)), -4),
+        (MEANING_FEATURES, meaning_features(pairs, cosines, np.eye(4)[0]), 0),
+    ):
+        lowered = NOTHING_SHARED * found[:, list(names).index("nothing shared")]
+        np.testing.assert_allclose(lowered, [first, -2, 0, 0], atol=1e-12)
 
 
 def random_set(n, seed, intercept=0.0, right=True):
     """Features and labels that follow a formula of the right signs, or of the wrong ones."""
     rng = np.random.default_rng(seed)
-    X = rng.random((n, len(NAMES)))
+    X = rng.random((n, len(NAMES))) * FITTED
     truth = SIGNS * rng.uniform(1, 3, len(NAMES)) * (1 if right else -1)
     z = (X - 0.5) @ truth + intercept
     return X, (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int), rng.uniform(0.5, 2, n)
@@ -105,14 +151,14 @@ def test_a_fit_of_right_signs_is_logistic_regression():
     fitted = fit_general([(X, y, weights)], penalty=0.002)
     w = weights / weights.sum()
     model = LogisticRegression(C=1 / 0.002, tol=1e-10, max_iter=10_000).fit(X, y, sample_weight=w)
-    assert (fitted * SIGNS > 0).all()
-    np.testing.assert_allclose(fitted, model.coef_[0], atol=2e-3)
+    assert (fitted * SIGNS > 0).all() and (fitted[~FITTED] == NOTHING_SHARED).all()
+    np.testing.assert_allclose(fitted[FITTED], model.coef_[0][FITTED], atol=2e-3)
 
 
 def test_weights_keep_their_signs_on_misleading_labels():
     X, y, weights = random_set(500, seed=1, right=False)
     fitted = fit_general([(X, y, weights)])
-    assert (fitted * SIGNS >= 0).all() and np.abs(fitted).max() < 0.1
+    assert (fitted * SIGNS >= 0).all() and np.abs(fitted[FITTED]).max() < 0.1
     X, y, weights = random_set(500, seed=2)
     X[:, 0] = 1 - X[:, 0]
     fitted = fit_general([(X, y, weights)])
@@ -145,7 +191,7 @@ def test_no_small_step_within_the_signs_lowers_the_loss():
         return objective(beta, intercepts, sets, 0.01)
 
     least = best(beta)
-    for place in range(len(beta)):
+    for place in np.flatnonzero(FITTED):
         for step in (-0.05, 0.05):
             moved = beta.copy()
             moved[place] += step
@@ -165,7 +211,7 @@ def test_what_is_common_to_a_set_does_not_matter():
 
 def test_sets_of_one_label_teach_nothing():
     X, y, weights = random_set(800, seed=8)
-    other = np.random.default_rng(0).random((400, len(NAMES)))
+    other = np.random.default_rng(0).random((400, len(NAMES))) * FITTED
     alone = fit_general([(X, y, weights)], penalty=0.002)
     for label in (0, 1):
         labels = np.full(400, label)
