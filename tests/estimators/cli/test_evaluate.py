@@ -83,3 +83,16 @@ def test_bad_labels(shelf, tmp_path):
     assert "'maybe', line 2" in refused("evaluate", path, "-m", shelf / "model.skops")
     message = refused("evaluate", shelf / "texts.csv", "-m", shelf / "model.skops")
     assert "'area'" in message and "--text1" in message
+
+
+def test_labels_the_other_way_round_are_told(shelf, tmp_path):
+    table = read_table(shelf / "dev.csv")
+    rows = [[*row[1:3], 1 - int(row[4])] for row in table.rows]
+    path = write_csv(tmp_path / "reversed.csv", ["text1", "text2", "label"], rows)
+    train = ["train", path, "-m", tmp_path / "other.film", "--rank", 9, "--folds", 2]
+    for arguments in (["evaluate", path, "-m", shelf / "model.skops"], train):
+        ran = run(*arguments)
+        assert ran.code == 0
+        assert "pairs labelled 1 share fewer words than those labelled 0 (ROC AUC of" in ran.err
+        assert "check that column 'label' is not inverted" in ran.err
+    assert "fewer words" not in run("evaluate", shelf / "dev.csv", "-m", shelf / "model.skops").err

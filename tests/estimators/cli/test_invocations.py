@@ -166,6 +166,7 @@ ODD = [
     ("score train.csv -m -", "a model is read from a file"),
     ("score train.csv -m pickle.skops", "is a pickle"),
     ("score train.csv -m text.skops", "text.skops"),
+    ("score model.skops -m model.skops", "is a model, where a table is needed; give it by --model"),
     ("score - -m -", "only one input can be -"),
     ("score - -m model.skops", "standard input is empty"),
     ("score empty.csv -m model.skops", "is empty"),

@@ -169,3 +169,11 @@ def test_a_fit_is_not_lost_with_its_figures(shelf, tmp_path, monkeypatch):
     assert ran.code == 130 and "the model is in" in ran.err
     saved = load_model(tmp_path / "model.skops")
     assert saved.predict_proba([("how old is it", "what is its age")]).shape == (1, 2)
+
+
+def test_a_warning_of_every_fold_is_told_once(shelf, tmp_path):
+    rows = read_table(shelf / "train.csv").rows
+    few = [row for label in ("0", "1") for row in [row for row in rows if row[2] == label][:5]]
+    path = write_csv(tmp_path / "few.csv", ["text1", "text2", "label"], few)
+    ran = run("train", path, "-m", tmp_path / "few.film", "--rank", 50, "--folds", 2)
+    assert ran.code == 0 and ran.err.count("were reduced to") == 1, ran.err

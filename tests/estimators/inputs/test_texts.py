@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from estimators.inputs.pairs import check_pairs
@@ -67,8 +68,7 @@ def test_any_iterable_of_texts_becomes_a_list(texts):
 
 
 def test_series_of_texts_become_a_list():
-    pandas = pytest.importorskip("pandas")
-    assert check_texts(pandas.Series(["a", "b"], index=[7, 8]), "corpus") == ["a", "b"]
+    assert check_texts(pd.Series(["a", "b"], index=[7, 8]), "corpus") == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,14 @@ def test_series_of_texts_become_a_list():
         (["a", "b", float("nan")], TypeError, "corpus[2] = nan is float, not a string"),
         ([b"a"], TypeError, "corpus[0] = b'a' is bytes, not a string"),
         ([("a", "b")], TypeError, "corpus[0] = ('a', 'b') is tuple, not a string"),
+        *(
+            ([value], TypeError, remedy)
+            for value, remedy in (
+                *((value, "drop missing") for value in (None, float("nan"), pd.NA, pd.NaT)),
+                *((7, "convert it with str()"), (b"a", "decode it")),
+                *((["a", "b"], "one text per entry"), (np.zeros(2), "convert it")),
+            )
+        ),
         ([], ValueError, "corpus is empty; give at least one text"),
     ],
 )

@@ -5,6 +5,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -181,6 +182,13 @@ def failing_fits():
         "nan": (nan, labels, "contains NaN"),
         "inf": (inf, labels, "contains infinity"),
         "sparse nan": (sp.csr_array(nan), labels, "contains NaN"),
+        "texts": (["Is tea hot?", "Why?"], [0, 1], "X holds texts, such as 'Is tea hot?', but"),
+        "array of texts": (
+            np.array(["Is tea hot?", "Why?"]),
+            [0, 1],
+            "X holds texts, such as 'Is tea hot?', but",
+        ),
+        "series of texts": (pd.Series(["Is tea hot?", "Why?"]), [0, 1], "needs numbers; put"),
         "no y": (X, None, "requires y to be passed, but the target y is None; give group labels"),
         "outside": (X, [*few, [0, 1, 500]], "triplets[1] = [0, 1, 500] points outside X, which"),
         "negative": (X, [*few, [0, 1, -1]], "triplets[1] = [0, 1, -1] points outside X"),
