@@ -9,6 +9,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from estimators.cli.console import note
+
+NO_ENCODER = "none"
 PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
 LABEL_COLUMNS = ("is_duplicate", "label")
 TEXT_COLUMNS = ("text", "question", "title", "body")
@@ -134,6 +137,31 @@ def encoder_option(help: str, default: str | None = None) -> Any:
         help=help,
     )
 
+
+def chosen_encoder(name: str, n_texts: int) -> str | None:
+    """Say which encoder ``--encoder`` stands for, and return its name or folder.
+
+    Parameters
+    ----------
+    name : str
+        Value of the option.
+    n_texts : int
+        Number of distinct texts.
+    """
+    # Loaded here: scikit-learn takes a second.
+    from estimators.encoders import resolve_encoder
+
+    choice = resolve_encoder(name, n_texts)
+    if name != NO_ENCODER:
+        note(choice.reason)
+    return None if choice.encoder is None else choice.name
+
+
+compared_by_option = encoder_option(
+    "Also compare meaning: auto (the packaged model, if it is installed and takes at most two "
+    "minutes), none, or the name or folder of a model.",
+    NO_ENCODER,
+)
 
 contexts_option = click.option(
     "--contexts",

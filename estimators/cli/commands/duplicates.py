@@ -32,9 +32,12 @@ from estimators.cli.found.tables import (
 )
 from estimators.cli.options import (
     FILE,
+    NO_ENCODER,
     POSITIVE_SHARE,
     PRIOR,
     adapt_option,
+    chosen_encoder,
+    compared_by_option,
     device_option,
     encoding_option,
     html_option,
@@ -74,6 +77,7 @@ class _ShareOrEstimate(click.ParamType):
     epilog=examples(
         "film duplicates tickets.csv --text subject --id ticket --out pairs.csv",
         "film duplicates tickets.csv -t subject --groups --html duplicates.html --out groups.csv",
+        "film duplicates tickets.csv --text subject --encoder auto --out pairs.csv",
         "film duplicates questions.csv --model duplicates.film --threshold 0.9 | head",
         "film duplicates known.csv --save known.film --out pairs.csv",
         "film duplicates new.csv --against known.film --add --out matches.csv",
@@ -180,6 +184,7 @@ class _ShareOrEstimate(click.ParamType):
     show_default=True,
     help=f"How to search for neighbours. auto is exact up to {EXACT_LIMIT:,} different texts.",
 )
+@compared_by_option
 @out_option
 @format_option
 @html_option("Write a page of the groups. Add --out to write the table too.")
@@ -242,8 +247,13 @@ def duplicates(**given: Any) -> None:
         known = (texts, ids, blocks) if options.against is None else _other_table(options)
         if options.adapt:
             classifier = reading.adapted(classifier, known[0])
+        other = [] if options.against is None else texts
         finder = DuplicateFinder(
-            classifier, prior=options.prior, index=options.index, verbose=verbosity()
+            classifier,
+            prior=options.prior,
+            index=options.index,
+            encoder=chosen_encoder(options.encoder, len({*known[0], *other})),
+            verbose=verbosity(),
         )
         finder.fit(*known, beside=None if options.against is None else texts)
         if options.against is None:
@@ -378,6 +388,7 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         ("--prior", options.prior is not None),
         ("--index", options.index != "auto"),
         ("--adapt", options.adapt),
+        ("--encoder", options.encoder != NO_ENCODER),
     ):
         if known and fixed:
             raise click.UsageError(

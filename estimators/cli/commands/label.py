@@ -15,7 +15,14 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option
 from estimators.cli.labelling.answers import Answers, pair_key
 from estimators.cli.labelling.candidates import candidate_pairs
-from estimators.cli.options import FILE, model_option, pair_options, seed_option, text_option
+from estimators.cli.options import (
+    FILE,
+    compared_by_option,
+    model_option,
+    pair_options,
+    seed_option,
+    text_option,
+)
 from estimators.cli.writing import check_places
 from estimators.inputs import usable_folds
 from estimators.inspection import printable_text
@@ -51,6 +58,7 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
 @click.option(
     "-n", "n", type=click.IntRange(1), default=20, show_default=True, help="Pairs to ask now."
 )
+@compared_by_option
 @seed_option
 @quiet_option
 def label(
@@ -61,6 +69,7 @@ def label(
     labels: str,
     model: str | None,
     n: int,
+    encoder: str,
     seed: int,
     encoding: str | None,
 ) -> None:
@@ -81,7 +90,7 @@ def label(
     answers = Answers(labels)
     leaves(_kept(answers))
     rows = reading.open_table(table, encoding)
-    pairs = candidate_pairs(rows, text, text1, text2, seed)
+    pairs = candidate_pairs(rows, text, text1, text2, seed, encoder)
     fit = _Fit(model, pairs, seed)
     note(_kept(answers))
     note(f"asking {n} more: {_CHOICES}")

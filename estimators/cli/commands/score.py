@@ -10,8 +10,11 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, examples, progress, quiet_option, verbosity
 from estimators.cli.options import (
     FILE,
+    NO_ENCODER,
     FiniteRange,
     adapt_option,
+    chosen_encoder,
+    compared_by_option,
     contexts_option,
     device_option,
     model_option,
@@ -42,6 +45,7 @@ from estimators.cli.writing import (
     "general score, which needs no labels.",
     required=False,
 )
+@compared_by_option
 @contexts_option
 @out_option
 @format_option
@@ -65,6 +69,7 @@ def score(
     text1: str | None,
     text2: str | None,
     model: str | None,
+    encoder: str,
     contexts: int | None,
     out: str | None,
     form: str | None,
@@ -88,6 +93,8 @@ def score(
         raise click.UsageError(
             f"{'--adapt' if adapt else '--contexts'} is for a model; give --model too"
         )
+    if model is not None and encoder != NO_ENCODER:
+        raise click.UsageError("--encoder adds to the general score; leave out --model")
     folder = model is not None and checked_folder(model, contexts, adapt)
     if not folder and threshold is not None and threshold < 0:
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
@@ -124,7 +131,10 @@ def score(
         from estimators.corpus import DuplicateFinder
 
         every = list(dict.fromkeys(texts.ravel().tolist()))
-        finder = DuplicateFinder(device=device, verbose=verbosity()).fit(every, ids=every)
+        finder = DuplicateFinder(
+            encoder=chosen_encoder(encoder, len(every)), device=device, verbose=verbosity()
+        )
+        finder.fit(every, ids=every)
         found, kind = finder.score_pairs(texts.tolist())
         scores, last = found.tolist(), kind.tolist()
     elif folder:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from estimators.cli import reading
 from estimators.cli.console import Failure, verbosity
 from estimators.cli.labelling.answers import Key, pair_key
+from estimators.cli.options import NO_ENCODER, chosen_encoder
 from estimators.cli.tables import Table
 from estimators.corpus import DuplicateFinder
 
@@ -17,7 +18,12 @@ POOL = 2000
 
 
 def candidate_pairs(
-    table: Table, text: str | None, text1: str | None, text2: str | None, seed: int
+    table: Table,
+    text: str | None,
+    text1: str | None,
+    text2: str | None,
+    seed: int,
+    encoder: str = NO_ENCODER,
 ) -> NDArray[np.object_]:
     """Return pairs of different texts, shape (n, 2).
 
@@ -32,9 +38,11 @@ def candidate_pairs(
         )
     scores = None
     if pairs_given or (text is None and reading.pair_columns_of(table)):
+        if encoder != NO_ENCODER:
+            raise click.UsageError("--encoder finds pairs of a table of texts; leave it out")
         pairs = reading.pairs_of(table, text1, text2)
     else:
-        pairs, scores = _neighbours(table, text)
+        pairs, scores = _neighbours(table, text, encoder)
     first: dict[Key, int] = {}
     for row, pair in enumerate(pairs.tolist()):
         key = pair_key(pair)
@@ -56,7 +64,10 @@ def _even(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 / np.bincount(height)[height]
 
 
-def _neighbours(table: Table, text: str | None) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+def _neighbours(
+    table: Table, text: str | None, encoder: str
+) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
     texts = reading.texts_of(table, text)
-    found = DuplicateFinder(verbose=verbosity()).fit(texts).find(threshold=0)
+    name = chosen_encoder(encoder, len(set(texts)))
+    found = DuplicateFinder(encoder=name, verbose=verbosity()).fit(texts).find(threshold=0)
     return found.texts, found.scores

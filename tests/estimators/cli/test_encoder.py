@@ -1,0 +1,92 @@
+"""``--encoder`` of the commands that compare texts without a model."""
+
+import numpy as np
+import pytest
+
+from estimators import DuplicateFinder
+from estimators.encoders import resolve as _resolve
+from tests.estimators.cli.commands import refused, run, write_csv
+
+pytest.importorskip("tokenizers")
+pytest.importorskip("safetensors")
+
+from tests.estimators.encoders.static_models import WORDS, make_static_model
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    return list(dict.fromkeys(" ".join(rng.choice(WORDS, rng.integers(2, 6))) for _ in range(40)))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, texts):
+    folder = tmp_path_factory.mktemp("encoder")
+    make_static_model(folder / "static")
+    write_csv(folder / "texts.csv", ["id", "text"], enumerate(texts))
+    pairs = zip(texts[::2], texts[1::2], strict=False)
+    write_csv(folder / "pairs.csv", ["text1", "text2"], pairs)
+    return folder
+
+
+def scores_of(ran):
+    assert ran.code == 0, ran.err
+    return {(row["text1"], row["text2"]): float(row["score"]) for row in ran.rows}
+
+
+def test_duplicates_are_those_of_a_finder_with_this_encoder(place, texts, tmp_path):
+    encoder = ["--encoder", place / "static"]
+    ran = run("duplicates", place / "texts.csv", "--threshold", 0.05, *encoder)
+    found = DuplicateFinder(encoder=place / "static").fit(texts).find(threshold=0.05)
+    expected = dict(zip(map(tuple, found.texts.tolist()), found.scores.tolist(), strict=True))
+    assert scores_of(ran) == pytest.approx(expected)
+    assert f"encoder {place / 'static'}, as given" in ran.err
+    plain = run("duplicates", place / "texts.csv", "--threshold", 0.05)
+    assert scores_of(plain) != pytest.approx(expected) and "encoder" not in plain.err
+    none = run("duplicates", place / "texts.csv", "--threshold", 0.05, "--encoder", "none")
+    assert (none.out, none.err) == (plain.out, plain.err)
+
+
+def test_a_collection_keeps_its_encoder(place, tmp_path):
+    encoder, known = ["--encoder", place / "static"], tmp_path / "known.film"
+    run("duplicates", place / "texts.csv", "--save", known, *encoder)
+    new = write_csv(tmp_path / "new.csv", ["id", "text"], [["n", "an old dog sat"]])
+    matched = run("duplicates", new, "--against", known, "--budget", 3)
+    again = run("duplicates", new, "--against", place / "texts.csv", "--budget", 3, *encoder)
+    assert scores_of(matched).keys() == scores_of(again).keys()
+    said = refused("duplicates", new, "--against", known, *encoder)
+    assert "--encoder is fixed when a collection is saved" in said
+
+
+def test_given_pairs_are_scored_with_it(place, texts):
+    ran = run("score", place / "pairs.csv", "--encoder", place / "static")
+    finder = DuplicateFinder(encoder=place / "static").fit(texts, ids=texts)
+    pairs = list(zip(texts[::2], texts[1::2], strict=False))
+    found = dict(zip(pairs, finder.score_pairs(pairs)[0].tolist(), strict=True))
+    assert scores_of(ran) == pytest.approx(found)
+    assert scores_of(run("score", place / "pairs.csv")) != pytest.approx(found)
+
+
+def test_questions_come_from_its_neighbours_too(place, tmp_path):
+    labels = tmp_path / "labels.csv"
+    label = ["label", place / "texts.csv", "--labels", labels, "-n", 3]
+    ran = run(*label, "--encoder", place / "static", stdin="y\nn\ny\n")
+    assert ran.code == 0 and f"encoder {place / 'static'}, as given" in ran.err
+    said = refused("label", place / "pairs.csv", "--labels", labels, "--encoder", place / "static")
+    assert "--encoder finds pairs of a table of texts; leave it out" in said
+
+
+def test_auto_says_what_it_chose(place, monkeypatch):
+    monkeypatch.setattr(_resolve, "find_spec", lambda name: None)
+    for command in ("duplicates", "score"):
+        table = place / ("texts.csv" if command == "duplicates" else "pairs.csv")
+        ran = run(command, table, "--encoder", "auto")
+        assert ran.code == 0 and "film: no encoder, because the packaged" in ran.err
+        assert ran.out == run(command, table).out
+
+
+def test_impossible_encoders_are_refused(place):
+    said = refused("duplicates", place / "texts.csv", "--encoder", place / "texts.csv")
+    assert "--encoder" in said
+    said = refused("score", place / "pairs.csv", "-m", place / "static", "--encoder", "auto")
+    assert "--encoder adds to the general score; leave out --model" in said
