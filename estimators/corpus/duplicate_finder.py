@@ -220,6 +220,8 @@ class DuplicateFinder(BaseEstimator):
         names = checked_ids(ids, len(rows), [])
         inside = checked_blocks(blocks, len(rows))
         encoder = self._chosen_encoder(rows, others)
+        for some in filter(None, (rows, others)):
+            checked_corpus(some, encoder)
         settings = self.n_neighbors, self.index, self.random_state
         index = CorpusIndex(self.embedder, *settings, encoder)
         self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index, others)
@@ -252,7 +254,7 @@ class DuplicateFinder(BaseEstimator):
             As in `fit`; the finder is then unchanged.
         """
         known, scores = self._corpus()
-        rows = checked_corpus(texts)
+        rows = checked_corpus(texts, scores.index.encoder)
         names = checked_ids(ids, len(rows), self.ids_.tolist())
         inside = checked_blocks(blocks, len(rows))
         self._rows = known.grown(names, rows, inside, scores.index, [])
@@ -358,7 +360,7 @@ class DuplicateFinder(BaseEstimator):
         """
         rows, scores = self._corpus()
         wanted = checked_limits("match", threshold, budget)
-        new = checked_corpus(texts)
+        new = checked_corpus(texts, scores.index.encoder)
         names = checked_ids(ids, len(new), [])
         numbers = rows.block_numbers(checked_blocks(blocks, len(new)), len(new))
         return match_rows(
@@ -431,7 +433,7 @@ class DuplicateFinder(BaseEstimator):
         If the prior is estimated, the first query scores all candidate pairs, as in `find`.
         """
         rows, scores = self._corpus()
-        (text,) = check_texts([text], "text")
+        (text,) = check_texts([text], "text", encodable=scores.index.encoder is not None)
         k = check_integer("k", k, 1)
         return nearest_rows(rows, scores, text, k, self.n_neighbors, self.verbose)
 

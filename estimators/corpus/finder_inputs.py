@@ -44,11 +44,14 @@ def check_settings(settings: dict[str, Any]) -> None:
             )
 
 
-def checked_corpus(texts: Any) -> list[str]:
-    """Return the texts of a corpus as a list, rejecting a dict of ids to texts."""
+def checked_corpus(texts: Any, encoder: Any = None) -> list[str]:
+    """Return the texts of a corpus as a list, rejecting a dict of ids to texts.
+
+    With an encoder, halves of surrogate pairs are rejected too.
+    """
     if isinstance(texts, dict):
         raise TypeError("texts is a dict; give the list of its texts, and its keys as ids")
-    return check_texts(texts)
+    return check_texts(texts, encodable=encoder is not None)
 
 
 def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:

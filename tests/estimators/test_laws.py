@@ -164,6 +164,11 @@ LAWS = {
         "predict_proba predict inputs trained_on out_of_fold_",
     ),
     "DuplicateFinder": Law(DuplicateFinder(n_neighbors=4), "corpus", "match texts_ find()"),
+    "DuplicateFinder with StaticEncoder": Law(
+        DuplicateFinder(n_neighbors=4, encoder=StaticEncoder(f"{SCRATCH.name}/static")),
+        "corpus",
+        "match texts_ find()",
+    ),
     "SentenceEncoder": Law(SentenceEncoder(**CPU), "texts", "transform"),
     "SentenceEncoder whitened": Law(SentenceEncoder(whiten=3, **CPU), "texts", "transform"),
     "StaticEncoder": Law(StaticEncoder(f"{SCRATCH.name}/static"), "texts", "transform"),
