@@ -19,14 +19,15 @@ CHANGES = Path(os.environ.get("FILM_DATA", "")) / "changes" / "changes.csv"
     not os.environ.get("FILM_DATA") or not CHANGES.is_file(),
     reason="FILM_DATA names no folder with changes/changes.csv",
 )
-def test_changes_of_meaning_score_lower():
+@pytest.mark.parametrize("encoder", ["none", "auto"])
+def test_changes_of_meaning_score_lower(encoder):
     with open(CHANGES, encoding="utf-8", newline="") as handle:
         rows = list(csv.DictReader(handle))
     same = [int(row["same"]) for row in rows]
     questions = make_question_pairs(1500, random_state=0).pairs.ravel().tolist()
     texts = [row[side] for row in rows for side in ("text1", "text2")]
     others = [text for text in dict.fromkeys(questions) if text not in texts][:300]
-    found = DuplicateFinder().fit([*texts, *others]).find(threshold=0.01)
+    found = DuplicateFinder(encoder=encoder).fit([*texts, *others]).find(threshold=0.01)
     score = dict(zip(map(tuple, found.pairs.tolist()), found.scores.tolist(), strict=True))
     scores = [score.get((2 * i, 2 * i + 1), 0.0) for i in range(len(rows))]
     assert len(rows) == 50
