@@ -277,7 +277,8 @@ def read_sets(folder: Path) -> dict[str, Measured]:
         texts[name] = list(dict.fromkeys(pairs[:N_CHANGES].ravel().tolist()))
     rows = read_rows(folder / "negation" / "sem_anto_neg.csv.gz")
     pairs = np.array([(row["premise"], row["hypothesis"]) for row in rows], dtype=object)
-    y = np.array([int(row["label"]) for row in rows])
+    # 1 are texts that contradict each other: "not healthy" and "healthy".
+    y = 1 - np.array([int(row["label"]) for row in rows])
     sets["pairs: negation"] = labelled("negation", 0.3, pairs, y)
     captions = [
         text.strip()

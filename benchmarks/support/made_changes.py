@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import DamerauLevenshtein
+from rapidfuzz.process import cdist
 
-from film.compare import ANTONYMS, CLOSED_SETS, common_words, is_stop_word, near_words
+from film.compare import ANTONYMS, CLOSED_SETS, common_words, is_stop_word, spelling_similarity
 
 FEWEST, MOST = 3, 30
 """Words of the shortest and the longest text that is changed."""
@@ -241,11 +243,15 @@ def _choices() -> dict[str, list[str]]:
 
 @functools.cache
 def _similar_words() -> dict[str, list[str]]:
-    words = [word for word in common_words() if len(word) >= 4][:_COMMON]
+    words = [word for word in common_words() if len(word) >= 4 and word.isalpha()][:_COMMON]
     others: dict[str, list[str]] = {}
-    for i, j, similarity in zip(*near_words(words), strict=True):
-        # Words of the same stem are more similar than .93 and mean nearly the same.
-        if similarity < 0.93:
-            others.setdefault(words[i], []).append(words[j])
-            others.setdefault(words[j], []).append(words[i])
+    for letter in string.ascii_lowercase:
+        some = [word for word in words if word[0] == letter]
+        near = cdist(some, some, scorer=DamerauLevenshtein.distance, score_cutoff=1) == 1
+        first, second = ([some[i] for i in places] for places in np.nonzero(near))
+        similarity = spelling_similarity(first, second, np.zeros(len(first), dtype=bool))
+        for word, other, value in zip(first, second, similarity, strict=True):
+            # Words of the same stem are more similar than .93 and mean nearly the same.
+            if 0 < value < 0.93:
+                others.setdefault(word, []).append(other)
     return others

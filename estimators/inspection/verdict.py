@@ -16,6 +16,7 @@ from estimators.inspection.explanation import Explanation
 from estimators.inspection.members import FittedLine, explain_members
 from estimators.inspection.pages.fragment import verdict_html
 from estimators.inspection.printable import percent, printable_text
+from film.judge import describe_differences
 from film.pairs import shapley_effects
 from film.text import copy_key
 
@@ -114,6 +115,8 @@ class Verdict:
     lines : dict of str to FittedLine
         For each member in `words` that was fitted to labels, the line from its similarity to its
         value.
+    difference : str
+        In which way the texts differ, and by which words; empty for copies.
     """
 
     text1: str
@@ -130,6 +133,7 @@ class Verdict:
     familiarity: float | None = None
     lines: dict[str, FittedLine] = field(default_factory=dict)
     familiarity_limit: float = 0.0
+    difference: str = ""
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
         """Return the steps from the typical pair to this one, strongest inputs first.
@@ -224,7 +228,7 @@ class Verdict:
         lines = [
             f"{percent(self.probability)} duplicate",
             *(f"  {_line(text)}" for text in (self.text1, self.text2)),
-            *([f"  {_line(self.unseen)}"] if self.unseen else []),
+            *(f"  {_line(note)}" for note in (self.difference, self.unseen) if note),
             *([f"  {self.familiarity_note}"] if self._unfamiliar else []),
             f"  {percent(self.baseline):>7}  for a typical pair; then, the strongest first:",
         ]
@@ -319,6 +323,7 @@ def explain_verdicts(
     probabilities = probability_of(inputs, pairs)
     gains = _log_odds(probabilities) - _log_odds(probability_of(inputs))
     unseen = _unseen_differences(pairs, inputs, inputs_of_copies)
+    differences = describe_differences(*pairs.T.tolist())
     n_features = len(feature_names)
     features = range(len(typical) - n_features, len(typical))
     groups = [*(columns for _, _, columns in members), *([column] for column in features)]
@@ -346,6 +351,7 @@ def explain_verdicts(
                 offsets={name: of_member[row] for name, of_member in offsets.items()},
                 lines={name: of_member[row] for name, of_member in lines.items()},
                 sameness=sameness if gains[row] > 0 else None,
+                difference=differences[row] if copy_key(text1) != copy_key(text2) else "",
                 unseen=unseen[row],
                 familiarity=None if familiarities is None else float(familiarities[row]),
                 familiarity_limit=familiarity_limit,

@@ -4,7 +4,8 @@ from .features import pair_features as pair_features
 from .normalize import comparable_tokens as comparable_tokens
 from .opposites import ANTONYMS as ANTONYMS
 from .opposites import CLOSED_SETS as CLOSED_SETS
+from .order import sides_differ as sides_differ
 from .words import WordRarity as WordRarity
 from .words import common_words as common_words
 from .words import is_stop_word as is_stop_word
-from .words import near_words as near_words
+from .words import spelling_similarity as spelling_similarity

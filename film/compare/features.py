@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from film.compare.normalize import NEGATION, comparable_tokens
-from film.compare.opposites import ANTONYMS, CLOSED_SETS
-from film.compare.words import WordRarity, near_words
+from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING
+from film.compare.order import sides_differ
+from film.compare.words import WordRarity, spelling_similarity
 from film.threads import usable_cores
 
 __all__ = ["DIFFERENCES", "PAIR_FEATURES", "pair_features"]
@@ -23,7 +24,9 @@ DIFFERENCES = ("number", "code", "unit", "negation", "antonym", "choice", "order
 PAIR_FEATURES = (
     "coverage of the longer",
     "coverage of the shorter",
+    "coverage apart",
     "replaced",
+    "only one replaced",
     "doubtful spelling",
     "number shared",
     "number missing",
@@ -33,6 +36,15 @@ PAIR_FEATURES = (
 """Names of the columns of `pair_features`."""
 
 _BLOCK_PAIRS = 2**16
+
+SHORTEST, LONGEST = 4, 40
+"""Letters of the words that are compared by spelling."""
+MOST_LETTERS = 5
+"""Letters that only one of two words of similar spelling has."""
+OPPOSED = 0.8
+"""How well a word matches its opposite if one of both texts is negated."""
+NEARLY_ALL = 0.85
+"""Coverage of the longer text from which on the order of words is compared."""
 
 Integers = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -50,7 +62,7 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
 
     Returns
     -------
-    features : ndarray of float64, shape (n_pairs, 14)
+    features : ndarray of float64, shape (n_pairs, 16)
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of `near_words`; numbers and codes (letters with digits) only if they
         are equal. *Coverage* is the weight of matched words over that of all words of the heavier
@@ -112,6 +124,24 @@ def _is_list(text: str) -> bool:
     return text.count(",") + text.count(";") >= 2
 
 
+class _Matches(NamedTuple):
+    """Matched words of pairs, as pair · vocabulary + word, and how alike they are."""
+
+    left: Integers
+    right: Integers
+    value: Floats
+
+    def where(self, mask: NDArray[np.bool_]) -> _Matches:
+        return _Matches(self.left[mask], self.right[mask], self.value[mask])
+
+    def joined(self, other: _Matches) -> _Matches:
+        return _Matches(
+            np.append(self.left, other.left),
+            np.append(self.right, other.right),
+            np.append(self.value, other.value),
+        )
+
+
 class _Words:
     """Token lists as numbers of a vocabulary, with the properties of its words."""
 
@@ -132,65 +162,140 @@ class _Words:
         self.number = marks(word[0] in "#@" and len(word) > 1 for word in words)
         self.unit = marks(word[0] == "%" and len(word) > 1 for word in words)
         has_digit = marks(any(map(str.isdigit, word)) for word in words)
-        self.is_code = has_digit & ~self.number
+        letter = marks(len(word) == 1 and word.isascii() and word not in "ai" for word in words)
+        self.is_code = (has_digit & ~self.number) | letter
         weight = np.append(rarity.weights(words), 0.0)[: self.size]
         self.weight = np.where(self.negation, 0.0, weight)
         self.known = np.append(rarity.are_words(words), False)[: self.size]
-        low, high, similarity = near_words(words)
-        self.near = _Links(low, high, similarity, self.size)
+        self.words = words
+        # 0 for words that are not compared by spelling.
+        is_short = (word.isalpha() and len(word) <= LONGEST for word in words)
+        self.length = np.array(
+            [len(w) * fits for w, fits in zip(words, is_short, strict=True)] or [0]
+        )
+        self.letters = np.array(
+            [sum(1 << (ord(c) % 32) for c in set(word)) for word in words] or [0]
+        )
+        self.first = np.array([ord(word[0]) for word in words] or [0])
         closed = [(a, b) for group in CLOSED_SETS for n, a in enumerate(group) for b in group[:n]]
-        self.antonyms, self.choices = (self._links(pairs) for pairs in (ANTONYMS, closed))
+        negated = [(word, word[found.end() :]) for word in words if (found := NEGATING.match(word))]
+        self.antonyms = self._links([*ANTONYMS, *negated])
+        self.choices = self._links(closed)
         counts = np.repeat(np.arange(len(texts)), sizes)[self.negation[self.codes]]
         self.n_negations = np.bincount(counts, minlength=len(texts))
 
     def _links(self, pairs: Iterable[tuple[str, ...]]) -> _Links:
         codes = [(self.code.get(a, -1), self.code.get(b, -1)) for a, b in pairs]
         known = np.array([pair for pair in codes if min(pair) >= 0], dtype=np.intp).reshape(-1, 2)
-        return _Links(known[:, 0], known[:, 1], np.ones(len(known)), self.size)
+        return _Links(known[:, 0], known[:, 1], np.full(len(known), OPPOSED), self.size)
 
     def compare(self, left: Integers, right: Integers, are_lists: NDArray[np.bool_]) -> Floats:
         """Return the features of pairs of text numbers."""
-        n = len(left)
-        weight = self.weight
+        n, size, weight = len(left), self.size, self.weight
         keys = self._keys(left), self._keys(right)
         mass = [self._sum(side, weight, n) for side in keys]
         shared = keys[0][_are_among(keys[0], keys[1])]
         rest = [side[~_are_among(side, shared)] for side in keys]
-        near = self.near.matches(rest[0], rest[1])
-        pair = near[0] // self.size
+        antonyms, choices = (links.matches(*rest) for links in (self.antonyms, self.choices))
+        denied = self.n_negations[left] % 2 != self.n_negations[right] % 2
+        # "Not open" means "closed".
+        cancel = denied[antonyms.left // size]
+        same, antonyms = antonyms.where(cancel), antonyms.where(~cancel)
+        denied[same.left // size] = False
+        near = self._spelt_alike(
+            _without(rest[0], same.left, antonyms.left, choices.left),
+            _without(rest[1], same.right, antonyms.right, choices.right),
+        )
+        known = self.known[near.left % size] & self.known[near.right % size]
+        doubtful = near.where(known & (near.value < 0.95))
+        near = near.joined(same)
         matched = self._sum(shared, weight, n)
         coverage = [
-            (matched + np.bincount(pair, near[2] * weight[side % self.size], minlength=n))
+            (matched + np.bincount(side // size, near.value * weight[side % size], minlength=n))
             / np.maximum(total, 1e-9)
-            for side, total in zip(near[:2], mass, strict=True)
+            for side, total in zip((near.left, near.right), mass, strict=True)
         ]
-        near_weight = np.minimum(weight[near[0] % self.size], weight[near[1] % self.size])
-        doubtful = self.known[near[0] % self.size] & self.known[near[1] % self.size]
-        doubtful &= near[2] < 0.95
-        rest = [
-            side[~_are_among(side, np.sort(used))]
-            for side, used in zip(rest, near[:2], strict=True)
-        ]
+        lighter = np.minimum(weight[doubtful.left % size], weight[doubtful.right % size])
+        doubtful_mass = np.bincount(doubtful.left // size, lighter, minlength=n)
+        rest = [_without(rest[0], near.left), _without(rest[1], near.right)]
         heavier = np.maximum(np.maximum(*mass), 1e-9)
         unmatched = [self._sum(side, weight, n) for side in rest]
         numbers, codes, units = (
             [self._sum(side, mask.astype(np.float64), n) for side in (*rest, shared)]
             for mask in (self.number, self.is_code, self.unit)
         )
+        # What differs by itself says nothing on how much else is shared.
+        by_itself = self.number | self.is_code | self.unit
+        apart = [
+            total
+            - self._sum(side[by_itself[side % size]], weight, n)
+            - self._sum(opposed, weight, n)
+            for total, side, opposed in zip(
+                mass,
+                rest,
+                (
+                    np.concatenate([antonyms.left, choices.left]),
+                    np.concatenate([antonyms.right, choices.right]),
+                ),
+                strict=True,
+            )
+        ]
+        sizes = np.diff(self.edges)
+        one_replaced = sizes[left] == sizes[right]
+        for side in rest:
+            one_replaced &= np.bincount(side // size, minlength=n) == 1
+        heaviest = [self._heaviest(side, n) for side in (*rest, *keys)]
+        share_replaced = np.minimum(*heaviest[:2]) / np.maximum(np.maximum(*heaviest[2:]), 1e-9)
         columns = [
             np.minimum(*coverage),
             np.maximum(*coverage),
+            np.minimum(
+                *(
+                    np.minimum(share * total / np.maximum(remaining, 1e-9), 1)
+                    for share, total, remaining in zip(coverage, mass, apart, strict=True)
+                )
+            ),
             np.minimum(*unmatched) / heavier,
-            np.bincount(pair, near_weight * doubtful, minlength=n) / heavier,
+            share_replaced * one_replaced,
+            doubtful_mass / heavier,
             numbers[2] > 0,
             numbers[0] != numbers[1],
             codes[2] > 0,
             *(np.minimum(kind[0], kind[1]) > 0 for kind in (numbers, codes, units)),
-            self.n_negations[left] % 2 != self.n_negations[right] % 2,
-            *(self._opposed(links, rest, n) for links in (self.antonyms, self.choices)),
-            self._exchanged(left, right, are_lists),
+            denied,
+            *(np.bincount(found.left // size, minlength=n) > 0 for found in (antonyms, choices)),
+            self._turned(left, right, np.minimum(*coverage), are_lists),
         ]
         return np.column_stack(columns).astype(np.float64)
+
+    def _spelt_alike(self, left: Integers, right: Integers) -> _Matches:
+        """Match words of the two texts of each pair one to one by spelling, the closest first."""
+        size = self.size
+        first, others = (side[self.length[side % size] >= SHORTEST] for side in (left, right))
+        ends = np.searchsorted(others // size, first // size, side="right")
+        n_others = ends - np.searchsorted(others // size, first // size)
+        owner = np.repeat(first, n_others)
+        partner = others[np.arange(len(owner)) + np.repeat(ends - np.cumsum(n_others), n_others)]
+        a, b = owner % size, partner % size
+        fits = np.bitwise_count(self.letters[a] ^ self.letters[b]) <= MOST_LETTERS
+        fits &= (self.first[a] == self.first[b]) | (np.maximum(self.length[a], self.length[b]) >= 6)
+        owner, partner, a, b = owner[fits], partner[fits], a[fits], b[fits]
+        combined, inverse = np.unique(
+            np.minimum(a, b) * size + np.maximum(a, b), return_inverse=True
+        )
+        a, b = combined // size, combined % size
+        similarity = spelling_similarity(
+            [self.words[code] for code in a.tolist()],
+            [self.words[code] for code in b.tolist()],
+            ~(self.known[a] & self.known[b]),
+        )[inverse]
+        alike = similarity > 0
+        return _one_to_one(owner[alike], partner[alike], similarity[alike])
+
+    def _heaviest(self, keys: Integers, n: int) -> Floats:
+        heaviest = np.zeros(n)
+        np.maximum.at(heaviest, keys // self.size, self.weight[keys % self.size])
+        return heaviest
 
     def _keys(self, which: Integers) -> Integers:
         """Return the distinct words of the text of each pair, as pair · vocabulary + word."""
@@ -205,22 +310,14 @@ class _Words:
         total: Any = np.bincount(keys // self.size, values[keys % self.size], minlength=n)
         return total
 
-    def _opposed(self, links: _Links, rest: list[Integers], n: int) -> NDArray[np.bool_]:
-        found = links.matches(rest[0], rest[1])[0] // self.size
-        return np.bincount(found, minlength=n) > 0
-
-    def _exchanged(
-        self, left: Integers, right: Integers, are_lists: NDArray[np.bool_]
+    def _turned(
+        self, left: Integers, right: Integers, coverage: Floats, are_lists: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Whether the texts differ only in two words that changed places."""
+        """Whether words of texts that share nearly all of them changed sides."""
         found = np.zeros(len(left), dtype=bool)
-        sizes = np.diff(self.edges)
-        alike = (sizes[left] == sizes[right]) & ~are_lists[left] & ~are_lists[right]
-        for row in np.flatnonzero(alike).tolist():
-            a, b = self.texts[left[row]], self.texts[right[row]]
-            if a != b and sorted(a) == sorted(b):
-                moved = [x for x, y in zip(a, b, strict=True) if x != y]
-                found[row] = len(moved) == 2 and not any(x[0] in "#@%!" for x in moved)
+        near = (coverage >= NEARLY_ALL) & ~are_lists[left] & ~are_lists[right]
+        for row in np.flatnonzero(near).tolist():
+            found[row] = sides_differ(self.texts[left[row]], self.texts[right[row]])
         return found
 
 
@@ -229,6 +326,10 @@ def _are_among(keys: Integers, others: Integers) -> NDArray[np.bool_]:
     if not len(others):
         return np.zeros(len(keys), dtype=bool)
     return others[np.minimum(np.searchsorted(others, keys), len(others) - 1)] == keys
+
+
+def _without(keys: Integers, *gone: Integers) -> Integers:
+    return keys[~_are_among(keys, np.sort(np.concatenate(gone)))]
 
 
 class _Links:
@@ -242,7 +343,7 @@ class _Links:
         self._starts = np.searchsorted(ends[order], np.arange(size + 1))
         self._size = size
 
-    def matches(self, left: Integers, right: Integers) -> tuple[Integers, Integers, Floats]:
+    def matches(self, left: Integers, right: Integers) -> _Matches:
         """Match linked words of the two texts of each pair one to one, the closest first."""
         n_links = np.diff(self._starts)[left % self._size]
         owner = np.repeat(left, n_links)
@@ -250,11 +351,15 @@ class _Links:
         link = first + np.arange(len(owner))
         partner = owner // self._size * self._size + self._other[link]
         there = _are_among(partner, right)
-        owner, partner, value = owner[there], partner[there], self._value[link[there]]
-        order = np.argsort(-value, kind="stable")
-        owner, partner, value = owner[order], partner[order], value[order]
-        best = np.zeros((2, len(owner)), dtype=bool)
-        for row, keys in zip(best, (owner, partner), strict=True):
-            row[np.unique(keys, return_index=True)[1]] = True
-        kept = best.all(axis=0)
-        return owner[kept], partner[kept], value[kept]
+        return _one_to_one(owner[there], partner[there], self._value[link[there]])
+
+
+def _one_to_one(owner: Integers, partner: Integers, value: Floats) -> _Matches:
+    """Keep matches of words that are the closest of both."""
+    order = np.argsort(-value, kind="stable")
+    owner, partner, value = owner[order], partner[order], value[order]
+    best = np.zeros((2, len(owner)), dtype=bool)
+    for row, keys in zip(best, (owner, partner), strict=True):
+        row[np.unique(keys, return_index=True)[1]] = True
+    kept = best.all(axis=0)
+    return _Matches(owner[kept], partner[kept], value[kept])

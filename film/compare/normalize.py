@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from decimal import Decimal
 
 __all__ = ["comparable_tokens"]
 
@@ -41,8 +42,26 @@ _WORD_NUMBERS = {
         ),
         (100, "hundred"),
         (1000, "thousand"),
+        (2, "ii"),
+        (3, "iii"),
+        (4, "iv"),
+        (7, "vii"),
+        (8, "viii"),
+        (9, "ix"),
     ]
 }
+_IRREGULAR = """
+child children childs childrens/man men mens/woman women womens/foot feet/tooth teeth/mouse
+mice/person people persons peoples/life lives/wife wives/knife knives/leaf leaves/shelf shelves/be
+been being/become became/begin began begun/break broke broken/bring brought/build built/buy
+bought/catch caught/choose chose chosen/come came/drive drove driven/eat ate eaten/fall fell
+fallen/feel felt/find found/fly flew flown/forget forgot forgotten/get got gotten/give gave
+given/go went gone/grow grew grown/hear heard/hold held/keep kept/know knew known/lend lent/lose
+lost/make made/mean meant/meet met/pay paid/ride rode ridden/run ran/say said/see saw seen/sell
+sold/send sent/sit sat/sleep slept/speak spoke spoken/spend spent/stand stood/steal stole
+stolen/swim swam swum/take took taken/teach taught/tell told/think thought/throw threw
+thrown/understand understood/wear wore worn/win won/write wrote written/
+"""
 _FORMS = {
     "limited": "ltd",
     "incorporated": "inc",
@@ -58,6 +77,16 @@ _FORMS = {
     "hows": "how",
     "whos": "who",
     "okay": "ok",
+    "department": "dept",
+    "doctor": "dr",
+    "approximately": "approx",
+    "professor": "prof",
+    "apartment": "apt",
+    "suite": "ste",
+    "highway": "hwy",
+    "international": "intl",
+    "university": "univ",
+    **{form: words.split()[0] for words in _IRREGULAR.split("/") for form in words.split()[1:]},
 }
 _UNITS = {
     spelling: f"%{spellings.split()[0]}"
@@ -96,10 +125,24 @@ _UNITS = {
     ]
     for spelling in spellings.split()
 }
-_SHORT_UNITS = frozenset(spelling for spelling in _UNITS if len(spelling) <= 3)
-"""Units only after a number: elsewhere they are letters or other words."""
-
 _LONG_UNITS = {spelling: unit for spelling, unit in _UNITS.items() if len(spelling) > 3}
+"""Units without a number as well: shorter ones are letters or other words."""
+
+_BASE_UNITS = {
+    "%kg": ("%g", "1e3"),
+    "%mg": ("%g", "1e-3"),
+    "%km": ("%m", "1e3"),
+    "%cm": ("%m", "1e-2"),
+    "%mm": ("%m", "1e-3"),
+    "%ml": ("%l", "1e-3"),
+    "%tb": ("%gb", "1e3"),
+    "%mb": ("%gb", "1e-3"),
+    "%mhz": ("%hz", "1e6"),
+    "%ghz": ("%hz", "1e9"),
+    "%kw": ("%w", "1e3"),
+    "%h": ("%min", "60"),
+}
+_POWERS = {"hundred": "1e2", "thousand": "1e3", "million": "1e6", "billion": "1e9"}
 _SIGNS = {"$": " usd ", "€": " eur ", "£": " gbp ", "%": " percent ", "&": " and "}
 _MONTHS = {
     name: number
@@ -186,8 +229,10 @@ def comparable_tokens(text: str) -> list[str]:
             tokens[-1] += "%"
         elif token in _SPLIT:
             tokens += _SPLIT[token]
-        elif token in _SHORT_UNITS and tokens and tokens[-1][0] == "#":
-            tokens.append(_UNITS[token])
+        elif token in _UNITS and tokens and tokens[-1][0] == "#":
+            tokens[-1:] = _quantity(tokens[-1], _UNITS[token])
+        elif token in _POWERS and tokens and tokens[-1][0] == "#":
+            tokens[-1] = _times(tokens[-1], _POWERS[token])
         elif token in _WORD_NUMBERS:
             tokens.append(_WORD_NUMBERS[token])
         elif token in _LONG_UNITS:
@@ -225,4 +270,17 @@ def _number_tokens(token: str) -> list[str]:
     digits = re.sub(r"\.0+$", "", number.group())
     if len(digits.lstrip("-")) <= 2:
         digits = str(int(digits))
-    return [f"#{digits}", _UNITS[after]] if after in _UNITS else [f"#{digits}"]
+    return _quantity(f"#{digits}", _UNITS[after]) if after in _UNITS else [f"#{digits}"]
+
+
+def _quantity(number: str, unit: str) -> list[str]:
+    """Return a number and its unit, in the base unit if there is one."""
+    base, factor = _BASE_UNITS.get(unit, (unit, ""))
+    return [_times(number, factor) if factor else number, base]
+
+
+def _times(number: str, factor: str) -> str:
+    """Multiply a number that is not one of several parts, such as a version."""
+    if re.fullmatch(r"#-?\d{1,15}(\.\d{1,15})?", number) is None:
+        return number
+    return f"#{(Decimal(number[1:]) * Decimal(factor)).normalize():f}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 ANTONYMS = [
     tuple(pair.split("/"))
     for pair in """
@@ -9,27 +11,38 @@ ANTONYMS = [
     advantage/disadvantage advantages/disadvantages after/before allow/forbid allowed/forbidden
     always/never arrival/departure arrivals/departures arrive/depart attach/detach
     available/unavailable bad/good begin/end best/worst better/worse big/small black/white
-    borrow/lend bottom/top boy/girl boys/girls brother/sister buy/sell cheap/expensive clean/dirty
-    closed/open close/open closed/opened cold/hot complete/incomplete connect/disconnect cons/pros
-    correct/incorrect correct/wrong credit/debit dark/light daughter/son dead/alive
-    decrease/increase decreased/increased decreases/increases decreasing/increasing
-    decrypt/encrypt deep/shallow deposit/withdraw deposit/withdrawal difficult/easy
-    disable/enable disabled/enabled dislike/like down/up download/upload dry/wet early/late
-    earlier/later east/west eastern/western empty/full end/start even/odd evening/morning
-    export/import external/internal fall/rise false/true fast/slow faster/slower father/mother
-    female/male first/last front/back gain/lose gained/lost give/take happy/sad happy/unhappy
-    hard/easy hard/soft hate/love heavy/light high/low higher/lower highest/lowest husband/wife
-    illegal/legal impossible/possible in/out income/expense indoor/outdoor input/output
-    inside/outside install/uninstall large/small larger/smaller largest/smallest left/right
-    legal/illegal less/more lock/unlock locked/unlocked long/short longer/shorter lose/win
-    loss/profit lost/won loud/quiet lower/raise lower/upper man/woman married/single max/min
-    maximum/minimum men/women narrow/wide negative/positive new/old newer/older night/day
-    north/south northern/southern off/on older/younger old/young over/under poor/rich
-    private/public pull/push raise/reduce receive/send received/sent right/wrong rough/smooth
-    safe/dangerous start/stop strong/weak summer/winter tall/short thick/thin yes/no
+    borrow/lend bottom/top boy/girl boys/girls brother/sister buy/sell cheap/expensive
+    clean/dirty closed/open close/open closed/opened cold/hot complete/incomplete
+    connect/disconnect cons/pros correct/incorrect correct/wrong credit/debit dark/light
+    daughter/son dead/alive decrease/increase decreased/increased decreases/increases
+    decreasing/increasing decrypt/encrypt deep/shallow deposit/withdraw deposit/withdrawal
+    difficult/easy disable/enable disabled/enabled dislike/like down/up download/upload dry/wet
+    early/late earlier/later east/west eastern/western empty/full end/start even/odd
+    evening/morning export/import external/internal fall/rise false/true fast/slow fat/thin
+    faster/slower father/mother female/male first/last front/back gain/lose gained/lost
+    give/take happy/sad happy/unhappy hard/easy hard/soft hate/love heavy/light high/low
+    higher/lower highest/lowest husband/wife illegal/legal impossible/possible in/out
+    income/expense indoor/outdoor input/output inside/outside install/uninstall large/small
+    larger/smaller largest/smallest left/right legal/illegal less/more lock/unlock
+    locked/unlocked long/short longer/shorter lose/win loss/profit loud/quiet lower/raise
+    lower/upper man/woman married/single max/min maximum/minimum narrow/wide negative/positive
+    new/old newer/older night/day north/south northern/southern off/on older/younger old/young
+    over/under poor/rich private/public pull/push raise/reduce receive/send received/sent
+    right/wrong rough/smooth safe/dangerous start/stop strong/weak summer/winter tall/short
+    thick/thin yes/no accurate/inaccurate agree/disagree agreed/disagreed
+    appropriate/inappropriate approve/disapprove connected/disconnected consistent/inconsistent
+    dead/living dependent/independent direct/indirect honest/dishonest ill/well
+    literate/illiterate logical/illogical loyal/disloyal mature/immature moral/immoral
+    obey/disobey patient/impatient perfect/imperfect personal/impersonal polite/impolite
+    proper/improper rational/irrational regular/irregular relevant/irrelevant
+    responsible/irresponsible satisfied/dissatisfied secure/insecure sick/well
+    sufficient/insufficient valid/invalid visible/invisible
     """.split()
 ]
 """Pairs of words; either turns the meaning of a text that has the other."""
+
+NEGATING = re.compile(r"(?:un|non)(?!less$|til$|der)(?=[a-z]{3})")
+"""Beginning of a word that is the opposite of its rest."""
 
 CLOSED_SETS = [
     line.split()
@@ -38,6 +51,7 @@ CLOSED_SETS = [
         "january february march april june july august september october november december",
         "red blue green yellow black white silver gold pink purple orange brown gray beige navy",
         "small medium large xl xxl xs",
+        "all some most half",
         "north south east west",
         "spring summer autumn winter",
         "morning afternoon evening night",

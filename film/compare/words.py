@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import gzip
 import importlib.resources
-from collections import Counter, defaultdict
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import DamerauLevenshtein
 from rapidfuzz.process import cpdist
 
-__all__ = ["WordRarity", "near_words"]
+__all__ = ["WordRarity", "spelling_similarity"]
 
 PRIOR_TEXTS = 500
 """Weight of general English in the rarity of words, as a number of texts."""
@@ -28,8 +29,12 @@ POLITE = frozenset(
 
 _ENDINGS = frozenset(["", *"s es ed d ing er ers ly n e en y ies ied ion ions al".split()])
 """Of at most four letters."""
-_LARGEST_FAMILY = 50
-"""Number of words that share all but one letter above which they are not compared."""
+_BRITISH = re.compile(
+    r"(?<=[a-z]{2})(our)(?=s?$|ed$|ing$|ite|able|ful)|(?<=[a-z]{2})(is)(?=e[sdr]?$|ing$|ation)"
+    r"|(?<=[a-z]{2})(yse)(?=[sd]?$)|(?<=[a-z]{2})(tre)(?=s?$)|(?<=[a-z]{2})(ogue)(?=s?$)"
+    r"|(?<=[a-z]{4})(ll)(?=ed$|ing$|ers?$)|(ence)$|^(aero)(?=plane)"
+)
+_AMERICAN = ("", "or", "iz", "yze", "ter", "og", "l", "ense", "air")
 
 
 @functools.cache
@@ -110,61 +115,52 @@ class WordRarity:
         return np.array([word in common or self.counts[word] >= 5 for word in words], dtype=bool)
 
 
-def near_words(
-    words: Sequence[str],
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Find pairs of words that are one edit apart or differ in their ending only.
+def spelling_similarity(
+    first: Sequence[str], second: Sequence[str], may_be_misspelt: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Compare pairs of different words by their spelling.
 
     Parameters
     ----------
-    words : sequence of str
-        Distinct words. Words of letters, at least four, are compared.
+    first, second : sequence of str
+        The words of each pair, of letters only.
+    may_be_misspelt : ndarray of bool, shape (n,)
+        Whether one of the words is hardly a word, so that two edits in eight letters are allowed.
 
     Returns
     -------
-    first, second : ndarray of int, shape (m,)
-        Positions of the words of each pair, ``first < second``.
-    similarity : ndarray of float, shape (m,)
-        0.95 for the same stem, 0.9 for one edit (a letter inserted, deleted, replaced, or two
-        neighbouring letters exchanged).
-
-    Notes
-    -----
-    Words that are one edit apart are equal after leaving out one letter each (at most), so they
-    are found in time linear in the number of letters.
+    similarity : ndarray of float64, shape (n,)
+        0.97 for British and American spelling of one word, 0.95 for the same stem, 0.9 for one edit
+        (a letter inserted, deleted, replaced, or two neighbouring letters exchanged), 0.85 for two
+        edits; otherwise 0. Words of fewer than six letters differ by an edit only if they start
+        with the same letter, since misspellings rarely change it.
 
     Examples
     --------
-    >>> from film.compare import near_words
-    >>> first, second, similarity = near_words(["recieve", "receive", "stain", "stains"])
-    >>> first.tolist(), second.tolist(), similarity.tolist()
-    ([0, 2], [1, 3], [0.9, 0.95])
+    >>> import numpy as np
+    >>> from film.compare import spelling_similarity
+    >>> first, second = ["recieve", "stain", "colour"], ["receive", "stains", "color"]
+    >>> spelling_similarity(first, second, np.zeros(3, dtype=bool)).tolist()
+    [0.9, 0.95, 0.97]
     """
-    families: defaultdict[str, list[int]] = defaultdict(list)
-    for number, word in enumerate(words):
-        if 4 <= len(word) <= 40 and word.isalpha():
-            variants = {word[:i] + word[i + 1 :] for i in range(len(word))}
-            stems = (word[: len(word) - n] for n in range(5) if len(word) - n >= 3)
-            variants.update(f"{stem}~" for stem in stems if word[len(stem) :] in _ENDINGS)
-            variants.add(word)
-            for variant in variants:
-                families[variant].append(number)
-    found = {
-        (low, high)
-        for family in families.values()
-        if 1 < len(family) <= _LARGEST_FAMILY
-        for place, high in enumerate(family)
-        for low in family[:place]
-    }
-    pairs = np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
-    first, second = ([str(words[i]) for i in pairs[:, side].tolist()] for side in (0, 1))
     distance = cpdist(first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32)
-    both: list[tuple[str, str]] = list(zip(first, second, strict=True))
-    same_stem = np.array([_same_stem(a, b) for a, b in both], dtype=bool)
-    # Misspellings rarely change the first letter.
-    long = np.array([max(len(a), len(b)) >= 6 or a[0] == b[0] for a, b in both], dtype=bool)
-    kept = same_stem | ((distance <= 1) & long)
-    return pairs[kept, 0], pairs[kept, 1], np.where(same_stem, 0.95, 0.9)[kept]
+    found = np.zeros(len(first))
+    for place, (a, b) in enumerate(zip(first, second, strict=True)):
+        length = max(len(a), len(b))
+        one_edit = distance[place] == 1 and (length >= 6 or a[0] == b[0])
+        two_edits = distance[place] == 2 and length >= 8 and may_be_misspelt[place]
+        if american(a) == american(b):
+            found[place] = 0.97
+        elif _same_stem(a, b):
+            found[place] = 0.95
+        elif one_edit or two_edits:
+            found[place] = 0.9 if one_edit else 0.85
+    return found
+
+
+def american(word: str) -> str:
+    """Return the American spelling of a British word, as far as a few rules go."""
+    return _BRITISH.sub(lambda match: _AMERICAN[match.lastindex or 0], word)
 
 
 def _same_stem(first: str, second: str) -> bool:

@@ -1,4 +1,5 @@
 from .assignment import one_to_one as one_to_one
+from .differences import describe_differences as describe_differences
 from .general import GENERAL_FEATURES as GENERAL_FEATURES
 from .general import MEANING_FEATURES as MEANING_FEATURES
 from .general import NOTHING_SHARED as NOTHING_SHARED

@@ -35,6 +35,7 @@ GENERAL_FEATURES: dict[str, int] = {
     "coverage of the shorter": 1,
     "cosine": 1,
     "replaced": -1,
+    "only one replaced": -1,
     "doubtful spelling": -1,
     "rank, with numbers": -1,
     "margin, with numbers": 1,
@@ -53,6 +54,7 @@ _BY_COVERAGE = ("replaced", "doubtful spelling", *(f"{name} differs" for name in
 MEANING_FEATURES: dict[str, int] = {
     "meaning": 1,
     "meaning or coverage": 1,
+    "only one replaced": -1,
     "number shared": 1,
     "code shared": 1,
     **{f"{name}, by coverage": -1 for name in _BY_COVERAGE},
@@ -153,7 +155,7 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
 
     Parameters
     ----------
-    pairs : ndarray of float64, shape (n, 14)
+    pairs : ndarray of float64, shape (n, 16)
         From `film.compare.pair_features`.
     cosines : ndarray of float64, shape (n,)
         Cosines of the texts.
@@ -170,7 +172,6 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
     """
     column = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
     numeric = record_share(number_share)
-    longer = column["coverage of the longer"]
     rank, margin = near[:, 0] / np.log(6), np.clip(near[:, 1], -0.5, 0.5)
     number = column["number differs"]
     others = np.max([column[f"{name} differs"] for name in DIFFERENCES[1:]], axis=0)
@@ -183,8 +184,9 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
         "number missing": column["number missing"] * (1 - numeric),
         "number differs": number * (1 - numeric),
         "number differs, with numbers": number * numeric,
-        "any difference, by coverage": np.maximum(number * (1 - numeric), others) * longer**2,
-        "nothing shared": _nothing_shared(longer, cosines),
+        "any difference, by coverage": np.maximum(number * (1 - numeric), others)
+        * column["coverage apart"] ** 2,
+        "nothing shared": _nothing_shared(column["coverage of the longer"], cosines),
     }
     return np.column_stack([values[name] for name in GENERAL_FEATURES])
 
@@ -205,11 +207,11 @@ def meaning_features(pairs: Floats, cosines: Floats, meanings: Floats) -> Floats
         The columns of `MEANING_FEATURES`.
     """
     values = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
-    longer = values["coverage of the longer"]
+    longer, apart = values["coverage of the longer"], values["coverage apart"]
     values["doubtful spelling"] = np.minimum(5 * values["doubtful spelling"], 1)
     differs = np.max([values[f"{name} differs"] for name in DIFFERENCES], axis=0)
-    values |= {f"{name}, by coverage": values[name] * longer**2 for name in _BY_COVERAGE}
-    values["any difference, by coverage"] = differs * longer**2
+    values |= {f"{name}, by coverage": values[name] * apart**2 for name in _BY_COVERAGE}
+    values["any difference, by coverage"] = differs * apart**2
     values["meaning"] = meanings
     values["meaning or coverage"] = np.maximum(meanings, longer)
     values["nothing shared"] = _nothing_shared(longer, np.maximum(cosines, meanings))
@@ -280,7 +282,7 @@ def pair_kinds(pairs: Floats) -> NDArray[np.object_]:
 
     Parameters
     ----------
-    pairs : ndarray of float64, shape (n, 14)
+    pairs : ndarray of float64, shape (n, 16)
         From `film.compare.pair_features`.
 
     Returns
@@ -293,9 +295,9 @@ def pair_kinds(pairs: Floats) -> NDArray[np.object_]:
     """
     column = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
     kinds = np.full(len(pairs), "similar", dtype=object)
-    nothing_replaced = column["replaced"] == 0
+    nothing_replaced = (column["replaced"] == 0) & (column["doubtful spelling"] == 0)
     kinds[nothing_replaced & (column["coverage of the longer"] >= 0.9)] = "spelling"
-    close = column["coverage of the longer"] >= 2 / 3
+    close = column["coverage apart"] >= 2 / 3
     names = {"antonym": "opposite"}
     for name in reversed(DIFFERENCES):
         differs = column[f"{name} differs"] > 0

@@ -54,8 +54,10 @@ def page_data(
         "texts": texts,
         "merges": _merges(groups.merges, len(finder.texts_), of_row, len(texts)),
         "pairs": [
-            (*pair, score)
-            for pair, score in zip(pairs, found.scores[similar].tolist(), strict=True)
+            (*pair, score, *_difference(kind))
+            for pair, score, kind in zip(
+                pairs, found.scores[similar].tolist(), found.kind[similar].tolist(), strict=True
+            )
         ],
         "alignments": aligned,
         "tokens": tokens,
@@ -72,18 +74,19 @@ def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
     """
     texts: list[dict[str, Any]] = []
     first: dict[int, int] = {}
-    pairs: list[tuple[int, int, float]] = []
+    pairs: list[tuple[Any, ...]] = []
     by_row = np.argsort(found.pairs[:, 0], kind="stable")
     for place in by_row.tolist():
         new = int(found.pairs[place, 0])
         if new not in first:
             first[new] = len(texts)
             texts.append(_entry(found, place, 0))
-        pairs.append((first[new], len(texts), float(found.scores[place])))
+        score, kind = float(found.scores[place]), found.kind[place]
+        pairs.append((first[new], len(texts), score, *_difference(kind)))
         texts.append(_entry(found, place, 1))
     merges = []
     node = {place: place for place in first.values()}
-    for new, old, score in sorted(pairs, key=lambda pair: -pair[2]):
+    for new, old, score, *_ in sorted(pairs, key=lambda pair: -pair[2]):
         merges.append((node[new], old, score))
         node[new] = len(texts) + len(merges) - 1
     return {
@@ -97,6 +100,10 @@ def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
         "n_rows": n_rows,
         "across": True,
     }
+
+
+def _difference(kind: str) -> list[str]:
+    return [kind] if kind.startswith("differs") else []
 
 
 def _entry(found: Any, place: int, side: int) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def verdict_html(verdict: Any) -> str:
         + f"; all others and the intercept ({verdict.offsets.get(name, 0.0):+.2f})</p>"
         for name, weighed in verdict.terms.items()
     ]
-    told = [note for note in (verdict.unseen, verdict.familiarity_note) if note]
+    told = [note for note in (verdict.difference, verdict.unseen, verdict.familiarity_note) if note]
     notes = "".join(f"<p>{escaped(note)}</p>" for note in told)
     return (
         f"<div><p><b>{percent(verdict.probability)} duplicate</b></p>{notes}{''.join(words)}"

@@ -36,8 +36,9 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
             A hierarchical clustering in order of decreasing score. A node below
             n = ``len(texts)`` is a text, node n + i is the i-th merge. The groups at threshold t
             use the merges with ``score >= t``.
-        pairs : list of (i, j, score)
-            Scores of compared texts, each pair at most once, with i and j in any order.
+        pairs : list of (i, j, score) or (i, j, score, kind)
+            Scores of compared texts, each pair at most once, with i and j in any order. A kind,
+            such as "differs in number", is shown next to the score.
         alignments : dict, optional
             ``"i,j"`` to a list of (k, l, contribution): token k of text i and token l of
             text j.
@@ -180,6 +181,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         ],
         "sameness": verdict.sameness
         and {"name": verdict.sameness.name, "effect": round(verdict.sameness.effect, 6)},
+        "difference": verdict.difference,
         "unseen": verdict.unseen,
         "familiarity": verdict.familiarity_note,
         "lines": [note for name in verdict.lines if (note := verdict.line_note(name))],

@@ -410,3 +410,17 @@ def test_policy_stops_what_slips_through(unchecked_browser):
     assert fetched == "stopped"
     # The log that the other tests find empty does hold violations.
     assert len(browser.driver.get_log("browser")) >= 3
+
+
+def test_what_sets_two_texts_apart_is_shown(browser):
+    data = corpus() | {
+        "texts": [{"id": str(i), "text": f"a phone {i}", "copies": []} for i in range(3)],
+        "merges": [(0, 1, 0.9), (3, 2, 0.8)],
+        "pairs": [(1, 0, 0.9, "differs in number"), (0, 2, 0.85), (1, 2, 0.8)],
+        "threshold": 0.5,
+    }
+    browser.open(duplicates_page(data))
+    browser.click(".group summary")
+    _, second, third = browser.all(".member")
+    assert "0.9" in second.text and "differs in number" in second.text
+    assert "0.85" in third.text and "differs" not in third.text

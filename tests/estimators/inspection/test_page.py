@@ -168,6 +168,7 @@ def test_an_entry_holds_the_steps_of_its_verdict():
         "baseline": 0.5,
         "steps": [{"kind": "feature", "name": "n", "value": 3, "typical": 0.25, "effect": -0.25}],
         "sameness": None,
+        "difference": "",
         "unseen": "",
         "familiarity": "",
         "lines": [],

@@ -270,6 +270,7 @@ def test_json_holds_everything(verdicts):
             data["unseen"],
             data["offsets"],
             data["familiarity"],
+            difference=data["difference"],
         )
         assert replace(again, words={}) == replace(verdict, words={})
         for name, words in verdict.words.items():
@@ -282,14 +283,15 @@ def test_text_says_the_strongest(verdicts):
     lines = str(verdict).splitlines()
     assert lines[0] == f"{verdict.probability:.1%} duplicate"
     assert lines[1:3] == [f"  {verdict.text1}", f"  {verdict.text2}"]
-    assert lines[3].startswith(f"  {percent(verdict.baseline):>7}  for a typical pair; then")
-    last = 3 + SHOWN_STEPS + 2
+    assert lines[3] == f"  {verdict.difference}" and "differs in" in verdict.difference
+    assert lines[4].startswith(f"  {percent(verdict.baseline):>7}  for a typical pair; then")
+    last = 4 + SHOWN_STEPS + 2
     assert lines[last] == f"  {percent(verdict.probability):>7}  for this pair"
-    for line, step in zip(lines[4:last], verdict.steps(), strict=True):
+    for line, step in zip(lines[5:last], verdict.steps(), strict=True):
         sign = "+" if step.effect > 0 else "-"
         assert line.startswith(f"  {percent(step.probability):>7} {sign}  {step.name}")
     step = verdict.steps()[0]
-    assert lines[4].endswith(f"{step.name} = {step.value:.3g} (typical {step.typical:.3g})")
+    assert lines[5].endswith(f"{step.name} = {step.value:.3g} (typical {step.typical:.3g})")
     term, weight = verdict.terms["words"][0]
     assert f"{term} {weight:+.2f}" in str(verdict)
     assert f"its cosine of {verdict.words['film'].similarity:.3f}: " in str(verdict)

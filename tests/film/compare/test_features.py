@@ -1,5 +1,6 @@
 """Features of pairs of texts, by sets of words and by example."""
 
+import itertools
 import random
 
 import numpy as np
@@ -10,8 +11,9 @@ from film.compare import (
     PAIR_FEATURES,
     WordRarity,
     comparable_tokens,
-    near_words,
     pair_features,
+    sides_differ,
+    spelling_similarity,
 )
 from film.compare.features import join_words
 from film.compare.opposites import ANTONYMS, CLOSED_SETS
@@ -23,6 +25,7 @@ FAMILIES = [
         "red blue",
         "increase decrease",
         "on off",
+        "healthy unhealthy",
         "not without",
         "receive recieve",
         "account acount accounts",
@@ -78,7 +81,8 @@ def kind_of(word):
         return "number"
     if word[0] == "%":
         return "unit"
-    return "code" if any(map(str.isdigit, word)) else "word"
+    is_letter = len(word) == 1 and word.isascii() and word not in "ai"
+    return "code" if any(map(str.isdigit, word)) or is_letter else "word"
 
 
 def slow_features(one, other, one_text, other_text, rarity):
@@ -86,16 +90,32 @@ def slow_features(one, other, one_text, other_text, rarity):
     weight = {
         word: 0.0 if word == "!not" else float(rarity.weights([word])[0]) for word in {*one, *other}
     }
-    words = sorted(weight)
-    first, second, value = near_words(words)
-    near = {}
-    for i, j, v in zip(first.tolist(), second.tolist(), value.tolist(), strict=True):
-        near[words[i], words[j]] = near[words[j], words[i]] = v
     shared = set(one) & set(other)
     left, right = set(one) - shared, set(other) - shared
-    links = [(a, b) for a in left for b in right if (a, b) in near]
-    if len({a for a, _ in links}) < len(links) or len({b for _, b in links}) < len(links):
+    closed = [(a, b) for group in CLOSED_SETS for a in group for b in group if a != b]
+    links = {"antonym": [], "choice": [], "near": []}
+    near = {}
+    for a, b in itertools.product(sorted(left), sorted(right)):
+        if {(a, b), (b, a)} & set(ANTONYMS) or {a, b} in ({w, f"un{w}"} for w in (a, b)):
+            links["antonym"].append((a, b))
+        elif (a, b) in closed:
+            links["choice"].append((a, b))
+        elif all(4 <= len(word) <= 40 and word.isalpha() for word in (a, b)):
+            misspelt = np.array([not rarity.are_words([a, b]).all()])
+            near[a, b] = spelling_similarity([a], [b], misspelt)[0]
+            if near[a, b]:
+                links["near"].append((a, b))
+    every = [link for some in links.values() for link in some]
+    if len({a for a, _ in every}) < len(every) or len({b for _, b in every}) < len(every):
         return None
+    denied = one.count("!not") % 2 != other.count("!not") % 2
+    opposed, doubtless = links["antonym"], set()
+    if denied and opposed:
+        denied, opposed, doubtless = False, [], set(opposed)
+        near |= dict.fromkeys(doubtless, 0.8)
+    links["near"] += doubtless
+    opposites = [*opposed, *links["choice"]]
+    links = links["near"]
     total = sorted(sum(weight[word] for word in side) for side in (set(one), set(other)))
     heavier = max(total[1], 1e-9)
     coverage = []
@@ -109,30 +129,33 @@ def slow_features(one, other, one_text, other_text, rarity):
     doubtful = sum(
         min(weight[a], weight[b])
         for (a, b), both in zip(links, known, strict=True)
-        if both and near[a, b] == 0.9
+        if both and near[a, b] < 0.95 and (a, b) not in doubtless
     )
     n = {
         kind: [sum(kind_of(w) == kind for w in side) for side in (left, right, shared)]
         for kind in ("number", "code", "unit")
     }
-    closed = [(a, b) for group in CLOSED_SETS for a in group for b in group if a != b]
-    opposed = [
-        any((a, b) in pairs or (b, a) in pairs for a in left for b in right)
-        for pairs in (set(ANTONYMS), set(closed))
-    ]
-    moved = [a for a, b in zip(one, other, strict=False) if a != b]
     lists = any(text.count(",") + text.count(";") >= 2 for text in (one_text, other_text))
-    order = sorted(one) == sorted(other) and len(moved) == 2 and not lists
-    order = order and all(kind_of(word) in ("word", "code") for word in moved)
+    apart = []
+    for side, rest, place in ((set(one), left, 0), (set(other), right, 1)):
+        gone = {word for word in rest if kind_of(word) in ("number", "code", "unit")}
+        gone |= {pair[place] for pair in opposites}
+        whole = sum(weight[word] for word in side)
+        remaining = max(whole - sum(weight[word] for word in gone), 1e-9)
+        apart.append(min(coverage[place] * max(whole, 1e-9) / remaining, 1))
+    heaviest = [max((weight[w] for w in side), default=0) for side in (left, right, one, other)]
+    rarest = min(heaviest[:2]) / max(*heaviest[2:], 1e-9)
+    only_one = len(left) == len(right) == 1 and len(one) == len(other)
     return [
-        *(min(coverage), max(coverage)),
+        *(min(coverage), max(coverage), min(apart)),
         min(sum(weight[word] for word in side) for side in (left, right)) / heavier,
+        rarest * only_one,
         doubtful / heavier,
         *(n["number"][2] > 0, n["number"][0] != n["number"][1], n["code"][2] > 0),
         *(min(n[kind][:2]) > 0 for kind in ("number", "code", "unit")),
-        one.count("!not") % 2 != other.count("!not") % 2,
-        *opposed,
-        order,
+        denied,
+        *(len(opposed) > 0, len(opposites) > len(opposed)),
+        min(coverage) >= 0.85 and not lists and sides_differ(one, other),
     ]
 
 
@@ -187,7 +210,9 @@ def test_equal_texts_and_empty_ones():
         ("number", "opens at 3 pm", "opens at 16:00", "opens at 15:00"),
         ("number", "a 5% share", "a 5 share", "a 5 percent share"),
         ("code", "printer M404dn", "printer M404dw", "printer m404DN"),
-        ("unit", "a cable of 2 m", "a cable of 2 cm", "a cable of 2 metres"),
+        ("number", "a cable of 2 m", "a cable of 2 cm", "a cable of 200 cm"),
+        ("unit", "a cable of 2 m", "a cable of 2 ft", "a cable of 2 metres"),
+        ("code", "size M shirt", "size L shirt", "size m shirt"),
         ("negation", "parcel was sent", "parcel was not sent", "the parcel was sent"),
         ("negation", "does not work", "does work", "doesn't work"),
         ("antonym", "increase the volume", "decrease the volume", "increase the sound"),
@@ -205,8 +230,30 @@ def test_what_differs(name, text, differing, twin):
 
 
 def test_the_order_of_a_list_does_not_matter():
-    assert features("red, cotton, shirt", "shirt, cotton, red")["order differs"] == 0
-    assert features("red cotton shirt", "shirt cotton red")["order differs"] == 1
+    assert features("a red, cotton, to shirt", "a shirt, cotton, to red")["order differs"] == 0
+    assert features("a red cotton to shirt", "a shirt cotton to red")["order differs"] == 1
+
+
+def test_a_negated_opposite_means_the_same():
+    found = features("the shop is not open", "the shop is closed")
+    assert not any(found[f"{name} differs"] for name in DIFFERENCES)
+    assert found["coverage of the longer"] > 0.8
+    assert features("the shop is open", "the shop is closed")["antonym differs"] == 1
+    assert features("the shop is not open", "the shop is not closed")["antonym differs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "differs"),
+    [
+        ("blockable", "unblockable", 1),
+        ("smokers", "nonsmokers", 1),
+        ("less", "unless", 0),
+        ("dergo", "undergo", 0),
+        ("do", "undo", 0),
+    ],
+)
+def test_a_word_that_begins_with_a_negation_is_an_opposite(word, other, differs):
+    assert features(f"they are {word}", f"they are {other}")["antonym differs"] == differs
 
 
 def test_an_antonym_that_both_texts_have_does_not_differ():

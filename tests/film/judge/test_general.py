@@ -45,15 +45,16 @@ def slow_general(row, cosine, rank, margin, share):
     """The features of one pair, written out."""
     x = dict(zip(PAIR_FEATURES, row, strict=True))
     numeric = min(max((share - 0.03) / 0.1, 0), 1)
-    longer, number = x["coverage of the longer"], x["number differs"]
+    apart, number = x["coverage apart"], x["number differs"]
     margin = max(-0.5, min(0.5, margin))
     others = [x[f"{name} differs"] for name in DIFFERENCES if name != "number"]
     shared = max(longer, cosine)
     return {
-        "coverage of the longer": longer,
+        "coverage of the longer": x["coverage of the longer"],
         "coverage of the shorter": x["coverage of the shorter"],
         "cosine": cosine,
         "replaced": x["replaced"],
+        "only one replaced": x["only one replaced"],
         "doubtful spelling": min(5 * x["doubtful spelling"], 1),
         "rank, with numbers": rank / np.log(6) * numeric,
         "margin, with numbers": margin * numeric,
@@ -63,8 +64,12 @@ def slow_general(row, cosine, rank, margin, share):
         "number differs": number * (1 - numeric),
         **{f"{name} differs": x[f"{name} differs"] for name in DIFFERENCES if name != "number"},
         "number differs, with numbers": number * numeric,
+<<<<<<< HEAD
         "any difference, by coverage": max(number * (1 - numeric), *others) * longer * longer,
         "nothing shared": 1 - shared / 0.15 if shared < 0.15 else 0,
+=======
+        "any difference, by coverage": max(number * (1 - numeric), *others) * apart * apart,
+>>>>>>> 3a45432 (Compare texts by sides, quantities, inflections and single replaced words, and say what sets a pair apart)
     }
 
 
@@ -103,7 +108,7 @@ def weighted(values, meaning):
 def test_features_and_log_odds_by_hand(share):
     rng = np.random.default_rng(0)
     pairs = rng.random((50, len(PAIR_FEATURES)))
-    pairs[:, 4:] = pairs[:, 4:] < 0.3
+    pairs[:, 6:] = pairs[:, 6:] < 0.3
     pairs[:10, :2] /= 10
     cosines, near = rng.random(50) ** 3, rng.random((50, 2)) * 2 - 0.8
     meanings = rng.random(50) ** 3
@@ -227,20 +232,21 @@ def test_sets_of_one_label_teach_nothing():
         ({"coverage_of_the_longer": 1}, "spelling"),
         ({"coverage_of_the_longer": 0.89}, "similar"),
         ({"coverage_of_the_longer": 0.95, "replaced": 0.01}, "similar"),
+        ({"coverage_of_the_longer": 0.95, "doubtful_spelling": 0.1}, "similar"),
         *(
-            ({"coverage_of_the_longer": 0.7, f"{name}_differs": 1}, f"differs in {name}")
+            ({"coverage_apart": 0.7, f"{name}_differs": 1}, f"differs in {name}")
             for name in DIFFERENCES
             if name != "antonym"
         ),
-        ({"coverage_of_the_longer": 0.7, "antonym_differs": 1}, "differs in opposite"),
-        ({"coverage_of_the_longer": 0.6, "number_differs": 1}, "similar"),
-        ({"coverage_of_the_longer": 1, "order_differs": 1}, "differs in order"),
+        ({"coverage_apart": 0.7, "antonym_differs": 1}, "differs in opposite"),
+        ({"coverage_apart": 0.6, "number_differs": 1}, "similar"),
+        ({"coverage_apart": 1, "order_differs": 1}, "differs in order"),
         (
-            {"coverage_of_the_longer": 0.8, "order_differs": 1, "number_differs": 1},
+            {"coverage_apart": 0.8, "order_differs": 1, "number_differs": 1},
             "differs in number",
         ),
         (
-            {"coverage_of_the_longer": 0.8, "unit_differs": 1, "choice_differs": 1},
+            {"coverage_apart": 0.8, "unit_differs": 1, "choice_differs": 1},
             "differs in unit",
         ),
     ],

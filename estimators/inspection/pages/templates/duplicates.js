@@ -4,6 +4,7 @@ const MEMBERS = 100;
 const ALIGNED = Object.keys(data.alignments).length > 0;
 const key = (i, j) => (i < j ? i * n + j : j * n + i);
 const directScores = new Map(pairs.map(([i, j, score]) => [key(i, j), score]));
+const differences = new Map(pairs.filter((pair) => pair[3]).map(([i, j, , kind]) => [key(i, j), kind]));
 const size = (i) => 1 + texts[i].copies.length;
 const total = data.n_rows ?? texts.reduce((sum, _, i) => sum + size(i), 0);
 
@@ -214,7 +215,10 @@ function scoreLabel(reference, i) {
   if (i === reference) return element("span", { class: "score quiet" }, "first text");
   const score = directScores.get(key(reference, i));
   if (score === undefined) return element("span", { class: "score quiet" }, "not compared");
-  return element("span", { class: "score" }, decimals(score));
+  const differs = differences.get(key(reference, i));
+  const label = element("span", { class: "score" }, decimals(score));
+  if (differs) label.append(element("span", { class: "differs" }, differs));
+  return label;
 }
 
 // Any text of a group can serve as the reference of the comparison.
@@ -284,6 +288,7 @@ function weakestLine(group) {
     element("strong", {}, "Weakest link: "),
     group.unscored ? "not compared" : decimals(group.lowest),
     ", ",
+    ...(differences.has(key(i, j)) ? [differences.get(key(i, j)), ", "] : []),
     quoted(i),
     " and ",
     quoted(j),

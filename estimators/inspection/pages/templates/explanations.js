@@ -131,6 +131,7 @@ function pairEntry({ pair, number }) {
   if (pair.title) facts.append(element("bdi", { class: "quiet" }, visible(pair.title)));
   const { parts, nodes } = sentences(pair);
   const entry = element("article", { class: "pair", "aria-label": `Pair ${whole(number)}` }, facts, ...nodes);
+  if (verdict?.difference) entry.append(element("p", { class: "difference" }, visible(verdict.difference)));
   const quiet = (text) => entry.append(element("p", { class: "quiet rest" }, text));
   if (Math.abs(pair.hidden ?? 0) >= 0.0005) quiet(`Special tokens, which are not shown, add ${signed(pair.hidden)}.`);
   if (pair.truncation) quiet(pair.truncation);

@@ -1,0 +1,42 @@
+"""Whether a change of the order turns what a text says, by example."""
+
+import pytest
+
+from film.compare import comparable_tokens, sides_differ
+
+TURNED = [
+    ("flight from Paris to Rome", "flight from Rome to Paris"),
+    ("translate German into modern Greek", "translate modern Greek into German"),
+    ("is coffee healthier than green tea", "is green tea healthier than coffee"),
+    ("move money from savings to my account", "move money from my account to savings"),
+    ("convert a Word file to PDF", "convert a PDF to a Word file"),
+    ("a cheap train from Vienna to Prague", "trains from Prague to Vienna, a cheap one"),
+    ("did Anna call Peter", "did Peter call Anna"),
+    ("Anna owes Ben money", "Ben owes Anna money"),
+    ("chapter 3 of volume 2", "chapter 2 of volume 3"),
+    ("the friend of a king", "the king of a friend"),
+]
+SAME = [
+    ("flight from Paris to Rome", "flight to Rome from Paris"),
+    ("a flight from Paris to Rome", "my flight from Paris to Rome"),
+    ("in Berlin, where can I buy stamps", "where can I buy stamps in Berlin"),
+    ("the cheapest phone with a good camera", "phone with a good camera, the cheapest"),
+    ("Smith John", "John Smith"),
+    ("cats and dogs are nice", "dogs and cats are nice"),
+    ("is Java or Python better", "is Python or Java better"),
+    ("blue cotton shirt", "shirt cotton blue"),
+    ("Canon 5D 24 MP black", "Canon black 24 MP 5D"),
+    ("on 2024-03-05 at home", "on 5 March 2024 at home"),
+    ("how to get from home to work", "how to get from home to work quickly"),
+    ("", ""),
+    ("", "lamp"),
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [*((*pair, True) for pair in TURNED), *((*pair, False) for pair in SAME)],
+)
+def test_sides_differ(one, other, expected):
+    first, second = comparable_tokens(one), comparable_tokens(other)
+    assert sides_differ(first, second) == sides_differ(second, first) == expected

@@ -1,0 +1,31 @@
+"""The line on what sets two texts apart, by example."""
+
+import pytest
+
+from film.judge import describe_differences
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("a 128 GB phone", "a 256gb phone", "differs in number: 128 / 256"),
+        ("a 2 kg bag", "a 2 lb bag", "differs in number: 2000, g / 2, lb"),
+        ("my acount", "My account!", "differs in spelling: acount / account"),
+        ("the café", "The cafe", "the words are the same"),
+        ("how to cook rice", "how to cook pasta", "differs in words: rice / pasta"),
+        ("how to cook rice", "cook rice", "differs in spelling: how, to / nothing"),
+        ("Paris to Rome", "Rome to Paris", "differs in order"),
+        ("it is open", "it is not open", "differs in negation: nothing / not"),
+        ("one two three four five six", "", "differs in words: 2, 3, 4, 5, 6 / nothing"),
+        (
+            "red sofa lamp tea cup pan",
+            "nut",
+            "differs in words: red, sofa, lamp, tea, cup, ... / nut",
+        ),
+    ],
+)
+def test_what_sets_texts_apart(first, second, expected):
+    assert describe_differences([first, second], [second, "y"])[0] == expected
+    left, _, right = expected.partition(": ")[2].partition(" / ")
+    turned = f"{expected.partition(': ')[0]}: {right} / {left}" if right else expected
+    assert describe_differences([second], [first]) == [turned]
