@@ -37,7 +37,7 @@ PAIR_FEATURES = (
 
 _BLOCK_PAIRS = 2**16
 
-SHORTEST, LONGEST = 4, 40
+SHORTEST, LONGEST = 3, 40
 """Letters of the words that are compared by spelling."""
 MOST_LETTERS = 5
 """Letters that only one of two words of similar spelling has."""

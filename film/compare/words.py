@@ -132,8 +132,8 @@ def spelling_similarity(
     similarity : ndarray of float64, shape (n,)
         0.97 for British and American spelling of one word, 0.95 for the same stem, 0.9 for one edit
         (a letter inserted, deleted, replaced, or two neighbouring letters exchanged), 0.85 for two
-        edits; otherwise 0. Words of fewer than six letters differ by an edit only if they start
-        with the same letter, since misspellings rarely change it.
+        edits; otherwise 0. Edits count in words of at least four letters; in those of fewer than
+        six, only if the first letters are equal, since misspellings rarely change them.
 
     Examples
     --------
@@ -147,7 +147,8 @@ def spelling_similarity(
     found = np.zeros(len(first))
     for place, (a, b) in enumerate(zip(first, second, strict=True)):
         length = max(len(a), len(b))
-        one_edit = distance[place] == 1 and (length >= 6 or a[0] == b[0])
+        may_slip = min(len(a), len(b)) >= 4 and (length >= 6 or a[0] == b[0])
+        one_edit = distance[place] == 1 and may_slip
         two_edits = distance[place] == 2 and length >= 8 and may_be_misspelt[place]
         if american(a) == american(b):
             found[place] = 0.97

@@ -242,7 +242,10 @@ def chairs(tmp_path):
 
 
 def test_the_kind_says_what_differs(chairs):
-    kinds = {(row["id1"], row["id2"]): row["kind"] for row in run("duplicates", chairs).rows}
+    kinds = {
+        (row["id1"], row["id2"]): row["kind"]
+        for row in run("duplicates", chairs, "--threshold", 0.1).rows
+    }
     assert kinds == {
         ("b1", "b3"): "copy",
         ("b1", "b2"): "spelling",
@@ -274,10 +277,11 @@ def test_each_row_has_one_partner_at_most(chairs, tmp_path):
 
 
 def test_rows_that_differ_in_a_number_stay_unless_merged(chairs):
-    ran = run("duplicates", chairs, "--keep", "first")
+    keep = ("--keep", "first", "--threshold", 0.1)
+    ran = run("duplicates", chairs, *keep)
     assert [row["id"] for row in ran.rows] == ["b1", "b4", "b5", "b6"]
     assert "1 pairs differ in a number" in ran.err and "--merge-differing" in ran.err
-    merged = run("duplicates", chairs, "--keep", "first", "--merge-differing")
+    merged = run("duplicates", chairs, *keep, "--merge-differing")
     assert [row["id"] for row in merged.rows] == ["b1", "b4", "b6"]
     assert "differ in a number" not in merged.err
 

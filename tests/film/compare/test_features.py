@@ -100,7 +100,7 @@ def slow_features(one, other, one_text, other_text, rarity):
             links["antonym"].append((a, b))
         elif (a, b) in closed:
             links["choice"].append((a, b))
-        elif all(4 <= len(word) <= 40 and word.isalpha() for word in (a, b)):
+        elif all(3 <= len(word) <= 40 and word.isalpha() for word in (a, b)):
             misspelt = np.array([not rarity.are_words([a, b]).all()])
             near[a, b] = spelling_similarity([a], [b], misspelt)[0]
             if near[a, b]:

@@ -38,7 +38,7 @@ def similarity_by_hand(a, b, may_be_misspelt):
     if same_stem(a, b):
         return 0.95
     if b in edits:
-        return 0.9 if length >= 6 or a[0] == b[0] else 0
+        return 0.9 if min(len(a), len(b)) >= 4 and (length >= 6 or a[0] == b[0]) else 0
     return 0.85 if may_be_misspelt and length >= 8 and edits & one_edit(b) else 0
 
 
@@ -80,6 +80,8 @@ def test_similarity_of_spelling_is_that_by_hand(seed):
         ("try", "tries", 0),
         ("paris", "rome", 0),
         ("cat", "dog", 0),
+        ("cat", "car", 0),
+        ("cat", "cats", 0.95),
         ("bear", "pear", 0),
         ("better", "letter", 0.9),
         ("blue", "blur", 0.9),
@@ -95,7 +97,7 @@ def test_similarity_of_spelling_is_that_by_hand(seed):
         ("defence", "defense", 0.97),
         ("dialogue", "dialog", 0.97),
         ("aeroplanes", "airplanes", 0.97),
-        ("four", "for", 0.9),
+        ("four", "for", 0),
         ("filled", "filed", 0.9),
         ("rise", "rize", 0.9),
     ],

@@ -48,7 +48,7 @@ def slow_general(row, cosine, rank, margin, share):
     apart, number = x["coverage apart"], x["number differs"]
     margin = max(-0.5, min(0.5, margin))
     others = [x[f"{name} differs"] for name in DIFFERENCES if name != "number"]
-    shared = max(longer, cosine)
+    shared = max(x["coverage of the longer"], cosine)
     return {
         "coverage of the longer": x["coverage of the longer"],
         "coverage of the shorter": x["coverage of the shorter"],
@@ -64,12 +64,8 @@ def slow_general(row, cosine, rank, margin, share):
         "number differs": number * (1 - numeric),
         **{f"{name} differs": x[f"{name} differs"] for name in DIFFERENCES if name != "number"},
         "number differs, with numbers": number * numeric,
-<<<<<<< HEAD
-        "any difference, by coverage": max(number * (1 - numeric), *others) * longer * longer,
-        "nothing shared": 1 - shared / 0.15 if shared < 0.15 else 0,
-=======
         "any difference, by coverage": max(number * (1 - numeric), *others) * apart * apart,
->>>>>>> 3a45432 (Compare texts by sides, quantities, inflections and single replaced words, and say what sets a pair apart)
+        "nothing shared": 1 - shared / 0.15 if shared < 0.15 else 0,
     }
 
 
@@ -77,18 +73,20 @@ def slow_meaning(row, cosine, meaning):
     """The features of one pair with an encoder, written out."""
     x = dict(zip(PAIR_FEATURES, row, strict=True))
     x["doubtful spelling"] = min(5 * x["doubtful spelling"], 1)
-    longer, differs = x["coverage of the longer"], [f"{name} differs" for name in DIFFERENCES]
+    longer, apart = x["coverage of the longer"], x["coverage apart"]
+    differs = [f"{name} differs" for name in DIFFERENCES]
     shared = max(longer, cosine, meaning)
     return {
         "meaning": meaning,
         "meaning or coverage": max(meaning, longer),
+        "only one replaced": x["only one replaced"],
         "number shared": x["number shared"],
         "code shared": x["code shared"],
         **{
-            f"{name}, by coverage": longer * longer * x[name]
+            f"{name}, by coverage": apart * apart * x[name]
             for name in ("replaced", "doubtful spelling", *differs)
         },
-        "any difference, by coverage": longer * longer * max(x[name] for name in differs),
+        "any difference, by coverage": apart * apart * max(x[name] for name in differs),
         "nothing shared": 1 - shared / 0.15 if shared < 0.15 else 0,
     }
 
