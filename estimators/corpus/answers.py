@@ -29,7 +29,7 @@ def find_pairs(
     """List the best pairs of rows, except pairs of texts that are known to differ in meaning."""
     found = scores.of_wanted(wanted, cannot, verbose)
     # With a million texts, most candidates are too far; all further work uses only the rest.
-    free = ~are_among(found.pairs, cannot) & (found.scores >= wanted.lowest)
+    free = ~are_among(found.pairs, cannot) & (found.scores >= found.wanted.lowest)
     first_rows, copies = rows.first_and_copies()
     pairs = np.concatenate(
         [np.column_stack([first_rows[rows.codes[copies]], copies]), first_rows[found.pairs[free]]]
@@ -41,7 +41,7 @@ def find_pairs(
         pairs,
         np.concatenate([ones, found.scores[free]]),
         kind,
-        wanted,
+        found,
         [side] * 2,
         _provenance(scores, found),
     )
@@ -59,11 +59,9 @@ def match_rows(
     """List the best pairs of new rows, given by texts, ids and blocks, with rows of the corpus."""
     texts, names, blocks = new
     spelt, inside, unit_of = distinct_texts(texts, blocks)
-    # A best partner is among the first candidates.
-    looked_up = Wanted(0) if single else wanted
-    found, kind = scores.of_matches(spelt, inside, n_neighbors, looked_up, verbose)
+    found, kind = scores.of_matches(spelt, inside, n_neighbors, wanted, verbose, single)
     # Each has at least one pair of rows, so the best pairs of texts have the best pairs of rows.
-    bar = wanted.lowest if single else wanted.bar(found.scores)
+    bar = found.wanted.lowest if single else found.wanted.bar(found.scores)
     best = np.flatnonzero(found.scores >= bar)
     place, both = rows_of_pairs(found.pairs[best], unit_of, rows.codes)
     sides = [(names, as_texts(texts)), (rows.ids, rows.texts)]
@@ -73,19 +71,20 @@ def match_rows(
         chosen, n_ties = one_to_one(both, values)
         both, values, kind = both[chosen], values[chosen], kind[chosen]
     provenance = _provenance(scores, found)
-    return _ranked(both, values, kind, wanted, sides, {**provenance, "n_ties": n_ties})
+    return _ranked(both, values, kind, found, sides, {**provenance, "n_ties": n_ties})
 
 
 def group_rows(
     rows: CorpusRows,
     scores: PairScores,
-    threshold: float,
+    wanted: Wanted,
     linkage: Any,
     known: KnownPairs,
     verbose: int,
 ) -> DuplicateGroups:
     """Group rows by the links of their texts."""
-    found = scores.of_wanted(Wanted(threshold), known.cannot, verbose)
+    found = scores.of_wanted(wanted, known.cannot, verbose)
+    threshold = found.wanted.lowest
     pairs, values = found.pairs, found.scores
     first_rows, copies = rows.first_and_copies()
     links, n_incomplete = np.empty((0, 3)), 0
@@ -123,7 +122,7 @@ def group_rows(
         )
     provenance = _provenance(scores, found)
     return DuplicateGroups(
-        groups, labels, merges, threshold, linkage, n_incomplete=n_incomplete, **provenance
+        groups, labels, merges, linkage=linkage, n_incomplete=n_incomplete, **provenance
     )
 
 
@@ -155,13 +154,13 @@ def _ranked(
     pairs: np.ndarray,
     values: np.ndarray,
     kind: np.ndarray,
-    wanted: Wanted,
+    found: Scored,
     sides: list[tuple[np.ndarray, np.ndarray]],
     provenance: dict[str, Any],
 ) -> DuplicatePairs:
     """Keep the best pairs, with copies first among equals; sides are ids and texts of each end."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0], kind != "copy", -values))
-    kept = order[values[order] >= wanted.lowest][: wanted.most]
+    kept = order[values[order] >= found.wanted.lowest][: found.wanted.most]
     pairs = pairs[kept]
     ids, texts = (
         np.column_stack([side[part][ends] for side, ends in zip(sides, pairs.T, strict=True)])
@@ -177,6 +176,8 @@ def _provenance(scores: PairScores, found: Scored) -> dict[str, Any]:
         "recall": scores.index.recall(),
         "prior": found.prior,
         "n_cut": found.n_cut,
+        "threshold": found.wanted.lowest,
+        "expected": found.expected,
     }
 
 

@@ -25,7 +25,7 @@ from estimators.corpus.found_duplicates import DuplicateGroups, DuplicatePairs, 
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
 from estimators.encoders import AnyEncoder, resolve_encoder
-from estimators.inputs import check_choice, check_integer, check_real, check_texts, tags_of_texts
+from estimators.inputs import check_choice, check_integer, check_texts, tags_of_texts
 from estimators.persistence import savable
 from film.text import copy_key
 
@@ -39,10 +39,11 @@ class DuplicateFinder(BaseEstimator):
     fitted on many public tables and needs no labels. It compares words one to one by spelling, and
     numbers, codes, units, negations, opposites and order, and in tables of records it looks at the
     ranks of the two texts among each other's neighbours. Its scores are not
-    probabilities, and the best threshold differs from table to table. Texts are copies if they
-    differ only in case, white space and Unicode form. The score of other pairs is at most 0.999.
-    `DuplicatePairs.kind` says what sets a pair apart. With an ``encoder``, the formula also knows
-    how close two texts are in meaning, so that duplicates in other words are found too.
+    probabilities, and the best threshold differs from table to table, so it is estimated from each
+    table, with the precision and recall to expect (`DuplicatePairs.expected`). Texts are copies if
+    they differ only in case, white space and Unicode form. The score of other pairs is at most
+    0.999. `DuplicatePairs.kind` says what sets a pair apart. With an ``encoder``, the formula also
+    knows how close two texts are in meaning, so that duplicates in other words are found too.
 
     Parameters
     ----------
@@ -298,9 +299,10 @@ class DuplicateFinder(BaseEstimator):
         Parameters
         ----------
         threshold : float in [0, 1], optional
-            Lowest score to list.
+            Lowest score to list. By default that of the highest F1 to expect, if scores are by the
+            general formula (`film.judge.expected_precision`), and 0.5 otherwise.
         budget : int, optional
-            Number of pairs to list, or fewer if there are fewer. Give either this or a threshold.
+            Number of pairs to list, or fewer if there are fewer, instead of a threshold.
         cannot_link : iterable of (id, id), optional
             Pairs of rows known to differ in meaning, which are left out.
 
@@ -313,8 +315,8 @@ class DuplicateFinder(BaseEstimator):
         Raises
         ------
         ValueError
-            If not exactly one of ``threshold`` and ``budget`` is given, or it is out of range; if
-            an id is unknown, or the rows of a pair in ``cannot_link`` are copies.
+            If both ``threshold`` and ``budget`` are given, or one is out of range; if an id is
+            unknown, or the rows of a pair in ``cannot_link`` are copies.
         """
         rows, scores = self._corpus()
         wanted = checked_limits("find", threshold, budget)
@@ -369,7 +371,7 @@ class DuplicateFinder(BaseEstimator):
 
     def groups(
         self,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         *,
         linkage: str = "average",
         must_link: IdPairs | None = None,
@@ -379,8 +381,8 @@ class DuplicateFinder(BaseEstimator):
 
         Parameters
         ----------
-        threshold : float in (0, 1], default=0.5
-            Lowest link at which two parts of a group are merged.
+        threshold : float in (0, 1], optional
+            Lowest link at which two parts of a group are merged. By default as in `find`.
         linkage : {"average", "complete"}, default="average"
             Link of two sets of texts: the mean or the lowest score of their pairs. Copies count as
             one text. All texts connected by candidate pairs at or above the threshold are compared
@@ -408,10 +410,11 @@ class DuplicateFinder(BaseEstimator):
         """
         rows, scores = self._corpus()
         check_choice("linkage", linkage, ("average", "complete"))
-        if check_real("threshold", threshold, 0, 1) == 0:
+        wanted = checked_limits("groups", threshold, None)
+        if wanted.lowest == 0:
             raise ValueError("threshold=0 would group all rows; give a higher one, such as 0.5")
         known = self.known_pairs(must_link, cannot_link)
-        return group_rows(rows, scores, float(threshold), linkage, known, self.verbose)
+        return group_rows(rows, scores, wanted, linkage, known, self.verbose)
 
     def query(self, text: str, k: int = 5) -> Matches:
         """Find the rows nearest to a text, in all blocks.

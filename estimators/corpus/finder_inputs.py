@@ -22,6 +22,9 @@ from film.text import copy_key
 MOST_PAIRS = 100_000_000
 """Maximal number of pairs of rows in a match: some 10 GB."""
 
+USUAL_THRESHOLD = 0.5
+"""Lowest score where none is given, for probabilities and for cosines."""
+
 IdPairs = Iterable[tuple[Any, Any]]
 
 
@@ -92,8 +95,10 @@ def checked_blocks(blocks: Any, n_rows: int) -> list[Hashable] | None:
 
 
 def checked_limits(method: str, threshold: float | None, budget: int | None) -> Wanted:
-    """Return the lowest score or the largest number of pairs, whichever is given."""
-    if (threshold is None) == (budget is None):
+    """Return the lowest score or the largest number of pairs, or that it is to be estimated."""
+    if threshold is None and budget is None:
+        return Wanted(USUAL_THRESHOLD, is_estimated=True)
+    if threshold is not None and budget is not None:
         raise ValueError(
             f"{method}() takes either threshold or budget, got threshold={threshold!r} and "
             f"budget={budget!r}: give the lowest score, or the number of pairs"

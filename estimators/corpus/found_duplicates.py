@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from film.judge import ExpectedPrecision
+
 
 class _Table:
     """A result that can be converted to a table."""
@@ -62,6 +64,11 @@ class DuplicatePairs(_Table):
     n_cut : int
         Number of unique texts that may have further pairs with equally high scores, because
         200,000 further candidates had been searched.
+    threshold : float
+        Lowest score that was asked for or estimated; 0 with a budget.
+    expected : ExpectedPrecision or None
+        Precision and recall to expect by threshold, if the threshold was estimated: for general
+        scores. Copies do not count.
     n_ties : int
         With ``one_to_one``, the number of pairs whose rows have another pair of the same score.
     """
@@ -76,6 +83,8 @@ class DuplicatePairs(_Table):
     recall: float
     prior: float | None
     n_cut: int
+    threshold: float = 0.0
+    expected: ExpectedPrecision | None = None
     n_ties: int = 0
 
     def __len__(self) -> int:
@@ -156,7 +165,7 @@ class DuplicateGroups(_Table):
         Lowest score of a merge.
     linkage : str
         "average" or "complete".
-    score_name, index, recall, prior, n_cut
+    score_name, index, recall, prior, n_cut, expected
         As in `DuplicatePairs`.
     n_incomplete : int
         Number of unique texts in connected parts that were too large to compare all pairs, where
@@ -175,6 +184,7 @@ class DuplicateGroups(_Table):
     prior: float | None
     n_cut: int
     n_incomplete: int
+    expected: ExpectedPrecision | None = None
 
     def __len__(self) -> int:
         return len(self.groups)

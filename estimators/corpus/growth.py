@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from film.judge import ExpectedPrecision
 
 MOST_GROWN = 200_000
 """Maximum number of further neighbours to search: a second or two."""
@@ -26,10 +28,13 @@ class Wanted:
         Lowest score.
     most : int or None
         Maximum number of pairs; the best are listed.
+    is_estimated : bool
+        Whether general scores of all candidates determine the lowest score.
     """
 
     lowest: float
     most: int | None = None
+    is_estimated: bool = False
 
     @property
     def is_all(self) -> bool:
@@ -58,12 +63,18 @@ class Scored:
         Share of duplicates for which probabilities hold.
     n_cut : int
         Number of points whose candidates stopped growing at `MOST_GROWN`.
+    wanted : Wanted
+        Which of the pairs to list.
+    expected : ExpectedPrecision or None
+        How the lowest score was estimated.
     """
 
     pairs: np.ndarray
     answers: Answers
     prior: float | None = None
     n_cut: int = 0
+    wanted: Wanted = field(default_factory=lambda: Wanted(0))
+    expected: ExpectedPrecision | None = None
 
     @property
     def scores(self) -> np.ndarray:
@@ -73,7 +84,6 @@ class Scored:
     def grow(
         self,
         near: np.ndarray,
-        wanted: Wanted,
         look_up: Callable[[np.ndarray, int], np.ndarray],
         ask: Callable[[np.ndarray], Answers],
         *,
@@ -81,14 +91,12 @@ class Scored:
     ) -> None:
         """Double the candidates of points while one of their last half is good.
 
-        A candidate is good if its score is at most `SLACK` below that of listed pairs.
+        A candidate is good if its score is at most `SLACK` below that of wanted pairs.
 
         Parameters
         ----------
         near : ndarray of int, shape (n, width)
             Candidates of each point, nearest first; −1 if there are no more.
-        wanted : Wanted
-            Which pairs to list.
         look_up : callable
             Maps numbers of points and a width to their candidates, like ``near``.
         ask : callable
@@ -100,7 +108,7 @@ class Scored:
         while near.shape[1] and len(rows):
             keys, scores = _keys(self.pairs), self.scores
             listed = scores[~_are_among(keys, _keys(left_out))]
-            good = keys[scores >= wanted.bar(listed) - SLACK]
+            good = keys[scores >= self.wanted.bar(listed) - SLACK]
             last = near[:, near.shape[1] // 2 :]
             is_good = _are_among(_keys(_pairs(rows, last)), good).reshape(last.shape)
             n_good = (is_good & (last >= 0)).sum(axis=1) * (near[:, -1] >= 0)

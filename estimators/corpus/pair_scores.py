@@ -14,6 +14,7 @@ from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.inputs import as_texts, progress_bar
 from estimators.persistence import savable
 from film.compare import WordRarity
+from film.judge import expected_precision
 
 
 @savable
@@ -31,12 +32,14 @@ class PairScores:
     def __init__(self, index: CorpusIndex, probabilities: PairProbabilities | None) -> None:
         self.index = index
         self.probabilities = probabilities
-        # With the number of unique texts that it is for.
-        self._general: tuple[int, GeneralScores] | None = None
+        # For this number of unique texts: the general scores, and those of all candidates.
+        self._n_scored = -1
+        self._general: Any = None
+        self._answers: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what the next call computes again."""
-        return {**self.__dict__, "_general": None}
+        return {**self.__dict__, "_n_scored": -1, "_general": None, "_answers": None}
 
     @property
     def name(self) -> str:
@@ -71,14 +74,19 @@ class PairScores:
         rarity = self._rarity
         if rarity is None:
             return cosines, np.where(same_vector, "indistinct", _all_similar(pairs))
-        texts = self.index.texts
-        if self._general is None or self._general[0] != len(texts):
-            near = self.index.candidates(progress)
-            same = np.array_equal(near, pairs)
+        texts, near = self.index.texts, self.index.candidates(progress)
+        same = np.array_equal(near, pairs)
+        if self._n_scored != len(texts):
             near_cosines = cosines if same else self.index.similarities(near)[0]
-            self._general = len(texts), GeneralScores(rarity, near, near_cosines)
-        spelt = _spelt(pairs, texts, texts)
-        return self._general[1].answers(pairs, spelt, cosines, self.index.meanings(pairs))
+            self._n_scored, self._general = len(texts), GeneralScores(rarity, near, near_cosines)
+            self._answers = None
+        if same and self._answers is not None:
+            return self._answers
+        spelt, meanings = _spelt(pairs, texts, texts), self.index.meanings(pairs)
+        answers = self._general.answers(pairs, spelt, cosines, meanings)
+        if same:
+            self._answers = answers
+        return answers
 
     def of_wanted(self, wanted: Wanted, left_out: np.ndarray, verbose: int) -> Scored:
         """Score candidate pairs, adding candidates for texts whose last ones are still wanted.
@@ -93,13 +101,21 @@ class PairScores:
             Whether to show progress.
         """
         found = self.of_candidates(verbose)
-        if not wanted.is_all:
+        self._settle(found, wanted, found.pairs)
+        if not found.wanted.is_all:
 
             def ask(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 return self.of_more(pairs, found.prior, verbose)
 
-            found.grow(self.index.others(), wanted, self.index.others, ask, left_out=left_out)
+            found.grow(self.index.others(), self.index.others, ask, left_out=left_out)
         return found
+
+    def _settle(self, found: Scored, wanted: Wanted, points: np.ndarray, **kinds: bool) -> None:
+        """Note which pairs are wanted; estimate the lowest score if this is asked for."""
+        found.wanted = wanted
+        if wanted.is_estimated and self.name == "score":
+            found.expected = expected_precision(points, found.scores, **kinds)
+            found.wanted = Wanted(found.expected.best_threshold, wanted.most)
 
     def of_more(
         self, pairs: np.ndarray, prior: float | None, verbose: int
@@ -120,6 +136,7 @@ class PairScores:
         k: int,
         wanted: Wanted,
         verbose: int,
+        one_to_one: bool = False,
     ) -> tuple[Scored, np.ndarray]:
         """Score non-empty texts against similar texts of the corpus.
 
@@ -137,6 +154,8 @@ class PairScores:
             Which pairs to list.
         verbose : int
             Whether to show progress.
+        one_to_one : bool
+            Whether each row has one partner at most: it is among the first candidates.
 
         Returns
         -------
@@ -149,7 +168,8 @@ class PairScores:
         """
         if not self.index.texts or not texts:
             nothing = np.empty((0, 2), dtype=np.intp)
-            return Scored(nothing, (np.empty(0), np.empty(0, bool))), np.empty(0, dtype=object)
+            empty = Scored(nothing, (np.empty(0), np.empty(0, bool)), wanted=wanted)
+            return empty, np.empty(0, dtype=object)
         asked = self.index.asked(texts, blocks)
         prior: Any = None
         if self.probabilities is not None:
@@ -190,9 +210,10 @@ class PairScores:
         copies[: len(texts)] = np.where(asked.copies < 0, -1, asked.copies + len(texts))
         pairs = distinct_pairs(asked.points, np.concatenate([near, copies], axis=1))
         found = Scored(pairs, ask(pairs), prior=prior)
-        if not wanted.is_all:
+        self._settle(found, wanted, pairs, two_tables=True, one_to_one=one_to_one)
+        if not (found.wanted.is_all or one_to_one):
             nothing = np.empty((0, 2), dtype=np.intp)
-            found.grow(near, wanted, asked.nearest, ask, left_out=nothing)
+            found.grow(near, asked.nearest, ask, left_out=nothing)
         found.pairs = found.pairs - offset
         return found, found.answers[1]
 

@@ -1,5 +1,8 @@
 from .assignment import one_to_one as one_to_one
 from .differences import describe_differences as describe_differences
+from .expected import ExpectedPrecision as ExpectedPrecision
+from .expected import expected_precision as expected_precision
+from .expected import matching_rounds as matching_rounds
 from .general import GENERAL_FEATURES as GENERAL_FEATURES
 from .general import MEANING_FEATURES as MEANING_FEATURES
 from .general import NOTHING_SHARED as NOTHING_SHARED

@@ -12,6 +12,7 @@ import numpy as np
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
+from estimators.cli.found.expected import expected_lines
 from estimators.cli.found.known import (
     Collection,
     alone_at,
@@ -55,22 +56,24 @@ from estimators.cli.writing import (
     out_option,
     write_result,
 )
-from estimators.corpus import EXACT_LIMIT, DuplicateFinder, DuplicatePairs
+from estimators.corpus import EXACT_LIMIT, USUAL_THRESHOLD, DuplicateFinder, DuplicatePairs
 from estimators.inspection import duplicates_page, write_page
-
-THRESHOLD = 0.5
-ONE_TO_ONE_THRESHOLD = 0.1
-"""That a pair is the best of both rows is evidence too."""
+from film.judge import ExpectedPrecision
 
 LEAST = 0.01
 _OUTPUTS = ("--out", "--html", "--save", "--mapping")
 
 
-class _ShareOrEstimate(click.ParamType):
-    name = "SHARE|estimate"
+class _NumberOr(click.ParamType):
+    """A number, or a word in its place."""
+
+    def __init__(self, kind: click.ParamType, what: str, word: str) -> None:
+        self.name = f"{what}|{word}"
+        self._kind = kind
+        self._word = word
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value == "estimate" else PRIOR.convert(value, param, ctx)
+        return value if value == self._word else self._kind.convert(value, param, ctx)
 
 
 @click.command(
@@ -145,14 +148,17 @@ class _ShareOrEstimate(click.ParamType):
 @model_option("A model file. Scores are then probabilities.", required=False)
 @click.option(
     "--threshold",
-    type=POSITIVE_SHARE,
-    help=f"Lowest score. Default: {THRESHOLD}, or {ONE_TO_ONE_THRESHOLD} with --one-to-one.",
+    type=_NumberOr(POSITIVE_SHARE, "SCORE", "auto"),
+    default="auto",
+    show_default=True,
+    help="Lowest score. auto estimates precision and recall from the scores of this table, and "
+    f"takes the threshold of the best F1; with a --model, it is {USUAL_THRESHOLD}.",
 )
 @click.option(
     "--precision",
     type=PRIOR,
-    help="Choose the lowest threshold whose precision is at least this. The model measured "
-    "precision out of fold when it was trained.",
+    help="Choose the lowest threshold whose precision is at least this with 95 % confidence: as the "
+    "model measured it out of fold, or as estimated from the scores without a model.",
 )
 @click.option(
     "-b",
@@ -175,7 +181,7 @@ class _ShareOrEstimate(click.ParamType):
 @prior_option(
     "Share of duplicates among the candidate pairs, or estimate. Corrects the probabilities. "
     "Default: no correction.",
-    type=_ShareOrEstimate(),
+    type=_NumberOr(PRIOR, "SHARE", "estimate"),
 )
 @click.option(
     "--index",
@@ -208,13 +214,14 @@ def duplicates(**given: Any) -> None:
         classifier = reading.open_model(options.model, options.device)
     if collection:
         classifier, options.prior = collection.finder.classifier, collection.finder.prior
-        if options.precision is not None and classifier is None:
-            raise click.UsageError(f"--precision: {options.against} was saved without a --model")
     if options.precision is not None and (
         options.adapt or getattr(classifier, "untrained_share_", 0)
     ):
         raise click.UsageError("--precision was measured without --adapt; give --threshold instead")
-    if options.precision is not None and options.prior != "estimate":
+    if options.threshold == "auto":
+        options.threshold = None
+    measured = options.precision is not None and classifier is not None
+    if measured and options.prior != "estimate":
         options.threshold = _threshold_for(options.precision, classifier, options.prior)
     rows = reading.open_table(options.table, options.encoding)
     texts = reading.texts_of(rows, options.text)
@@ -258,24 +265,26 @@ def duplicates(**given: Any) -> None:
         finder.fit(*known, beside=None if options.against is None else texts)
         if options.against is None:
             _note_on_texts(finder)
-    if options.precision is not None and options.prior == "estimate":
+    if measured and options.prior == "estimate":
         prior = finder.find(threshold=1.0).prior
         options.threshold = _threshold_for(options.precision, classifier, prior)
-    usual = ONE_TO_ONE_THRESHOLD if options.one_to_one else THRESHOLD
-    lowest = options.threshold or usual
     linkage = options.linkage or "average"
     constraints = {"must_link": must, "cannot_link": cannot}
-    limits = {"threshold": None if options.budget else lowest, "budget": options.budget}
+    matching = {"blocks": blocks, "one_to_one": options.one_to_one}
+    if options.precision is not None and not measured:
+        every = finder.find() if options.against is None else finder.match(texts, ids, **matching)
+        options.threshold = _expected_threshold(options.precision, every.expected)
+    limits = {"threshold": options.threshold, "budget": options.budget}
     mapped: Any = None
     try:
         if options.against is not None:
-            found = finder.match(texts, ids, blocks=blocks, one_to_one=options.one_to_one, **limits)
+            found = finder.match(texts, ids, **matching, **limits)
             result = pair_table(found)
         elif options.grouped or options.keep is not None:
             if options.keep is not None and not options.merge_differing:
-                cannot += _differing(finder, lowest, must)
+                cannot += _differing(finder, options.threshold, must)
                 constraints["cannot_link"] = cannot
-            found = finder.groups(lowest, linkage=linkage, **constraints)
+            found = finder.groups(options.threshold, linkage=linkage, **constraints)
             result = group_table(found, rows, carried)
             if sort_by is not None:
                 result, mapped = kept_tables(found, found.keep(sort_by), ids, rows)
@@ -287,9 +296,13 @@ def duplicates(**given: Any) -> None:
         if options.not_same is None:
             raise
         raise refuse_contradictions(error, options.not_same) from error
+    lowest = found.threshold
     if options.budget and isinstance(found, DuplicatePairs):
         lowest = max(LEAST, float(found.scores.min(initial=1.0)))
     _note_on(found, lowest, len(rows))
+    estimates = expected_lines(found.expected, lowest)
+    for line in estimates:
+        note(line)
     kept_elsewhere: Failure | None = None
     if options.out is not None or options.html is None:
         try:
@@ -305,6 +318,7 @@ def duplicates(**given: Any) -> None:
         else:
             data = page_data(finder, lowest, linkage, **constraints)
             title = f"Duplicates in {PurePath(rows.source).name}"
+        data["notes"] += estimates
         write_page(duplicates_page(data, title=title), options.html)
         note_written(options.html)
     if options.save is not None:
@@ -321,7 +335,7 @@ def duplicates(**given: Any) -> None:
         raise kept_elsewhere
 
 
-def _differing(finder: Any, lowest: float, must: list[Any]) -> list[Any]:
+def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:
     """Return pairs of ids that differ in a number, code or the like, but those of ``must``."""
     found = finder.find(threshold=lowest)
     differs = np.array([kind.startswith("differs") for kind in found.kind.tolist()], dtype=bool)
@@ -350,7 +364,7 @@ def _other_table(options: SimpleNamespace) -> tuple[list[str], list[Any], list[s
     return texts, _ids_of(other, named), blocks_of(other, options.within)
 
 
-def _threshold_for(precision: float, classifier: Any, prior: float | None) -> float:
+def _threshold_for(precision: Any, classifier: Any, prior: float | None) -> float:
     threshold = classifier.threshold_for(precision, prior=prior)
     share = classifier.prior_ if prior is None else prior
     note(
@@ -358,6 +372,17 @@ def _threshold_for(precision: float, classifier: Any, prior: float | None) -> fl
         "confidence, if the "
         f"pairs resemble the training pairs and {share:.2%} of them are duplicates"
     )
+    return threshold
+
+
+def _expected_threshold(precision: float, expected: ExpectedPrecision | None) -> float:
+    threshold = None if expected is None else expected.threshold_for(precision)
+    if threshold is None:
+        raise Failure(
+            f"no threshold can be shown to have precision {precision:g} from the scores of this "
+            "table alone; give a lower --precision, a --threshold, or a --model trained on labels"
+        )
+    note(f"from {threshold:g} on, precision {precision:g} is expected with 95 % confidence")
     return threshold
 
 
@@ -397,7 +422,7 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     if options.mapping is not None and options.keep is None:
         raise click.UsageError("--mapping lists the rows that --keep removes; give --keep too")
     limits = {
-        "--threshold": options.threshold,
+        "--threshold": None if options.threshold == "auto" else options.threshold,
         "--precision": options.precision,
         "--budget": options.budget,
     }
@@ -405,8 +430,6 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     if len(limited) > 1:
         raise click.UsageError(f"{' and '.join(limited)} cannot be combined; give one")
     has_model = options.model is not None or known
-    if options.precision is not None and not has_model:
-        raise click.UsageError("--precision needs the probabilities of a model; give --model")
     if grouped and options.budget is not None:
         raise click.UsageError("--budget counts pairs; give --threshold with --groups")
     if options.linkage is not None and not grouped and options.html is None:

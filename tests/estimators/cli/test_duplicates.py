@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 
@@ -5,6 +6,7 @@ import numpy as np
 import pytest
 
 from estimators import load_model
+from estimators.cli.found.expected import expected_lines
 from estimators.cli.found.page import LINKS, page_data
 from estimators.cli.tables import read_table
 from estimators.corpus.duplicate_finder import DuplicateFinder
@@ -34,8 +36,10 @@ def test_pairs_without_a_model(shelf, finder):
 
 
 def test_the_default_threshold_depends_on_the_score(shelf, finder):
-    rows = run("duplicates", shelf / "texts.csv").rows
-    assert len(rows) == len(finder.find(threshold=0.5)) != len(finder.find(threshold=0.8))
+    ran = run("duplicates", shelf / "texts.csv", "--threshold", "auto")
+    found = finder.find()
+    assert ran.rows == run("duplicates", shelf / "texts.csv").rows and len(ran.rows) == len(found)
+    assert f"by score from {found.threshold:g}" in ran.err
     model = load_model(shelf / "model.skops")
     judged = DuplicateFinder(model, prior=0.5).fit(finder.texts_)
     arguments = ["-m", shelf / "model.skops", "--prior", 0.5]
@@ -44,6 +48,7 @@ def test_the_default_threshold_depends_on_the_score(shelf, finder):
     assert 1 < len(ran.rows) == len(expected)
     np.testing.assert_allclose([float(row["score"]) for row in ran.rows], expected.scores)
     assert "by probability from 0.5, at a share of 50.00% duplicates" in ran.err
+    assert "expected from the scores" not in ran.err
 
 
 @pytest.mark.parametrize("prior", [None, "estimate"])
@@ -191,10 +196,65 @@ def test_page_and_table_together(shelf, tmp_path):
     assert content_of(page)["threshold"] == min(scores)
 
 
+# The expected precision
+
+
+SUBJECTS = "parcel invoice password refund printer meeting garden ticket holiday kitchen".split()
+VERBS = "delivered cancelled forgotten repaired postponed measured painted ordered".split()
+PLACES = "Oslo Madrid Vienna Nairobi Lima Hanoi".split()
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory):
+    """A table of 480 sentences with 120 misspelt copies, and the two as tables of their own."""
+    every = list(itertools.product(SUBJECTS, VERBS, PLACES))
+    rows = [f"why was the {a} of customer {i} {b} in {c}" for i, (a, b, c) in enumerate(every)]
+    again = [row.replace("customer", "custommer") for row in rows[::4]]
+    folder = tmp_path_factory.mktemp("repeated")
+    table = write_csv(folder / "table.csv", ["text"], [[row] for row in rows + again])
+    known = write_csv(folder / "known.csv", ["text"], [[row] for row in rows])
+    return table, known, write_csv(folder / "new.csv", ["text"], [[row] for row in again])
+
+
+def test_the_expected_precision_is_told_and_shown(repeated, tmp_path):
+    page = tmp_path / "page.html"
+    ran = run("duplicates", repeated[0], "--html", page, "--out", tmp_path / "pairs.csv")
+    finder = DuplicateFinder().fit(read_table(repeated[0]).column("text"))
+    found = finder.find()
+    assert found.expected is not None
+    lines = expected_lines(found.expected, found.threshold)
+    assert f"from {found.threshold:.2f} (chosen): {len(found)} pairs, precision" in "".join(lines)
+    assert all(line in ran.err for line in lines)
+    assert all(line in content_of(page)["notes"] for line in lines)
+    right = [int(b) - int(a) for a, b in found.pairs if b - a and b >= 480 and (b - 480) * 4 == a]
+    low, high = found.expected.at(found.threshold)["precision_interval"]
+    assert low <= len(right) / len(found) <= high + 1e-3
+    told = run("duplicates", repeated[0], "--threshold", 0.9).err
+    assert "expected from the scores" not in told
+
+
+def test_a_precision_is_shown_without_a_model(repeated, chairs, tmp_path):
+    table, known, new = repeated
+    ran = run("duplicates", table, "--precision", 0.8)
+    assert ran.code == 0 and "precision 0.8 is expected with 95 % confidence" in ran.err, ran.err
+    found = DuplicateFinder().fit(read_table(table).column("text")).find()
+    threshold = found.expected.threshold_for(0.8)
+    assert f"from {threshold:g} on, precision 0.8" in ran.err
+    assert all(float(row["score"]) >= threshold for row in ran.rows) and len(ran.rows) > 100
+    saved = tmp_path / "known.film"
+    run("duplicates", known, "--save", saved, "--out", tmp_path / "pairs.csv")
+    for other in (known, saved):
+        ran = run("duplicates", new, "--against", other, "--one-to-one", "--precision", 0.8)
+        assert ran.code == 0 and 100 < len(ran.rows) <= 120, ran.err
+    message = refused("duplicates", chairs, "--precision", 0.99)
+    assert "no threshold can be shown to have precision 0.99" in message and "--model" in message
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (["--threshold", 0.5, "--budget", 3], "give one"),
+        (["--threshold", "best"], "'best' is not a valid"),
         (["--groups", "--budget", 3], "--threshold with --groups"),
         (["--linkage", "average"], "--groups or --html"),
         (["--prior", 0.3], "--model too"),
@@ -262,7 +322,7 @@ def test_each_row_has_one_partner_at_most(chairs, tmp_path):
     ]
     few = write_csv(tmp_path / "few.csv", ["id", "text"], rows)
     every = run("duplicates", few, "--against", chairs, "--threshold", 0.1)
-    ran = run("duplicates", few, "--against", chairs, "--one-to-one")
+    ran = run("duplicates", few, "--against", chairs, "--one-to-one", "--threshold", 0.1)
     assert ran.code == 0, ran.err
     pairs = [(row["id1"], row["id2"]) for row in ran.rows]
     # Either copy of a1 will do; a3 and a4 are both nearest to b5.

@@ -832,7 +832,6 @@ def test_wrong_parameters_are_named(parameters, error, message):
 @pytest.mark.parametrize(
     ("method", "arguments", "message"),
     [
-        ("find", {}, "either threshold or budget"),
         ("find", {"threshold": 0.5, "budget": 3}, "either threshold or budget"),
         ("find", {"threshold": 1.5}, "threshold=1.5"),
         ("find", {"budget": 0}, "budget=0"),
@@ -952,11 +951,11 @@ def test_parts_too_large_to_be_compared_whole_are_told(monkeypatch):
     monkeypatch.setattr(_growth, "MOST_GROWN", 0)
     monkeypatch.setattr(_parts, "LARGEST_PART", 39)
     with pytest.warns(UserWarning, match="40 of 40 different texts are in parts too large"):
-        groups = finder.groups()
+        groups = finder.groups(0.5)
     assert groups.n_incomplete == groups.n_cut == 40
     assert max(group.size for group in groups) < 40
     monkeypatch.undo()
-    assert len(finder.groups()) == 1
+    assert len(finder.groups(0.5)) == 1
 
 
 def test_a_classifier_is_asked_once_about_what_groups_need_besides():

@@ -1,0 +1,34 @@
+"""Precision and recall to expect from scores, in words."""
+
+from __future__ import annotations
+
+from film.judge import ExpectedPrecision
+
+_SHOWN = (0.2, 0.4, 0.6, 0.8, 0.9)
+
+
+def expected_lines(expected: ExpectedPrecision | None, chosen: float) -> list[str]:
+    """Describe the chosen threshold and some others; nothing if there is no estimate."""
+    if expected is None:
+        return []
+    every = [(threshold, expected.at(threshold)) for threshold in sorted({chosen, *_SHOWN})]
+    n_chosen = expected.at(chosen)["pairs"]
+    # Thresholds of different numbers of pairs; the chosen one among equal ones.
+    shown = {at["pairs"]: (threshold, at) for threshold, at in every if at["pairs"] != n_chosen}
+    shown[n_chosen] = chosen, expected.at(chosen)
+    shown.pop(0, None)
+    if not shown:
+        return []
+    lines = ["expected from the scores alone, with 90 % intervals, and without copies:"]
+    for threshold, at in sorted(shown.values(), key=lambda pair: pair[0]):
+        lines.append(
+            f"from {threshold:.2f}{' (chosen)' if threshold == chosen else ''}: {at['pairs']} "
+            f"pairs, precision {_percent(at['precision'], at['precision_interval'])}, recall "
+            f"{_percent(at['recall'], at['recall_interval'])}"
+        )
+    return lines
+
+
+def _percent(value: float, interval: tuple[float, float]) -> str:
+    low, high = (f"{100 * end:.0f}" for end in interval)
+    return f"{100 * value:.0f} % ({low}–{high} %)"

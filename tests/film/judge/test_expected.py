@@ -1,0 +1,171 @@
+"""Expected precision against known truth, and rounds against a loop."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from film.judge import expected_precision, matching_rounds
+
+N_ROWS, N_OTHERS = 600, 8
+
+
+def _table(seed, share=0.2, shift=0.0, size=2, fall=0.5, apart=5.0):
+    """Pairs of rows, their log-odds, and which are duplicates, in groups of a size."""
+    rng = np.random.default_rng(seed)
+    n_groups = int(share * N_ROWS / size)
+    members = np.arange(n_groups * size).reshape(n_groups, size)
+    i, j = np.triu_indices(size, 1)
+    same = np.column_stack([members[:, i].ravel(), members[:, j].ravel()])
+    first = np.repeat(np.arange(N_ROWS), N_OTHERS)
+    other = np.column_stack([first, (first + 1 + rng.integers(size, N_ROWS - size, len(first)))])
+    other[:, 1] %= N_ROWS
+    other = np.unique(np.sort(other, axis=1), axis=0)
+    other = other[(other[:, 0] // size != other[:, 1] // size) | (other[:, 0] >= n_groups * size)]
+    pairs = np.concatenate([same, other])
+    # Neighbours are the upper end of all pairs: their scores fall off exponentially.
+    odds = np.concatenate(
+        [
+            rng.normal(apart - 3, 1, len(same)),
+            -3.5 + rng.exponential(fall, len(other)),
+        ]
+    )
+    order = rng.permutation(len(pairs))
+    return pairs[order], expit(odds + shift)[order], np.arange(len(pairs))[order] < len(same)
+
+
+def _f1(scores, same, threshold):
+    listed = scores >= threshold
+    return 2 * same[listed].sum() / max(1, listed.sum() + same.sum())
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("shift", [-0.5, 1.0])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("is_clear", [True, False])
+def test_intervals_hold_the_truth_and_the_threshold_is_nearly_the_best(
+    is_clear, share, shift, size
+):
+    held, lost = [], []
+    for seed in range(5):
+        # The best F1 is 0.93 to 0.99 where duplicates are clear, and down to 0.55 otherwise.
+        kind = {"fall": 0.5, "apart": 5.0} if is_clear else {"fall": 0.7, "apart": 4.0}
+        pairs, scores, same = _table(seed, share, shift, size, **kind)
+        expected = expected_precision(pairs, scores)
+        for threshold in (0.3, 0.5, 0.8):
+            low, high = expected.at(threshold)["precision_interval"]
+            true = same[scores >= threshold].mean()
+            # A share of n pairs differs from its expectation by chance.
+            chance = np.sqrt(0.25 / (scores >= threshold).sum())
+            held.append(low - chance <= true <= high + chance)
+        best = max(_f1(scores, same, t) for t in expected.thresholds)
+        lost.append(best - _f1(scores, same, expected.best_threshold))
+    assert np.mean(held) >= 0.9
+    if is_clear:
+        assert np.mean(lost) < (0.12 if share == 0.05 else 0.04)
+
+
+def test_few_pairs_are_listed_where_there_is_no_duplicate():
+    for seed in range(5):
+        pairs, scores, _ = _table(seed, share=0)
+        expected = expected_precision(pairs, scores)
+        assert (scores >= expected.best_threshold).sum() < 0.05 * N_ROWS
+        assert expected.threshold_for(0.95) is None
+        assert expected.at(0.05)["precision"] < 0.1
+
+
+def test_two_tables_have_one_partner_per_row():
+    pairs, scores, same = _table(3)
+    both = expected_precision(pairs, scores, two_tables=True)
+    single = expected_precision(pairs, scores, two_tables=True, one_to_one=True)
+    first = matching_rounds(pairs, scores, 1) == 0
+    assert single.n_pairs[19] == (first & (scores >= 0.2)).sum() < both.n_pairs[19]
+    true = same[first & (scores >= 0.2)].mean()
+    low, high = single.at(0.2)["precision_interval"]
+    assert low <= true <= high
+    assert single.precision[19] > both.precision[19]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_precision_never_falls_and_recall_never_rises(seed):
+    expected = expected_precision(*_table(seed, shift=seed / 2)[:2])
+    assert (np.diff(expected.precision) >= 0).all()
+    assert (np.diff(expected.precision_interval, axis=0) >= 0).all()
+    assert (np.diff(expected.recall) <= 1e-12).all()
+    for value, interval in (
+        (expected.precision, expected.precision_interval),
+        (expected.recall, expected.recall_interval),
+    ):
+        assert (interval[:, 0] <= value).all() and (value <= interval[:, 1]).all()
+        assert (interval >= 0).all() and (interval <= 1 + 1e-12).all()
+
+
+def test_order_and_numbers_of_rows_do_not_matter():
+    pairs, scores, _ = _table(0)
+    rng = np.random.default_rng(1)
+    renamed, order = rng.permutation(N_ROWS), rng.permutation(len(pairs))
+    first = expected_precision(pairs, scores)
+    again = expected_precision(renamed[pairs][order][:, ::-1], scores[order])
+    for name in ("n_pairs", "precision", "precision_interval", "recall", "f1"):
+        assert getattr(first, name) == pytest.approx(getattr(again, name), abs=1e-6), name
+
+
+def test_a_required_precision_is_that_of_the_lower_end():
+    expected = expected_precision(*_table(0, apart=6.0)[:2])
+    threshold = expected.threshold_for(0.9)
+    assert threshold is not None
+    at, before = expected.at(threshold), expected.at(threshold - 0.01)
+    assert at["precision_interval"][0] >= 0.9 > before["precision_interval"][0]
+    assert at["precision"] >= 0.9
+
+
+def test_copies_are_partners_but_no_pairs():
+    pairs, scores, _ = _table(0)
+    copies = np.array([[0, N_ROWS]])
+    more = expected_precision(np.concatenate([pairs, copies]), np.append(scores, 1.0))
+    assert more.n_pairs.tolist() == expected_precision(pairs, scores).n_pairs.tolist()
+    rounds = matching_rounds(np.concatenate([pairs, copies]), np.append(scores, 1.0), 5)
+    assert rounds[-1] == 0
+    assert (rounds[:-1][(pairs == 0).any(axis=1)] > 0).all()
+
+
+def test_without_pairs_the_threshold_is_one_half():
+    expected = expected_precision(np.empty((0, 2), dtype=np.intp), np.empty(0))
+    assert expected.best_threshold == 0.5
+    assert not expected.n_pairs.any() and expected.threshold_for(0.1) is None
+    low = expected_precision(np.array([[0, 1]]), np.array([0.0]))
+    assert low.best_threshold == 0.5
+
+
+def test_a_table_of_near_copies_alone_keeps_its_pairs():
+    rng = np.random.default_rng(0)
+    pairs = np.unique(np.sort(rng.integers(0, 100, (900, 2)), axis=1), axis=0)
+    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    scores = expit(rng.normal(2.2, 0.4, len(pairs)))
+    expected = expected_precision(pairs, scores)
+    assert (scores >= expected.best_threshold).mean() > 0.95
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounds_equal_those_of_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    pairs = np.unique(np.sort(rng.integers(0, 40, (300, 2)), axis=1), axis=0)
+    pairs = rng.permutation(pairs[pairs[:, 0] < pairs[:, 1]])
+    # Many scores are equal.
+    scores = rng.integers(0, 20, len(pairs)) / 20
+    n_rounds = 4
+    expected = np.full(len(pairs), n_rounds)
+    used = [set() for _ in range(n_rounds)]
+    for place in np.argsort(-scores, kind="stable").tolist():
+        ends = set(pairs[place].tolist())
+        for number in range(n_rounds):
+            if not ends & used[number]:
+                used[number] |= ends
+                expected[place] = number
+                break
+    assert matching_rounds(pairs, scores, n_rounds).tolist() == expected.tolist()
+
+
+def test_scores_of_zero_and_nearly_one_are_allowed():
+    pairs, scores, _ = _table(0)
+    scores[:3] = 0, 1 - 1e-12, logit(0.9) / 3
+    assert np.isfinite(expected_precision(pairs, scores).precision).all()
