@@ -157,8 +157,8 @@ class _NumberOr(click.ParamType):
 @click.option(
     "--precision",
     type=PRIOR,
-    help="Choose the lowest threshold whose precision is at least this with 95 % confidence: as the "
-    "model measured it out of fold, or as estimated from the scores without a model.",
+    help="Choose the lowest threshold whose precision is at least this with 95 % confidence, as "
+    "measured by the model out of fold, or without a model as estimated from the scores.",
 )
 @click.option(
     "-b",

@@ -1,0 +1,150 @@
+"""Thresholds that `DuplicateFinder` estimates without labels, against those that labels choose.
+
+``python -m benchmarks.thresholds [--data DIR] [--out DIR] [--quick]``. DIR holds tables; without
+it, the folder of FILM_DATA is taken. Each table is measured as it is, and with a tenth of its
+duplicates: of the others, one row is removed. The general formula was fitted to these tables, and
+the constants of `film.judge.expected_precision` were chosen on them.
+
+Reported are F1 from a score of one half on, from the estimated threshold on and at the best
+threshold, and the precision that was expected, with its 90 % interval, and is true. Copies are
+left out, and duplicates that are no candidates count as missed. If each row has at most one
+partner, the pairs are those of `film.judge.one_to_one`, and one half is the usual threshold.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.general import joined, read_gold, read_rows
+from benchmarks.support.folders import data_folder
+from benchmarks.support.run import Results, parser_of, refused
+from estimators.corpus import USUAL_THRESHOLD, DuplicateFinder
+from film.datasets import make_question_pairs
+from film.judge import expected_precision, one_to_one
+
+LINKED = ("abt-buy", "amazon-google", "dblp-acm")
+SINGLE = ("cddb", "febrl1", "febrl3")
+FEW = 0.1
+"""Share of the duplicates that stay in the second measurement of a table."""
+
+Gold = set[tuple[str, str]]
+Rows = list[dict[str, str]]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    options = parser_of("thresholds", __doc__, "holds tables").parse_args(arguments)
+    try:
+        tables = generated() if options.quick else read_tables(data_folder(options.data))
+    except (OSError, ValueError) as error:
+        return refused("thresholds", error)
+    results = Results("thresholds", options)
+    for name, (sides, gold) in tables.items():
+        for share in (1, FEW):
+            end = "" if share == 1 else ", few duplicates"
+            scored = candidates(*thinned(sides, gold, share))
+            if len(sides) == 1:
+                results.tell(f"one table: {name}{end}", figures(*scored, two_tables=False))
+                continue
+            results.tell(f"two tables: {name}{end}", figures(*scored, two_tables=True))
+            row = figures(*scored, two_tables=True, single=True)
+            results.tell(f"one to one: {name}{end}", row)
+    return 0
+
+
+def read_tables(folder: Path) -> dict[str, tuple[list[Rows], Gold]]:
+    """Read tables, of one or two sides, and the ids of their duplicates."""
+    places = {name: folder / "tables" / "linked" / name for name in LINKED}
+    tables = {
+        name: ([read_rows(place / f"{side}.csv.gz") for side in ("left", "right")], place)
+        for name, place in places.items()
+    }
+    for name in SINGLE:
+        place = folder / "tables" / "single" / name
+        tables[name] = [read_rows(place / "table.csv.gz")], place
+    return {name: (sides, read_gold(place)) for name, (sides, place) in tables.items()}
+
+
+def generated() -> dict[str, tuple[list[Rows], Gold]]:
+    """Make two small tables of questions, and one of both."""
+    data = make_question_pairs(150, random_state=1)
+    pairs = data.pairs[data.y == 1].tolist()
+    sides = [[{"id": f"{s}{i}", "text": pair[s]} for i, pair in enumerate(pairs)] for s in (0, 1)]
+    gold = {(f"0{i}", f"1{i}") for i in range(len(pairs))}
+    return {"questions": (sides, gold), "both": ([sides[0] + sides[1]], gold)}
+
+
+def thinned(sides: Sequence[Rows], gold: Gold, share: float) -> tuple[list[Rows], Gold]:
+    """Keep a share of the duplicates; of the others, remove one row each, of the two by turns."""
+    order = np.random.default_rng(0).permutation(len(gold))
+    lost = [sorted(gold)[place] for place in order[round(share * len(gold)) :].tolist()]
+    gone = {pair[number % 2] for number, pair in enumerate(lost)}
+    kept = [[row for row in side if row["id"] not in gone] for side in sides]
+    return kept, {(a, b) for a, b in gold if a not in gone and b not in gone}
+
+
+def candidates(sides: Sequence[Rows], gold: Gold) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Score the candidates of a table, but copies; return also labels and the number of duplicates.
+
+    Pairs are numbers of rows, which differ between the sides.
+    """
+    ids = [row["id"] for side in sides for row in side]
+    texts = [text for side in sides for text in joined(side)]
+    n = len(sides[0])
+    if len(sides) == 1:
+        found = DuplicateFinder().fit(texts).find(threshold=0)
+        pairs = found.pairs
+    else:
+        finder = DuplicateFinder().fit(texts[:n], beside=texts[n:])
+        found = finder.match(texts[n:], threshold=0)
+        pairs = found.pairs[:, ::-1] + np.array([0, n])
+    place = {(len(sides) == 2 and row >= n, name): row for row, name in enumerate(ids)}
+    ends = [(place.get((False, a)), place.get((len(sides) == 2, b))) for a, b in gold]
+    known = {frozenset(pair) for pair in ends if None not in pair}
+    labels = np.array([frozenset(pair) in known for pair in pairs.tolist()], dtype=bool)
+    copies = found.kind == "copy"
+    n_duplicates = len(known) - int(labels[copies].sum())
+    return pairs[~copies], found.scores[~copies], labels[~copies], n_duplicates
+
+
+def figures(
+    pairs: np.ndarray,
+    scores: np.ndarray,
+    labels: np.ndarray,
+    n_duplicates: int,
+    *,
+    two_tables: bool,
+    single: bool = False,
+) -> dict[str, float]:
+    """Compare thresholds of candidates; ``single`` for at most one partner of each row."""
+    expected = expected_precision(pairs, scores, two_tables=two_tables, one_to_one=single)
+    if single:
+        chosen, _ = one_to_one(pairs, scores)
+        scores, labels = scores[chosen], labels[chosen]
+    order = np.argsort(-scores, kind="stable")
+    best = 2 * np.cumsum(labels[order]) / (np.arange(1, len(order) + 1) + n_duplicates)
+    own = labels[scores >= expected.best_threshold]
+    at = expected.at(expected.best_threshold)
+    return {
+        "duplicates": n_duplicates,
+        "half_f1": _f1(labels[scores >= USUAL_THRESHOLD], n_duplicates),
+        "own_f1": _f1(own, n_duplicates),
+        "best_f1": float(best.max(initial=0)),
+        "own_threshold": expected.best_threshold,
+        "expected_precision": at["precision"],
+        "expected_low": at["precision_interval"][0],
+        "expected_high": at["precision_interval"][1],
+        "true_precision": float(own.mean()) if len(own) else 0.0,
+    }
+
+
+def _f1(listed: np.ndarray, n_duplicates: int) -> float:
+    return 2 * float(listed.sum()) / max(1, len(listed) + n_duplicates)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
