@@ -15,6 +15,7 @@ RUNS = {
     "accurate": "--quick --members film,words --modes inductive",
     "intents": "--quick --data {data}",
     "general": "--quick",
+    "thresholds": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
     "familiarity": "--quick --data {data}",
     "corpus": "--quick --size 400 --only planted groups",

@@ -238,7 +238,9 @@ def test_a_precision_is_shown_without_a_model(repeated, chairs, tmp_path):
     ran = run("duplicates", table, "--precision", 0.8)
     assert ran.code == 0 and "precision 0.8 is expected with 95 % confidence" in ran.err, ran.err
     found = DuplicateFinder().fit(read_table(table).column("text")).find()
+    assert found.expected is not None
     threshold = found.expected.threshold_for(0.8)
+    assert threshold is not None
     assert f"from {threshold:g} on, precision 0.8" in ran.err
     assert all(float(row["score"]) >= threshold for row in ran.rows) and len(ran.rows) > 100
     saved = tmp_path / "known.film"
