@@ -29,17 +29,19 @@ class PairScores:
         Probabilities of a classifier; None scores by similarity.
     """
 
+    # General scores for this number of unique texts, and the answers of all candidates. Saved
+    # finders have none of them.
+    _n_scored = -1
+    _general: Any = None
+    _answers: Any = None
+
     def __init__(self, index: CorpusIndex, probabilities: PairProbabilities | None) -> None:
         self.index = index
         self.probabilities = probabilities
-        # For this number of unique texts: the general scores, and those of all candidates.
-        self._n_scored = -1
-        self._general: Any = None
-        self._answers: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what the next call computes again."""
-        return {**self.__dict__, "_n_scored": -1, "_general": None, "_answers": None}
+        return {"index": self.index, "probabilities": self.probabilities}
 
     @property
     def name(self) -> str:
