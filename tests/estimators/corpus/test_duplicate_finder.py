@@ -927,7 +927,7 @@ def _misspelt(n, seed=0):
 )
 def test_a_family_of_near_copies_is_one_group(family, with_others):
     others = [f"{text} {i}" for i, text in enumerate(_corpus(200))] if with_others else []
-    groups = DuplicateFinder().fit([*others, *family]).groups()
+    groups = DuplicateFinder().fit([*others, *family]).groups(0.5)
     size = max(group.size for group in groups)
     assert size == len(family)
     assert groups[groups.labels[-1]].members[0] == len(others)
