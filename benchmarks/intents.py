@@ -4,9 +4,7 @@
 of ``DIR/clinc150`` and ``DIR/banking77`` (5,000 each, seed 0); without ``--data``, the folder of
 FILM_DATA. Half of the pairs share an intent; half of the others are among the 20 nearest by TF-IDF,
 which works against TF-IDF itself, so the same is shown without the nearer half of the others.
-"Adapted" is the classifier after ``adapt`` with the unlabelled texts of the set. How familiar the
-texts of each set are to it, and captions (``DIR/multi30k``), headlines and answers of students
-(``DIR/ists``), goes into ``familiarity.jsonl``. ``--accurate CACHE`` measures both for
+The share of pairs that are unlike the training pairs is recorded too. ``--accurate CACHE`` measures
 `accurate_duplicates` alone, inductive, whose members are read from the folder where
 ``python -m benchmarks.accurate --cache CACHE`` left them. ``--quick`` runs on a part and records
 only where ``--out`` says so.
@@ -15,12 +13,10 @@ only where ``--out`` says so.
 from __future__ import annotations
 
 import argparse
-import gzip
 import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +38,6 @@ from estimators import (
     SentenceEncoder,
     fast_duplicates,
 )
-from estimators.inputs import as_texts
 from film.datasets import (
     QuestionPairs,
     make_intent_pairs,
@@ -55,7 +50,6 @@ BASELINE = "TF-IDF cosine, words"
 STACK = "fast_duplicates fitted on Quora"
 ACCURATE = "accurate_duplicates fitted on Quora, which MiniLM saw"
 BAR, EASIER = "intent_auc", "easier_auc"
-MOST_FAMILIAR = 2000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -71,7 +65,6 @@ def main(arguments: list[str] | None = None) -> int:
         data = read_folder(
             folder / "quora", on_error="raise", limit=600 if options.quick else None, seed=0
         )
-        kinds = {name: found.pairs for name, found in sets.items()} | read_other_kinds(folder)
     except (OSError, ValueError) as error:
         return refused("intents", error)
     told = Told(sets, baselines(sets, data), float(data.y_train.mean()), options)
@@ -86,14 +79,11 @@ def main(arguments: list[str] | None = None) -> int:
         )
         model = chosen(settings, None).set_params(memory=options.accurate)
         model.fit(data.train, data.y_train, data.similar)
-        told.tell_familiarity(model, "accurate_duplicates: ", data, kinds)
         told.tell_stack(model, f"{ACCURATE}, inductive")
     else:
         for mode in ("inductive", "collection"):
             model = fitted_stack(sets, data, mode, options.quick)
             told.tell_stack(model, f"{STACK}, {mode}")
-            if mode == "inductive":
-                told.tell_familiarity(model, "", data, kinds)
         for method, values in neural_baselines(sets, options.quick).items():
             for name, similarity in values.items():
                 told.tell(name, method, similarity)
@@ -129,30 +119,11 @@ class Told:
         self.results.keep(f"{name}: {method}", found.pairs, y, values, share=share)
 
     def tell_stack(self, model: DuplicateClassifier, method: str) -> None:
-        """Tell what a classifier says of each set, as it is and adapted to its texts."""
+        """Tell what a classifier, and the general formula in it, say of each set."""
         for name, found in self.sets.items():
-            for texts, case in ((None, method), (np.unique(found.pairs), f"{method}, adapted")):
-                p = model.adapt(texts).predict_proba(found.pairs)[:, 1]
-                self.tell(name, case, p, self.share)
-        model.adapt(None)
-
-    def tell_familiarity(
-        self, model: Any, start: str, data: Splits, kinds: dict[str, NDArray[np.object_]]
-    ) -> None:
-        """Tell how familiar each kind of text is, and Quora dev too."""
-        kinds = {"Quora dev": data.dev[: max(map(len, kinds.values()))]} | kinds
-        dev = model.familiarity(kinds["Quora dev"][:MOST_FAMILIAR])
-        for name, pairs in kinds.items():
-            found = model.familiarity(pairs[:MOST_FAMILIAR])
-            side = np.repeat([1, 0], [len(dev), len(found)])
-            row = {
-                "familiarity_auc": float(roc_auc_score(side, np.append(dev, found))),
-                "familiarity_mean": float(found.mean()),
-                "flagged": float(np.mean(found <= model.familiarity_limit_)),
-                "untrained_share": float(model.adapt(np.unique(pairs)).untrained_share_),
-            }
-            self.results.tell(f"{start}{name}", row, bench="familiarity")
-        model.adapt(None)
+            self.tell(name, method, model.predict_proba(found.pairs)[:, 1], self.share)
+            moved = float(np.mean(model.familiarity(found.pairs) <= 0.5))
+            self.results.tell(f"{name}: {method}", {"moved": moved})
 
 
 def read_sets(folder: Path, n_pairs: int) -> dict[str, QuestionPairs]:
@@ -168,34 +139,6 @@ def read_sets(folder: Path, n_pairs: int) -> dict[str, QuestionPairs]:
     for name, texts in read.items():
         print(f"{name}: {len(texts)} texts, {texts.n_excluded} listed ones left out")
     return {name: make_intent_pairs(texts, n_pairs) for name, texts in read.items()}
-
-
-def read_other_kinds(folder: Path) -> dict[str, NDArray[np.object_]]:
-    """Read pairs of other texts, as far as they are there: captions, headlines, answers."""
-    kinds = {}
-    captions = [folder / "multi30k" / f"train.{number}.en.gz" for number in (1, 2)]
-    if all(path.is_file() for path in captions):
-        sides = [
-            gzip.decompress(path.read_bytes()).decode("utf-8").splitlines() for path in captions
-        ]
-        kinds["captions of multi30k"] = _sampled(sides)
-    for part in ("headlines", "answers-students"):
-        paths = [
-            folder / "ists" / "train" / f"STSint.input.{part}.sent{number}.txt" for number in (1, 2)
-        ]
-        if all(path.is_file() for path in paths):
-            sides = [path.read_text(encoding="utf-8").splitlines() for path in paths]
-            kinds[f"{part} of iSTS"] = _sampled(sides)
-    german = ["Wie lerne ich am schnellsten Deutsch?", "Warum ist der Himmel blau?"]
-    chinese = ["我怎样才能学好中文？", "为什么天空是蓝色的？"]
-    for name, texts in (("German", german), ("Chinese", chinese), ("empty", ["", ""])):
-        kinds[f"two questions, {name}"] = as_texts(texts)[None]
-    return kinds
-
-
-def _sampled(sides: list[list[str]]) -> NDArray[np.object_]:
-    pairs = as_texts([text for pair in zip(*sides, strict=True) for text in pair]).reshape(-1, 2)
-    return pairs[np.random.default_rng(0).permutation(len(pairs))[:MOST_FAMILIAR]]
 
 
 def baselines(

@@ -188,11 +188,17 @@ device_option = click.option(
 )
 
 
+def _note_of_adapt(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        note("--adapt does nothing any more and will be removed: every pair is looked at by itself")
+
+
 adapt_option = click.option(
     "--adapt",
     is_flag=True,
-    help="Adapt the model to texts unlike its training texts: the less they resemble those, the "
-    "more weight untrained similarity gets.",
+    hidden=True,
+    expose_value=False,
+    callback=_note_of_adapt,
 )
 
 

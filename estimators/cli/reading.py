@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
-from copy import copy
 from typing import Any, NamedTuple
 
 import click
@@ -326,14 +325,6 @@ def open_model(path: str, device: str | None = None) -> Any:
             "film train or film label wrote"
         )
     return model
-
-
-def adapted(classifier: Any, texts: Any, encodings: Any = None) -> Any:
-    """Return a copy of a classifier adapted to texts, and print how far it was adapted."""
-    classifier = copy(classifier).adapt(texts, encodings)
-    share = classifier.untrained_share_
-    note(f"untrained similarity gets {share:.0%} of the weight in these scores")
-    return classifier
 
 
 def load_model(path: str, device: str | None = None) -> Any:

@@ -36,13 +36,11 @@ def is_folder(path: str) -> bool:
     return path != "-" and os.path.isdir(path) and not is_bundle(path)
 
 
-def checked_folder(path: str, contexts: int | None, adapt: bool) -> bool:
+def checked_folder(path: str, contexts: int | None) -> bool:
     """Return whether a model is a folder; raise if the options do not suit it."""
     folder = is_folder(path)
     if not folder and contexts is not None:
         raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
-    if folder and adapt:
-        raise click.UsageError("--adapt is for a model file")
     return folder
 
 

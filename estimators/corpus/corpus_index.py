@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from estimators.corpus.neighbour_table import NeighbourTable, table_width
-from estimators.corpus.packed_texts import pack, unpack
 from estimators.corpus.text_space import TextSpace, row_products
 from estimators.encoders import AnyEncoder
+from estimators.inputs import pack, unpack
 from estimators.persistence import savable
 from film.judge import UNRELATED_TEXTS, base_cosine, centred_cosines
 from film.text import copy_key

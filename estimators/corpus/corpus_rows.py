@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimators.corpus.corpus_index import CorpusIndex
-from estimators.corpus.packed_texts import pack, pack_names, unpack, unpack_names
-from estimators.inputs import as_texts
+from estimators.inputs import as_texts, pack, pack_names, unpack, unpack_names
 from estimators.persistence import savable
 
 

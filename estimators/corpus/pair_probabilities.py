@@ -15,7 +15,7 @@ from estimators.inputs import (
     duplicate_class_of,
     duplicate_column,
 )
-from estimators.pairs import UnfamiliarTextsWarning
+from estimators.pairs import UnfamiliarTextsWarning, warn_of_unfamiliar
 from estimators.persistence import savable
 from film.pairs import estimate_prior, shift_prior
 
@@ -81,11 +81,10 @@ class PairProbabilities:
     def warn_of_unfamiliar(self, texts: list[str]) -> None:
         """Warn if texts are unlike the classifier's training texts."""
         if hasattr(self.classifier, "familiarity"):
-            # A sample, because encoders read the texts once more.
             rows = np.random.default_rng(0).permutation(len(texts))[:LOOKED_AT_TEXTS]
             sample = as_texts([texts[row] for row in rows])
             familiarity = self.classifier.familiarity(np.column_stack([sample, sample]))
-            self.classifier.warn_of_unfamiliar(familiarity, "texts looked at", stacklevel=4)
+            warn_of_unfamiliar(familiarity, "texts looked at", stacklevel=4)
 
     def of_candidates(
         self,

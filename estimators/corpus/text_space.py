@@ -13,8 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import normalize
 
-from estimators.corpus.packed_texts import pack, unpack
-from estimators.inputs import as_texts
+from estimators.inputs import as_texts, pack, unpack
 from estimators.persistence import savable
 from film.compare import WordRarity, comparable_tokens
 from film.metric import project, truncated_svd

@@ -13,6 +13,10 @@ from .labels import duplicate_class_of as duplicate_class_of
 from .labels import duplicate_column as duplicate_column
 from .labels import encode_labels as encode_labels
 from .labels import is_duplicate_label as is_duplicate_label
+from .packed_texts import pack as pack
+from .packed_texts import pack_names as pack_names
+from .packed_texts import unpack as unpack
+from .packed_texts import unpack_names as unpack_names
 from .pairs import check_pair_labels as check_pair_labels
 from .pairs import check_pair_scores as check_pair_scores
 from .pairs import check_pairs as check_pairs

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from estimators.inputs import (
     TwoLabels,
     check_pairs,
-    check_texts,
     check_verbose,
     checked_memory,
     duplicate_column,
@@ -24,12 +23,6 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.pairs.encoder_checks import check_devices, check_encoders
-from estimators.pairs.familiarity.domain import VECTORS, Domain, readings_of
-from estimators.pairs.familiarity.unfamiliar import (
-    FEWEST_PAIRS,
-    drawn_rows,
-    warn_of_unfamiliar,
-)
 from estimators.pairs.pair_problem import checked_problem
 from estimators.pairs.stack.augmentation import near_copies
 from estimators.pairs.stack.cross_fitting import (
@@ -54,14 +47,19 @@ from estimators.pairs.stack.final_model import (
     reaching_weights,
 )
 from estimators.pairs.stack.floors import Sameness, apply_floors, samenesses
+from estimators.pairs.stack.general_side import (
+    FEWEST_PAIRS,
+    MOVED,
+    NAMES,
+    GeneralSide,
+    warn_of_unfamiliar,
+)
 from estimators.pairs.stack.member_columns import final_inputs
 from estimators.pairs.stack.member_folds import (
     check_member_cv,
-    is_frozen,
     make_plans,
 )
 from estimators.pairs.stack.members import (
-    PREDICTOR_COLUMNS,
     checked_members,
     columns_of,
     member_diagram,
@@ -83,6 +81,12 @@ LAST_STEPS = ((2_000, 1, 15), (20_000, 6, 8), (None, 3, 4))
 """Steps for the final model and for training texts, by an upper limit on the number of pairs.
 
 They follow times relative to those of members, measured on 100 to 39,000 pairs."""
+
+
+def _gone(name: str, instead: str) -> None:
+    warnings.warn(
+        f"DuplicateClassifier.{name} will be removed: {instead}", FutureWarning, stacklevel=3
+    )
 
 
 def _no_stage(*_: Any) -> None:
@@ -163,10 +167,6 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         the training pairs, weighted by the ``sample_weight`` of the final model.
     typical_ : ndarray of float64, shape (n_features,)
         Median of every input, the baseline of `explain`.
-    untrained_share_ : float
-        Share of untrained similarity in the log-odds: 0, unless `adapt` set another.
-    familiarity_limit_ : float
-        Familiarity that fewer than 5 % of pairs like those of the fit have or fall below.
     prior_ : float
         Share of duplicates for which the probabilities are calibrated.
 
@@ -188,6 +188,12 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     lower the probability; if one text has more numbers, symbols or negations that the other does
     not have, they never raise it.
 
+    Log-odds are those of the final model and, with a share λ, those of the general formula
+    (`film.judge.GeneralWeights`), which no label trained; the labels give it an offset and a slope:
+    ``(1 − λ) · stack + λ · general``. λ is 0.1 for pairs like the training pairs and rises to 1, as
+    `familiarity` falls to 0. If a member is an encoder that learns nothing, its cosine counts as
+    much as the formula.
+
     Examples
     --------
     >>> from estimators import fast_duplicates
@@ -197,6 +203,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     >>> model.predict_proba(data.pairs[300:]).shape
     (100, 2)
     """
+
+    _general: GeneralSide | None = None
 
     def __init__(
         self,
@@ -310,6 +318,10 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             stage("final model", 0)
             final = fit_final(final, columns, inputs, labels, copies, routed["final_estimator"])
             stage("final model", final_steps)
+            stage("training texts", 0)
+            general = GeneralSide(problem, columns, inputs)
+            self._general = general.scaled(inputs, fitted, near, labels, weights)
+            stage("training texts", text_steps)
 
             self._set_labels(classes, duplicate)
             self.members_ = fitted
@@ -324,10 +336,6 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
             given = {name: routed[name] for name in names}
             self._record = TrainingRecord(problem, folds, own_folds, given)
-            stage("training texts", 0)
-            readings = self._readings(Encodings())
-            self._domain = Domain(problem, readings, adapts=self.final_estimator is None)
-            stage("training texts", text_steps)
         return self
 
     def inputs(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
@@ -343,14 +351,13 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         inputs : ndarray of float64, shape (n_pairs, n_features)
-            Columns `feature_names_out_`; after `adapt` similarity within its collection too.
+            Columns `feature_names_out_`.
         """
         check_is_fitted(self)
         pairs, near = check_pairs(pairs), self._neighbourhood
         encodings = encodings or Encodings()
         fitted = self.members_, self._collections, self.features_
-        found = final_inputs(*fitted, pairs, near, encodings)
-        return self._domain.append_similarity(found, pairs, self._readings(encodings))
+        return final_inputs(*fitted, pairs, near, encodings)
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Probability that pairs are duplicates.
@@ -373,16 +380,15 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Warns
         -----
         UnfamiliarTextsWarning
-            If, of 20 pairs or more, over a quarter are of another kind than those of the fit
-            (`familiarity`); 200 of them are looked at. Not where `adapt` gave it a share.
+            If, of 20 pairs or more, over a quarter have a `familiarity` of 0.5 or less. The general
+            formula then decides, so that the results are scores rather than probabilities.
         """
         self._check_prior()
-        pairs, encodings = check_pairs(pairs), Encodings()
-        found = self.probabilities_of(self.inputs(pairs, encodings), pairs)
-        if len(pairs) >= FEWEST_PAIRS:
-            drawn = pairs[drawn_rows(len(pairs))]
-            self.warn_of_unfamiliar(self.familiarity(drawn, encodings), "pairs looked at")
-        return found
+        pairs = check_pairs(pairs)
+        inputs = self._with_general(self.inputs(pairs), pairs)
+        if self._general is not None and len(pairs) >= FEWEST_PAIRS:
+            warn_of_unfamiliar(inputs[:, -1], "pairs")
+        return self._mixed(inputs, pairs)
 
     def probabilities_of(self, inputs: np.ndarray, pairs: Any = None) -> np.ndarray:
         """Probability from the final model's inputs, at the prior `prior_`.
@@ -392,7 +398,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         inputs : ndarray of shape (n_pairs, n_features)
             From `inputs`.
         pairs : array-like of str, shape (n_pairs, 2), default=None
-            Their texts, for the fixed probabilities of copies. None: the final model decides.
+            Their texts, for the general formula and the fixed probabilities of copies. None: the
+            final model decides.
 
         Returns
         -------
@@ -400,12 +407,27 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             Columns as in `classes_`.
         """
         check_is_fitted(self)
-        learned = inputs[:, : len(self.feature_names_out_)]
-        p = self.final_estimator_.predict_proba(learned)[:, 1].astype(np.float64)
-        p = self._domain.blend(p, inputs, len(self.feature_names_out_))
+        if pairs is not None:
+            pairs = check_pairs(pairs)
+            inputs = self._with_general(inputs, pairs)
+        return self._mixed(inputs, pairs)
+
+    def _with_general(self, inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """Append the columns of the general formula, if the model has it."""
+        if self._general is None:
+            return inputs
+        more = self._general.columns(pairs, self.feature_names_out_, inputs)
+        return np.column_stack([inputs, more])
+
+    def _mixed(self, inputs: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
+        """Return probabilities from inputs with or without the columns of the formula."""
+        n_learned = len(self.feature_names_out_)
+        p = self.final_estimator_.predict_proba(inputs[:, :n_learned])[:, 1].astype(np.float64)
+        if self._general is not None and inputs.shape[1] > n_learned:
+            p = self._general.mixed(p, inputs)
         same = [Sameness.OTHER] * len(p)
         if pairs is not None:
-            same = samenesses(check_pairs(pairs))
+            same = samenesses(pairs)
         return self._columns(apply_floors(p, same, self._at_prior))
 
     def predict(self, pairs: Any) -> np.ndarray:
@@ -446,18 +468,25 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         pairs, encodings = check_pairs(pairs), Encodings()
         members = with_columns(self.members_, self._neighbourhood)
-        names = self.feature_names_out_ + self._domain.names
+        names, typical, known = self.feature_names_out_, self.typical_, {}
+        inputs, copies = (
+            self._with_general(self.inputs(given, encodings), given)
+            for given in (pairs, pairs[:, [0, 0]])
+        )
+        if self._general is not None:
+            names = [*names, *NAMES]
+            typical = np.append(typical, np.median(self._general.training, axis=0))
+            known = {"familiarities": inputs[:, -1], "familiarity_limit": MOVED}
         return explain_verdicts(
             pairs,
-            lambda inputs, of=None: duplicate_column(self.probabilities_of(inputs, of), self),
-            self.inputs(pairs, encodings),
-            self.inputs(pairs[:, [0, 0]], encodings),
+            lambda inputs, of=None: duplicate_column(self._mixed(inputs, of), self),
+            inputs,
+            copies,
             [how.value for how in samenesses(pairs)],
-            typical=self._domain.append_typical(self.typical_),
+            typical=typical,
             members=members,
             feature_names=names[sum(len(of) for _, _, of in members) :],
-            familiarities=self.familiarity(pairs, encodings),
-            familiarity_limit=self.familiarity_limit_,
+            **known,
         )
 
     @property
@@ -549,7 +578,10 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
                 self._routing,
             )
             record.training = None
-        return apply_floors(record.probabilities, record.samenesses(), self._at_prior)
+        p = record.probabilities
+        if self._general is not None:
+            p = self._general.mixed(p, np.column_stack([self.out_of_fold_, self._general.training]))
+        return apply_floors(p, record.samenesses(), self._at_prior)
 
     def _nested_inputs(self) -> np.ndarray:
         record = self._record
@@ -659,30 +691,26 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             )
         return float(curve.thresholds[chosen])
 
-    def familiarity(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
-        """Tell how like the fitted texts those of pairs are.
+    def familiarity(self, pairs: Any) -> np.ndarray:
+        """Tell how like the training texts those of pairs are.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
-        encodings : Encodings, default=None
-            As in `DuplicateClassifier.inputs`.
 
         Returns
         -------
         familiarity : ndarray of float64, shape (n_pairs,)
-            From 0, of another kind, to 1. It changes no probability. Where many pairs have
-            `familiarity_limit_` or less, the texts are of a kind that the model does not know: see
-            `adapt`.
+            From 0 to 1. At 1 the stack decides, at 0 the general formula alone. Of pairs like the
+            training pairs, fewer than 5 % have 0.5 or less.
 
         Notes
         -----
-        Statistics of both texts: how rare their words, bigrams, words near each other and
-        patterns of frequent words are, how long they are, how near the nearest fitted texts are by
-        words and by parts of words; and how near by the vectors of a member that is a
-        `SentenceEncoder`, where there is one. Labels play no part. A text of which no word is known
-        makes it 0, as the empty text does.
+        It falls from 1 to 0 as the mean rarity of the adjacent words of both texts
+        (`film.judge.AdjacentWords`) rises from the 0.97 to the 0.995 quantile of training pairs,
+        whose linked texts are not counted. Labels play no part. A text of which no word is known
+        makes it 0, as does the empty text. 1 for models of versions without the formula.
 
         Examples
         --------
@@ -694,126 +722,43 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         array([0., 0.])
         """
         check_is_fitted(self)
-        embed = self._readings(encodings or Encodings()).get(VECTORS)
-        return self._domain.familiarity.of_pairs(check_pairs(pairs), embed)
+        pairs = check_pairs(pairs)
+        return np.ones(len(pairs)) if self._general is None else self._general.familiarity(pairs)
 
     @property
     def familiarity_limit_(self) -> float:
-        """Familiarity that fewer than 5 % of pairs of the fitted kind have or fall below.
-
-        Measured on training pairs whose texts were left out, with `film.pairs.familiarity_limit`;
-        0, which pairs with an unknown or empty text alone have, where there are too few of them.
-        """
+        """Deprecated: 0.5. Pairs with this `familiarity` or less count as unlike training pairs."""
         check_is_fitted(self)
-        return self._domain.familiarity.limit(self._readings(Encodings()).get(VECTORS))
+        _gone("familiarity_limit_", "it is 0.5")
+        return MOVED
 
-    def warn_of_unfamiliar(
-        self, familiarity: np.ndarray, what: str = "pairs", stacklevel: int = 3
-    ) -> None:
-        """Warn where more than a quarter are of another kind, unless the model is adapted.
+    @property
+    def untrained_share_(self) -> float:
+        """Deprecated: 0. See `familiarity`."""
+        check_is_fitted(self)
+        _gone("untrained_share_", "familiarity tells the share of the stack for each pair")
+        return 0.0
 
-        Parameters
-        ----------
-        familiarity : ndarray of float64, shape (n,)
-            From `familiarity`.
-        what : str, default="pairs"
-            What has them, in the message.
-        stacklevel : int, default=3
-            Of the warning.
-
-        Warns
-        -----
-        UnfamiliarTextsWarning
-        """
-        if self.untrained_share_ == 0:
-            warn_of_unfamiliar(familiarity, self.familiarity_limit_, what, stacklevel + 1)
-
-    def adapt(self, texts: Any, encodings: Encodings | None = None) -> Any:
-        """Let untrained similarity judge the more, the less a collection is like the fitted texts.
-
-        Log-odds become ``(1 − λ) · logit p + λ · u``, λ being `film.pairs.untrained_share` of the
-        texts' familiarity. u is untrained similarity on the scale that the training labels gave
-        it: the cosine of vectors drawn towards their neighbours in the collection
-        (`film.pairs.drawn_to_neighbours`), those of a member that is a `SentenceEncoder`, else of
-        characters; and the verdicts of members that learn nothing, where there are any. `inputs`
-        and explanations have it as a column more; they still sum.
+    def adapt(self, texts: Any = None, encodings: Any = None) -> Any:
+        """Do nothing: deprecated. The general formula decides about unfamiliar pairs by itself.
 
         Parameters
         ----------
-        texts : iterable of str, or None
-            An unlabelled collection, 30 different texts or more: of the kind that pairs will be
-            judged of. Of n < 30 the share is n / 30 of what it would be. None goes back to the
-            model as it was fitted.
-        encodings : Encodings, default=None
-            As in `DuplicateClassifier.inputs`.
+        texts, encodings : object
+            Not used.
 
         Returns
         -------
         self : DuplicateClassifier
-            With `untrained_share_` set.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If texts are missing, or the model has no untrained similarity: its final model is one
-            of your own, or it has neither lexical features nor a member that learns nothing, such
-            as a `SentenceEncoder`.
+            Unchanged.
 
         Warns
         -----
-        UserWarning
-            If there are fewer than 30 different texts: a few may look unlike the fitted ones by
-            chance, and untrained similarity would then judge what training judges better.
-
-        Notes
-        -----
-        The prior stays: texts do not tell which pairs of them will be asked. A share learned on
-        topics of the training texts that are left out is 0: there, trained members stay ahead of
-        untrained similarity. So how fast it rises is a constant, chosen on CLINC150 for
-        classifiers that were fitted to Quora, and how far texts are drawn on CLINC150 and on
-        training pairs of Quora, STS-B and SICK. At most 5,000 texts, taken at random, are the
-        collection; an encoder reads them once. `out_of_fold_probabilities` and thresholds are about
-        the fitted texts and do not follow.
-
-        Examples
-        --------
-        >>> from estimators import fast_duplicates
-        >>> from film.datasets import make_question_pairs
-        >>> data = make_question_pairs(400, random_state=0)
-        >>> model = fast_duplicates(d=20, rank=50, cv=2).fit(data.pairs, data.y)
-        >>> model.adapt([f"Es regnet am {day}. Mai." for day in range(1, 32)]).untrained_share_
-        1.0
-        >>> model.adapt(None).untrained_share_
-        0.0
+        FutureWarning
         """
         check_is_fitted(self)
-        if texts is None:
-            self._domain = self._domain.unadapted()
-            return self
-        given = check_texts(texts, "texts")
-        readings = self._readings(encodings or Encodings())
-        frozen = {name for name, member in self.members_ if is_frozen(member)}
-        names = {f"{name}: {end}" for name in frozen for end in PREDICTOR_COLUMNS}
-        verdicts = [i for i, name in enumerate(self.feature_names_out_) if name in names]
-        if self.final_estimator is not None or not (readings or verdicts):
-            raise ValueError(
-                "this model has no untrained similarity to fall back to: fit it with "
-                "final_estimator=None, and features='lexical' or a member such as SentenceEncoder()"
-            )
-        weights = reaching_weights(self.final_estimator_, self._final_fit_params)
-        self._domain = self._domain.adapted(
-            given, readings, verdicts, self.out_of_fold_, self._record.labels, weights
-        )
+        _gone("adapt", "it does nothing, since predict_proba looks at each pair")
         return self
-
-    @property
-    def untrained_share_(self) -> float:
-        """Share of untrained similarity in the log-odds: 0, unless `adapt` set another."""
-        check_is_fitted(self)
-        return self._domain.share
-
-    def _readings(self, encodings: Encodings) -> dict[str, Any]:
-        return readings_of(self.members_, self._collections, self.features_, encodings)
 
     def pruned(self, members: list[str]) -> Any:
         """Return a classifier with some of the members, without fitting them again.
@@ -829,7 +774,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         classifier : DuplicateClassifier
-            Fitted, not adapted. It shares its members with this classifier, which does not change.
+            Fitted. It shares its members with this classifier, which does not change.
 
         Raises
         ------
@@ -862,7 +807,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         less._collections = {n: each for n, each in self._collections.items() if n in members}
         less.feature_names_out_ = [self.feature_names_out_[column] for column in kept]
         less.out_of_fold_, less.typical_ = self.out_of_fold_[:, kept], self.typical_[kept]
-        less._record, less._domain = self._record.pruned(own), self._domain.unadapted()
+        less._record = self._record.pruned(own)
         less._copies = None if self._copies is None else self._copies[:, kept]
         final: Any = clone(self.final_estimator_)
         labels, params = self._record.labels.astype(int), self._final_fit_params
@@ -872,6 +817,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             )
             weights = reaching_weights(final, params)
         less.train_prior_ = prior_of(labels, weights)
+        if less._general is not None:
+            fitted = less.out_of_fold_, less.members_, less._neighbourhood
+            less._general = less._general.scaled(*fitted, labels, weights)
         return less
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -105,9 +105,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         single: Any = np.float32
         self.words_ = TfidfVectorizer(sublinear_tf=True, dtype=single, **tokens).fit(texts)
         self.bigrams_ = _hashed(ngram_range=(1, 2), **tokens).fit(texts)
-        self.characters_ = _hashed(analyzer="char_wb", ngram_range=(3, 5))
-        counter, rarity = (step for _, step in self.characters_.steps)
-        rarity.fit(word_gram_counts(counter, texts))
+        self.characters_ = character_counts(texts)
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
@@ -155,22 +153,6 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
         counts.data = (1 + np.log(counts.data)) * rarity[counts.indices].astype(np.float32)
         return counts, rarity
 
-    def character_vectors(self, texts: Any) -> Any:
-        """Return hashed character n-grams of texts, weighted by rarity.
-
-        Parameters
-        ----------
-        texts : array-like of str, shape (n,)
-            Texts.
-
-        Returns
-        -------
-        vectors : csr_array of float32, shape (n, 2**20)
-            Their cosine is the feature "character cosine".
-        """
-        check_is_fitted(self)
-        return transformed_by_words(self.characters_, _read(texts))
-
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features, in order.
 
@@ -192,6 +174,14 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
 
 def _read(texts: Any) -> Any:
     return as_texts([token_text(text) for text in texts])
+
+
+def character_counts(texts: list[str]) -> Pipeline:
+    """Fit hashed character n-grams to texts as `film.text.token_text` gives them."""
+    characters = _hashed(analyzer="char_wb", ngram_range=(3, 5))
+    counter, rarity = (step for _, step in characters.steps)
+    rarity.fit(word_gram_counts(counter, texts))
+    return characters
 
 
 def _hashed(**params: Any) -> Pipeline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
@@ -15,8 +16,11 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from estimators.inputs import check_pairs, duplicate_column
-from estimators.pairs.familiarity.domain import sampled_rows
-from estimators.pairs.stack.encodings import Encodings
+from estimators.pairs.stack.general_side import (
+    FEWEST_PAIRS,
+    UnfamiliarTextsWarning,
+    warn_of_unfamiliar,
+)
 from film.corpus import RowBlocks, cut_rows, map_blocks, shared_with, write_blocks
 from film.datasets import atomic_writer, write_submission
 from film.pairs import shift_prior
@@ -49,6 +53,11 @@ def duplicate_probabilities(
     TypeError, ValueError
         If a text is missing; raised before any work.
 
+    Warns
+    -----
+    UnfamiliarTextsWarning
+        As `DuplicateClassifier.predict_proba`, once for all pairs.
+
     Examples
     --------
     >>> import numpy as np
@@ -62,56 +71,19 @@ def duplicate_probabilities(
     probabilities = np.empty(len(pairs))
     for start in range(0, len(pairs), BLOCK):
         some = pairs[start : start + BLOCK]
-        probabilities[start : start + BLOCK] = duplicate_column(model.predict_proba(some), model)
+        probabilities[start : start + BLOCK] = _probabilities(model, some)
         if advance:
             advance(len(some))
+    if hasattr(model, "familiarity") and len(pairs) >= FEWEST_PAIRS:
+        warn_of_unfamiliar(model.familiarity(pairs), "pairs")
     return probabilities
 
 
-def probabilities_and_familiarities(
-    model: Any,
-    pairs: Any,
-    encodings: Encodings | None = None,
-    *,
-    advance: Callable[[int], Any] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return probability and familiarity of pairs; each text of a block is encoded once.
-
-    Parameters
-    ----------
-    model : DuplicateClassifier
-        Fitted.
-    pairs : array-like of str, shape (n_pairs, 2)
-        Texts.
-    encodings : Encodings, default=None
-        Vectors that `DuplicateClassifier.adapt` encoded. Only the first block uses them, since they
-        grow with the texts.
-    advance : callable, optional
-        As for `duplicate_probabilities`.
-
-    Returns
-    -------
-    probabilities, familiarities : ndarrays of float64, shape (n_pairs,)
-        As from `duplicate_probabilities` and `DuplicateClassifier.familiarity`.
-
-    Warns
-    -----
-    UnfamiliarTextsWarning
-        As `DuplicateClassifier.warn_of_unfamiliar`.
-    """
-    pairs = check_pairs(pairs)
-    found = np.empty((2, len(pairs)))
-    for start in range(0, len(pairs), BLOCK):
-        some = pairs[start : start + BLOCK]
-        encodings = encodings or Encodings()
-        both = model.probabilities_of(model.inputs(some, encodings), some)
-        p = duplicate_column(both, model)
-        found[:, start : start + BLOCK] = p, model.familiarity(some, encodings)
-        encodings = None
-        if advance:
-            advance(len(some))
-    model.warn_of_unfamiliar(found[1])
-    return found[0], found[1]
+def _probabilities(model: Any, pairs: Any) -> NDArray[np.float64]:
+    """Return probabilities of duplicates, without a warning that tells of these pairs alone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnfamiliarTextsWarning)
+        return duplicate_column(model.predict_proba(pairs), model)
 
 
 def write_predictions(
@@ -197,32 +169,6 @@ def keep_pairs(rows: Iterable[tuple[Any, str, str]], folder: str | os.PathLike[s
     """
     made_by = {"what": "named pairs"}
     return write_blocks(folder, cut_rows(map(json.dumps, rows), BLOCK), made_by=made_by)
-
-
-def kept_texts(pairs: RowBlocks) -> list[str]:
-    """Return the texts of pairs on disk that `DuplicateClassifier.adapt` would use of all texts.
-
-    Parameters
-    ----------
-    pairs : RowBlocks
-        From `keep_pairs`.
-
-    Returns
-    -------
-    texts : list of str
-        At most 5,000.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from estimators.pairs import keep_pairs, kept_texts
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     kept_texts(keep_pairs([("7", "a", "b")], f"{folder}/pairs"))
-    ['a', 'b']
-    """
-    numbers, sides = np.divmod(sampled_rows(2 * pairs.shape[0]), 2)
-    rows = pairs.rows(numbers)
-    return [json.loads(row)[1 + side] for row, side in zip(rows, sides, strict=True)]
 
 
 def write_kept_predictions(
@@ -322,7 +268,7 @@ def write_kept_predictions(
 def _judged(read: Callable[[], Any], rows: list[str], start: int) -> NDArray[np.float64]:
     pairs = check_pairs([tuple(json.loads(row)[1:]) for row in rows])
     model = read()
-    p = duplicate_column(model.predict_proba(pairs), model)
+    p = _probabilities(model, pairs)
     wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))
     if len(wrong):
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimators.persistence.registry import find_savable
+from estimators.persistence.registry import find_savable, savable
 
 _RUN = ("accumulation_steps", "patience")
 _GONE = {
@@ -16,9 +16,20 @@ _GONE = {
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),
         *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
     ),
+    "DuplicateClassifier": (
+        *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
+    ),
     "SurrogateRegressor": (*("temperature", "margin", "micro_batch_size", "eval_steps", *_RUN),),
 }
-"""Parameters of older files that fitted models do not need, by class."""
+"""Parameters and attributes of older files that fitted models do not need, by class."""
+
+_DROPPED = (
+    *("Domain", "Familiarity", "LatentCharacters", "TrainingSimilarity", "UntrainedSimilarity"),
+)
+"""Classes of parts that older files hold and nothing needs."""
+
+for _name in _DROPPED:
+    globals()[_name] = savable(type(_name, (), {"__module__": __name__}))
 
 _ADDED = {"DuplicateFinder": {"encoder": None}}
 """Parameters that older files lack, with the value by which a model does what it did then."""
@@ -37,15 +48,6 @@ _PARTS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
                 "_fingerprints": "fingerprints",
                 "_training": "training",
                 "_out_of_fold_probabilities": "probabilities",
-            },
-        ),
-        "_domain": (
-            "estimators.pairs.Domain",
-            {
-                "_familiarity": "familiarity",
-                "_training_similarity": "training",
-                "_untrained": "untrained",
-                "untrained_share_": "share",
             },
         ),
     }

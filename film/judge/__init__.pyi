@@ -1,3 +1,4 @@
+from .adjacent import AdjacentWords as AdjacentWords
 from .assignment import one_to_one as one_to_one
 from .differences import describe_differences as describe_differences
 from .expected import ExpectedPrecision as ExpectedPrecision

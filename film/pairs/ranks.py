@@ -20,7 +20,7 @@ from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import directions
 from film.pairs.neighbours.device_search import closer_on_device
 from film.pairs.neighbours.rank_search import RankSearch
-from film.pairs.shift.priors import shift_prior
+from film.pairs.priors import shift_prior
 
 INFINITE_RANK = int(np.iinfo(np.int64).max)
 """Rank of a pair with a zero row, which is not among the k nearest for any k."""

@@ -17,7 +17,6 @@ RUNS = {
     "general": "--quick",
     "thresholds": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
-    "familiarity": "--quick --data {data}",
     "corpus": "--quick --size 400 --only planted groups",
     "solvers": "--quick",
     "sts": "--quick --data {data}/sts --model {model}",
@@ -31,7 +30,7 @@ RUNS = {
     "trust": "--quick --parts readers,estimators --inputs 5",
 }
 SLOW = (
-    *("accurate", "compatibility", "contexts", "corpus", "duplicates", "familiarity"),
+    *("accurate", "compatibility", "contexts", "corpus", "duplicates"),
     *("gpu", "intents", "release", "sts", "trust"),
 )
 NO_RUN = {"compare", "tables", "paper_pairs"}

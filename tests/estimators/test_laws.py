@@ -266,7 +266,6 @@ ARGUMENTS: dict[str, Any] = {
     "chunks": [],
     "contexts": [1],
     "digest": "0" * 16,
-    "familiarity": np.ones(1),
     "folder": "folder",
     "place": "folder",
     "ids": [0],

@@ -67,7 +67,7 @@ def archives() -> Iterator[tuple[str, Any, list[Call]]]:
     unseen = [text for pair in new[:4] for text in pair] + ["", "an unknown wyvern"]
     groups = np.arange(len(texts)) % 8
     probabilities: list[Call] = [("predict_proba", asked)]
-    known: list[Call] = [*probabilities, ("trained_on", asked), ("familiarity", asked)]
+    known: list[Call] = [*probabilities, ("trained_on", asked)]
 
     # Saved before and after the figures out of fold were asked for, which drops the texts.
     logistic = fast_duplicates(d=6, rank=20, cv=2).fit(few.pairs, few.y)
@@ -83,9 +83,6 @@ def archives() -> Iterator[tuple[str, Any, list[Call]]]:
     labelled = few_label_duplicates(few.pairs, rank=10, cv=2)
     labelled.set_params(final_estimator__n_estimators=20)
     yield "few_labels", labelled.fit(few.pairs[:40], few.y[:40]), known
-    adapted = fast_duplicates(d=4, rank=16, cv=2).fit(few.pairs[:40], few.y[:40])
-    adapted.adapt([f"Es regnet am {day}. Mai." for day in range(1, 32)])
-    yield "adapted", adapted, [*known, ("untrained_share_", None)]
     members: list[tuple[str, Any]] = [
         ("rule", PairwiseKNNClassifier(_space(), k=4, cv=2)),
         ("batches", _space(MiniBatchFILM(6, rank=20, batch_size=64, max_iter=5, random_state=0))),

@@ -17,8 +17,10 @@ from estimators.pairs.presets import few_label_duplicates
 from estimators.pairs.stack.augmentation import FEWEST, WEIGHT, near_copies, with_near_copies
 from estimators.pairs.stack.floors import Sameness, samenesses
 from film.datasets import make_question_pairs
-from film.pairs.shift.priors import shift_prior
+from film.pairs.priors import shift_prior
 from film.text import copy_key, token_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::estimators.UnfamiliarTextsWarning")
 
 DATA = make_question_pairs(3000, random_state=0)
 PAIRS, Y = np.asarray(DATA.pairs, dtype=object), np.asarray(DATA.y)

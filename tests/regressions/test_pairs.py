@@ -38,7 +38,7 @@ from estimators.inspection import (
 )
 from estimators.pairs.submission import write_predictions
 from film.datasets import make_question_pairs
-from film.pairs.shift.priors import prior_weights, shift_prior
+from film.pairs.priors import prior_weights, shift_prior
 from film.pairs.thresholds import threshold_curve, threshold_for_precision
 from tests.estimators.cli.commands import refused, run, write_csv
 

@@ -214,10 +214,6 @@ def duplicates(**given: Any) -> None:
         classifier = reading.open_model(options.model, options.device)
     if collection:
         classifier, options.prior = collection.finder.classifier, collection.finder.prior
-    if options.precision is not None and (
-        options.adapt or getattr(classifier, "untrained_share_", 0)
-    ):
-        raise click.UsageError("--precision was measured without --adapt; give --threshold instead")
     if options.threshold == "auto":
         options.threshold = None
     measured = options.precision is not None and classifier is not None
@@ -252,8 +248,6 @@ def duplicates(**given: Any) -> None:
         finder = collection.finder.set_params(verbose=verbosity())
     else:
         known = (texts, ids, blocks) if options.against is None else _other_table(options)
-        if options.adapt:
-            classifier = reading.adapted(classifier, known[0])
         other = [] if options.against is None else texts
         finder = DuplicateFinder(
             classifier,
@@ -412,7 +406,6 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         ("--model", options.model is not None),
         ("--prior", options.prior is not None),
         ("--index", options.index != "auto"),
-        ("--adapt", options.adapt),
         ("--encoder", options.encoder != NO_ENCODER),
     ):
         if known and fixed:
@@ -436,8 +429,6 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
         raise click.UsageError("--linkage applies to groups; give --groups or --html too")
     if options.prior is not None and not has_model:
         raise click.UsageError("--prior needs the probabilities of a model; give --model too")
-    if options.adapt and not has_model:
-        raise click.UsageError("--adapt is for a model file; give --model too")
     if options.device is not None and not has_model:
         raise click.UsageError("--device applies to the encoder of a model; give --model too")
     outputs = {option: getattr(options, option[2:]) for option in _OUTPUTS}

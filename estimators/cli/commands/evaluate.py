@@ -79,7 +79,6 @@ def evaluate(
     html: str | None,
     out: str | None,
     form: str,
-    adapt: bool,
     device: str | None,
     encoding: str | None,
 ) -> None:
@@ -100,11 +99,6 @@ def evaluate(
     if precision is not None or html is not None:
         labelled.check_labels("--html" if precision is None else "--precision")
     _note_on_known(classifier, texts)
-    if adapt:
-        # Rows without a label are of the collection too.
-        columns = reading.choose_pair_columns(labelled.table, text1, text2)
-        rows = zip(*map(labelled.table.column, columns), strict=True)
-        classifier = reading.adapted(classifier, [text for row in rows for text in row])
     with progress(len(texts), "evaluate") as advance:
         p = duplicate_probabilities(classifier, texts, advance=advance)
     held = classifier.prior_

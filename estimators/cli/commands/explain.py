@@ -68,7 +68,6 @@ def explain(
     out: str | None,
     form: str | None,
     html: str | None,
-    adapt: bool,
     device: str | None,
     encoding: str | None,
 ) -> None:
@@ -85,11 +84,9 @@ def explain(
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
-    if text_pair is not None and adapt:
-        raise click.UsageError("--adapt needs the texts of a table; give PAIRS")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
-    folder = checked_folder(model, contexts, adapt)
+    folder = checked_folder(model, contexts)
     classifier = None if folder else reading.open_model(model, device)
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
@@ -97,8 +94,6 @@ def explain(
     else:
         texts = np.empty((1, 2), dtype=object)
         texts[0] = _checked(text_pair)
-    if classifier is not None and adapt:
-        classifier = reading.adapted(classifier, texts.ravel())
     n_pairs = len(texts)
     if out is None and html is not None:
         texts = texts[:PAGE_PAIRS]

@@ -75,7 +75,6 @@ def score(
     form: str | None,
     threshold: float | None,
     name: str | None,
-    adapt: bool,
     device: str | None,
     encoding: str | None,
 ) -> None:
@@ -85,17 +84,17 @@ def score(
     film duplicates: the columns are score, duplicate (the decision, 0 or 1) and kind (what sets
     the texts apart). A model file adds three columns: probability (that the pair is a
     duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble the
-    training texts, from 0 to 1). The folder of a ContextModel, a surrogate or another regressor
-    adds the column similarity, and a decision if you give a --threshold.
+    training texts, from 0 to 1; at 0 the general score decides). If over half of the pairs are
+    unlike the training texts, the first column is score, because it is not calibrated. The folder
+    of a ContextModel, a surrogate or another regressor adds the column similarity, and a decision
+    if you give a --threshold.
     """
     check_places({"--out": out}, [pairs] if model is None else [pairs, model])
-    if model is None and (adapt or contexts is not None):
-        raise click.UsageError(
-            f"{'--adapt' if adapt else '--contexts'} is for a model; give --model too"
-        )
+    if model is None and contexts is not None:
+        raise click.UsageError("--contexts is for a model; give --model too")
     if model is not None and encoder != NO_ENCODER:
         raise click.UsageError("--encoder adds to the general score; leave out --model")
-    folder = model is not None and checked_folder(model, contexts, adapt)
+    folder = model is not None and checked_folder(model, contexts)
     if not folder and threshold is not None and threshold < 0:
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
     classifier: Any = None
@@ -103,29 +102,32 @@ def score(
         classifier = reading.open_model(model, device)
     # Loaded after the model: skops loads faster before scikit-learn.
     from estimators.pairs import (
-        Encodings,
+        FEWEST_PAIRS,
+        are_unfamiliar,
         duplicate_probabilities,
-        probabilities_and_familiarities,
+        warn_of_unfamiliar,
     )
 
     table = reading.open_table(pairs, encoding)
+    texts = reading.pairs_of(table, text1, text2)
+    familiar = None if classifier is None else classifier.familiarity(texts)
+    calibrated = familiar is not None and not are_unfamiliar(familiar)
+    if familiar is not None and len(texts) < FEWEST_PAIRS:
+        warn_of_unfamiliar(familiar, "pairs")
     decision = "duplicate" if name is None else f"{name}_duplicate"
-    name = name or ("similarity" if folder else "score" if model is None else "probability")
+    name = name or ("similarity" if folder else "probability" if calibrated else "score")
     if not folder and threshold is None:
         threshold = 0.5
     added = [name] if threshold is None else [name, decision]
-    knows = hasattr(classifier, "familiarity")
-    if model is None:
-        added.append("kind" if name == "score" else f"{name}_kind")
-    elif knows:
-        added.append("familiarity" if name == "probability" else f"{name}_familiarity")
+    if not folder:
+        last_name = "kind" if model is None else "familiarity"
+        added.append(last_name if name in ("score", "probability") else f"{name}_{last_name}")
     taken = [column for column in added if column in table.columns]
     if taken:
         raise Failure(
             f"{table.source} already has a column {taken[0]!r}; rename the new one with --as NAME"
         )
     check_fits(out, form, table, [*table.columns, *added], len(table))
-    texts = reading.pairs_of(table, text1, text2)
     last: list[Any] | None = None
     if model is None:
         from estimators.corpus import DuplicateFinder
@@ -140,17 +142,9 @@ def score(
     elif folder:
         scores = FolderModel(model, texts, contexts, device).similarity()
     else:
-        encodings = Encodings()
-        if adapt:
-            classifier = reading.adapted(classifier, texts.ravel(), encodings)
         with progress(len(texts), "score") as advance:
-            if knows:
-                judge = probabilities_and_familiarities
-                found, familiar = judge(classifier, texts, encodings, advance=advance)
-                last = familiar.round(4).tolist()
-            else:
-                found = duplicate_probabilities(classifier, texts, advance=advance)
-        scores = found.tolist()
+            scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
+        last = None if familiar is None else familiar.round(4).tolist()
     rows = (
         [
             *row,

@@ -56,7 +56,6 @@ def submit(
     model: str,
     prior: float | None,
     out: str,
-    adapt: bool,
     device: str | None,
     encoding: str | None,
 ) -> None:
@@ -70,14 +69,10 @@ def submit(
     check_places({"--out": out}, [test, model])
     classifier = reading.open_model(model, device)
     rows = reading.named_pairs(test, text1, text2, name, encoding)
-    from estimators.pairs import keep_pairs, kept_texts, write_kept_predictions
+    from estimators.pairs import keep_pairs, write_kept_predictions
 
     with _kept(out) as keep:
         pairs = keep_pairs(rows, keep / _PAIRS)
-        digest = digest_of(model)
-        if adapt:
-            classifier = reading.adapted(classifier, kept_texts(pairs))
-            digest += ", adapted"
         target = out if is_file(out) else standard_output()
         with progress(pairs.shape[0], "submit") as advance:
             mean = write_kept_predictions(
@@ -85,7 +80,7 @@ def submit(
                 pairs,
                 target,
                 keep / _JUDGED,
-                model_digest=digest,
+                model_digest=digest_of(model),
                 prior=prior,
                 advance=advance,
             )

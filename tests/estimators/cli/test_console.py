@@ -32,10 +32,10 @@ def test_results_and_notes_are_kept_apart(shelf):
     ran = start("score", "-", "-m", shelf / "model.skops")
     code, out, err = finished(ran, "text1,text2\nкак дела,дела как\n".encode())
     assert code == 0
-    assert out.startswith("text1,text2,probability,duplicate,familiarity\nкак дела,дела как,0.")
+    assert out.startswith("text1,text2,score,duplicate,familiarity\nкак дела,дела как,0.")
     language, familiarity = err.splitlines()
     assert language.startswith("film: standard input: most letters are not")
-    assert familiarity.startswith("film: 1 of 1 pairs have a familiarity of at most")
+    assert familiarity.startswith("film: 1 of 1 pairs are unlike the training texts")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -242,7 +242,7 @@ def test_help_names_the_commands():
 
 def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
     arguments = ["score", shelf / "dev.csv", "-m", shelf / "model.skops"]
-    judge = "probabilities_and_familiarities"
+    judge = "duplicate_probabilities"
 
     def raising(error):
         def read(*args, **kwargs):
@@ -255,7 +255,7 @@ def test_only_our_own_checks_are_the_users_fault(monkeypatch, shelf):
     with pytest.raises(ValueError, match="of a library"):
         run(*arguments)
     # No frame of the library tells that this one is not our own.
-    monkeypatch.setattr(pairs, judge, lambda *args, **kwargs: (np.ones(7),) * 2)
+    monkeypatch.setattr(pairs, judge, lambda *args, **kwargs: np.ones(7))
     with pytest.raises(ValueError, match="zip"):
         run(*arguments)
     monkeypatch.setattr(pairs, judge, raising(TypeError("a bug")))

@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from estimators import load_model
 from estimators.cli.tables import read_table
 from film.pairs.calibration import calibration_error
-from film.pairs.shift.priors import prior_weights, shift_prior
+from film.pairs.priors import prior_weights, shift_prior
 from tests.estimators.cli.commands import refused, run, write_csv
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from estimators import DuplicateClassifier, DuplicateFinder, SentenceEncoder, load_model, save_model
 from estimators.cli.tables import read_table
-from estimators.pairs.familiarity import domain
 from tests.estimators.cli.commands import refused, run, write_csv
 
 
@@ -40,10 +39,10 @@ def test_threshold_and_names(shelf, expected):
 def test_the_form_of_the_input_is_kept_and_an_option_wins(shelf, tmp_path):
     lines = '{"text1": "Is tea hot?", "text2": "How hot is tea?", "n": 1}\n'
     ran = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
-    added = ["probability", "duplicate", "familiarity"]
+    added = ["score", "duplicate", "familiarity"]
     assert list(ran.records[0]) == ["text1", "text2", "n", *added]
     ran = run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", stdin=lines)
-    assert ran.out.startswith("text1\ttext2\tn\tprobability\tduplicate\tfamiliarity\n")
+    assert ran.out.startswith("text1\ttext2\tn\tscore\tduplicate\tfamiliarity\n")
     out = tmp_path / "scored.dat"
     run("score", "-", "-m", shelf / "model.skops", "-f", "tsv", "-o", out, stdin=lines)
     assert "\t" in out.read_text(encoding="utf-8")
@@ -67,7 +66,7 @@ def test_odd_texts_are_scored(shelf, tmp_path, pairs):
     ran = run("score", path, "-m", shelf / "model.skops")
     assert ran.code == 0, ran.err
     assert [(row["text1"], row["text2"]) for row in ran.rows] == pairs
-    assert all(0 <= float(row["probability"]) <= 1 for row in ran.rows)
+    assert all(0 <= float(row["score"]) <= 1 for row in ran.rows)
     assert ("most letters are not Latin" in ran.err) == (pairs[0][0] == "日本語の文です")
     assert ("empty text" in ran.err) == (pairs[0] == ("", ""))
 
@@ -115,7 +114,7 @@ def test_familiarity_is_that_of_the_model(shelf):
     expected = load_model(shelf / "model.skops").familiarity(pairs)
     found = [float(row["familiarity"]) for row in ran.rows]
     np.testing.assert_allclose(found, expected, atol=5.1e-5)
-    assert "have a familiarity of at most" not in ran.err
+    assert "unlike the training texts" not in ran.err
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -143,14 +142,11 @@ def test_an_encoder_meets_each_text_once(shelf, tiny_model, tmp_path, monkeypatc
     assert [float(row["probability"]) for row in ran.rows] == apart[0].tolist()
     assert [float(row["familiarity"]) for row in ran.rows] == np.round(apart[1], 4).tolist()
     encoded.clear()
-    assert run(*score, "--adapt").code == 0
-    assert sorted(encoded) == once
-    encoded.clear()
     model.explain(new)
     assert sorted(encoded) == once
 
 
-def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf, monkeypatch):
+def test_texts_of_another_kind_are_warned_of_and_get_scores(shelf):
     rows = [
         ("Der Hund schläft im Garten.", "Im Garten schläft der Hund."),
         ("😀😀", "🚀"),
@@ -159,22 +155,21 @@ def test_texts_of_another_kind_are_warned_of_and_adapted_to(shelf, monkeypatch):
     lines = "".join(json.dumps({"text1": a, "text2": b}) + "\n" for a, b in rows)
     plain = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
     assert (plain.code, [row["familiarity"] for row in plain.records[1:]]) == (0, [0.0, 0.0])
-    assert "3 of 3 pairs have a familiarity of at most" in plain.err and "--adapt" in plain.err
-    few = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
-    assert "6 different texts are too few" in few.err and "similarity gets 20%" in few.err
-    monkeypatch.setattr(domain, "FEWEST_TEXTS", 1)
+    assert "3 of 3 pairs are unlike the training texts" in plain.err
+    assert list(plain.records[0]) == ["text1", "text2", "score", "duplicate", "familiarity"]
+    scores = [row["score"] for row in plain.records]
+    assert scores[0] > max(scores[1:])
     adapted = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
-    assert "untrained similarity gets 100% of the weight in these scores" in adapted.err
-    p = [row["probability"] for row in adapted.records]
-    assert p[0] > max(p[1:]) and p != [row["probability"] for row in plain.records]
-    again = run("score", "-", "-m", shelf / "model.skops", stdin=lines)
-    assert again.out == plain.out
+    assert adapted.out == plain.out and "--adapt does nothing any more" in adapted.err
+    named = run("score", "-", "-m", shelf / "model.skops", "--as", "p", stdin=lines)
+    assert [row["p"] for row in named.records] == scores
+    assert "p_familiarity" in named.records[0]
 
 
 @pytest.mark.parametrize("rows", [[("a", "b")] * 4, [("a" * 40_000, "b")]], ids=["rows", "cell"])
 def test_a_table_too_large_for_excel_is_refused_before_any_work(shelf, tmp_path, monkeypatch, rows):
     monkeypatch.setattr("estimators.cli.tables.sheets._MOST_ROWS", 3)
-    monkeypatch.setattr("estimators.pairs.probabilities_and_familiarities", None)
+    monkeypatch.setattr("estimators.pairs.duplicate_probabilities", None)
     path = write_csv(tmp_path / "t.csv", ["text1", "text2"], rows)
     for place in (["--out", tmp_path / "t.xlsx"], ["--format", "xlsx"]):
         message = refused("score", path, "-m", shelf / "model.skops", *place)
@@ -211,4 +206,4 @@ def test_without_a_model_pairs_are_scored_by_the_general_score(tmp_path):
     scores, _ = DuplicateFinder().fit(texts, ids=texts).score_pairs(pairs)
     np.testing.assert_allclose([float(row["score"]) for row in ran.rows], scores)
     assert scores[2] == 1 and scores[3] == 0 and scores[0] < scores[1]
-    assert run("score", table, "--adapt").code == run("score", table, "--contexts", 5).code == 2
+    assert run("score", table, "--contexts", 5).code == 2

@@ -4,7 +4,7 @@ import pytest
 from estimators import load_model
 from estimators.cli.tables import read_table, stream
 from estimators.pairs import submission
-from film.pairs.shift.priors import shift_prior
+from film.pairs.priors import shift_prior
 from tests.estimators.cli.commands import refused, run, write_csv
 
 

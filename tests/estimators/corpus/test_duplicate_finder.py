@@ -24,7 +24,7 @@ from film.corpus import parts as _parts
 from film.corpus.clusters import cut, link_scores
 from film.datasets import make_question_pairs
 from film.judge import general_features, general_weights, neighbour_features, pair_kinds
-from film.pairs.shift.priors import estimate_prior, shift_prior
+from film.pairs.priors import estimate_prior, shift_prior
 from film.text import copy_key, normalize_text
 
 WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()

@@ -37,7 +37,7 @@ from estimators.pairs.stack.final_model import make_logistic
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs import row_cosines
-from film.pairs.shift.priors import shift_prior
+from film.pairs.priors import shift_prior
 from film.text import normalize_text
 
 DATA = make_question_pairs(300, random_state=0)
@@ -318,10 +318,11 @@ def test_the_final_model_learns_from_what_was_said_out_of_fold(fitted):
     assert np.array_equal(fitted.inputs(NEW)[:, 4:], lexical.transform(NEW))
     final = logistic_with_near_copies(fitted, np.ones(len(Y)))
     probabilities = fitted.predict_proba(NEW)
-    assert np.allclose(probabilities[:, 1], final.predict_proba(fitted.inputs(NEW))[:, 1])
+    alone = fitted.probabilities_of(fitted.inputs(NEW))
+    assert np.allclose(alone[:, 1], final.predict_proba(fitted.inputs(NEW))[:, 1])
     assert np.allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-15)
     assert np.array_equal(fitted.predict(NEW), (probabilities[:, 1] > 0.5).astype(int))
-    assert np.array_equal(fitted.probabilities_of(fitted.inputs(NEW)), probabilities)
+    assert np.array_equal(fitted.probabilities_of(fitted.inputs(NEW), NEW), probabilities)
     assert np.array_equal(fitted.typical_, np.median(fitted.out_of_fold_, axis=0))
     assert fitted.train_prior_ == fitted.prior_ == Y.mean()
 
@@ -571,8 +572,8 @@ def test_weights_go_to_the_final_model():
         elif weighed is not None:
             weighed.fit(model.out_of_fold_, Y, logisticregression__sample_weight=WEIGHT)
         if weighed is not None:
-            wanted = weighed.predict_proba(model.inputs(NEW))
-            assert np.allclose(model.predict_proba(NEW), wanted)
+            inputs = model.inputs(NEW)
+            assert np.allclose(model.probabilities_of(inputs), weighed.predict_proba(inputs))
 
 
 def test_weights_are_routed_to_who_asks(tmp_path):

@@ -11,7 +11,7 @@ from estimators.pairs.submission import (
     write_kept_predictions,
     write_predictions,
 )
-from film.pairs.shift.priors import shift_prior
+from film.pairs.priors import shift_prior
 
 
 class Lengths:

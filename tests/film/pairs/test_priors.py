@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from film.pairs.log_loss import binary_log_loss
-from film.pairs.shift.priors import estimate_prior, prior_weights, shift_prior
+from film.pairs.priors import estimate_prior, prior_weights, shift_prior
 
 
 def _made(prior, n=40_000, seed=0, distance=2.0):

@@ -16,8 +16,8 @@ from film.pairs.neighbours.cosines import (
     product_bound,
     tie_width,
 )
+from film.pairs.priors import prior_weights, shift_prior
 from film.pairs.ranks import INFINITE_RANK, effective_ranks, neighbour_ranks, rates_over_k
-from film.pairs.shift.priors import prior_weights, shift_prior
 
 
 def _closeness(x, z):

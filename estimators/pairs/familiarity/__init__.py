@@ -1,1 +1,0 @@
-"""How like the texts of its fit those are that a classifier judges."""

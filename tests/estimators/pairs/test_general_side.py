@@ -1,0 +1,205 @@
+"""Where a pair is unlike the training pairs, the general formula decides."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from estimators import (
+    FILM,
+    DuplicateClassifier,
+    DuplicateFinder,
+    SentenceEncoder,
+    UnfamiliarTextsWarning,
+    disjoint_pairs_split,
+    fast_duplicates,
+    few_label_duplicates,
+    load_model,
+    save_model,
+)
+from estimators.pairs import duplicate_probabilities
+from estimators.pairs.stack import general_side
+from film.compare import WordRarity, comparable_tokens, pair_features
+from film.datasets import make_documents, make_question_pairs
+from film.judge import general_features, general_weights
+
+DATA = make_question_pairs(420, random_state=0)
+N = 300
+LABELS = np.asarray(DATA.y)
+NEW = DATA.pairs[N:]
+PROSE = [text for text in " ".join(make_documents(6, random_state=0)).split(". ") if text][:80]
+GERMAN = ["Der Hund schläft im Garten.", "Es regnet heute sehr stark.", "Wo steht das alte Haus?"]
+GERMAN += ["Im Garten schläft der Hund.", "Die Katze fängt keine Maus.", "Morgen regnet es stark."]
+OTHER = np.array([*pairwise(GERMAN)] * 4, dtype=object)
+ODD = [("", ""), ("", "How do I learn to bake?"), ("😀😀", "🚀"), ("日本語です", "テスト")]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], LABELS[:N])
+
+
+def columns(model, pairs):
+    """Inputs of the stack, the formula's log-odds and familiarity."""
+    pairs = np.asarray(pairs, dtype=object)
+    return model._with_general(model.inputs(pairs), pairs)
+
+
+def general_by_hand(model, pairs):
+    """The log-odds of the formula, from the texts of the fit alone."""
+    texts = sorted(set(DATA.pairs[:N].flat))
+    rarity = WordRarity(map(comparable_tokens, texts))
+    cosines = model.inputs(pairs)[:, model.feature_names_out_.index("character cosine")]
+    alone = pair_features(pairs[:, 0].tolist(), pairs[:, 1].tolist(), rarity)
+    near = np.zeros((len(pairs), 2))
+    return general_weights().log_odds(general_features(alone, cosines, near, rarity.number_share))
+
+
+@pytest.mark.parametrize("familiarity", [0.0, 0.4, 1.0])
+def test_log_odds_are_those_of_the_stack_and_of_the_formula(model, familiarity):
+    inputs = columns(model, NEW)
+    odds = general_by_hand(model, NEW)
+    assert inputs[:, -2] == pytest.approx(odds, abs=1e-9)
+    training = general_by_hand(model, DATA.pairs[:N])
+    z = ((training - training.mean()) / training.std())[:, None]
+    line = LogisticRegression().fit(z, LABELS[:N])
+    u = line.decision_function(((odds - training.mean()) / training.std())[:, None])
+    stack = logit(model.final_estimator_.predict_proba(inputs[:, :-2])[:, 1])
+    inputs[:, -1] = familiarity
+    share = 0.1 + 0.9 * (1 - familiarity)
+    found = logit(model._mixed(inputs)[:, 1])
+    assert found == pytest.approx((1 - share) * stack + share * u, abs=1e-8)
+
+
+def test_unknown_texts_are_sorted_by_the_formula(model):
+    assert model.familiarity(OTHER).tolist() == [0.0] * len(OTHER)
+    found = model._mixed(columns(model, OTHER))[:, 1]
+    order = np.argsort(general_by_hand(model, OTHER))
+    assert (np.diff(found[order]) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n", [150, 800])
+def test_fewer_than_a_twentieth_of_the_kind_of_the_fit_is_moved(n, seed):
+    data = make_question_pairs(n + 400, random_state=seed)
+    train, new, y, *_ = disjoint_pairs_split(
+        data.pairs, data.y, test_size=400 / (n + 400), random_state=seed
+    )
+    model = few_label_duplicates(train, rank=20, cv=2)
+    model.set_params(final_estimator__n_estimators=10).fit(train, y)
+    assert np.mean(model.familiarity(new) <= 0.5) < 0.05
+    prose = model.familiarity([*pairwise(PROSE)])
+    assert np.mean(prose <= 0.5) > 0.75
+    assert model.familiarity(ODD).tolist() == [0.0] * 4
+
+
+def test_a_prediction_depends_neither_on_order_nor_on_other_pairs(model):
+    mixed = np.concatenate([NEW[:8], OTHER[:3], [*pairwise(PROSE[:4])]])
+    together = model.predict_proba(mixed)
+    assert model.predict_proba(mixed[:, ::-1]) == pytest.approx(together, abs=1e-12)
+    alone = np.concatenate([model.predict_proba(mixed[row : row + 1]) for row in range(len(mixed))])
+    assert alone == pytest.approx(together, abs=1e-12)
+    apart = [model.familiarity(mixed[row : row + 1])[0] for row in range(len(mixed))]
+    assert model.familiarity(mixed).tolist() == apart
+
+
+def test_labels_play_no_part_in_familiarity(model):
+    flipped = fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], 1 - LABELS[:N])
+    assert np.array_equal(flipped.familiarity(NEW), model.familiarity(NEW))
+    # Similar texts are then the others, and no label makes the formula turn around.
+    assert flipped._general.slope == 0
+
+
+def test_warnings_come_once_with_the_share_of_pairs(model, monkeypatch):
+    with pytest.warns(UnfamiliarTextsWarning, match="20 of 20 pairs are unlike") as caught:
+        model.predict_proba(OTHER)
+    assert [each.filename for each in caught] == [__file__]
+    monkeypatch.setattr("estimators.pairs.submission.BLOCK", 7)
+    with pytest.warns(UnfamiliarTextsWarning, match="20 of 20 pairs are unlike") as caught:
+        duplicate_probabilities(model, OTHER)
+    assert len(caught) == 1
+    with pytest.warns(UnfamiliarTextsWarning, match="texts looked at are unlike") as caught:
+        DuplicateFinder(model).fit(GERMAN).find(threshold=0.5)
+    assert [each.filename for each in caught] == [__file__]
+    model.predict_proba(OTHER[:19])  # too few to tell
+    model.predict_proba(NEW)
+    duplicate_probabilities(model, NEW)
+    DuplicateFinder(model).fit(NEW.ravel()).find(threshold=0.5)
+
+
+def test_explanations_sum_and_name_the_formula(model):
+    for verdict in model.explain(np.concatenate([NEW[:2], OTHER[:2]])):
+        named = [one.name for one in verdict.features]
+        assert {"general formula", "familiarity"} <= set(named)
+        total = logit(verdict.baseline) + sum(
+            one.effect for one in [*verdict.members, *verdict.features]
+        )
+        gain = verdict.sameness.effect if verdict.sameness else 0.0
+        assert total + gain == pytest.approx(logit(verdict.probability), abs=1e-6)
+    assert ("rely less on this result" in verdict.familiarity_note) and verdict.familiarity == 0
+
+
+def test_probabilities_out_of_fold_are_moved_like_others(model):
+    moved = model.out_of_fold_probabilities()
+    general, model._general = model._general, None
+    try:
+        stack = model.out_of_fold_probabilities()
+    finally:
+        model._general = general
+    inputs = np.column_stack([model.out_of_fold_, general.training])
+    ordinary = (stack < 0.95) & (moved < 0.95)
+    assert moved[ordinary] == pytest.approx(general.mixed(stack, inputs)[ordinary], abs=1e-12)
+    assert not np.array_equal(moved, stack)
+
+
+def test_saving_and_pruning_keep_the_formula(model, tmp_path):
+    save_model(model, tmp_path / "model.film")
+    loaded = load_model(tmp_path / "model.film")
+    asked = np.concatenate([NEW[:20], OTHER[:3]])
+    assert np.array_equal(loaded.predict_proba(asked), model.predict_proba(asked))
+    less = model.pruned(["words"])
+    assert np.array_equal(less.familiarity(asked), model.familiarity(asked))
+    assert columns(less, asked)[:, -2] == pytest.approx(columns(model, asked)[:, -2], abs=1e-12)
+
+
+def test_without_lexical_features_the_formula_counts_characters_itself(model):
+    members = [("film", make_pipeline(TfidfVectorizer(), FILM(d=10, rank=30)))]
+    plain = DuplicateClassifier(members, LogisticRegression(), features=None, cv=2)
+    plain.fit(DATA.pairs[:N], LABELS[:N])
+    assert columns(plain, NEW)[:, -2] == pytest.approx(columns(model, NEW)[:, -2], abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*tokens unknown to the model")
+def test_the_cosine_of_an_encoder_counts_as_much_as_the_formula(tiny_model):
+    members = [("cosine", SentenceEncoder(tiny_model, max_length=32))]
+    model = DuplicateClassifier(members, cv=2).fit(DATA.pairs[:80], LABELS[:80])
+    side, inputs = model._general, columns(model, NEW)
+    column = model.feature_names_out_.index("cosine: cosine")
+    known = np.column_stack([model.out_of_fold_, side.training])[:, [column, -2]]
+    z = ((inputs[:, [column, -2]] - known.mean(axis=0)) / known.std(axis=0)).mean(axis=1)
+    inputs[:, -1] = 0
+    found = logit(model._mixed(inputs)[:, 1])
+    assert found == pytest.approx(side.offset + side.slope * z, abs=1e-8)
+
+
+def test_a_handful_of_pairs_is_enough():
+    pairs = [(f"red {n} car", f"a red {n} car") for n in range(6)]
+    pairs += [(f"red {n} car", f"blue bus {n}") for n in range(6)]
+    model = fast_duplicates(d=2, rank=4, cv=2).fit(pairs, [1] * 6 + [0] * 6)
+    assert np.isfinite(model.predict_proba([*pairs, *ODD])).all()
+
+
+def test_what_was_called_for_other_kinds_of_text_warns_and_does_nothing(model):
+    before = model.predict_proba(NEW)
+    with pytest.warns(FutureWarning, match="adapt will be removed: it does nothing") as caught:
+        assert model.adapt(GERMAN) is model
+    with pytest.warns(FutureWarning, match="untrained_share_"):
+        assert model.untrained_share_ == 0
+    with pytest.warns(FutureWarning, match="familiarity_limit_"):
+        assert model.familiarity_limit_ == general_side.MOVED
+    assert caught[0].filename == __file__
+    assert np.array_equal(model.predict_proba(NEW), before)
