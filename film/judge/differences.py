@@ -13,6 +13,8 @@ __all__ = ["describe_differences"]
 _SHOWN = 5
 """Words of a text that are shown."""
 
+_MARKS = ".,;:!?\"'()[]{}"
+
 
 def describe_differences(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """Say in which way the texts of each pair differ, and by which words.
@@ -25,20 +27,19 @@ def describe_differences(first: Sequence[str], second: Sequence[str]) -> list[st
     Returns
     -------
     lines : list of str
-        One per pair. Words are as `comparable_tokens` writes them; frequent ones are left out if
-        there are others.
+        One per pair, with words of the texts; frequent ones are left out if there are others.
 
     Examples
     --------
     >>> from film.judge import describe_differences
     >>> describe_differences(["a 128 GB phone", "my acount"], ["a 256gb phone", "my account"])
-    ['differs in number: 128 / 256', 'differs in spelling: acount / account']
+    ['differs in number: 128 / 256gb', 'differs in spelling: acount / account']
     """
     kinds = pair_kinds(pair_features(first, second, WordRarity([])))
     lines = []
     for a, b, kind in zip(first, second, kinds.tolist(), strict=True):
         sides = Counter(comparable_tokens(a)), Counter(comparable_tokens(b))
-        only = [list((sides[i] - sides[1 - i]).elements()) for i in (0, 1)]
+        only = _own_words(a, sides[0] - sides[1]), _own_words(b, sides[1] - sides[0])
         name = {"similar": "differs in words", "spelling": "differs in spelling"}.get(kind, kind)
         if not any(only):
             lines.append(name if name == kind else "the words are the same")
@@ -47,7 +48,18 @@ def describe_differences(first: Sequence[str], second: Sequence[str]) -> list[st
     return lines
 
 
-def _shown(tokens: list[str]) -> str:
-    tokens = [token for token in tokens if not is_stop_word(token)] or tokens
-    words = [token.lstrip("#@%!") or token for token in tokens[:_SHOWN]]
-    return ", ".join(words + ["..."] * (len(tokens) > _SHOWN)) or "nothing"
+def _own_words(text: str, tokens: Counter[str]) -> list[str]:
+    """Return the words of a text that have these tokens, or the tokens if words do not."""
+    words, found = [], Counter[str]()
+    for word in text.split():
+        wanted = [token for token in comparable_tokens(word) if found[token] < tokens[token]]
+        if wanted:
+            words.append(word.strip(_MARKS))
+            found.update(wanted)
+    if found != tokens:
+        return [token.lstrip("#@%!") or token for token in tokens.elements()]
+    return [word for word in words if len(word) > 1 and not is_stop_word(word.lower())] or words
+
+
+def _shown(words: list[str]) -> str:
+    return ", ".join(words[:_SHOWN] + ["..."] * (len(words) > _SHOWN)) or "nothing"
