@@ -77,7 +77,7 @@ from film.pairs import ThresholdCurve, shift_prior, threshold_for_precision
 FEATURE_STEPS, COPY_STEPS = 2, 1
 """Steps of the progress bar for features and near copies."""
 
-LAST_STEPS = ((2_000, 1, 15), (20_000, 6, 8), (None, 3, 4))
+LAST_STEPS = ((2_000, 1, 1), (20_000, 11, 1), (None, 8, 1))
 """Steps for the final model and for training texts, by an upper limit on the number of pairs.
 
 They follow times relative to those of members, measured on 100 to 39,000 pairs."""
@@ -580,7 +580,11 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             record.training = None
         p = record.probabilities
         if self._general is not None:
-            p = self._general.mixed(p, np.column_stack([self.out_of_fold_, self._general.training]))
+            with sklearn.config_context(enable_metadata_routing=self._routing):
+                weights = reaching_weights(self.final_estimator_, self._final_fit_params)
+            p = self._general.mixed_out_of_fold(
+                p, self.out_of_fold_, record.fold_of_row, record.labels, weights
+            )
         return apply_floors(p, record.samenesses(), self._at_prior)
 
     def _nested_inputs(self) -> np.ndarray:

@@ -80,7 +80,8 @@ class WordRarity:
         self.counts: Counter[str] = Counter()
         self.n_texts = 0
         for tokens in texts:
-            self.counts.update(set(tokens))
+            # In the order of the text, so that sums over words are equal in every process.
+            self.counts.update(dict.fromkeys(tokens, 1))
             self.n_texts += 1
 
     @classmethod

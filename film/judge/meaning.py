@@ -61,7 +61,7 @@ def base_cosine(vectors: Any) -> float:
     --------
     >>> import numpy as np
     >>> from film.judge import base_cosine
-    >>> base_cosine(np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.0]]))
+    >>> round(base_cosine(np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.0]])), 6)
     0.6
     """
     total = np.asarray(vectors.sum(axis=0), dtype=np.float64).ravel()

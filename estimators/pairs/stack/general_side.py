@@ -152,10 +152,8 @@ class GeneralSide:
         found = other._evidence(np.column_stack([inputs, self.training]))
         other.means, spread = found.mean(axis=0), found.std(axis=0)
         other.deviations = np.where(spread > 0, spread, 1.0)
-        score = ((found - other.means) / other.deviations).mean(axis=1)
-        line = LogisticRegression().fit(score[:, None], labels, weights)
-        other.slope = max(0.0, float(line.coef_[0, 0]))
-        other.offset = float(line.intercept_[0])
+        score = other._score(np.column_stack([inputs, self.training]))
+        other.slope, other.offset = _line(score, labels, weights)
         return other
 
     def columns(self, pairs: np.ndarray, names: list[str], inputs: np.ndarray) -> np.ndarray:
@@ -173,10 +171,28 @@ class GeneralSide:
 
         ``inputs`` end with the columns of `columns`.
         """
-        score = ((self._evidence(inputs) - self.means) / self.deviations).mean(axis=1)
-        share = SHARE + (1 - SHARE) * (1 - inputs[:, -1])
-        trained = logit(np.clip(p, 1e-6, 1 - 1e-6))
-        return expit((1 - share) * trained + share * (self.offset + self.slope * score))
+        return _mixed(p, self.offset + self.slope * self._score(inputs), inputs[:, -1])
+
+    def mixed_out_of_fold(
+        self,
+        p: np.ndarray,
+        inputs: np.ndarray,
+        fold_of_row: np.ndarray,
+        labels: np.ndarray,
+        weights: Any,
+    ) -> np.ndarray:
+        """Move probabilities of the training pairs, each fold by the labels of the others."""
+        inputs = np.column_stack([inputs, self.training])
+        score, odds = self._score(inputs), np.empty(len(p))
+        for fold in np.unique(fold_of_row):
+            held = fold_of_row == fold
+            given = None if weights is None else np.asarray(weights)[~held]
+            slope, offset = _line(score[~held], labels[~held], given)
+            odds[held] = offset + slope * score[held]
+        return _mixed(p, odds, inputs[:, -1])
+
+    def _score(self, inputs: np.ndarray) -> np.ndarray:
+        return ((self._evidence(inputs) - self.means) / self.deviations).mean(axis=1)
 
     def _evidence(self, inputs: np.ndarray) -> np.ndarray:
         return inputs[:, [*self.cosines, inputs.shape[1] - 2]]
@@ -200,3 +216,15 @@ class GeneralSide:
         nearest = np.zeros((len(pairs), 2))
         features = general_features(alone, cosines, nearest, rarity.number_share)
         return general_weights().log_odds(features)
+
+
+def _line(score: np.ndarray, labels: np.ndarray, weights: Any) -> tuple[float, float]:
+    """Return slope, at least 0, and offset of the log-odds of labels given a score."""
+    line = LogisticRegression().fit(score[:, None], labels, weights)
+    return max(0.0, float(line.coef_[0, 0])), float(line.intercept_[0])
+
+
+def _mixed(p: np.ndarray, general: np.ndarray, familiarity: np.ndarray) -> np.ndarray:
+    share = SHARE + (1 - SHARE) * (1 - familiarity)
+    trained = logit(np.clip(p, 1e-6, 1 - 1e-6))
+    return expit((1 - share) * trained + share * general)

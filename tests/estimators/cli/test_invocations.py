@@ -143,7 +143,7 @@ def odd(shelf, tmp_path_factory):
         "texts.csv": b"id,text\n1,Is tea hot?\n1,Is tea warm?\n",
         "noid.csv": b"id,text\n1,Is tea hot?\n,Is tea warm?\n",
         "both.csv": b"text,title\na,b\n",
-        "taken.csv": b"question1,question2,probability\na,b,c\n",
+        "taken.csv": b"question1,question2,probability,score\na,b,c,d\n",
         "pickle.skops": b"\x80\x04.",
         "text.skops": b"hello",
         "answers.csv": b"a,b\n1,2\n",
@@ -328,7 +328,7 @@ def test_json_goes_through_score_unchanged(shelf):
     ran = run("score", "-", "-m", shelf / "model.skops", stdin=given + "\n")
     scored = json.loads(ran.out)
     assert {name: scored[name] for name in record} == record
-    assert set(scored) - set(record) == {"probability", "duplicate", "familiarity"}
+    assert set(scored) - set(record) == {"score", "duplicate", "familiarity"}
 
 
 @pytest.mark.parametrize("name", ["own.xlsx", "own.parquet", "own.json.zip", "own.tsv.bz2"])

@@ -72,7 +72,7 @@ def test_bars_of_a_stack_end_at_their_totals_and_name_what_is_fitted(bars, cv, n
     members = [("film", film), ("length", Length())]
     model = DuplicateClassifier(members, features=None, cv=cv, verbose=1).fit(PAIRS, Y)
     whole, *own = bars
-    assert ended(whole) and whole.total == (3 + 1) * (cv + 1) + 19 and whole.leave
+    assert ended(whole) and whole.total == (3 + 1) * (cv + 1) + 5 and whole.leave
     assert whole.texts[2:5] == [f"film, fold 1 of {cv}"] * 2 + [f"film, fold 2 of {cv}"]
     assert [bar.desc for bar in own] == ["FILM"] * (cv + 1)
     assert not any(bar.leave for bar in own)
@@ -101,7 +101,9 @@ def test_the_last_stage_takes_the_share_of_time_that_the_bar_leaves_it(bars, mon
     (last, done), (ended_at, _) = moments[-2:]
     left, taken = 1 - done / bars[0].total, (ended_at - last) / (ended_at - began)
     # It was half of what it took; other machines differ by less.
-    assert 0.6 < left / taken < 1.6
+    assert 0.6 < left / taken
+    # A stage has at least one step.
+    assert left / taken < 1.6 or left == pytest.approx(1 / bars[0].total)
 
 
 def test_a_member_that_trains_shows_its_steps_and_is_the_same(bars, tiny_model, tmp_path):
@@ -114,7 +116,7 @@ def test_a_member_that_trains_shows_its_steps_and_is_the_same(bars, tiny_model, 
     model = DuplicateClassifier(members, features=None, cv=4, member_cv={"rcmd": 2}, verbose=1)
     fitted = model.fit(PAIRS, Y)
     # Three trainings, each of which counts for thirty fits of the other.
-    assert ended(bars[0]) and bars[0].total == 5 + 3 * 30 + 19
+    assert ended(bars[0]) and bars[0].total == 5 + 3 * 30 + 5
     trainings = [bar for bar in bars if bar.desc == "train"]
     assert len(trainings) == 3 and all(map(ended, trainings))
     assert dict(fitted.members_)["rcmd"].verbose == rcmd.verbose == 0
