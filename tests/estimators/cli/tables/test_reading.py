@@ -63,7 +63,7 @@ def test_formats_are_told_by_suffix_and_header(tmp_path, name, data, format, gzi
     [
         ("own.tsv", "a,b\n1\n", ["a,b"]),
         ("own.TAB", "a,b\n1\n", ["a,b"]),
-        ("own.tsv.GZ", gzip.compress(b"a,b\n1\n"), ["a,b"]),
+        ("own.tsv.GZ", gzip.compress(b"a,b\n1\n", mtime=0), ["a,b"]),
         ("own.csv", '{"a"\n1\n', ['{"a"']),
         ("own.csv", "id,a;b,text\n1,2,3\n", ["id", "a;b", "text"]),
         ("own.csv", "id;a,b;text\n1;2;3\n", ["id", "a,b", "text"]),
