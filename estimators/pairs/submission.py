@@ -80,7 +80,7 @@ def duplicate_probabilities(
 
 
 def _probabilities(model: Any, pairs: Any) -> NDArray[np.float64]:
-    """Return probabilities of duplicates, without a warning that tells of these pairs alone."""
+    """Return probabilities of duplicates, without a warning on each batch."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnfamiliarTextsWarning)
         return duplicate_column(model.predict_proba(pairs), model)

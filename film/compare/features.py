@@ -43,6 +43,8 @@ MOST_LETTERS = 5
 """Letters that only one of two words of similar spelling has."""
 OPPOSED = 0.8
 """How well a word matches its opposite if one of both texts is negated."""
+MOST_SPELT = 50
+"""Words of a text, without those that both have, that are compared by spelling: the rarest."""
 NEARLY_ALL = 0.85
 """Coverage of the longer text from which on the order of words is compared."""
 
@@ -64,10 +66,14 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     -------
     features : ndarray of float64, shape (n_pairs, 16)
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
-        equal ones, then those of `near_words`; numbers and codes (letters with digits) only if they
+        equal ones, then those of similar spelling (`spelling_similarity`) among the 50 rarest
+        others of each text; numbers and codes (letters with digits, single letters) only if they
         are equal. *Coverage* is the weight of matched words over that of all words of the heavier
-        or the lighter text. *Replaced* is the lower of the two unmatched weights, over the weight
-        of the heavier text. *Doubtful spelling* is the share of matches between two known words.
+        or the lighter text; *coverage apart* is that of the heavier one without numbers, codes,
+        units and opposites that differ. *Replaced* is the lower of the two unmatched weights, over
+        the weight of the heavier text. *Only one replaced* is the weight of the lighter unmatched
+        word, over that of the heaviest word, if one word of each text is unmatched and the texts
+        have as many words. *Doubtful spelling* is the share of matches between two known words.
         The others are 0 or 1.
 
     Notes
@@ -271,7 +277,9 @@ class _Words:
     def _spelt_alike(self, left: Integers, right: Integers) -> _Matches:
         """Match words of the two texts of each pair one to one by spelling, the closest first."""
         size = self.size
-        first, others = (side[self.length[side % size] >= SHORTEST] for side in (left, right))
+        first, others = (
+            self._rarest(side[self.length[side % size] >= SHORTEST]) for side in (left, right)
+        )
         ends = np.searchsorted(others // size, first // size, side="right")
         n_others = ends - np.searchsorted(others // size, first // size)
         owner = np.repeat(first, n_others)
@@ -291,6 +299,18 @@ class _Words:
         )[inverse]
         alike = similarity > 0
         return _one_to_one(owner[alike], partner[alike], similarity[alike])
+
+    def _rarest(self, keys: Integers) -> Integers:
+        """Keep the rarest words of each text, so that long texts cost no more than short ones."""
+        owner = keys // self.size
+        if np.bincount(owner).max(initial=0) <= MOST_SPELT:
+            return keys
+        words = keys % self.size
+        # Of equally rare words the first by alphabet: codes depend on the other pairs.
+        names = np.argsort(np.argsort(self.words))[words]
+        order = np.lexsort((names, -self.weight[words], owner))
+        place = np.arange(len(keys)) - np.searchsorted(owner, owner)
+        return np.sort(keys[order][place < MOST_SPELT])
 
     def _heaviest(self, keys: Integers, n: int) -> Floats:
         heaviest = np.zeros(n)

@@ -1,4 +1,4 @@
-"""Whether a change of the order of words turns what a text says."""
+"""Whether a change of word order changes what a text says."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from film.compare.words import is_stop_word
 
 __all__ = ["sides_differ"]
+
+MOST_WORDS = 100
+"""Words of the longest texts whose parts are compared: longer ones say much in any order."""
 
 _ARTICLES = frozenset("a an the my your our his her its".split())
 _DIRECTIONS = frozenset("from to into onto than before after by over under versus".split())
@@ -48,7 +51,7 @@ def sides_differ(first: Sequence[str], second: Sequence[str]) -> bool:
         gone, new = after[0][word] - after[1][word], after[1][word] - after[0][word]
         if gone and new and gone & set(b) and new & set(a):
             return True
-    return sorted(a) == sorted(b) and _exchanged(a, b)
+    return max(len(a), len(b)) <= MOST_WORDS and sorted(a) == sorted(b) and _exchanged(a, b)
 
 
 def _after_directions(words: Sequence[str]) -> dict[str, set[str]]:

@@ -144,9 +144,13 @@ def spelling_similarity(
     >>> spelling_similarity(first, second, np.zeros(3, dtype=bool)).tolist()
     [0.9, 0.95, 0.97]
     """
-    distance = cpdist(first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32)
+    # Endings have at most four letters, so words of one stem are at most four edits apart.
+    distance = cpdist(
+        first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32, score_cutoff=4
+    )
     found = np.zeros(len(first))
-    for place, (a, b) in enumerate(zip(first, second, strict=True)):
+    for place in np.flatnonzero(distance <= 4).tolist():
+        a, b = first[place], second[place]
         length = max(len(a), len(b))
         may_slip = min(len(a), len(b)) >= 4 and (length >= 6 or a[0] == b[0])
         one_edit = distance[place] == 1 and may_slip

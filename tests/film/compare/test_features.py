@@ -15,6 +15,7 @@ from film.compare import (
     sides_differ,
     spelling_similarity,
 )
+from film.compare import features as _features
 from film.compare.features import join_words
 from film.compare.opposites import ANTONYMS, CLOSED_SETS
 
@@ -305,3 +306,34 @@ def test_words_are_joined_that_the_table_writes_as_one(texts, expected):
 def test_two_words_and_one_are_equal_texts():
     found = features("where is the data base", "where is the database")
     assert found["coverage of the longer"] == 1
+
+
+def long_texts(n, seed=0):
+    """Two texts of n words of their own and a misspelt rare one."""
+    draw = random.Random(seed)
+    words = ["".join(draw.choices("bdfgklmnprst", k=6)) for _ in range(2 * n)]
+    return " ".join([*words[:n], "zyzzogeton"]), " ".join([*words[n:], "zyzzogetom"])
+
+
+def test_of_long_texts_the_rarest_words_are_compared_by_spelling(monkeypatch):
+    compared = []
+    monkeypatch.setattr(
+        _features,
+        "spelling_similarity",
+        lambda a, b, misspelt: compared.extend(a) or spelling_similarity(a, b, misspelt),
+    )
+    one, other = long_texts(2000)
+    frequent = " ".join([one, other]).replace("zyzzogeton", "").replace("zyzzogetom", "")
+    found = pair_features([one], [other], rarity_of(one, other, *[frequent] * 50))
+    assert len(compared) <= _features.MOST_SPELT**2
+    assert found[0, COLUMN["coverage of the longer"]] > 0
+
+
+def test_features_of_long_texts_do_not_depend_on_company():
+    pairs = [long_texts(n, seed) for seed, n in enumerate([60, 80, 120, 40])]
+    first, second = (list(side) for side in zip(*pairs, strict=True))
+    rarity = rarity_of(*first, *second)
+    found = pair_features(first, second, rarity)
+    for row, a, b in zip(found, first, second, strict=True):
+        np.testing.assert_allclose(pair_features([a], [b], rarity)[0], row, atol=1e-12)
+        np.testing.assert_allclose(pair_features([b], [a], rarity)[0], row, atol=1e-12)

@@ -40,3 +40,9 @@ SAME = [
 def test_sides_differ(one, other, expected):
     first, second = comparable_tokens(one), comparable_tokens(other)
     assert sides_differ(first, second) == sides_differ(second, first) == expected
+
+
+def test_parts_of_long_texts_may_change_places():
+    rest = ["word"] * 99
+    assert sides_differ(["anna", "calls", "the", "ben"], ["ben", "calls", "the", "anna"])
+    assert not sides_differ([*rest, "anna", "calls", "ben"], [*rest, "ben", "calls", "anna"])
