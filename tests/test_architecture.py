@@ -1,6 +1,7 @@
 import ast
 import importlib
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,14 @@ def test_whoever_turns_every_error_into_one_lets_memory_errors_through():
                 if turned and not any("MemoryError" in name for name in names[:place]):
                     wrong.append(f"{path}:{node.lineno}")
     assert n_seen > 8 and not wrong
+
+
+def test_the_continuous_integration_names_tests_that_exist():
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    listed = re.search(r"^numeric=\((.*?)^\)", script, re.MULTILINE | re.DOTALL)
+    assert listed
+    paths = subprocess.check_output(
+        ["bash", "-c", f"printf '%s\\n' {' '.join(listed[1].split())}"], text=True
+    ).split()
+    assert len(paths) > 10
+    assert [path for path in paths if not (ROOT / path).exists()] == []
